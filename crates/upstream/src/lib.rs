@@ -1,1 +1,36 @@
-//! tollgate-upstream
+//! Calls to upstreams: who they are, how they are reached, how they fare.
+//!
+//! A [`Channel`] is one upstream account. It turns an [`Outgoing`] call into HTTP on a
+//! kept-alive connection of its own pool and gives back an [`Incoming`] answer whose
+//! [`Body`] carries every deadline with it. What it learns of the upstream's health goes
+//! into its [`Breaker`]; [`order`] turns the health of several channels into an order of tries.
+//!
+//! This crate knows no wallet, key or price, and reads no body: bytes go through unseen.
+//! An upstream's credential enters as a [`Secret`] and leaves only in a request header.
+//!
+//! Start reading in `channel.rs`; one call's life is `call.rs`, `conn.rs`, `body.rs`.
+
+mod address;
+mod body;
+mod breaker;
+mod call;
+mod channel;
+mod conn;
+mod connect;
+mod error;
+mod preset;
+mod request;
+mod retry_after;
+mod secret;
+mod select;
+mod timeouts;
+
+pub use body::Body;
+pub use breaker::{Breaker, Outcome, State};
+pub use call::{Endpoint, Incoming, Outgoing};
+pub use channel::{Channel, ChannelSpec};
+pub use error::{CallError, ChannelError, Sent, Stage, What};
+pub use preset::{Preset, Protocol, UnknownName};
+pub use secret::Secret;
+pub use select::{Candidate, order};
+pub use timeouts::Timeouts;

@@ -1,0 +1,227 @@
+//! What is known of a channel's health, and when a troubled one is tried again.
+//!
+//! A pure state machine: every time is an argument, monotonic, and nothing here waits. It
+//! only tells how a channel stands; calls are never refused by it.
+
+use std::time::{Duration, Instant};
+
+/// Failures in a row that open the breaker.
+const CONSECUTIVE_FAILURES_MAX: u32 = 5;
+/// The span over which the ratio of failures is taken.
+const WINDOW: Duration = Duration::from_secs(30);
+/// Calls in the window before its ratio means anything.
+const WINDOW_CALLS_MIN: u32 = 20;
+/// The failed share of the window that opens the breaker, in percent.
+const WINDOW_FAILED_PERCENT: u32 = 50;
+/// The first rest after trouble; it doubles with each failed probe.
+const REST_MIN: Duration = Duration::from_secs(5);
+/// No rest is longer, whatever an upstream asks for in `retry-after`.
+const REST_MAX: Duration = Duration::from_secs(60);
+/// The rest of a channel whose credential was refused: people must act, so it is long.
+const CREDENTIAL_REST: Duration = Duration::from_secs(60);
+/// A probe that nobody reported on counts as lost after this.
+const PROBE_LOST: Duration = Duration::from_secs(30);
+
+/// How one call ended, seen from the channel's health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The upstream did its work, also by refusing a request for the caller's fault.
+    Served,
+    /// No answer, a broken one, a late one, or a server error.
+    Failed,
+    /// The upstream has too much to do, and may have said for how long.
+    Overloaded { retry_after: Option<Duration> },
+    /// Our credential was refused.
+    CredentialRefused,
+    /// The call says nothing of the upstream: the caller left, or we stopped it.
+    Unknown,
+}
+
+impl Outcome {
+    /// What an answer's status says of the channel.
+    pub fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
+        match status {
+            401 | 403 => Self::CredentialRefused,
+            429 | 529 => Self::Overloaded { retry_after },
+            503 if retry_after.is_some() => Self::Overloaded { retry_after },
+            // 402 is our account's money: as useless as a server error, but it may come back soon.
+            402 | 408 | 500..=599 => Self::Failed,
+            _ => Self::Served,
+        }
+    }
+}
+
+/// How a channel stands at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// In good health.
+    Closed,
+    /// Rested after trouble: one call may find out whether it is over.
+    Probe,
+    /// In trouble since this time; resting, or a probe is under way.
+    Open { since: Instant },
+    /// Its credential was refused.
+    TakenOut { since: Instant },
+}
+
+/// The health of one channel.
+#[derive(Clone, Debug, Default)]
+pub struct Breaker {
+    consecutive_failures: u32,
+    window: Window,
+    trouble: Option<Trouble>,
+}
+
+/// Calls since a start; a new one begins when it is over.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    start: Option<Instant>,
+    calls: u32,
+    failed: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Trouble {
+    why: Why,
+    since: Instant,
+    rest: Duration,
+    rested_at: Instant,
+    probe_started: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Failing,
+    CredentialRefused,
+}
+
+impl Breaker {
+    /// A channel that nothing bad is known of.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How the channel stands at `now`.
+    pub fn state(&self, now: Instant) -> State {
+        let Some(trouble) = self.trouble else {
+            return State::Closed;
+        };
+        let probing = trouble
+            .probe_started
+            .is_some_and(|start| now < later(start, PROBE_LOST));
+        if now >= trouble.rested_at && !probing {
+            return State::Probe;
+        }
+        let since = trouble.since;
+        match trouble.why {
+            Why::Failing => State::Open { since },
+            Why::CredentialRefused => State::TakenOut { since },
+        }
+    }
+
+    /// A call goes out at `now`. In trouble it is a probe, rested or not: when every
+    /// route is open one of them is tried all the same, and its answer counts.
+    pub fn attempt(&mut self, now: Instant) {
+        if let Some(trouble) = &mut self.trouble {
+            trouble.probe_started = Some(now);
+        }
+    }
+
+    /// A call ended at `now`.
+    pub fn report(&mut self, outcome: Outcome, now: Instant) {
+        match outcome {
+            Outcome::Served => self.served(now),
+            Outcome::Failed => self.failed(now, None),
+            Outcome::Overloaded { retry_after } => self.failed(now, retry_after),
+            Outcome::CredentialRefused => {
+                self.enter(Why::CredentialRefused, CREDENTIAL_REST, now);
+            }
+            Outcome::Unknown => {
+                if let Some(trouble) = &mut self.trouble {
+                    trouble.probe_started = None;
+                }
+            }
+        }
+    }
+
+    fn served(&mut self, now: Instant) {
+        match self.trouble {
+            None => {
+                self.consecutive_failures = 0;
+                self.window.count(false, now);
+            }
+            // A call from before the trouble that ends well now says nothing of after it;
+            // but a credential that was accepted is a good one.
+            Some(trouble)
+                if trouble.probe_started.is_some() || trouble.why == Why::CredentialRefused =>
+            {
+                *self = Self::default();
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn failed(&mut self, now: Instant, retry_after: Option<Duration>) {
+        if let Some(trouble) = self.trouble {
+            if trouble.why == Why::CredentialRefused {
+                return;
+            }
+            if trouble.probe_started.is_some() {
+                let rest = retry_after.unwrap_or_else(|| trouble.rest.saturating_mul(2));
+                self.enter(Why::Failing, rest, now);
+            } else if let Some(asked) = retry_after {
+                self.enter(Why::Failing, asked, now);
+            }
+            return;
+        }
+        self.consecutive_failures = self.consecutive_failures.saturating_add(1);
+        self.window.count(true, now);
+        match retry_after {
+            // It said when to come back: believe it at once.
+            Some(rest) => self.enter(Why::Failing, rest, now),
+            None if self.consecutive_failures >= CONSECUTIVE_FAILURES_MAX
+                || self.window.is_bad() =>
+            {
+                self.enter(Why::Failing, REST_MIN, now);
+            }
+            None => {}
+        }
+    }
+
+    fn enter(&mut self, why: Why, rest: Duration, now: Instant) {
+        let rest = rest.min(REST_MAX);
+        self.trouble = Some(Trouble {
+            why,
+            since: now,
+            rest: rest.max(REST_MIN),
+            rested_at: later(now, rest),
+            probe_started: None,
+        });
+    }
+}
+
+impl Window {
+    fn count(&mut self, failed: bool, now: Instant) {
+        let over = self.start.is_none_or(|start| now >= later(start, WINDOW));
+        if over {
+            *self = Self {
+                start: Some(now),
+                calls: 0,
+                failed: 0,
+            };
+        }
+        self.calls = self.calls.saturating_add(1);
+        self.failed = self.failed.saturating_add(u32::from(failed));
+    }
+
+    fn is_bad(&self) -> bool {
+        self.calls >= WINDOW_CALLS_MIN
+            && u64::from(self.failed) * 100
+                >= u64::from(self.calls) * u64::from(WINDOW_FAILED_PERCENT)
+    }
+}
+
+/// `start + span`, or `start` itself at the end of time.
+fn later(start: Instant, span: Duration) -> Instant {
+    start.checked_add(span).unwrap_or(start)
+}

@@ -1,0 +1,304 @@
+//! The vendors' ways: default address, credential header, protocols.
+
+use std::fmt;
+use std::str::FromStr;
+
+use protocol::Dialect;
+
+/// A kind of upstream; it says where it is, how it is addressed and what it speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Preset {
+    Openai,
+    Anthropic,
+    Gemini,
+    Xai,
+    Ark,
+    OpenaiCompatible,
+    Sim,
+}
+
+/// How a credential goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Auth {
+    /// `authorization: Bearer …`
+    Bearer,
+    /// The credential alone, in a header of this name.
+    Header(&'static str),
+}
+
+/// What a configured `base_url` of a preset already holds, as its own SDK takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// The address with its version path (`…/v1`).
+    Versioned,
+    /// The bare host, to which `/v1/…` is added.
+    Bare,
+    /// The bare host, to which `/v1beta/…` is added.
+    BareBeta,
+}
+
+impl Preset {
+    const ALL: [(&'static str, Self); 7] = [
+        ("openai", Self::Openai),
+        ("anthropic", Self::Anthropic),
+        ("gemini", Self::Gemini),
+        ("xai", Self::Xai),
+        ("ark", Self::Ark),
+        ("openai-compatible", Self::OpenaiCompatible),
+        ("sim", Self::Sim),
+    ];
+
+    /// The name in a configuration file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Xai => "xai",
+            Self::Ark => "ark",
+            Self::OpenaiCompatible => "openai-compatible",
+            Self::Sim => "sim",
+        }
+    }
+
+    /// The vendor's own address; none where there is no single one.
+    pub fn base_url(self) -> Option<&'static str> {
+        match self {
+            Self::Openai => Some("https://api.openai.com/v1"),
+            Self::Anthropic => Some("https://api.anthropic.com"),
+            Self::Gemini => Some("https://generativelanguage.googleapis.com"),
+            Self::Xai => Some("https://api.x.ai/v1"),
+            Self::Ark => Some("https://ark.cn-beijing.volces.com/api/v3"),
+            Self::OpenaiCompatible | Self::Sim => None,
+        }
+    }
+
+    /// What it speaks unless the configuration says otherwise. The first text protocol is
+    /// the one that calls of foreign dialects are converted to.
+    pub fn protocols(self) -> &'static [Protocol] {
+        use Protocol::{
+            Chat, ContentTask, Embeddings, Generate, Images, Interactions, Messages, Omni, Predict,
+            Responses, VideoA, Voice,
+        };
+        match self {
+            Self::Openai => &[Chat, Responses, Embeddings, Images],
+            Self::Anthropic => &[Messages],
+            // `generate` stands first because it can express more than `interactions`.
+            Self::Gemini => &[Generate, Interactions, Omni, Predict],
+            Self::Xai => &[Chat, Responses, Images, VideoA, Voice],
+            Self::Ark => &[Chat, Responses, Embeddings, Images, ContentTask],
+            Self::OpenaiCompatible => &[Chat, Embeddings],
+            Self::Sim => &[
+                Chat,
+                Responses,
+                Messages,
+                Generate,
+                Interactions,
+                Embeddings,
+                Images,
+                VideoA,
+                Omni,
+                Predict,
+                ContentTask,
+                Voice,
+            ],
+        }
+    }
+
+    /// Whether a call without a credential is bound to be refused.
+    pub fn needs_credential(self) -> bool {
+        !matches!(self, Self::OpenaiCompatible | Self::Sim)
+    }
+
+    pub(crate) fn auth(self) -> Auth {
+        match self {
+            Self::Anthropic => Auth::Header("x-api-key"),
+            Self::Gemini => Auth::Header("x-goog-api-key"),
+            Self::Openai | Self::Xai | Self::Ark | Self::OpenaiCompatible | Self::Sim => {
+                Auth::Bearer
+            }
+        }
+    }
+
+    pub(crate) fn base(self) -> Base {
+        match self {
+            Self::Anthropic => Base::Bare,
+            Self::Gemini => Base::BareBeta,
+            Self::Openai | Self::Xai | Self::Ark | Self::OpenaiCompatible | Self::Sim => {
+                Base::Versioned
+            }
+        }
+    }
+}
+
+/// A protocol that a channel can speak, by the names of the configuration file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    Chat,
+    Responses,
+    Messages,
+    Generate,
+    Interactions,
+    Embeddings,
+    Images,
+    VideoA,
+    Omni,
+    Predict,
+    ContentTask,
+    Voice,
+}
+
+impl Protocol {
+    const ALL: [(&'static str, Self); 12] = [
+        ("chat", Self::Chat),
+        ("responses", Self::Responses),
+        ("messages", Self::Messages),
+        ("generate", Self::Generate),
+        ("interactions", Self::Interactions),
+        ("embeddings", Self::Embeddings),
+        ("images", Self::Images),
+        ("video-a", Self::VideoA),
+        ("omni", Self::Omni),
+        ("predict", Self::Predict),
+        ("content-task", Self::ContentTask),
+        ("voice", Self::Voice),
+    ];
+
+    /// The name in a configuration file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Messages => "messages",
+            Self::Generate => "generate",
+            Self::Interactions => "interactions",
+            Self::Embeddings => "embeddings",
+            Self::Images => "images",
+            Self::VideoA => "video-a",
+            Self::Omni => "omni",
+            Self::Predict => "predict",
+            Self::ContentTask => "content-task",
+            Self::Voice => "voice",
+        }
+    }
+
+    /// The text dialect of this name; none for the media protocols.
+    pub fn dialect(self) -> Option<Dialect> {
+        match self {
+            Self::Chat => Some(Dialect::Chat),
+            Self::Responses => Some(Dialect::Responses),
+            Self::Messages => Some(Dialect::Messages),
+            Self::Generate => Some(Dialect::Generate),
+            Self::Interactions => Some(Dialect::Interactions),
+            _ => None,
+        }
+    }
+}
+
+impl From<Dialect> for Protocol {
+    fn from(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Chat => Self::Chat,
+            Dialect::Responses => Self::Responses,
+            Dialect::Messages => Self::Messages,
+            Dialect::Generate => Self::Generate,
+            Dialect::Interactions => Self::Interactions,
+        }
+    }
+}
+
+/// A name that is none of those known; its text lists them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownName {
+    name: String,
+    known: String,
+}
+
+impl UnknownName {
+    fn new<T>(name: &str, table: &[(&'static str, T)]) -> Self {
+        let known: Vec<_> = table.iter().map(|(known, _)| *known).collect();
+        Self {
+            name: name.to_owned(),
+            known: known.join(" "),
+        }
+    }
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is none of: {}", self.name, self.known)
+    }
+}
+
+impl std::error::Error for UnknownName {}
+
+fn find<T: Copy>(name: &str, table: &[(&'static str, T)]) -> Result<T, UnknownName> {
+    table
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| *value)
+        .ok_or_else(|| UnknownName::new(name, table))
+}
+
+impl FromStr for Preset {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        find(name, &Self::ALL)
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        find(name, &Self::ALL)
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back_as_itself() {
+        for (name, preset) in Preset::ALL {
+            assert_eq!(preset.as_str(), name);
+            assert_eq!(name.parse::<Preset>().unwrap(), preset);
+        }
+        for (name, protocol) in Protocol::ALL {
+            assert_eq!(protocol.as_str(), name);
+            assert_eq!(name.parse::<Protocol>().unwrap(), protocol);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_the_known_ones() {
+        let error = "opena".parse::<Preset>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "\"opena\" is none of: openai anthropic gemini xai ark openai-compatible sim"
+        );
+    }
+
+    #[test]
+    fn a_dialect_is_the_protocol_of_its_name() {
+        for (_, protocol) in Protocol::ALL {
+            if let Some(dialect) = protocol.dialect() {
+                assert_eq!(Protocol::from(dialect), protocol);
+            }
+        }
+    }
+}

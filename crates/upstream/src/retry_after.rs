@@ -1,0 +1,1 @@
+//! Reads how long an upstream asks us to stay away.

@@ -1,0 +1,66 @@
+//! An upstream credential that cannot be printed (reliability.md, K3).
+
+use std::fmt;
+
+/// A credential that shows itself as `***` in every format.
+///
+/// It has no `Deref`, `AsRef` or `Into`, so that the only way to its text is a call that
+/// a reader can search for.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Box<str>);
+
+impl Secret {
+    /// Wraps a credential. Surrounding white space goes: files end in a newline.
+    pub fn new(text: &str) -> Self {
+        Self(text.trim().into())
+    }
+
+    /// Whether nothing is left of it; an empty credential is a configuration error.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The credential itself, for the one header it goes out in.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Secret;
+
+    #[test]
+    fn a_secret_prints_stars_in_every_format() {
+        let secret = Secret::new("sk-very-secret");
+        let nested = Some([secret.clone()]);
+        for shown in [
+            format!("{secret}"),
+            format!("{secret:?}"),
+            format!("{secret:#?}"),
+            format!("{secret:>40}"),
+            format!("{nested:?}"),
+        ] {
+            assert!(!shown.contains("very"), "{shown}");
+            assert!(shown.contains("***"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn white_space_around_a_credential_goes() {
+        assert_eq!(Secret::new("  key\r\n").expose(), "key");
+        assert!(Secret::new(" \n").is_empty());
+    }
+}

@@ -1,0 +1,192 @@
+//! The order in which the routes of a model are tried.
+
+use std::time::Instant;
+
+use crate::breaker::State;
+
+/// What selection needs to know of a route.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate {
+    /// Lower is tried first.
+    pub priority: u32,
+    /// The share of calls among routes of one priority; 0 means only after the others.
+    pub weight: u32,
+    /// How the route's channel stands now.
+    pub state: State,
+}
+
+/// Indices of `candidates` in the order of tries: by priority, then at random by weight;
+/// open breakers after all others, the one that has rested longest first, and refused
+/// credentials last. Nobody is left out: breakers order routes, they never make an outage.
+///
+/// `draw` is the randomness; equal draws give equal orders.
+pub fn order(candidates: &[Candidate], draw: u64) -> Vec<usize> {
+    let mut ranked: Vec<(usize, Rank, u32)> = candidates
+        .iter()
+        .enumerate()
+        .map(|(index, candidate)| (index, rank(candidate), candidate.weight))
+        .collect();
+    if ranked.len() > 1 {
+        ranked.sort_by_key(|&(_, rank, _)| rank);
+        let mut draw = draw;
+        for peers in ranked.chunk_by_mut(|(_, one, _), (_, other, _)| one == other) {
+            draw = shuffle(peers, draw);
+        }
+    }
+    ranked.into_iter().map(|(index, ..)| index).collect()
+}
+
+/// Smaller goes first; equals are shuffled by weight.
+type Rank = (u8, Option<Instant>, u32);
+
+fn rank(candidate: &Candidate) -> Rank {
+    match candidate.state {
+        State::Closed | State::Probe => (0, None, candidate.priority),
+        State::Open { since } => (1, Some(since), candidate.priority),
+        State::TakenOut { since } => (2, Some(since), candidate.priority),
+    }
+}
+
+/// Draws the peers one after the other, each with the chance its weight has among those
+/// that are left, and gives the randomness that remains.
+fn shuffle<T>(mut peers: &mut [(usize, T, u32)], mut draw: u64) -> u64 {
+    while peers.len() > 1 {
+        let total: u64 = peers.iter().map(|&(.., weight)| u64::from(weight)).sum();
+        if total == 0 {
+            break;
+        }
+        draw = mix(draw);
+        let mut rest = draw % total;
+        let chosen = peers.iter().position(|&(.., weight)| {
+            let weight = u64::from(weight);
+            if rest < weight {
+                return true;
+            }
+            rest -= weight;
+            false
+        });
+        // The chosen one moves to the front, the others keep their order behind it.
+        if let Some(head) = chosen.and_then(|chosen| peers.get_mut(..=chosen)) {
+            head.rotate_right(1);
+        }
+        let Some((_, others)) = peers.split_first_mut() else {
+            break;
+        };
+        peers = others;
+    }
+    draw
+}
+
+/// One step of a small mixer (splitmix64), so that one draw serves for several choices.
+fn mix(draw: u64) -> u64 {
+    let mut mixed = draw.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use proptest::prelude::*;
+
+    use super::{Candidate, order};
+    use crate::breaker::State;
+
+    fn closed(priority: u32, weight: u32) -> Candidate {
+        Candidate {
+            priority,
+            weight,
+            state: State::Closed,
+        }
+    }
+
+    fn with(state: State) -> Candidate {
+        Candidate {
+            priority: 0,
+            weight: 1,
+            state,
+        }
+    }
+
+    #[test]
+    fn priority_goes_before_weight() {
+        let candidates = [closed(1, 1_000_000), closed(0, 1), closed(2, 5)];
+        for draw in 0..100 {
+            assert_eq!(order(&candidates, draw), [1, 0, 2]);
+        }
+    }
+
+    #[test]
+    fn weights_share_the_first_place() {
+        let candidates = [closed(0, 3), closed(0, 1)];
+        let first = (0..10_000)
+            .filter(|&draw| order(&candidates, draw).first() == Some(&0))
+            .count();
+        assert!((7_300..7_700).contains(&first), "{first} of 10,000");
+    }
+
+    #[test]
+    fn weight_zero_comes_after_its_peers_and_before_the_next_priority() {
+        let candidates = [closed(0, 0), closed(1, 9), closed(0, 1)];
+        for draw in 0..100 {
+            assert_eq!(order(&candidates, draw), [2, 0, 1]);
+        }
+    }
+
+    #[test]
+    fn open_breakers_come_last_and_the_longest_rested_first_among_them() {
+        let start = Instant::now();
+        let later = start + Duration::from_secs(1);
+        let candidates = [
+            with(State::TakenOut { since: start }),
+            with(State::Open { since: later }),
+            with(State::Open { since: start }),
+            closed(7, 1),
+            Candidate {
+                priority: 9,
+                ..with(State::Probe)
+            },
+        ];
+        for draw in 0..100 {
+            assert_eq!(order(&candidates, draw), [3, 4, 2, 1, 0]);
+        }
+    }
+
+    #[test]
+    fn when_all_are_open_the_longest_rested_is_tried() {
+        let start = Instant::now();
+        let states = [3, 1, 2].map(|seconds| State::Open {
+            since: start + Duration::from_secs(seconds),
+        });
+        assert_eq!(order(&states.map(with), 0), [1, 2, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_candidate_is_tried_once(
+            shapes in prop::collection::vec((0u32..3, 0u32..4, 0u8..4), 0..12),
+            draw: u64,
+        ) {
+            let since = Instant::now();
+            let candidates: Vec<_> = shapes
+                .iter()
+                .map(|&(priority, weight, state)| Candidate {
+                    priority,
+                    weight,
+                    state: match state {
+                        0 => State::Closed,
+                        1 => State::Probe,
+                        2 => State::Open { since },
+                        _ => State::TakenOut { since },
+                    },
+                })
+                .collect();
+            let mut tries = order(&candidates, draw);
+            prop_assert_eq!(&tries, &order(&candidates, draw));
+            tries.sort_unstable();
+            prop_assert_eq!(tries, (0..candidates.len()).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! How long a call may wait for what (reliability.md section 4, "Upstream time").
+
+use std::time::Duration;
+
+/// The deadlines of one call. Every wait has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Name lookup, TCP and TLS together.
+    pub connect: Duration,
+    /// From the request to the answer's head. Long, since reasoning is silent.
+    pub first_byte: Duration,
+    /// Between two pieces of the answer's body.
+    pub idle: Duration,
+    /// From the request to the answer's last byte.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            first_byte: Duration::from_mins(10),
+            idle: Duration::from_mins(5),
+            total: Duration::from_mins(30),
+        }
+    }
+}

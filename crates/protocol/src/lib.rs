@@ -1,1 +1,19 @@
-//! tollgate-protocol
+//! The wire formats of the gateway: bytes in, bytes out.
+//!
+//! This crate knows no clock, socket, thread, random source or runtime; what it needs of the world
+//! comes in as an argument. Start reading at [`native`], the path of a call whose caller and
+//! upstream speak the same dialect.
+
+pub mod dialect;
+pub mod failure;
+pub mod joined;
+pub mod json;
+pub mod native;
+pub mod profile;
+pub mod usage;
+
+pub use dialect::Dialect;
+pub use failure::{Code, Failure, Family};
+pub use joined::Joined;
+pub use profile::{Base, Kind, Profile};
+pub use usage::Usage;

@@ -1,0 +1,578 @@
+//! Every error that can reach a caller, and the four envelopes it is told in.
+//!
+//! A [`Failure`] is built where something goes wrong and written once, at the edge. Its message is
+//! for the caller and never holds anything of an upstream's identity; what helps an operator
+//! stands in `cause`, which is never written to a caller.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::json::text::write_string;
+
+/// The error envelopes of the API, one for each family of endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Chat, Responses, embeddings, images, video-A, content-task, tasks, voice, models, balance.
+    OpenAi,
+    /// Messages.
+    Messages,
+    /// Generate Content and long-running predict.
+    Google,
+    /// Interactions.
+    Interactions,
+}
+
+/// What went wrong, as the stable text that callers match on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The request has a wrong shape.
+    InvalidRequest,
+    /// The model cannot be served on this endpoint.
+    ModelNotSupported,
+    /// The caller tried to choose the route.
+    RoutingNotSupported,
+    /// The caller asked for a paid service tier.
+    ServiceTierNotSupported,
+    /// `Idempotency-Key` on a model call.
+    IdempotencyKeyNotSupported,
+    /// The request would create or use a stored object.
+    StatefulNotSupported,
+    /// The model refuses this parameter.
+    UnsupportedParameter,
+    /// The key is missing, unknown, disabled or expired.
+    InvalidApiKey,
+    /// The wallet cannot pay for the call.
+    InsufficientQuota,
+    /// The key's own spending limit is reached.
+    KeyLimitReached,
+    /// The wallet is disabled.
+    WalletDisabled,
+    /// No such model.
+    ModelNotFound,
+    /// No such task, or one of another wallet.
+    TaskNotFound,
+    /// No such path.
+    NotFound,
+    /// The path exists, the method does not.
+    MethodNotAllowed,
+    /// The caller was too slow.
+    RequestTimeout,
+    /// The task is running and cannot be deleted.
+    TaskRunning,
+    /// The task is cancelled and cannot be deleted.
+    TaskCancelled,
+    /// The body is above its limit.
+    RequestTooLarge,
+    /// The body has a type or an encoding that is not read here.
+    UnsupportedMediaType,
+    /// Requests or tokens per minute.
+    RateLimitExceeded,
+    /// Calls in flight.
+    ConcurrencyLimitExceeded,
+    /// Our own fault.
+    InternalError,
+    /// This gateway is too busy, or a part of it is down.
+    ServiceUnavailable,
+    /// The upstream refused the request as such.
+    UpstreamRejected,
+    /// The upstream failed, or refused us rather than the caller.
+    UpstreamError,
+    /// The upstream has no room.
+    UpstreamOverloaded,
+    /// The upstream stayed silent.
+    UpstreamTimeout,
+}
+
+impl Code {
+    /// Every code, for tests and documents.
+    pub const ALL: [Self; 28] = [
+        Self::InvalidRequest,
+        Self::ModelNotSupported,
+        Self::RoutingNotSupported,
+        Self::ServiceTierNotSupported,
+        Self::IdempotencyKeyNotSupported,
+        Self::StatefulNotSupported,
+        Self::UnsupportedParameter,
+        Self::InvalidApiKey,
+        Self::InsufficientQuota,
+        Self::KeyLimitReached,
+        Self::WalletDisabled,
+        Self::ModelNotFound,
+        Self::TaskNotFound,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::RequestTimeout,
+        Self::TaskRunning,
+        Self::TaskCancelled,
+        Self::RequestTooLarge,
+        Self::UnsupportedMediaType,
+        Self::RateLimitExceeded,
+        Self::ConcurrencyLimitExceeded,
+        Self::InternalError,
+        Self::ServiceUnavailable,
+        Self::UpstreamRejected,
+        Self::UpstreamError,
+        Self::UpstreamOverloaded,
+        Self::UpstreamTimeout,
+    ];
+
+    /// The text that stands in the envelope.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid_request",
+            Self::ModelNotSupported => "model_not_supported",
+            Self::RoutingNotSupported => "routing_not_supported",
+            Self::ServiceTierNotSupported => "service_tier_not_supported",
+            Self::IdempotencyKeyNotSupported => "idempotency_key_not_supported",
+            Self::StatefulNotSupported => "stateful_not_supported",
+            Self::UnsupportedParameter => "unsupported_parameter",
+            Self::InvalidApiKey => "invalid_api_key",
+            Self::InsufficientQuota => "insufficient_quota",
+            Self::KeyLimitReached => "key_limit_reached",
+            Self::WalletDisabled => "wallet_disabled",
+            Self::ModelNotFound => "model_not_found",
+            Self::TaskNotFound => "task_not_found",
+            Self::NotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::RequestTimeout => "request_timeout",
+            Self::TaskRunning => "task_running",
+            Self::TaskCancelled => "task_cancelled",
+            Self::RequestTooLarge => "request_too_large",
+            Self::UnsupportedMediaType => "unsupported_media_type",
+            Self::RateLimitExceeded => "rate_limit_exceeded",
+            Self::ConcurrencyLimitExceeded => "concurrency_limit_exceeded",
+            Self::InternalError => "internal_error",
+            Self::ServiceUnavailable => "service_unavailable",
+            Self::UpstreamRejected => "upstream_rejected",
+            Self::UpstreamError => "upstream_error",
+            Self::UpstreamOverloaded => "upstream_overloaded",
+            Self::UpstreamTimeout => "upstream_timeout",
+        }
+    }
+
+    /// The HTTP status that goes with the code.
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::InvalidRequest
+            | Self::ModelNotSupported
+            | Self::RoutingNotSupported
+            | Self::ServiceTierNotSupported
+            | Self::IdempotencyKeyNotSupported
+            | Self::StatefulNotSupported
+            | Self::UnsupportedParameter
+            | Self::UpstreamRejected => 400,
+            Self::InvalidApiKey => 401,
+            // Not 429, which SDKs would retry.
+            Self::InsufficientQuota | Self::KeyLimitReached => 402,
+            Self::WalletDisabled => 403,
+            Self::ModelNotFound | Self::TaskNotFound | Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::RequestTimeout => 408,
+            Self::TaskRunning | Self::TaskCancelled => 409,
+            Self::RequestTooLarge => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::RateLimitExceeded | Self::ConcurrencyLimitExceeded => 429,
+            Self::InternalError => 500,
+            Self::UpstreamError => 502,
+            Self::ServiceUnavailable | Self::UpstreamOverloaded => 503,
+            Self::UpstreamTimeout => 504,
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An error on its way to a caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What went wrong.
+    pub code: Code,
+    /// For the caller; nothing of an upstream's identity.
+    pub message: Cow<'static, str>,
+    /// The member of the request that is at fault.
+    pub param: Option<Cow<'static, str>>,
+    /// Takes the place of the code's own status: a refusal keeps the upstream's.
+    pub status: Option<u16>,
+    /// For the `retry-after` header.
+    pub retry_after_s: Option<u32>,
+    /// For the `x-should-retry` header: `false` where a repeat could create or charge twice.
+    pub should_retry: Option<bool>,
+    /// For the log alone, never for the caller.
+    pub cause: Option<Box<str>>,
+}
+
+/// A message of our own, or one put together for this request.
+type Message = Cow<'static, str>;
+
+impl Failure {
+    /// A failure with nothing but a code and a message.
+    pub fn new(code: Code, message: impl Into<Message>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            param: None,
+            status: None,
+            retry_after_s: None,
+            should_retry: None,
+            cause: None,
+        }
+    }
+
+    /// 400 `invalid_request`.
+    pub fn invalid(message: impl Into<Message>) -> Self {
+        Self::new(Code::InvalidRequest, message)
+    }
+
+    /// 400 `model_not_supported`.
+    pub fn model_not_supported(message: impl Into<Message>) -> Self {
+        Self::new(Code::ModelNotSupported, message).param("model")
+    }
+
+    /// 400 `routing_not_supported`.
+    pub fn routing_not_supported(member: &'static str) -> Self {
+        Self::new(
+            Code::RoutingNotSupported,
+            format!("`{member}` is not accepted: routes are chosen by the service."),
+        )
+        .param(member)
+    }
+
+    /// 400 `service_tier_not_supported`.
+    pub fn service_tier_not_supported(member: &'static str) -> Self {
+        Self::new(
+            Code::ServiceTierNotSupported,
+            "Service tiers cannot be chosen; leave the member out.",
+        )
+        .param(member)
+    }
+
+    /// 400 `idempotency_key_not_supported`.
+    pub fn idempotency_key_not_supported() -> Self {
+        Self::new(
+            Code::IdempotencyKeyNotSupported,
+            "`Idempotency-Key` is not accepted on model calls.",
+        )
+        .param("Idempotency-Key")
+    }
+
+    /// 400 `stateful_not_supported`.
+    pub fn stateful_not_supported(message: impl Into<Message>) -> Self {
+        Self::new(Code::StatefulNotSupported, message)
+    }
+
+    /// 400 `unsupported_parameter`.
+    pub fn unsupported_parameter(
+        member: impl Into<Cow<'static, str>>,
+        message: impl Into<Message>,
+    ) -> Self {
+        Self::new(Code::UnsupportedParameter, message).param(member)
+    }
+
+    /// 401 `invalid_api_key`; one text for every reason, so that keys cannot be probed.
+    pub fn invalid_api_key() -> Self {
+        Self::new(
+            Code::InvalidApiKey,
+            "The API key is missing, unknown, disabled or expired.",
+        )
+    }
+
+    /// 402 `insufficient_quota`.
+    pub fn insufficient_quota() -> Self {
+        Self::new(
+            Code::InsufficientQuota,
+            "The wallet's credits do not cover this call.",
+        )
+    }
+
+    /// 402 `key_limit_reached`.
+    pub fn key_limit_reached() -> Self {
+        Self::new(
+            Code::KeyLimitReached,
+            "The key's spending limit does not cover this call.",
+        )
+    }
+
+    /// 403 `wallet_disabled`.
+    pub fn wallet_disabled() -> Self {
+        Self::new(Code::WalletDisabled, "The wallet is disabled.")
+    }
+
+    /// 404 `model_not_found`.
+    pub fn model_not_found(model: &str) -> Self {
+        Self::new(
+            Code::ModelNotFound,
+            format!("The model `{model}` does not exist or cannot be called now."),
+        )
+        .param("model")
+    }
+
+    /// 404 `task_not_found`; the same bytes for a missing task and one of another wallet.
+    pub fn task_not_found() -> Self {
+        Self::new(Code::TaskNotFound, "The task does not exist.")
+    }
+
+    /// 404 `not_found`.
+    pub fn not_found(message: impl Into<Message>) -> Self {
+        Self::new(Code::NotFound, message)
+    }
+
+    /// 405 `method_not_allowed`.
+    pub fn method_not_allowed() -> Self {
+        Self::new(
+            Code::MethodNotAllowed,
+            "This path does not serve that method.",
+        )
+    }
+
+    /// 408 `request_timeout`.
+    pub fn request_timeout() -> Self {
+        Self::new(
+            Code::RequestTimeout,
+            "The request did not arrive in the time allowed.",
+        )
+    }
+
+    /// 409 `task_running`.
+    pub fn task_running() -> Self {
+        Self::new(
+            Code::TaskRunning,
+            "The task is running and cannot be deleted.",
+        )
+    }
+
+    /// 409 `task_cancelled`.
+    pub fn task_cancelled() -> Self {
+        Self::new(Code::TaskCancelled, "The task is cancelled already.")
+    }
+
+    /// 413 `request_too_large`.
+    pub fn request_too_large(bytes_max: u64) -> Self {
+        Self::new(
+            Code::RequestTooLarge,
+            format!("The request body is above the limit of {bytes_max} bytes."),
+        )
+    }
+
+    /// 415 `unsupported_media_type`.
+    pub fn unsupported_media_type(message: impl Into<Message>) -> Self {
+        Self::new(Code::UnsupportedMediaType, message)
+    }
+
+    /// 429 `rate_limit_exceeded`; pass `retry_after` where waiting helps.
+    pub fn rate_limit_exceeded(message: impl Into<Message>) -> Self {
+        Self::new(Code::RateLimitExceeded, message)
+    }
+
+    /// 429 `concurrency_limit_exceeded`.
+    pub fn concurrency_limit_exceeded() -> Self {
+        Self::new(
+            Code::ConcurrencyLimitExceeded,
+            "The key has as many calls in flight as it may.",
+        )
+        .retry_after(1)
+    }
+
+    /// 500 `internal_error`.
+    pub fn internal() -> Self {
+        Self::new(
+            Code::InternalError,
+            "The gateway failed to serve this request.",
+        )
+    }
+
+    /// 503 `service_unavailable`: this gateway has no room or a part of it is down.
+    pub fn unavailable(message: impl Into<Message>) -> Self {
+        Self::new(Code::ServiceUnavailable, message)
+    }
+
+    /// `upstream_rejected` with the upstream's own 4xx status.
+    pub fn upstream_rejected(status: u16, message: impl Into<Message>) -> Self {
+        Self {
+            status: Some(status),
+            ..Self::new(Code::UpstreamRejected, message)
+        }
+    }
+
+    /// 502 `upstream_error`.
+    pub fn upstream_error() -> Self {
+        Self::new(
+            Code::UpstreamError,
+            "The model's upstream failed to answer this request.",
+        )
+    }
+
+    /// 503 `upstream_overloaded`.
+    pub fn upstream_overloaded() -> Self {
+        Self::new(
+            Code::UpstreamOverloaded,
+            "The model's upstream has no room now; try again later.",
+        )
+    }
+
+    /// 504 `upstream_timeout`.
+    pub fn upstream_timeout() -> Self {
+        Self::new(
+            Code::UpstreamTimeout,
+            "The model's upstream did not answer in the time allowed.",
+        )
+    }
+
+    /// Names the member at fault.
+    #[must_use]
+    pub fn param(mut self, param: impl Into<Cow<'static, str>>) -> Self {
+        self.param = Some(param.into());
+        self
+    }
+
+    /// Says when to come again.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// Overrides what the client library would decide about a retry.
+    #[must_use]
+    pub fn should_retry(mut self, should: bool) -> Self {
+        self.should_retry = Some(should);
+        self
+    }
+
+    /// Adds what an operator needs to know and a caller must not.
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<Box<str>>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    /// The HTTP status to answer with.
+    pub fn status(&self) -> u16 {
+        self.status.unwrap_or_else(|| self.code.status())
+    }
+
+    /// The whole error body in the envelope of `family`.
+    pub fn write(&self, family: Family, request_id: &str) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.message.len() + 192);
+        match family {
+            Family::OpenAi => self.write_openai(&mut out),
+            Family::Messages => self.write_messages(&mut out, request_id),
+            Family::Google => self.write_google(&mut out),
+            Family::Interactions => self.write_interactions(&mut out),
+        }
+        out
+    }
+
+    fn write_openai(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"error\":{\"message\":");
+        write_string(out, &self.message);
+        out.extend_from_slice(b",\"type\":");
+        write_string(out, openai_type(self.status()));
+        out.extend_from_slice(b",\"param\":");
+        match &self.param {
+            Some(param) => write_string(out, param),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b",\"code\":");
+        write_string(out, self.code.as_str());
+        out.extend_from_slice(b"}}");
+    }
+
+    fn write_messages(&self, out: &mut Vec<u8>, request_id: &str) {
+        out.extend_from_slice(b"{\"type\":\"error\",\"error\":{\"type\":");
+        write_string(out, messages_type(self.status()));
+        out.extend_from_slice(b",\"code\":");
+        write_string(out, self.code.as_str());
+        out.extend_from_slice(b",\"message\":");
+        write_string(out, &self.message);
+        out.extend_from_slice(b",\"details\":{\"error_code\":");
+        write_string(out, self.code.as_str());
+        out.extend_from_slice(b"}},\"request_id\":");
+        write_string(out, request_id);
+        out.push(b'}');
+    }
+
+    fn write_google(&self, out: &mut Vec<u8>) {
+        let status = self.status();
+        out.extend_from_slice(b"{\"error\":{\"code\":");
+        out.extend_from_slice(status.to_string().as_bytes());
+        out.extend_from_slice(b",\"message\":");
+        // The contract wants the gateway's code in the message ("Generate Content protocol").
+        write_string(out, &format!("{}: {}", self.code, self.message));
+        out.extend_from_slice(b",\"status\":");
+        write_string(out, google_status(status));
+        out.extend_from_slice(
+            b",\"details\":[{\"@type\":\"type.googleapis.com/google.rpc.ErrorInfo\",\"reason\":",
+        );
+        write_string(out, self.code.as_str());
+        out.extend_from_slice(b",\"domain\":\"tollgate\"}]}}");
+    }
+
+    fn write_interactions(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"error\":{\"code\":");
+        write_string(out, self.code.as_str());
+        out.extend_from_slice(b",\"message\":");
+        write_string(out, &self.message);
+        out.extend_from_slice(b"}}");
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)?;
+        match &self.cause {
+            Some(cause) => write!(f, " ({cause})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// `error.type` as the readers of that first envelope know it.
+const fn openai_type(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        402 => "insufficient_quota",
+        403 => "permission_error",
+        429 => "rate_limit_error",
+        500.. => "server_error",
+        _ => "invalid_request_error",
+    }
+}
+
+/// `error.type` of the Messages envelope.
+const fn messages_type(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        408 | 504 => "timeout_error",
+        409 => "conflict_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        503 | 529 => "overloaded_error",
+        500.. => "api_error",
+        _ => "invalid_request_error",
+    }
+}
+
+/// The status label of the Google envelope.
+const fn google_status(status: u16) -> &'static str {
+    match status {
+        401 => "UNAUTHENTICATED",
+        402 | 429 => "RESOURCE_EXHAUSTED",
+        403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        408 | 504 => "DEADLINE_EXCEEDED",
+        409 => "ABORTED",
+        405 | 501 => "UNIMPLEMENTED",
+        502 | 503 => "UNAVAILABLE",
+        500.. => "INTERNAL",
+        _ => "INVALID_ARGUMENT",
+    }
+}

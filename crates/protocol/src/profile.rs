@@ -1,0 +1,182 @@
+//! What a model can do, as data.
+//!
+//! A profile stands in the configuration beside the model; nothing in the code asks for a model by
+//! name. `base` names a built-in profile whose values the entry may override.
+
+use serde::{Deserialize, Serialize};
+
+/// What a model makes, which decides the endpoints that serve it and the unit it is billed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Text, also with tools and reasoning.
+    Text,
+    /// Vectors.
+    Embedding,
+    /// Pictures.
+    Image,
+    /// Video tasks.
+    Video,
+    /// Speech, both ways.
+    Audio,
+}
+
+impl Kind {
+    /// The name used in configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Embedding => "embedding",
+            Self::Image => "image",
+            Self::Video => "video",
+            Self::Audio => "audio",
+        }
+    }
+}
+
+/// A built-in profile of image and video capabilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Base {
+    /// Content-task, series 2.5.
+    #[serde(rename = "content-2.5")]
+    Content25,
+    /// Content-task, series 2.0.
+    #[serde(rename = "content-2.0")]
+    Content20,
+    /// Content-task, series 1.5 Pro.
+    #[serde(rename = "content-1.5-pro")]
+    Content15Pro,
+    /// Content-task, series 1.0.
+    #[serde(rename = "content-1.0")]
+    Content10,
+    /// Long-running predict.
+    #[serde(rename = "predict-3.1")]
+    Predict31,
+    /// Long-running predict, fast.
+    #[serde(rename = "predict-3.1-fast")]
+    Predict31Fast,
+    /// Long-running predict, lite.
+    #[serde(rename = "predict-3.1-lite")]
+    Predict31Lite,
+    /// Omni interactions.
+    #[serde(rename = "omni-1.1")]
+    Omni11,
+    /// Video-A.
+    #[serde(rename = "video-a")]
+    VideoA,
+    /// GPT-image.
+    #[serde(rename = "gpt-image")]
+    GptImage,
+    /// GPT-image with the qualities `xhigh` and `max`.
+    #[serde(rename = "gpt-image-max")]
+    GptImageMax,
+    /// Images of the video-A family.
+    #[serde(rename = "video-a-image")]
+    VideoAImage,
+    /// Images with a top-level `image`.
+    #[serde(rename = "content-image")]
+    ContentImage,
+    /// Images through Generate Content.
+    #[serde(rename = "native-image")]
+    NativeImage,
+}
+
+/// How a model is told to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Thinking {
+    /// The model decides; an effort may be named.
+    Adaptive,
+    /// A number of tokens.
+    Budget,
+    /// A named level.
+    Level,
+    /// Not at all.
+    None,
+}
+
+/// Values a request member may take: a list of them, or bounds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Allowed {
+    /// Exactly these words.
+    Words(Vec<String>),
+    /// Exactly these numbers.
+    Numbers(Vec<i64>),
+    /// Everything between two numbers, both included.
+    Bounds {
+        /// The least value.
+        min: i64,
+        /// The greatest value.
+        max: i64,
+    },
+    /// Up to this number.
+    Max(i64),
+}
+
+/// The capabilities of one model. What is absent is taken from `base`, or unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Profile {
+    /// The built-in profile beneath.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<Base>,
+    /// The whole window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
+    /// The longest answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+    /// Takes images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vision: Option<bool>,
+    /// Calls functions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<bool>,
+    /// Can think.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<bool>,
+    /// How it is told to think.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<Thinking>,
+    /// Refuses sampling parameters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed_sampling: Option<bool>,
+    /// Puts out images; such a model is not served on chat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_output: Option<bool>,
+    /// The most tokens one image costs, where images are billed by tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_tokens_max: Option<u64>,
+    /// Lengths of embedding vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<Allowed>,
+    /// Image qualities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qualities: Option<Allowed>,
+    /// Image or video resolutions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolutions: Option<Allowed>,
+    /// Video lengths in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub durations: Option<Allowed>,
+    /// Aspect ratios.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratios: Option<Allowed>,
+    /// Modes of video creation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modes: Option<Allowed>,
+    /// The most reference media, by kind of medium or for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub references_max: Option<References>,
+}
+
+/// Limits on reference media.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum References {
+    /// One limit for all.
+    All(u32),
+    /// A limit for each kind of medium.
+    ByKind(std::collections::BTreeMap<String, u32>),
+}

@@ -1,0 +1,69 @@
+//! Exact decimal text: whole numbers of a power of ten, read and shown without a float.
+
+use std::fmt;
+
+/// Why a text is not the decimal number that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DecimalError {
+    /// Anything but digits with at most one point between them and a sign before them.
+    #[error("is not a decimal number such as \"1.25\"")]
+    Malformed,
+    /// More digits after the point than the unit has: they could only be kept by rounding.
+    #[error("has more than {0} digits after the point")]
+    TooFine(usize),
+    /// More than the type holds.
+    #[error("is too large")]
+    TooLarge,
+}
+
+/// Reads `text` as a whole number of 10^-`scale`, exactly or not at all.
+pub(crate) fn parse(text: &str, scale: usize) -> Result<i64, DecimalError> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let pointless = digits.len() == whole.len();
+    if whole.is_empty() || (fraction.is_empty() && !pointless) {
+        return Err(DecimalError::Malformed);
+    }
+    if !whole
+        .bytes()
+        .chain(fraction.bytes())
+        .all(|byte| byte.is_ascii_digit())
+    {
+        return Err(DecimalError::Malformed);
+    }
+    if fraction.len() > scale {
+        return Err(DecimalError::TooFine(scale));
+    }
+    let padding = std::iter::repeat_n(b'0', scale - fraction.len());
+    let mut value: i128 = 0;
+    for byte in whole.bytes().chain(fraction.bytes()).chain(padding) {
+        value = value
+            .checked_mul(10)
+            .and_then(|value| value.checked_add(i128::from(byte - b'0')))
+            .ok_or(DecimalError::TooLarge)?;
+    }
+    let value = if negative { -value } else { value };
+    i64::try_from(value).map_err(|_| DecimalError::TooLarge)
+}
+
+/// Shows a whole number of 10^-`scale` without trailing zeros.
+pub(crate) fn show(value: i64, scale: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let unit = 10_u64.pow(scale);
+    let (whole, mut fraction) = (value.unsigned_abs() / unit, value.unsigned_abs() % unit);
+    if value < 0 {
+        f.write_str("-")?;
+    }
+    write!(f, "{whole}")?;
+    if fraction == 0 {
+        return Ok(());
+    }
+    let mut width = scale as usize;
+    while fraction.is_multiple_of(10) {
+        fraction /= 10;
+        width -= 1;
+    }
+    write!(f, ".{fraction:0width$}")
+}

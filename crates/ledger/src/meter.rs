@@ -1,0 +1,145 @@
+//! What one call used, in the classes that prices know.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::price::PriceKey;
+
+/// The quantities of one call, one member for each price key.
+///
+/// The classes are disjoint: a cached token stands in `cached_input` and not in `input` too, and
+/// reasoning is inside `output`. A meter holds what is to be billed and nothing else; a call that
+/// is settled by the upstream's cost does not carry its images or seconds beside it.
+///
+/// Stored with each settled entry, so that pricing it again gives the same number for ever:
+/// members that are zero are left out, unknown ones are refused.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Meter {
+    /// Fresh text input tokens, neither read from a cache nor written to one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub input: u64,
+    /// Input tokens read from a cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cached_input: u64,
+    /// Input tokens written to a cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write: u64,
+    /// Text output tokens, reasoning included.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub output: u64,
+    /// Image input tokens.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub image_input: u64,
+    /// Image output tokens.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub image_output: u64,
+    /// Audio input tokens.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub audio_input: u64,
+    /// Audio output tokens.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub audio_output: u64,
+    /// Images delivered.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub images: u64,
+    /// The quality, resolution or size tier of the images; none is the card's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_tier: Option<Box<str>>,
+    /// Seconds of video, rounded up.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub video_seconds: u64,
+    /// Video tokens the upstream reported at the end.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub video_tokens: u64,
+    /// The resolution of the video, for its seconds and its tokens; none is the card's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video_tier: Option<Box<str>>,
+    /// What the upstream says it cost, in ticks of 1e-10 US dollar.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub usd_ticks: u64,
+    /// Characters of text to speech.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tts_characters: u64,
+    /// Characters of streaming text to speech.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tts_stream_characters: u64,
+    /// Seconds of speech to text, rounded up.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stt_seconds: u64,
+    /// Seconds of streaming speech to text, rounded up.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stt_stream_seconds: u64,
+    /// Seconds of a realtime session, rounded up; priced per minute.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub realtime_seconds: u64,
+    /// Text inputs of a realtime session.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub text_inputs: u64,
+    /// Calls of built-in tools, by the tool's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, u64>,
+}
+
+impl Meter {
+    /// Whether nothing was used at all.
+    pub fn is_zero(&self) -> bool {
+        PriceKey::ALL.iter().all(|key| self.quantity(*key) == 0)
+            && self.tools.values().all(|calls| *calls == 0)
+    }
+
+    /// Input tokens of every class; this is what `long_context` looks at.
+    pub fn input_total(&self) -> u64 {
+        self.total(&PriceKey::INPUTS)
+    }
+
+    /// Output tokens of every class.
+    pub fn output_total(&self) -> u64 {
+        self.total(&PriceKey::OUTPUTS)
+    }
+
+    /// The quantity that `key` prices.
+    pub const fn quantity(&self, key: PriceKey) -> u64 {
+        match key {
+            PriceKey::Input => self.input,
+            PriceKey::CachedInput => self.cached_input,
+            PriceKey::CacheWrite => self.cache_write,
+            PriceKey::Output => self.output,
+            PriceKey::ImageInput => self.image_input,
+            PriceKey::ImageOutput => self.image_output,
+            PriceKey::AudioInput => self.audio_input,
+            PriceKey::AudioOutput => self.audio_output,
+            PriceKey::Image => self.images,
+            PriceKey::VideoSecond => self.video_seconds,
+            PriceKey::VideoTokens => self.video_tokens,
+            PriceKey::Usd => self.usd_ticks,
+            PriceKey::TtsCharacters => self.tts_characters,
+            PriceKey::TtsStreamCharacters => self.tts_stream_characters,
+            PriceKey::SttSecond => self.stt_seconds,
+            PriceKey::SttStreamSecond => self.stt_stream_seconds,
+            PriceKey::RealtimeMinute => self.realtime_seconds,
+            PriceKey::RealtimeTextInput => self.text_inputs,
+        }
+    }
+
+    /// The tier under which `key` is priced.
+    pub(crate) fn tier(&self, key: PriceKey) -> Option<&str> {
+        match key {
+            PriceKey::Image => self.image_tier.as_deref(),
+            PriceKey::VideoSecond | PriceKey::VideoTokens => self.video_tier.as_deref(),
+            _ => None,
+        }
+    }
+
+    // Saturating: a total beyond u64 prices each of its classes beyond any amount anyway.
+    fn total(&self, keys: &[PriceKey]) -> u64 {
+        keys.iter()
+            .fold(0, |sum: u64, key| sum.saturating_add(self.quantity(*key)))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form serde calls")]
+fn is_zero(quantity: &u64) -> bool {
+    *quantity == 0
+}

@@ -1,0 +1,322 @@
+//! The price card and the one function that prices a call.
+
+use std::collections::BTreeMap;
+
+use super::read::CardFault;
+use super::{Exact, Price, PriceKey};
+use crate::meter::Meter;
+use crate::micro::{Micro, Overflow};
+
+/// What a model's usage costs.
+///
+/// A card is read from configuration ([`PriceCard::parse`], or serde), written back in one
+/// canonical form to be kept as a price version, and applied with [`PriceCard::price`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PriceCard {
+    pub(super) tokens: Tokens,
+    /// Ascending by `above_tokens`.
+    pub(super) long_context: Vec<Step>,
+    /// The other keys, at their places in [`PriceKey::ALL`]; of tiered ones the default.
+    pub(super) plain: [Option<Price>; PriceKey::ALL.len()],
+    /// Tiers beside the default, by key; names in lower case, sorted.
+    pub(super) tiers: BTreeMap<PriceKey, Vec<(Box<str>, Price)>>,
+    pub(super) tools: BTreeMap<String, Price>,
+}
+
+/// Why a card cannot be read or a call cannot be priced.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PriceError {
+    /// A member of the card is wrong; `key` is its path.
+    #[error("`{key}` {fault}")]
+    Card {
+        /// The path of the member: `input`, `image.high`, `long_context[1].output`.
+        key: String,
+        /// What is wrong with it.
+        fault: CardFault,
+    },
+    /// The call used what the card has no price for.
+    #[error("the card has no price for `{0}`")]
+    Unpriced(PriceKey),
+    /// The amount does not fit.
+    #[error(transparent)]
+    Overflow(#[from] Overflow),
+}
+
+/// One component of a price, for explaining it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The price key, with its tier or tool: `input`, `image.high`, `tools.web_search`.
+    pub component: String,
+    /// What was used, in metered units.
+    pub quantity: u64,
+    /// How many metered units the price is for.
+    pub per: u64,
+    /// The price; none when the card has none.
+    pub price: Option<Price>,
+    /// The exact amount; none when there is no price or the amount does not fit.
+    pub amount: Option<Exact>,
+}
+
+/// The prices of the token classes: the card's own, or those of a long-context step.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Tokens([Option<Price>; 8]);
+
+/// Prices of the whole call when its input exceeds a bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) above_tokens: u64,
+    pub(super) tokens: Tokens,
+}
+
+/// What is priced: a quantity of one thing, and its price if there is one.
+struct Part<'a> {
+    thing: Thing<'a>,
+    quantity: u64,
+    price: Option<Price>,
+}
+
+enum Thing<'a> {
+    Key(PriceKey, Option<&'a str>),
+    Tool(&'a str),
+}
+
+impl PriceCard {
+    /// The price of what a call used: every component exactly, one sum, rounded up once.
+    ///
+    /// Tools that have no price cost nothing ([`PriceCard::unpriced_tools`] names them);
+    /// anything else without a price is an error.
+    pub fn price(&self, meter: &Meter) -> Result<Micro, PriceError> {
+        self.price_with(self.tokens_at(meter.input_total()), meter)
+    }
+
+    /// The same sum and the same rounding, with the given prices of the token classes.
+    pub(crate) fn price_with(&self, tokens: &Tokens, meter: &Meter) -> Result<Micro, PriceError> {
+        let mut sum = Exact::ZERO;
+        for part in self.parts(tokens, meter) {
+            let amount = match (part.price, &part.thing) {
+                (Some(_), _) => part.amount()?,
+                (None, Thing::Tool(_)) => continue,
+                (None, Thing::Key(key, _)) => return Err(PriceError::Unpriced(*key)),
+            };
+            sum = sum.checked_add(amount).ok_or(Overflow)?;
+        }
+        Ok(sum.round_up()?)
+    }
+
+    /// The components of a price, for people. Their exact amounts add up to what
+    /// [`PriceCard::price`] rounds.
+    pub fn lines(&self, meter: &Meter) -> Vec<Line> {
+        self.parts(self.tokens_at(meter.input_total()), meter)
+            .map(|part| Line {
+                component: part.thing.name(),
+                quantity: part.quantity,
+                per: part.thing.per(),
+                price: part.price,
+                amount: part.price.and_then(|_| part.amount().ok()),
+            })
+            .collect()
+    }
+
+    /// The tools that were called and have no price.
+    pub fn unpriced_tools<'a>(&'a self, meter: &'a Meter) -> impl Iterator<Item = &'a str> {
+        let called = meter.tools.iter().filter(|(_, calls)| **calls > 0);
+        called
+            .map(|(name, _)| name.as_str())
+            .filter(|name| !self.tools.contains_key(*name))
+    }
+
+    /// The price under `key`, its default where it has tiers; token classes fall back to `input`
+    /// and `output`.
+    pub fn unit_price(&self, key: PriceKey) -> Option<Price> {
+        if key.is_token_class() {
+            self.tokens.get(key)
+        } else {
+            self.plain[key as usize]
+        }
+    }
+
+    /// The dearest tier of `key` among those `named`, when the card has any of them: a request
+    /// may name a quality and a resolution, each with a price.
+    pub fn dearest_of<'a>(&self, key: PriceKey, named: &[&'a str]) -> Option<&'a str> {
+        let priced = named
+            .iter()
+            .filter_map(|name| Some((self.tier_price(key, name)?, *name)));
+        priced.max_by_key(|(price, _)| *price).map(|(_, name)| name)
+    }
+
+    /// The dearest tier of `key`, when one is dearer than the default: the bound for a request
+    /// that leaves the choice to the upstream.
+    pub fn dearest_tier(&self, key: PriceKey) -> Option<&str> {
+        let (name, price) = self
+            .tiers
+            .get(&key)?
+            .iter()
+            .max_by_key(|(_, price)| *price)?;
+        (Some(*price) > self.plain[key as usize]).then_some(name)
+    }
+
+    /// Whether the card holds the prices that a model of this kind is billed and held by; else
+    /// everything that is missing.
+    pub fn billable_as(&self, kind: &str) -> Result<(), Vec<String>> {
+        let has = |key| self.unit_price(key).is_some();
+        let missing: Vec<String> = match kind {
+            "text" => [PriceKey::Input, PriceKey::Output]
+                .into_iter()
+                .filter(|key| !has(*key))
+                .map(|key| format!("a text model needs `{key}`"))
+                .collect(),
+            "embedding" if !has(PriceKey::Input) => {
+                vec!["an embedding model needs `input`".to_owned()]
+            }
+            "image" if !has(PriceKey::Image) => {
+                let mut missing = Vec::new();
+                if !has(PriceKey::ImageOutput) {
+                    missing.push(
+                        "an image model needs `image`, or `image_output` and `input`".to_owned(),
+                    );
+                } else if !has(PriceKey::Input) {
+                    missing.push("an image model billed by tokens needs `input`".to_owned());
+                }
+                missing
+            }
+            // The upstream's cost is known at the end only: it settles, but it cannot hold.
+            "video" if !has(PriceKey::VideoSecond) && !has(PriceKey::VideoTokens) => {
+                vec!["a video model needs `video_second` or `video_tokens`".to_owned()]
+            }
+            "audio" if !VOICE.into_iter().any(has) => {
+                let keys: Vec<_> = VOICE.iter().map(|key| format!("`{key}`")).collect();
+                vec![format!("an audio model needs one of {}", keys.join(", "))]
+            }
+            "embedding" | "image" | "video" | "audio" => Vec::new(),
+            _ => vec![format!("`{kind}` is not a kind of model")],
+        };
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(missing)
+        }
+    }
+
+    /// The dearest price of any input class and of any output class that a call with at most
+    /// `input` tokens may meet, as far as this counts: a step of `long_context` that the count
+    /// comes near is among them.
+    pub(crate) fn dearest_tokens(&self, input: u64) -> Tokens {
+        // The count at admission may be a fifth too low.
+        let reach = input.saturating_add(input / 4);
+        let steps = self
+            .long_context
+            .iter()
+            .take_while(|step| step.above_tokens < reach);
+        let tables = std::iter::once(&self.tokens).chain(steps.map(|step| &step.tokens));
+        let mut dearest = Tokens::default();
+        for table in tables {
+            dearest.raise(PriceKey::Input, table.dearest(&PriceKey::INPUTS));
+            dearest.raise(PriceKey::Output, table.dearest(&PriceKey::OUTPUTS));
+        }
+        dearest
+    }
+
+    fn tokens_at(&self, input: u64) -> &Tokens {
+        let step = self
+            .long_context
+            .iter()
+            .rev()
+            .find(|step| input > step.above_tokens);
+        step.map_or(&self.tokens, |step| &step.tokens)
+    }
+
+    fn tier_price(&self, key: PriceKey, name: &str) -> Option<Price> {
+        let tiers = self.tiers.get(&key)?;
+        let tier = tiers
+            .iter()
+            .find(|(tier, _)| tier.eq_ignore_ascii_case(name))?;
+        Some(tier.1)
+    }
+
+    fn parts<'a>(&'a self, tokens: &'a Tokens, meter: &'a Meter) -> impl Iterator<Item = Part<'a>> {
+        let keys = PriceKey::ALL.into_iter().map(move |key| {
+            let tier = meter
+                .tier(key)
+                .and_then(|name| Some((name, self.tier_price(key, name)?)));
+            let price = match tier {
+                Some((_, price)) => Some(price),
+                None if key.is_token_class() => tokens.get(key),
+                None => self.plain[key as usize],
+            };
+            Part {
+                thing: Thing::Key(key, tier.map(|(name, _)| name)),
+                quantity: meter.quantity(key),
+                price,
+            }
+        });
+        let tools = meter.tools.iter().map(|(name, calls)| Part {
+            thing: Thing::Tool(name),
+            quantity: *calls,
+            price: self.tools.get(name).copied(),
+        });
+        keys.chain(tools).filter(|part| part.quantity > 0)
+    }
+}
+
+const VOICE: [PriceKey; 6] = [
+    PriceKey::TtsCharacters,
+    PriceKey::TtsStreamCharacters,
+    PriceKey::SttSecond,
+    PriceKey::SttStreamSecond,
+    PriceKey::RealtimeMinute,
+    PriceKey::RealtimeTextInput,
+];
+
+impl Tokens {
+    /// The price of a token class, by its own name or by its fallback's.
+    pub(super) fn get(&self, key: PriceKey) -> Option<Price> {
+        self.named(key).or_else(|| self.named(key.fallback()?))
+    }
+
+    /// The price that stands under this very name.
+    pub(super) fn named(&self, key: PriceKey) -> Option<Price> {
+        self.0.get(key as usize).copied().flatten()
+    }
+
+    /// Puts a price under a name; keys that are no token classes have no place here.
+    pub(super) fn set(&mut self, key: PriceKey, price: Option<Price>) {
+        if let Some(place) = self.0.get_mut(key as usize) {
+            *place = price;
+        }
+    }
+
+    fn raise(&mut self, key: PriceKey, price: Option<Price>) {
+        self.set(key, self.named(key).max(price));
+    }
+
+    fn dearest(&self, keys: &[PriceKey]) -> Option<Price> {
+        keys.iter().filter_map(|key| self.get(*key)).max()
+    }
+}
+
+impl Part<'_> {
+    fn amount(&self) -> Result<Exact, Overflow> {
+        let price = self.price.unwrap_or_default();
+        match self.thing {
+            Thing::Key(key, _) => Exact::of(key, self.quantity, price),
+            Thing::Tool(_) => Exact::each(self.quantity, price),
+        }
+    }
+}
+
+impl Thing<'_> {
+    fn name(&self) -> String {
+        match self {
+            Self::Key(key, None) => key.to_string(),
+            Self::Key(key, Some(tier)) => format!("{key}.{tier}"),
+            Self::Tool(name) => format!("tools.{name}"),
+        }
+    }
+
+    fn per(&self) -> u64 {
+        match self {
+            Self::Key(key, _) => key.per(),
+            Self::Tool(_) => 1,
+        }
+    }
+}

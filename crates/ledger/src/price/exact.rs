@@ -1,0 +1,112 @@
+//! Prices and exact amounts: integers over one denominator, rounded once.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::PriceKey;
+use crate::decimal::{self, DecimalError};
+use crate::micro::{Micro, Overflow};
+
+/// A price: whole 1e-12 credits per unit of its key (a million tokens, a minute, a dollar).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Price(i64);
+
+impl Price {
+    /// The price in units of 1e-12 credit.
+    pub const fn pico(self) -> i64 {
+        self.0
+    }
+}
+
+/// Decimal credits, at most twelve digits after the point, never below zero.
+impl FromStr for Price {
+    type Err = DecimalError;
+
+    fn from_str(text: &str) -> Result<Self, DecimalError> {
+        // A sign has no place in a price, not even before a zero.
+        if text.starts_with('-') {
+            return Err(DecimalError::Malformed);
+        }
+        decimal::parse(text, 12).map(Self)
+    }
+}
+
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        decimal::show(self.0, 12, f)
+    }
+}
+
+/// An exact amount, before the rounding.
+///
+/// Every unit divides 3e10 (a million, sixty, 1e10), so all components of a call add up over
+/// this one denominator and no division happens before [`Exact::round_up`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Exact(i128);
+
+/// Parts of 1e-12 credit in which amounts are counted: the least common multiple of all units.
+const PARTS: i128 = 30_000_000_000;
+const PARTS_PER_MICRO: i128 = PARTS * 1_000_000;
+const PARTS_PER_CREDIT: i128 = PARTS_PER_MICRO * 1_000_000;
+
+impl Exact {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// `quantity` at `price`, which is quoted in the unit of `key`.
+    pub(crate) fn of(key: PriceKey, quantity: u64, price: Price) -> Result<Self, Overflow> {
+        Self::per(key.per(), quantity, price)
+    }
+
+    /// `quantity` at `price` for each of them.
+    pub(crate) fn each(quantity: u64, price: Price) -> Result<Self, Overflow> {
+        Self::per(1, quantity, price)
+    }
+
+    // Amounts are never below zero, so a part that does not fit cannot be part of a sum that does.
+    fn per(unit: u64, quantity: u64, price: Price) -> Result<Self, Overflow> {
+        i128::from(quantity)
+            .checked_mul(i128::from(price.0))
+            .and_then(|amount| amount.checked_mul(PARTS / i128::from(unit)))
+            .map(Self)
+            .ok_or(Overflow)
+    }
+
+    /// The exact sum, unless it does not fit.
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    /// The one rounding: up to the next whole micro-credit.
+    pub fn round_up(self) -> Result<Micro, Overflow> {
+        let whole = self.0 / PARTS_PER_MICRO;
+        let rest = i128::from(self.0 % PARTS_PER_MICRO > 0);
+        i64::try_from(whole + rest)
+            .map(Micro::new)
+            .map_err(|_| Overflow)
+    }
+}
+
+/// Decimal credits with every digit; `…` marks a fraction without end (a third of a second).
+impl fmt::Display for Exact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0 / PARTS_PER_CREDIT)?;
+        let mut rest = self.0 % PARTS_PER_CREDIT;
+        if rest > 0 {
+            f.write_str(".")?;
+        }
+        // The denominator is 3 x 10^22: after 22 digits only thirds can be left.
+        for _ in 0..22 {
+            if rest == 0 {
+                return Ok(());
+            }
+            rest *= 10;
+            write!(f, "{}", rest / PARTS_PER_CREDIT)?;
+            rest %= PARTS_PER_CREDIT;
+        }
+        if rest > 0 {
+            f.write_str("…")?;
+        }
+        Ok(())
+    }
+}

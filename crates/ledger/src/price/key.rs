@@ -1,0 +1,183 @@
+//! The names of prices and the units they are quoted in.
+
+use std::fmt;
+
+/// What a price card can put a price on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PriceKey {
+    /// Fresh input tokens.
+    Input,
+    /// Input tokens read from a cache.
+    CachedInput,
+    /// Input tokens written to a cache.
+    CacheWrite,
+    /// Output tokens.
+    Output,
+    /// Image input tokens.
+    ImageInput,
+    /// Image output tokens.
+    ImageOutput,
+    /// Audio input tokens.
+    AudioInput,
+    /// Audio output tokens.
+    AudioOutput,
+    /// Images, by tier.
+    Image,
+    /// Seconds of video, by tier.
+    VideoSecond,
+    /// Video tokens, by tier.
+    VideoTokens,
+    /// The upstream's own cost in US dollars.
+    Usd,
+    /// Characters of text to speech.
+    TtsCharacters,
+    /// Characters of streaming text to speech.
+    TtsStreamCharacters,
+    /// Seconds of speech to text.
+    SttSecond,
+    /// Seconds of streaming speech to text.
+    SttStreamSecond,
+    /// Minutes of a realtime session.
+    RealtimeMinute,
+    /// Text inputs of a realtime session.
+    RealtimeTextInput,
+}
+
+impl PriceKey {
+    /// Every key, in the order cards are written; the token classes come first.
+    pub const ALL: [Self; 18] = [
+        Self::Input,
+        Self::CachedInput,
+        Self::CacheWrite,
+        Self::Output,
+        Self::ImageInput,
+        Self::ImageOutput,
+        Self::AudioInput,
+        Self::AudioOutput,
+        Self::Image,
+        Self::VideoSecond,
+        Self::VideoTokens,
+        Self::Usd,
+        Self::TtsCharacters,
+        Self::TtsStreamCharacters,
+        Self::SttSecond,
+        Self::SttStreamSecond,
+        Self::RealtimeMinute,
+        Self::RealtimeTextInput,
+    ];
+
+    /// The token classes of what a call reads.
+    pub const INPUTS: [Self; 5] = [
+        Self::Input,
+        Self::CachedInput,
+        Self::CacheWrite,
+        Self::ImageInput,
+        Self::AudioInput,
+    ];
+
+    /// The token classes of what a call writes.
+    pub const OUTPUTS: [Self; 3] = [Self::Output, Self::ImageOutput, Self::AudioOutput];
+
+    /// The key as cards spell it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::CachedInput => "cached_input",
+            Self::CacheWrite => "cache_write",
+            Self::Output => "output",
+            Self::ImageInput => "image_input",
+            Self::ImageOutput => "image_output",
+            Self::AudioInput => "audio_input",
+            Self::AudioOutput => "audio_output",
+            Self::Image => "image",
+            Self::VideoSecond => "video_second",
+            Self::VideoTokens => "video_tokens",
+            Self::Usd => "usd",
+            Self::TtsCharacters => "tts_characters",
+            Self::TtsStreamCharacters => "tts_stream_characters",
+            Self::SttSecond => "stt_second",
+            Self::SttStreamSecond => "stt_stream_second",
+            Self::RealtimeMinute => "realtime_minute",
+            Self::RealtimeTextInput => "realtime_text_input",
+        }
+    }
+
+    /// The key that cards spell `name`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|key| key.as_str() == name)
+    }
+
+    /// How many metered quantities make one unit of the price: a million tokens or characters,
+    /// the 60 seconds of a minute, the 1e10 ticks of a dollar.
+    pub const fn per(self) -> u64 {
+        match self {
+            Self::Input
+            | Self::CachedInput
+            | Self::CacheWrite
+            | Self::Output
+            | Self::ImageInput
+            | Self::ImageOutput
+            | Self::AudioInput
+            | Self::AudioOutput
+            | Self::VideoTokens
+            | Self::TtsCharacters
+            | Self::TtsStreamCharacters => 1_000_000,
+            Self::Image
+            | Self::VideoSecond
+            | Self::SttSecond
+            | Self::SttStreamSecond
+            | Self::RealtimeTextInput => 1,
+            Self::RealtimeMinute => 60,
+            Self::Usd => 10_000_000_000,
+        }
+    }
+
+    /// The class whose price stands in when a special token class has none of its own.
+    pub(crate) const fn fallback(self) -> Option<Self> {
+        match self {
+            Self::CachedInput | Self::CacheWrite | Self::ImageInput | Self::AudioInput => {
+                Some(Self::Input)
+            }
+            Self::ImageOutput | Self::AudioOutput => Some(Self::Output),
+            _ => None,
+        }
+    }
+
+    /// Whether the key may be a table by tier: those whose quantity carries a tier in the meter.
+    pub(crate) const fn has_tiers(self) -> bool {
+        matches!(self, Self::Image | Self::VideoSecond | Self::VideoTokens)
+    }
+
+    /// Whether this is one of the eight token classes.
+    pub(crate) const fn is_token_class(self) -> bool {
+        self.fallback().is_some() || matches!(self, Self::Input | Self::Output)
+    }
+}
+
+impl fmt::Display for PriceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_stands_at_its_own_place() {
+        for (place, key) in PriceKey::ALL.into_iter().enumerate() {
+            assert_eq!(key as usize, place);
+            assert_eq!(PriceKey::from_name(key.as_str()), Some(key));
+        }
+        assert_eq!(PriceKey::from_name("inputs"), None);
+    }
+
+    #[test]
+    fn inputs_and_outputs_are_the_token_classes() {
+        for key in PriceKey::ALL {
+            let named = PriceKey::INPUTS.contains(&key) || PriceKey::OUTPUTS.contains(&key);
+            assert_eq!(key.is_token_class(), named, "{key}");
+        }
+    }
+}

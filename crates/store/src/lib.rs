@@ -1,1 +1,38 @@
-//! tollgate-store
+//! Durable state: wallets, keys, holds, entries, prices and the journal.
+//!
+//! [`Store`] is a set of business verbs, not tables. One writer thread per process drains a
+//! queue into one transaction after another and is the only place that decides on money: it runs
+//! the pure transitions of the `ledger` crate on rows inside its transaction and writes the
+//! result. A decision is answered before its commit; [`Durable`] tells when it is on the disk.
+//!
+//! What this crate must never know: HTTP, protocols, prices of models (it keeps price cards as
+//! text), upstreams.
+//!
+//! Start reading at [`Store`], then `queue` and `durable` (how commands travel), then `sqlite`.
+
+mod accounts;
+mod call;
+mod command;
+mod durable;
+mod error;
+mod ids;
+mod journal;
+mod queue;
+mod settings;
+mod sqlite;
+mod stats;
+mod store;
+mod verify;
+
+pub use accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
+pub use call::{Admit, Admitted, Basis, Close, End, Extend};
+pub use durable::Durable;
+pub use error::{AdmitError, Lost, OpenError, StoreError};
+pub use ids::{Digest, Epoch, HoldId, IdError, KeyId, PriceVersion, WalletId};
+pub use journal::{
+    BODY_BYTES_MAX, JournalEntry, JournalPlace, JournalQuery, JournalRow, StatusRange, Timings,
+};
+pub use settings::Settings;
+pub use stats::Stats;
+pub use store::{Recovery, Store};
+pub use verify::{Difference, Rule, VerifyReport};

@@ -1,0 +1,72 @@
+//! The ledger's side of a call: admitted, perhaps extended, closed once.
+
+use ledger::{Ask, Meter, Micro, Rates, UnixMs};
+
+use crate::durable::Durable;
+use crate::ids::{HoldId, KeyId, PriceVersion, WalletId};
+
+/// A call that asks to be admitted.
+#[derive(Debug, Clone)]
+pub struct Admit {
+    pub wallet: WalletId,
+    pub key: KeyId,
+    pub ask: Ask,
+    /// Stored with the hold and its close.
+    pub request_id: Box<str>,
+    pub now: UnixMs,
+}
+
+/// An admitted call. The hold is open until it is closed: whoever holds this owes a
+/// [`Close`].
+#[derive(Debug)]
+#[must_use = "an admitted call keeps credits frozen until its hold is closed"]
+pub struct Admitted {
+    pub hold: HoldId,
+    /// What is left of the key's rates, for the response headers.
+    pub rates: Rates,
+    /// No byte of the answer goes to the client before this (reliability W12).
+    pub durable: Durable,
+}
+
+/// More of an open hold: credits and tokens; it never counts as another call.
+#[derive(Debug, Clone)]
+pub struct Extend {
+    pub hold: HoldId,
+    pub more: Ask,
+    pub now: UnixMs,
+}
+
+/// The end of a hold.
+#[derive(Debug, Clone)]
+pub struct Close {
+    pub hold: HoldId,
+    pub end: End,
+    pub now: UnixMs,
+}
+
+/// How a hold ends (reliability 1.2).
+#[derive(Debug, Clone)]
+pub enum End {
+    /// Usage is known or counted; the charge is booked whatever was held.
+    Settled {
+        charge: Micro,
+        meter: Box<Meter>,
+        price_version: PriceVersion,
+        basis: Basis,
+        /// Tokens to correct the key's token rate by; `None` leaves the reservation.
+        tokens: Option<u64>,
+    },
+    /// Nothing was delivered.
+    Released,
+    /// The outcome cannot be learnt.
+    Abandoned,
+}
+
+/// Where a settled meter comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// The upstream reported it: the charge is the price of the meter.
+    Reported,
+    /// We counted: the charge is the price of the meter, capped at the hold (reliability 3.2).
+    Counted,
+}

@@ -1,0 +1,191 @@
+//! What travels to the ledger writer.
+
+use std::sync::Arc;
+
+use ledger::{Micro, UnixMs, WalletStatus};
+use tokio::sync::oneshot;
+
+use crate::accounts::{KeyChange, KeyRow, NewKey, NewWallet, WalletRow};
+use crate::call::{Admit, Admitted, Basis, Close, End, Extend};
+use crate::durable::Durable;
+use crate::error::{AdmitError, StoreError};
+use crate::ids::{HoldId, KeyId, PriceVersion, WalletId};
+use crate::queue::Queue;
+
+/// An answer that is given when the writer has decided; the receiver then waits for the disk.
+pub(crate) type Reply<T> = oneshot::Sender<Result<(T, Durable), StoreError>>;
+
+/// One wish to the writer, in the order they came.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Admit(Admit, oneshot::Sender<Result<Granted, AdmitError>>),
+    Extend(Extend, oneshot::Sender<Result<Durable, AdmitError>>),
+    Close(Closing),
+    /// The hold no longer counts against its key's concurrency.
+    Uncount(HoldId),
+    Balance(KeyId, Reply<(ledger::Wallet, ledger::Key)>),
+    Change(Change),
+    Flush(oneshot::Sender<Durable>),
+}
+
+/// An administrative change.
+#[derive(Debug)]
+pub(crate) enum Change {
+    CreateWallet {
+        id: WalletId,
+        new: NewWallet,
+        now: UnixMs,
+        reply: Reply<WalletRow>,
+    },
+    Credit {
+        wallet: WalletId,
+        credit: Credit,
+        amount: Micro,
+        note: String,
+        now: UnixMs,
+        reply: Reply<WalletRow>,
+    },
+    CreditLimit {
+        wallet: WalletId,
+        limit: Micro,
+        now: UnixMs,
+        reply: Reply<WalletRow>,
+    },
+    Status {
+        wallet: WalletId,
+        status: WalletStatus,
+        now: UnixMs,
+        reply: Reply<WalletRow>,
+    },
+    CreateKey {
+        id: KeyId,
+        new: NewKey,
+        now: UnixMs,
+        reply: Reply<KeyRow>,
+    },
+    UpdateKey {
+        key: KeyId,
+        change: KeyChange,
+        reply: Reply<KeyRow>,
+    },
+    EnableKey {
+        key: KeyId,
+        enabled: bool,
+        reply: Reply<KeyRow>,
+    },
+    PriceVersion {
+        model: String,
+        card: String,
+        now: UnixMs,
+        reply: Reply<PriceVersion>,
+    },
+}
+
+/// Which pocket a credit goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Credit {
+    TopUp,
+    Gift,
+}
+
+/// A close as the writer books it: the meter is already text, so that the one writer thread
+/// does not spend its time on it.
+#[derive(Debug)]
+pub(crate) struct Closing {
+    pub(crate) hold: HoldId,
+    pub(crate) now: UnixMs,
+    pub(crate) end: Ending,
+}
+
+#[derive(Debug)]
+pub(crate) enum Ending {
+    Settled {
+        charge: Micro,
+        meter: Box<str>,
+        price_version: PriceVersion,
+        basis: Basis,
+        tokens: Option<u64>,
+    },
+    Released,
+    Abandoned,
+}
+
+impl From<Close> for Closing {
+    fn from(close: Close) -> Self {
+        let end = match close.end {
+            End::Settled {
+                charge,
+                meter,
+                price_version,
+                basis,
+                tokens,
+            } => Ending::Settled {
+                charge,
+                // A meter is a struct of numbers and names; it always has a JSON form.
+                meter: serde_json::to_string(&meter)
+                    .unwrap_or_default()
+                    .into_boxed_str(),
+                price_version,
+                basis,
+                tokens,
+            },
+            End::Released => Ending::Released,
+            End::Abandoned => Ending::Abandoned,
+        };
+        Self {
+            hold: close.hold,
+            now: close.now,
+            end,
+        }
+    }
+}
+
+/// An admission on its way back to the caller. A caller that has gone meanwhile cannot close
+/// the hold, so an unaccepted grant does it when it is dropped, wherever that happens.
+#[derive(Debug)]
+pub(crate) struct Granted {
+    admitted: Option<Admitted>,
+    now: UnixMs,
+    queue: Arc<Queue>,
+}
+
+impl Granted {
+    pub(crate) fn new(admitted: Admitted, now: UnixMs, queue: &Arc<Queue>) -> Self {
+        Self {
+            admitted: Some(admitted),
+            now,
+            queue: Arc::clone(queue),
+        }
+    }
+
+    pub(crate) fn accept(mut self) -> Option<Admitted> {
+        self.admitted.take()
+    }
+}
+
+impl Drop for Granted {
+    fn drop(&mut self) {
+        if let Some(admitted) = self.admitted.take() {
+            let closing = Closing {
+                hold: admitted.hold,
+                now: self.now,
+                end: Ending::Released,
+            };
+            self.queue.push_close(Command::Close(closing));
+        }
+    }
+}
+
+impl Command {
+    /// Answers without doing anything.
+    pub(crate) fn refuse(self, why: AdmitError) {
+        // A receiver that has gone needs no answer.
+        match self {
+            Self::Admit(_, reply) => drop(reply.send(Err(why))),
+            Self::Extend(_, reply) => drop(reply.send(Err(why))),
+            // Dropping the other end of an answer says that the store is not available.
+            Self::Balance(..) | Self::Change(..) | Self::Flush(..) => {}
+            Self::Close(..) | Self::Uncount(..) => {}
+        }
+    }
+}

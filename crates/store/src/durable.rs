@@ -1,0 +1,297 @@
+//! Waiting for a decision to be on the disk.
+//!
+//! The writer answers when it has decided, before the commit, and commits without a sync. A
+//! thread of its own syncs the log and then marks every batch that was committed before the
+//! sync began. So a slow disk delays the promise, never the decision.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
+
+use crate::error::Lost;
+
+const UNDECIDED: u8 = 0;
+const DURABLE: u8 = 1;
+const LOST: u8 = 2;
+
+/// The promise that a decision survives a power cut, once [`wait`](Self::wait) has returned.
+#[derive(Clone)]
+pub struct Durable {
+    batch: Arc<Batch>,
+}
+
+impl Durable {
+    /// Returns when the decision is on the disk, or can never be.
+    pub async fn wait(&self) -> Result<(), Lost> {
+        loop {
+            // Made before the state is read: a mark between the two is not missed.
+            let marked = self.batch.marked.notified();
+            match self.batch.state.load(Ordering::Acquire) {
+                DURABLE => return Ok(()),
+                LOST => return Err(Lost),
+                _ => {}
+            }
+            self.batch.line.hurry(self.batch.number);
+            marked.await;
+        }
+    }
+
+    /// Whether the decision is on the disk already.
+    pub fn is_done(&self) -> bool {
+        self.batch.state.load(Ordering::Acquire) == DURABLE
+    }
+
+    /// Whether the decision never happened.
+    pub fn is_lost(&self) -> bool {
+        self.batch.state.load(Ordering::Acquire) == LOST
+    }
+}
+
+impl fmt::Debug for Durable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.batch.state.load(Ordering::Relaxed) {
+            DURABLE => "durable",
+            LOST => "lost",
+            _ => "undecided",
+        };
+        write!(f, "Durable(batch {}, {state})", self.batch.number)
+    }
+}
+
+/// One transaction of the writer.
+pub(crate) struct Batch {
+    number: u64,
+    state: AtomicU8,
+    marked: Notify,
+    line: Arc<SyncLine>,
+}
+
+impl Batch {
+    pub(crate) fn new(number: u64, line: &Arc<SyncLine>) -> Arc<Self> {
+        Arc::new(Self {
+            number,
+            state: AtomicU8::new(UNDECIDED),
+            marked: Notify::new(),
+            line: Arc::clone(line),
+        })
+    }
+
+    pub(crate) fn durable(self: &Arc<Self>) -> Durable {
+        Durable {
+            batch: Arc::clone(self),
+        }
+    }
+
+    /// The commit failed: nothing of the batch happened.
+    pub(crate) fn lose(&self) {
+        self.mark(LOST);
+    }
+
+    fn mark(&self, state: u8) {
+        self.state.store(state, Ordering::Release);
+        self.marked.notify_waiters();
+    }
+}
+
+/// Committed batches on their way to the disk.
+pub(crate) struct SyncLine {
+    state: Mutex<State>,
+    wake: Condvar,
+    /// The latest batch that somebody waits for.
+    wanted: AtomicU64,
+    broken: AtomicBool,
+    delay: Duration,
+}
+
+struct State {
+    committed: Vec<Committed>,
+    closed: bool,
+    /// When the sync under way began, for health.
+    syncing_since: Option<Instant>,
+}
+
+struct Committed {
+    batch: Arc<Batch>,
+    wrote: bool,
+    at: Instant,
+}
+
+impl SyncLine {
+    pub(crate) fn new(delay: Duration) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                committed: Vec::new(),
+                closed: false,
+                syncing_since: None,
+            }),
+            wake: Condvar::new(),
+            wanted: AtomicU64::new(0),
+            broken: AtomicBool::new(false),
+            delay,
+        })
+    }
+
+    /// A batch has been committed. One that wrote nothing still waits for those before it,
+    /// since what it read may be theirs.
+    pub(crate) fn push(&self, batch: Arc<Batch>, wrote: bool) {
+        let mut state = self.state.lock();
+        let first = state.committed.is_empty();
+        let wanted = self.wanted.load(Ordering::Relaxed) >= batch.number;
+        state.committed.push(Committed {
+            batch,
+            wrote,
+            at: Instant::now(),
+        });
+        drop(state);
+        if first || wanted {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Ends the sync thread when everything committed is synced.
+    pub(crate) fn close(&self) {
+        self.state.lock().closed = true;
+        self.wake.notify_one();
+    }
+
+    /// A sync has failed. What the disk holds is then unknown, and asking again would get the
+    /// kernel's word for pages it has already given up, so nothing is promised any more until
+    /// the process starts anew.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+
+    /// How long the present sync has been under way.
+    pub(crate) fn stalled_for(&self) -> Duration {
+        self.state
+            .lock()
+            .syncing_since
+            .map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn hurry(&self, number: u64) {
+        // Only the first who waits for a batch needs to wake anyone.
+        if self.wanted.fetch_max(number, Ordering::Relaxed) < number {
+            // Under the lock, so that the sync thread is either before its check or asleep.
+            drop(self.state.lock());
+            self.wake.notify_one();
+        }
+    }
+
+    /// The sync thread: `sync` forces the log to the disk.
+    pub(crate) fn run(&self, mut sync: impl FnMut() -> std::io::Result<()>) {
+        while let Some(group) = self.next_group() {
+            if group.iter().any(|committed| committed.wrote)
+                && !self.is_broken()
+                && let Err(error) = sync()
+            {
+                tracing::error!(%error, "the ledger could not be synced; admission stops until a restart");
+                self.broken.store(true, Ordering::Relaxed);
+            }
+            let state = if self.is_broken() { LOST } else { DURABLE };
+            for committed in &group {
+                committed.batch.mark(state);
+            }
+        }
+    }
+
+    /// Waits until there is something to sync and a reason to do it now.
+    fn next_group(&self) -> Option<Vec<Committed>> {
+        let mut state = self.state.lock();
+        state.syncing_since = None;
+        loop {
+            let Some(first) = state.committed.first() else {
+                if state.closed {
+                    return None;
+                }
+                self.wake.wait(&mut state);
+                continue;
+            };
+            let due = first.at + self.delay;
+            let hurried = self.wanted.load(Ordering::Relaxed) >= first.batch.number;
+            if state.closed || hurried || Instant::now() >= due {
+                state.syncing_since = Some(Instant::now());
+                return Some(std::mem::take(&mut state.committed));
+            }
+            self.wake.wait_until(&mut state, due);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line() -> Arc<SyncLine> {
+        SyncLine::new(Duration::from_secs(3600))
+    }
+
+    #[tokio::test]
+    async fn a_waiter_hurries_the_sync_and_gets_its_promise() {
+        let line = line();
+        let batch = Batch::new(1, &line);
+        let durable = batch.durable();
+        line.push(Arc::clone(&batch), true);
+        let thread = std::thread::spawn({
+            let line = Arc::clone(&line);
+            move || line.run(|| Ok(()))
+        });
+        assert!(!durable.is_done());
+        assert_eq!(durable.wait().await, Ok(()));
+        assert!(durable.is_done());
+        line.close();
+        thread.join().unwrap();
+    }
+
+    #[tokio::test]
+    async fn who_waits_before_the_commit_is_not_left_to_the_delay() {
+        let line = line();
+        let (early, late) = (Batch::new(1, &line), Batch::new(2, &line));
+        line.push(early, true);
+        let waiter = tokio::spawn({
+            let durable = late.durable();
+            async move { durable.wait().await }
+        });
+        while line.wanted.load(Ordering::Relaxed) < 2 {
+            tokio::task::yield_now().await;
+        }
+        let thread = std::thread::spawn({
+            let line = Arc::clone(&line);
+            move || line.run(|| Ok(()))
+        });
+        line.push(late, true);
+        assert_eq!(waiter.await.unwrap(), Ok(()));
+        line.close();
+        thread.join().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_failed_sync_promises_nothing_ever_again() {
+        let line = line();
+        let (first, second) = (Batch::new(1, &line), Batch::new(2, &line));
+        let (one, two) = (first.durable(), second.durable());
+        line.push(first, true);
+        line.close();
+        let mut answers = vec![Ok(()), Err(std::io::Error::other("disk"))];
+        line.run(|| answers.pop().unwrap());
+        assert_eq!(one.wait().await, Err(Lost));
+        line.push(second, true);
+        line.run(|| Ok(()));
+        assert_eq!(two.wait().await, Err(Lost));
+        assert!(line.is_broken() && two.is_lost());
+    }
+
+    #[test]
+    fn a_batch_that_wrote_nothing_needs_no_sync() {
+        let line = line();
+        let batch = Batch::new(1, &line);
+        line.push(Arc::clone(&batch), false);
+        line.close();
+        line.run(|| panic!("no sync is needed"));
+        assert!(batch.durable().is_done());
+    }
+}

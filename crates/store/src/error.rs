@@ -1,0 +1,93 @@
+//! What can go wrong with a store, one enum per occasion.
+
+use std::path::PathBuf;
+
+use ledger::Refusal;
+
+/// Why a store could not be opened. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another server holds this database.
+    #[error("{path}: another server is running on this database (lock file {lock})", path = path.display(), lock = lock.display())]
+    Locked { path: PathBuf, lock: PathBuf },
+    /// The file was written by a later version.
+    #[error("{path}: the schema is version {found}, this program knows up to {known}; use a newer program", path = path.display())]
+    NewerSchema {
+        path: PathBuf,
+        found: i32,
+        known: i32,
+    },
+    /// A running server still uses an older schema.
+    #[error("{path}: the schema is version {found}, this program needs {known}; restart the server with this program first", path = path.display())]
+    OlderSchema {
+        path: PathBuf,
+        found: i32,
+        known: i32,
+    },
+    /// The file is damaged or is no database.
+    #[error("{path}: the file is damaged or not a database: {reason}", path = path.display())]
+    Corrupt { path: PathBuf, reason: String },
+    /// The file is a database of another program.
+    #[error("{path}: the file is a database of another program", path = path.display())]
+    Foreign { path: PathBuf },
+    /// A migration failed; the schema is as it was before that migration.
+    #[error("{path}: migration failed", path = path.display())]
+    Migrate {
+        path: PathBuf,
+        source: Box<refinery::Error>,
+    },
+    /// The file system refused.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    /// The database refused.
+    #[error("{path}: {source}", path = path.display())]
+    Sql {
+        path: PathBuf,
+        source: rusqlite::Error,
+    },
+}
+
+/// Why a verb other than admission failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No such wallet or key.
+    #[error("no such {what}: {id}")]
+    NotFound { what: &'static str, id: String },
+    /// The name is taken.
+    #[error("a {what} named {name} exists already")]
+    Taken { what: &'static str, name: String },
+    /// The arguments make no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// An amount left the range of money.
+    #[error("the amount leaves the range of money")]
+    Overflow,
+    /// The change did not become durable, or the store is closing; nothing was promised.
+    #[error("the store is not available")]
+    Unavailable,
+    /// The database refused.
+    #[error("the database refused: {0}")]
+    Sql(#[from] rusqlite::Error),
+}
+
+/// Why a call was not admitted. Nothing was consumed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AdmitError {
+    /// The ledger says no.
+    #[error("refused: {0:?}")]
+    Refused(Refusal),
+    /// Too many admissions wait, or this one waited too long.
+    #[error("the ledger is busy")]
+    Busy,
+    /// The ledger cannot admit at present: disk floor, failing disk, closing.
+    #[error("the ledger is not available")]
+    Unavailable,
+}
+
+/// The commit or sync of a decision failed: it never happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the decision did not become durable")]
+pub struct Lost;

@@ -1,0 +1,122 @@
+//! A row of the journal: one call, told for people.
+
+use ledger::{Meter, Micro, UnixMs};
+
+use crate::ids::{KeyId, WalletId};
+
+/// One call. Fill what is known: the rest has a default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JournalRow {
+    /// When the call ended.
+    pub at: UnixMs,
+    pub request_id: Box<str>,
+    /// Unknown when the caller was not authenticated.
+    pub wallet: Option<WalletId>,
+    pub key: Option<KeyId>,
+    /// The endpoint as a path template, never with a query.
+    pub endpoint: Box<str>,
+    pub model: Box<str>,
+    /// The route that answered.
+    pub channel: Option<Box<str>>,
+    pub upstream_model: Option<Box<str>>,
+    /// The HTTP status the caller saw.
+    pub status: u16,
+    /// Our error code, when there was one.
+    pub code: Option<Box<str>>,
+    pub stream: bool,
+    /// How the hold ended: `settled`, `released`, `abandoned`, or nothing when there was none.
+    pub outcome: Option<Box<str>>,
+    pub meter: Option<Box<Meter>>,
+    pub charge: Micro,
+    pub timings: Timings,
+    /// The value of `x-dropped-params`.
+    pub dropped_params: Option<Box<str>>,
+    /// The routes tried and why each was left, for people.
+    pub route_notes: Option<Box<str>>,
+    /// Redacted by the caller; cut here at [`BODY_BYTES_MAX`].
+    pub request_body: Option<Box<str>>,
+    pub response_body: Option<Box<str>>,
+}
+
+/// The most that is kept of one body.
+pub const BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// Where the time of a call went, in microseconds from its arrival.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Timings {
+    /// Until it was admitted.
+    pub admitted_us: Option<u64>,
+    /// Until the upstream's head came.
+    pub upstream_us: Option<u64>,
+    /// Until the first byte of the answer went out.
+    pub first_byte_us: Option<u64>,
+    /// All of it.
+    pub total_us: u64,
+}
+
+/// A place in the journal, for paging: rows come newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct JournalPlace(pub(crate) i64);
+
+impl JournalPlace {
+    /// The place as a number, to be handed out and taken back.
+    pub fn get(self) -> i64 {
+        self.0
+    }
+
+    /// A place that was handed out before.
+    pub fn new(place: i64) -> Self {
+        Self(place)
+    }
+}
+
+/// A stored row and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JournalEntry {
+    pub place: JournalPlace,
+    pub row: JournalRow,
+}
+
+/// Which rows to show; every condition that is given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JournalQuery {
+    pub wallet: Option<WalletId>,
+    pub key: Option<KeyId>,
+    pub model: Option<String>,
+    pub status: Option<StatusRange>,
+    pub request_id: Option<String>,
+    /// Rows of calls that ended at or after this.
+    pub since: Option<UnixMs>,
+    /// Rows older than this place: the next page.
+    pub before: Option<JournalPlace>,
+    /// Rows newer than this place: what has come since, for following.
+    pub after: Option<JournalPlace>,
+    /// 0 is the default of 100; at most 1,000.
+    pub limit: u32,
+}
+
+/// HTTP statuses from `first` to `last`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatusRange {
+    pub first: u16,
+    pub last: u16,
+}
+
+impl StatusRange {
+    /// One status.
+    pub fn only(status: u16) -> Self {
+        Self {
+            first: status,
+            last: status,
+        }
+    }
+
+    /// A class of statuses: 4 is 400 to 499.
+    pub fn class(class: u16) -> Self {
+        let first = class.saturating_mul(100);
+        Self {
+            first,
+            last: first.saturating_add(99),
+        }
+    }
+}

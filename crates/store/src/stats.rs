@@ -1,0 +1,103 @@
+//! Counters for metrics and alarms; all of them cheap to read and to raise.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A reading of the counters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Commands that wait for the writer.
+    pub queue_depth: u64,
+    /// Holds of this process that are open.
+    pub open_holds: u64,
+    /// Transactions committed.
+    pub batches: u64,
+    /// Commands in them.
+    pub commands: u64,
+    /// Transactions that failed; their closes were kept and repeated.
+    pub commits_failed: u64,
+    /// Closes that found their hold closed already, or never durable.
+    pub late_closes: u64,
+    /// Closes that wait to be repeated after a failure.
+    pub retried_closes: u64,
+    /// Closes that the database refuses by themselves; an alarm.
+    pub stuck_closes: u64,
+    /// Settlements above their hold.
+    pub above_hold: u64,
+    /// Settlements of a meter that is not empty, at no charge.
+    pub zero_charges: u64,
+    /// Holds closed as abandoned, those at the start included.
+    pub abandoned: u64,
+    /// Times the row cache was dropped because another process had written.
+    pub foreign_writes: u64,
+    /// Times the log was folded into the database.
+    pub checkpoints: u64,
+    /// Frames in the log at the last checkpoint.
+    pub wal_frames: u64,
+    /// Free bytes where the database lies.
+    pub disk_free_bytes: u64,
+    /// Journal rows that wait to be written.
+    pub journal_queue: u64,
+    /// Journal rows written.
+    pub journal_written: u64,
+    /// Journal rows dropped: queue full, disk nearly full, or the journal cannot be written.
+    pub journal_dropped: u64,
+}
+
+macro_rules! counters {
+    ($($name:ident),* $(,)?) => {
+        /// The counters behind [`Stats`].
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: Counter,)*
+            /// The last commit failed and none has succeeded since.
+            pub(crate) failing: Flag,
+            /// Too little room on the disk to admit anyone.
+            pub(crate) below_floor: Flag,
+            /// Too little room on the disk for the journal.
+            pub(crate) below_journal_floor: Flag,
+        }
+
+        impl Counters {
+            /// All but the queue lengths, which their queues know.
+            pub(crate) fn read(&self) -> Stats {
+                Stats { $($name: self.$name.get(),)* ..Stats::default() }
+            }
+        }
+    };
+}
+
+counters! {
+    open_holds, batches, commands, commits_failed, late_closes, retried_closes, stuck_closes, above_hold,
+    zero_charges, abandoned, foreign_writes, checkpoints, wal_frames, disk_free_bytes,
+    journal_written, journal_dropped,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Flag(AtomicBool);
+
+impl Flag {
+    pub(crate) fn set(&self, on: bool) {
+        self.0.store(on, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

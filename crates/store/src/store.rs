@@ -1,0 +1,302 @@
+//! The store and its verbs.
+
+use std::sync::Arc;
+
+use ledger::{Micro, UnixMs, WalletStatus};
+use tokio::sync::oneshot;
+
+use crate::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
+use crate::call::{Admit, Admitted, Close, Extend};
+use crate::command::{Change, Command, Credit, Reply};
+use crate::durable::Durable;
+use crate::error::{AdmitError, OpenError, StoreError};
+use crate::ids::{Digest, Epoch, HoldId, KeyId, PriceVersion, WalletId};
+use crate::journal::{JournalEntry, JournalQuery, JournalRow};
+use crate::settings::Settings;
+use crate::sqlite::Sqlite;
+use crate::stats::Stats;
+use crate::verify::VerifyReport;
+
+/// Durable state. Cheap to clone; when the last clone goes, what was queued is written and
+/// the database is closed.
+#[derive(Debug, Clone)]
+pub struct Store {
+    sqlite: Arc<Sqlite>,
+}
+
+/// What a start found of earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recovery {
+    /// This start.
+    pub epoch: Epoch,
+    /// Holds of earlier starts, closed as abandoned.
+    pub abandoned: u64,
+    /// What they held.
+    pub held: Micro,
+}
+
+/// The life of a store.
+impl Store {
+    /// Opens the store for a server: takes the one-server lock, migrates, begins a new epoch and
+    /// closes the holds of earlier ones as abandoned.
+    pub fn open(settings: &Settings) -> Result<(Self, Recovery), OpenError> {
+        let (sqlite, recovery) = Sqlite::open(settings)?;
+        Ok((
+            Self {
+                sqlite: Arc::new(sqlite),
+            },
+            recovery,
+        ))
+    }
+
+    /// Opens the store beside a server that may be running, for a command: reads and
+    /// administrative changes, no admission.
+    pub fn attach(settings: &Settings) -> Result<Self, OpenError> {
+        Ok(Self {
+            sqlite: Arc::new(Sqlite::attach(settings)?),
+        })
+    }
+
+    /// Returns when everything queued so far is durable.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.sqlite.push(Command::Flush(reply))?;
+        let durable = answer.await.map_err(|_| StoreError::Unavailable)?;
+        durable.wait().await.map_err(|_| StoreError::Unavailable)?;
+        self.sqlite.journal_flush().await;
+        Ok(())
+    }
+
+    /// Whether admissions can be decided and made durable: the writer and the disk answer within
+    /// two seconds, commits succeed, and there is room on the disk.
+    pub fn healthy(&self) -> bool {
+        self.sqlite.healthy()
+    }
+
+    /// A reading of the counters.
+    pub fn stats(&self) -> Stats {
+        self.sqlite.stats()
+    }
+}
+
+/// Calls.
+impl Store {
+    /// Decides on a call: wallet, key, limits and rates in one step, all or nothing. Answers
+    /// when decided; [`Admitted::durable`] tells when the hold is on the disk.
+    pub async fn admit(&self, admit: Admit) -> Result<Admitted, AdmitError> {
+        self.sqlite.may_admit()?;
+        let (reply, answer) = oneshot::channel();
+        self.sqlite.push(Command::Admit(admit, reply))?;
+        let granted = answer.await.map_err(|_| AdmitError::Unavailable)??;
+        granted.accept().ok_or(AdmitError::Unavailable)
+    }
+
+    /// Grows an open hold by credits and tokens.
+    pub async fn extend(&self, extend: Extend) -> Result<Durable, AdmitError> {
+        let (reply, answer) = oneshot::channel();
+        self.sqlite.push(Command::Extend(extend, reply))?;
+        answer.await.map_err(|_| AdmitError::Unavailable)?
+    }
+
+    /// The hold stays open but no longer counts against its key's concurrency: the caller has
+    /// gone and the upstream is only drained.
+    pub fn stop_counting(&self, hold: HoldId) {
+        self.sqlite.push_close(Command::Uncount(hold));
+    }
+
+    /// Ends a hold. Never fails and never waits; the first close of a hold wins, later ones are
+    /// counted.
+    pub fn close(&self, close: Close) {
+        self.sqlite.push_close(Command::Close(close.into()));
+    }
+
+    /// A key and its wallet at one instant, after every settlement that was queued before. What
+    /// it shows is durable.
+    pub async fn balance(&self, key: &KeyId) -> Result<(ledger::Wallet, ledger::Key), StoreError> {
+        self.ask(|reply| Command::Balance(*key, reply)).await
+    }
+
+    /// The key with this digest.
+    pub async fn key_by_digest(&self, digest: &Digest) -> Result<Option<KeyHead>, StoreError> {
+        self.sqlite.key_by_digest(*digest).await
+    }
+
+    /// The version of a price card, stored when it is new and kept for ever.
+    pub async fn price_version(
+        &self,
+        model: &str,
+        card_json: &str,
+    ) -> Result<PriceVersion, StoreError> {
+        let (model, card) = (model.to_owned(), card_json.to_owned());
+        self.change(|reply| Change::PriceVersion {
+            model,
+            card,
+            now: self.sqlite.now(),
+            reply,
+        })
+        .await
+    }
+}
+
+/// Wallets and keys. Changes are durable when they return.
+impl Store {
+    /// Creates a wallet; what it begins with is booked as entries.
+    pub async fn create_wallet(&self, new: NewWallet) -> Result<WalletRow, StoreError> {
+        let id = WalletId::random();
+        self.change(|reply| Change::CreateWallet {
+            id,
+            new,
+            now: self.sqlite.now(),
+            reply,
+        })
+        .await
+    }
+
+    /// All wallets, oldest first.
+    pub async fn wallets(&self) -> Result<Vec<WalletRow>, StoreError> {
+        self.sqlite.wallets().await
+    }
+
+    /// The wallet with this id or name.
+    pub async fn find_wallet(&self, name_or_id: &str) -> Result<Option<WalletRow>, StoreError> {
+        self.sqlite.find_wallet(name_or_id.to_owned()).await
+    }
+
+    /// Adds paid credits; the credit line is repaid first.
+    pub async fn top_up(
+        &self,
+        wallet: WalletId,
+        amount: Micro,
+        note: &str,
+    ) -> Result<WalletRow, StoreError> {
+        self.credit(wallet, Credit::TopUp, amount, note).await
+    }
+
+    /// Adds gift credits, which never repay debt.
+    pub async fn gift(
+        &self,
+        wallet: WalletId,
+        amount: Micro,
+        note: &str,
+    ) -> Result<WalletRow, StoreError> {
+        self.credit(wallet, Credit::Gift, amount, note).await
+    }
+
+    /// Sets how far the credit line goes; debt beyond it stays.
+    pub async fn set_credit_limit(
+        &self,
+        wallet: WalletId,
+        limit: Micro,
+    ) -> Result<WalletRow, StoreError> {
+        self.change(|reply| Change::CreditLimit {
+            wallet,
+            limit,
+            now: self.sqlite.now(),
+            reply,
+        })
+        .await
+    }
+
+    /// Lets calls of a wallet in or not; what was admitted settles as usual.
+    pub async fn set_wallet_status(
+        &self,
+        wallet: WalletId,
+        status: WalletStatus,
+    ) -> Result<WalletRow, StoreError> {
+        self.change(|reply| Change::Status {
+            wallet,
+            status,
+            now: self.sqlite.now(),
+            reply,
+        })
+        .await
+    }
+
+    /// Creates a key of a wallet.
+    pub async fn create_key(&self, new: NewKey) -> Result<KeyRow, StoreError> {
+        let id = KeyId::random();
+        self.change(|reply| Change::CreateKey {
+            id,
+            new,
+            now: self.sqlite.now(),
+            reply,
+        })
+        .await
+    }
+
+    /// The keys of a wallet, or all keys, oldest first.
+    pub async fn keys(&self, wallet: Option<WalletId>) -> Result<Vec<KeyRow>, StoreError> {
+        self.sqlite.keys(wallet).await
+    }
+
+    /// The key with this id.
+    pub async fn find_key(&self, key: &KeyId) -> Result<Option<KeyRow>, StoreError> {
+        self.sqlite.find_key(*key).await
+    }
+
+    /// Changes a key's name and limits; they act at the next admission.
+    pub async fn update_key(&self, key: KeyId, change: KeyChange) -> Result<KeyRow, StoreError> {
+        self.change(|reply| Change::UpdateKey { key, change, reply })
+            .await
+    }
+
+    /// Lets calls with this key in or not.
+    pub async fn set_key_enabled(&self, key: KeyId, enabled: bool) -> Result<KeyRow, StoreError> {
+        self.change(|reply| Change::EnableKey {
+            key,
+            enabled,
+            reply,
+        })
+        .await
+    }
+
+    async fn credit(
+        &self,
+        wallet: WalletId,
+        credit: Credit,
+        amount: Micro,
+        note: &str,
+    ) -> Result<WalletRow, StoreError> {
+        let note = note.to_owned();
+        let now = self.sqlite.now();
+        self.change(|reply| Change::Credit {
+            wallet,
+            credit,
+            amount,
+            note,
+            now,
+            reply,
+        })
+        .await
+    }
+
+    async fn change<T>(&self, change: impl FnOnce(Reply<T>) -> Change) -> Result<T, StoreError> {
+        self.ask(|reply| Command::Change(change(reply))).await
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.sqlite.push(command(reply))?;
+        let (value, durable) = answer.await.map_err(|_| StoreError::Unavailable)??;
+        durable.wait().await.map_err(|_| StoreError::Unavailable)?;
+        Ok(value)
+    }
+}
+
+/// Looking back.
+impl Store {
+    /// Recomputes every invariant from the entries, in one snapshot of the live database.
+    pub async fn verify(&self) -> Result<VerifyReport, StoreError> {
+        self.sqlite.verify().await
+    }
+
+    /// Adds a row to the journal. Never waits: what does not fit the queue is dropped and counted.
+    pub fn journal_append(&self, row: JournalRow) {
+        self.sqlite.journal_append(row);
+    }
+
+    /// Rows of the journal, newest first.
+    pub async fn journal(&self, query: JournalQuery) -> Result<Vec<JournalEntry>, StoreError> {
+        self.sqlite.journal(query).await
+    }
+}

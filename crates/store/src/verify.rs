@@ -1,0 +1,63 @@
+//! What `ledger verify` answers (reliability 1.3).
+
+use std::fmt;
+
+/// The outcome of a verification: clean when nothing differs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    pub wallets: u64,
+    pub keys: u64,
+    pub open_holds: u64,
+    pub entries: u64,
+    pub differences: Vec<Difference>,
+}
+
+impl VerifyReport {
+    /// Whether every rule holds.
+    pub fn is_clean(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// One rule that does not hold for one wallet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The wallet's id, with the key or hold where the rule is about one.
+    pub subject: String,
+    pub rule: Rule,
+    pub expected: String,
+    pub found: String,
+}
+
+/// The checks, as reliability 1.3 numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// Open holds are what is frozen.
+    V1Frozen,
+    /// Entries add up to the columns.
+    V2Entries,
+    /// No balance beside used credit.
+    V3Credit,
+    /// Each hold is open or has one close; entries are numbered without a gap.
+    V4Closes,
+    /// A key's usage is its entries.
+    V5Usage,
+    /// Each open hold has a live owner.
+    V6Owner,
+    /// Stored usage re-prices to the stored charge.
+    V7Price,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V1Frozen => "V1 open holds = frozen",
+            Self::V2Entries => "V2 entries = amounts",
+            Self::V3Credit => "V3 no balance beside credit",
+            Self::V4Closes => "V4 one close per hold, no gap",
+            Self::V5Usage => "V5 key usage = its entries",
+            Self::V6Owner => "V6 holds have a live owner",
+            Self::V7Price => "V7 usage re-prices to the charge",
+        })
+    }
+}

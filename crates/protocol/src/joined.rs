@@ -1,10 +1,11 @@
-//! Outgoing pieces: small ones are copied together, large ones go on as they are.
+//! Outgoing pieces: small ones are copied together, large ones go on as the same bytes.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-/// From this size on a piece is passed on as the same bytes instead of being copied.
+/// Up to this size a piece is copied: cheaper than a write of its own.
 const COPY_BYTES_MAX: usize = 4096;
 
 /// A queue of bytes on their way out.
@@ -36,6 +37,20 @@ impl Joined {
         self.len = self.len.saturating_add(piece.len());
         self.close_tail();
         self.ready.push_back(piece);
+    }
+
+    /// Appends a part of `whole`, without copying it when it is large.
+    pub fn share(&mut self, whole: &Bytes, span: Range<usize>) {
+        match whole.get(span.clone()) {
+            Some(part) if part.len() <= COPY_BYTES_MAX => self.copy(part),
+            Some(_) => self.push(whole.slice(span)),
+            None => debug_assert!(false, "the span lies inside the whole"),
+        }
+    }
+
+    /// Makes room for this many bytes of copies, so that a batch costs one allocation.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.tail.reserve(bytes);
     }
 
     /// Takes the next bytes to send.
@@ -75,5 +90,28 @@ impl Joined {
         if !self.tail.is_empty() {
             self.ready.push_back(self.tail.split().freeze());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pieces_are_joined_and_large_ones_shared() {
+        let large = Bytes::from(vec![b'x'; COPY_BYTES_MAX + 1]);
+        let mut out = Joined::new();
+        out.copy(b"a");
+        out.push(Bytes::from_static(b"b"));
+        out.push(large.clone());
+        out.share(&large, 0..2);
+        out.share(&large, 0..large.len());
+        assert_eq!(out.len(), 2 * large.len() + 4);
+        assert_eq!(out.pop().unwrap(), &b"ab"[..]);
+        assert_eq!(out.pop().unwrap().as_ptr(), large.as_ptr());
+        assert_eq!(out.pop().unwrap(), &b"xx"[..]);
+        assert_eq!(out.pop().unwrap().as_ptr(), large.as_ptr());
+        assert!(out.pop().is_none());
+        assert!(out.is_empty());
     }
 }

@@ -4,12 +4,14 @@
 //! comes in as an argument. Start reading at [`native`], the path of a call whose caller and
 //! upstream speak the same dialect.
 
+pub mod count;
 pub mod dialect;
 pub mod failure;
 pub mod joined;
 pub mod json;
 pub mod native;
 pub mod profile;
+pub mod sse;
 pub mod usage;
 
 pub use dialect::Dialect;

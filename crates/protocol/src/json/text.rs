@@ -1,10 +1,121 @@
 //! JSON strings: reading what stands between the quotes, and writing our own.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The inside of a JSON string whose syntax has been checked, and its place in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Text<'a> {
+    raw: &'a str,
+    at: usize,
+    escaped: bool,
+}
+
+/// A string names half a character (`"\ud800"`): fit to pass through, not to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the string has a lone surrogate")]
+pub struct LoneSurrogate;
+
+impl<'a> Text<'a> {
+    pub(super) fn new(raw: &'a str, at: usize, escaped: bool) -> Self {
+        Self { raw, at, escaped }
+    }
+
+    /// The bytes between the quotes, escapes included.
+    pub fn raw(&self) -> &'a str {
+        self.raw
+    }
+
+    /// Where the bytes between the quotes stand.
+    pub fn span(&self) -> Range<usize> {
+        self.at..self.at.saturating_add(self.raw.len())
+    }
+
+    /// Whether nothing stands between the quotes.
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// Whether any character is written as an escape.
+    pub fn is_escaped(&self) -> bool {
+        self.escaped
+    }
+
+    /// Whether the string means `text`, however it is written.
+    pub fn is(&self, text: &str) -> bool {
+        if self.escaped {
+            self.decode().is_ok_and(|decoded| decoded == text)
+        } else {
+            self.raw == text
+        }
+    }
+
+    /// What the string means; borrowed when it has no escapes.
+    pub fn decode(&self) -> Result<Cow<'a, str>, LoneSurrogate> {
+        if !self.escaped {
+            return Ok(Cow::Borrowed(self.raw));
+        }
+        let mut decoded = String::with_capacity(self.raw.len());
+        let mut rest = self.raw;
+        while let Some((plain, after)) = rest.split_once('\\') {
+            decoded.push_str(plain);
+            let (c, length) = unescape(after.as_bytes());
+            decoded.push(c.ok_or(LoneSurrogate)?);
+            rest = after.get(length..).unwrap_or_default();
+        }
+        decoded.push_str(rest);
+        Ok(Cow::Owned(decoded))
+    }
+}
+
+/// Reads the escape behind a backslash: the character, unless it is half of one, and how many
+/// bytes the escape takes. Only called on text whose escapes have been checked.
+pub(crate) fn unescape(after: &[u8]) -> (Option<char>, usize) {
+    let Some(&letter) = after.first() else {
+        return (None, 0);
+    };
+    let c = match letter {
+        b'n' => '\n',
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'u' => return unescape_unit(after),
+        other => char::from(other),
+    };
+    (Some(c), 1)
+}
+
+fn unescape_unit(after: &[u8]) -> (Option<char>, usize) {
+    let Some(high) = hex_unit(after.get(1..5)) else {
+        return (None, after.len().min(5));
+    };
+    if !(0xd800..0xe000).contains(&high) {
+        return (char::from_u32(high), 5);
+    }
+    let low = match after.get(5..7) {
+        Some(b"\\u") => hex_unit(after.get(7..11)),
+        _ => None,
+    };
+    match low {
+        Some(low) if high < 0xdc00 && (0xdc00..0xe000).contains(&low) => {
+            let code = 0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+            (char::from_u32(code), 11)
+        }
+        _ => (None, 5),
+    }
+}
+
+fn hex_unit(digits: Option<&[u8]>) -> Option<u32> {
+    digits?.iter().try_fold(0, |unit, digit| {
+        Some((unit << 4) | char::from(*digit).to_digit(16)?)
+    })
+}
+
 /// Writes `text` as a JSON string.
 ///
 /// U+0085, U+2028 and U+2029 are escaped too: some clients split event-stream lines there.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
     for c in text.chars() {
         match c {
@@ -14,18 +125,65 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
             '\r' => out.extend_from_slice(b"\\r"),
             '\t' => out.extend_from_slice(b"\\t"),
             '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => {
-                out.extend_from_slice(b"\\u");
-                let code = u32::from(c);
-                for shift in [12, 8, 4, 0] {
-                    let digit = (code >> shift) & 0xf;
-                    out.extend(HEX.get(digit as usize));
-                }
+                write_unit(out, u32::from(c));
             }
-            c => {
-                let mut buffer = [0; 4];
-                out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
-            }
+            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
     out.push(b'"');
+}
+
+fn write_unit(out: &mut Vec<u8>, unit: u32) {
+    out.extend_from_slice(b"\\u");
+    for shift in [12, 8, 4, 0] {
+        let digit = char::from_digit((unit >> shift) & 0xf, 16).unwrap_or('0');
+        out.extend_from_slice(digit.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(raw: &str) -> Text<'_> {
+        Text::new(raw, 1, raw.contains('\\'))
+    }
+
+    #[test]
+    fn escapes_are_decoded() {
+        for (raw, decoded) in [
+            ("plain", Ok("plain")),
+            (r"mod\u0065l", Ok("model")),
+            (r#"\"\\\/\b\f\n\r\t"#, Ok("\"\\/\u{8}\u{c}\n\r\t")),
+            (r"\ud83d\ude00!", Ok("😀!")),
+            (r"\ud83d", Err(LoneSurrogate)),
+            (r"\ud83d\u0041", Err(LoneSurrogate)),
+            (r"\ude00", Err(LoneSurrogate)),
+            (r"a\u00e9b", Ok("aéb")),
+        ] {
+            assert_eq!(text(raw).decode().as_deref(), decoded.as_ref().map(|d| *d));
+        }
+        assert!(text(r"mod\u0065l").is("model"));
+        assert!(!text(r"\ud83d").is("model"));
+    }
+
+    #[test]
+    fn line_ends_of_careless_clients_are_escaped() {
+        let mut out = Vec::new();
+        write_string(&mut out, "a\u{85}b\u{2028}c\u{2029}d\u{0}\n");
+        assert_eq!(out, br#""a\u0085b\u2028c\u2029d\u0000\n""#);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(original in any::<String>()) {
+            let mut out = Vec::new();
+            write_string(&mut out, &original);
+            prop_assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), original.clone());
+            let raw = std::str::from_utf8(&out[1..out.len() - 1]).unwrap();
+            prop_assert_eq!(text(raw).decode().unwrap(), original);
+        }
+    }
 }

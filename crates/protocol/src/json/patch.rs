@@ -1,0 +1,128 @@
+//! Changes spans of a text and leaves every other byte alone.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::joined::Joined;
+
+/// One change: what stands in `span` gives way to `text`. An empty span inserts, an empty text
+/// removes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// The bytes that go.
+    pub span: Range<usize>,
+    /// The bytes that come.
+    pub text: Cow<'static, [u8]>,
+}
+
+impl Edit {
+    /// Puts `text` in the place of `span`.
+    pub fn replace(span: Range<usize>, text: impl Into<Cow<'static, [u8]>>) -> Self {
+        Self {
+            span,
+            text: text.into(),
+        }
+    }
+
+    /// Puts `text` in before the byte at `at`.
+    pub fn insert(at: usize, text: impl Into<Cow<'static, [u8]>>) -> Self {
+        Self::replace(at..at, text)
+    }
+
+    /// Takes `span` out.
+    pub fn remove(span: Range<usize>) -> Self {
+        Self::replace(span, &b""[..])
+    }
+}
+
+/// The changed text as one piece.
+pub fn apply(body: &Bytes, edits: Vec<Edit>) -> Bytes {
+    if edits.is_empty() {
+        return body.clone();
+    }
+    let added: usize = edits.iter().map(|edit| edit.text.len()).sum();
+    let mut out = BytesMut::with_capacity(body.len().saturating_add(added));
+    each_piece(body.len(), edits, |piece| match piece {
+        Piece::Old(span) => out.extend_from_slice(body.get(span).unwrap_or_default()),
+        Piece::New(text) => out.extend_from_slice(&text),
+    });
+    out.freeze()
+}
+
+/// The changed text as pieces; large untouched runs are shared with `body`, not copied.
+pub fn apply_to(body: &Bytes, edits: Vec<Edit>, out: &mut Joined) {
+    each_piece(body.len(), edits, |piece| match piece {
+        Piece::Old(span) => out.share(body, span),
+        Piece::New(text) => out.copy(&text),
+    });
+}
+
+enum Piece {
+    Old(Range<usize>),
+    New(Cow<'static, [u8]>),
+}
+
+/// Edits that overlap or lie outside the text are a mistake of ours; the later one is left out
+/// rather than let the text fall apart.
+fn each_piece(length: usize, mut edits: Vec<Edit>, mut piece: impl FnMut(Piece)) {
+    edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
+    let mut done = 0;
+    for edit in edits {
+        let Range { start, end } = edit.span;
+        let fits = done <= start && start <= end && end <= length;
+        debug_assert!(fits, "edits are apart from one another and inside the text");
+        if fits {
+            piece(Piece::Old(done..start));
+            piece(Piece::New(edit.text));
+            done = end;
+        }
+    }
+    piece(Piece::Old(done..length));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn spans_are_replaced_inserted_and_removed() {
+        let body = Bytes::from_static(b"{\"a\":1,\"b\":2}");
+        let edits = vec![
+            Edit::remove(7..12),
+            Edit::replace(5..6, &b"[3]"[..]),
+            Edit::insert(1, &b"\"c\":0,"[..]),
+        ];
+        assert_eq!(apply(&body, edits), &b"{\"c\":0,\"a\":[3],}"[..]);
+        assert_eq!(apply(&body, Vec::new()), body);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_changes_but_the_spans(
+            body in prop::collection::vec(any::<u8>(), 0..20_000),
+            cuts in prop::collection::btree_set(0_usize..20_000, 0..8),
+            texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 4),
+        ) {
+            let cuts: Vec<usize> = cuts.into_iter().filter(|cut| *cut <= body.len()).collect();
+            let edits: Vec<Edit> = cuts
+                .chunks_exact(2)
+                .zip(texts)
+                .map(|(cut, text)| Edit::replace(cut[0]..cut[1], text))
+                .collect();
+            let mut expected = body.clone();
+            for edit in edits.iter().rev() {
+                expected.splice(edit.span.clone(), edit.text.iter().copied());
+            }
+            let body = Bytes::from(body);
+            prop_assert_eq!(&apply(&body, edits.clone())[..], &expected[..]);
+            let mut pieces = Joined::new();
+            apply_to(&body, edits, &mut pieces);
+            prop_assert_eq!(pieces.len(), expected.len());
+            prop_assert_eq!(&pieces.into_bytes()[..], &expected[..]);
+        }
+    }
+}

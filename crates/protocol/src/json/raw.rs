@@ -1,0 +1,176 @@
+//! One JSON value as it stands in the text.
+
+use std::ops::Range;
+
+use super::scan::{Cursor, Shape};
+use super::text::Text;
+
+/// A checked value: its bytes and its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Raw<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+/// A whole number as far as we need to know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Integer {
+    /// Below zero.
+    Negative,
+    /// Within `u64`.
+    Value(u64),
+    /// Above `u64`.
+    Huge,
+}
+
+impl Integer {
+    /// The number, or the nearest one that is not negative and fits.
+    pub fn saturating(self) -> u64 {
+        match self {
+            Self::Negative => 0,
+            Self::Value(value) => value,
+            Self::Huge => u64::MAX,
+        }
+    }
+}
+
+impl<'a> Raw<'a> {
+    pub(super) fn new(text: &'a str, at: usize) -> Self {
+        Self { text, at }
+    }
+
+    /// The same value, seen from a text in which it stands `offset` bytes further on.
+    pub(super) fn moved(self, offset: usize) -> Self {
+        Self {
+            at: self.at.saturating_add(offset),
+            ..self
+        }
+    }
+
+    /// The bytes of the value.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Where it stands.
+    pub fn span(&self) -> Range<usize> {
+        self.at..self.at.saturating_add(self.text.len())
+    }
+
+    /// What kind of value it is.
+    pub fn shape(&self) -> Shape {
+        let first = self.text.bytes().next();
+        first.and_then(Shape::of).unwrap_or(Shape::Null)
+    }
+
+    /// Whether it is `null`, which means absent everywhere.
+    pub fn is_null(&self) -> bool {
+        self.shape() == Shape::Null
+    }
+
+    /// Whether it is an object, array or string without anything in it.
+    pub fn is_empty(&self) -> bool {
+        match self.shape() {
+            Shape::String | Shape::Array | Shape::Object => {
+                let inside = self.text.get(1..self.text.len().saturating_sub(1));
+                // A string of spaces has something in it.
+                inside.is_none_or(|inside| match self.shape() {
+                    Shape::String => inside.is_empty(),
+                    _ => inside.trim_ascii().is_empty(),
+                })
+            }
+            Shape::Number | Shape::Boolean | Shape::Null => false,
+        }
+    }
+
+    /// The value of a boolean.
+    pub fn boolean(&self) -> Option<bool> {
+        match self.text {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// The inside of a string.
+    pub fn string(&self) -> Option<Text<'a>> {
+        let mut cursor = Cursor::new(self.text);
+        let text = cursor.string().ok()?;
+        let at = self.at.saturating_add(text.span().start);
+        Some(Text::new(text.raw(), at, text.is_escaped()))
+    }
+
+    /// A whole number, also when written as `10.0`; no float is used, so none is rounded.
+    pub fn integer(&self) -> Option<Integer> {
+        if self.shape() != Shape::Number {
+            return None;
+        }
+        let (negative, digits) = match self.text.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, self.text),
+        };
+        let whole = match digits.split_once('.') {
+            Some((whole, fraction)) if fraction.bytes().all(|byte| byte == b'0') => whole,
+            Some(_) => return None,
+            None => digits,
+        };
+        if !whole.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let zero = whole.bytes().all(|byte| byte == b'0');
+        Some(match whole.parse() {
+            Ok(_) if negative && !zero => Integer::Negative,
+            Ok(value) => Integer::Value(value),
+            Err(_) if negative => Integer::Negative,
+            Err(_) => Integer::Huge,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_read_without_floats() {
+        for (text, integer) in [
+            ("0", Some(Integer::Value(0))),
+            ("-0", Some(Integer::Value(0))),
+            ("42", Some(Integer::Value(42))),
+            ("42.000", Some(Integer::Value(42))),
+            ("42.5", None),
+            ("4e2", None),
+            ("-1", Some(Integer::Negative)),
+            ("-99999999999999999999", Some(Integer::Negative)),
+            ("18446744073709551615", Some(Integer::Value(u64::MAX))),
+            ("18446744073709551616", Some(Integer::Huge)),
+            ("\"1\"", None),
+            ("true", None),
+            ("null", None),
+        ] {
+            assert_eq!(Raw::new(text, 0).integer(), integer, "{text}");
+        }
+    }
+
+    #[test]
+    fn emptiness_is_seen_through_white_space() {
+        for (text, empty) in [
+            ("[]", true),
+            ("[ \n ]", true),
+            ("{ }", true),
+            ("\"\"", true),
+            ("\" \"", false),
+            ("[0]", false),
+            ("0", false),
+            ("false", false),
+        ] {
+            assert_eq!(Raw::new(text, 0).is_empty(), empty, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_string_knows_its_place_in_the_whole_text() {
+        let text = Raw::new("\"abc\"", 10).string().unwrap();
+        assert_eq!(text.span(), 11..14);
+    }
+}

@@ -1,0 +1,714 @@
+//! Walks through JSON text, checking every byte of it, without building anything.
+//!
+//! A [`Cursor`] steps into the objects and arrays its caller wants to see and skips the rest.
+//! What it skips is checked just as strictly: syntax, depth and the number of keys.
+
+use std::ops::Range;
+
+use super::raw::Raw;
+use super::text::Text;
+
+/// Containers inside one another, the outermost included.
+pub const DEPTH_MAX: usize = 128;
+/// Members of one object.
+pub const KEYS_MAX: usize = 10_000;
+
+/// The text is not JSON, or is beyond the limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at byte {at}")]
+pub struct SyntaxError {
+    /// What is wrong.
+    pub what: What,
+    /// Where, counted from the start of the text.
+    pub at: usize,
+}
+
+/// The ways in which a text can fail to be JSON that we read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the messages beside the variants say what each is"
+)]
+pub enum What {
+    #[error("a value is missing")]
+    Value,
+    #[error("`:` is missing")]
+    Colon,
+    #[error("`,` or `}}` is missing")]
+    ObjectEnd,
+    #[error("`,` or `]` is missing")]
+    ArrayEnd,
+    #[error("a member name is missing")]
+    Key,
+    #[error("the string is not closed")]
+    StringEnd,
+    #[error("an unescaped control character stands in a string")]
+    Control,
+    #[error("an escape is malformed")]
+    Escape,
+    #[error("a number is malformed")]
+    Number,
+    #[error("something follows the value")]
+    Trailing,
+    #[error("the text is not UTF-8")]
+    Utf8,
+    #[error("the nesting is deeper than {DEPTH_MAX}")]
+    Depth,
+    #[error("an object has more than {KEYS_MAX} members")]
+    Keys,
+    #[error("an object is missing")]
+    Object,
+    #[error("an array is missing")]
+    Array,
+}
+
+/// What kind of value comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// `{…}`
+    Object,
+    /// `[…]`
+    Array,
+    /// `"…"`
+    String,
+    /// `-1.5e3`
+    Number,
+    /// `true` or `false`
+    Boolean,
+    /// `null`
+    Null,
+}
+
+impl Shape {
+    pub(super) fn of(first: u8) -> Option<Self> {
+        Some(match first {
+            b'{' => Self::Object,
+            b'[' => Self::Array,
+            b'"' => Self::String,
+            b'-' | b'0'..=b'9' => Self::Number,
+            b't' | b'f' => Self::Boolean,
+            b'n' => Self::Null,
+            _ => return None,
+        })
+    }
+}
+
+/// A place in JSON text.
+#[derive(Debug, Clone)]
+pub struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+}
+
+/// Checks that bytes are UTF-8, which every other step relies on.
+pub fn utf8(bytes: &[u8]) -> Result<&str, SyntaxError> {
+    std::str::from_utf8(bytes).map_err(|error| SyntaxError {
+        what: What::Utf8,
+        at: error.valid_up_to(),
+    })
+}
+
+impl<'a> Cursor<'a> {
+    /// Stands before the first byte of `text`.
+    pub fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            depth: 0,
+        }
+    }
+
+    /// Stands inside the outermost object of `text`, behind a member that ends at `at`: for texts
+    /// whose beginning is known to equal one that was read before.
+    pub fn behind_member(text: &'a str, at: usize) -> Self {
+        Self { text, at, depth: 1 }
+    }
+
+    /// The next byte to read.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// What kind of value comes next.
+    pub fn shape(&mut self) -> Result<Shape, SyntaxError> {
+        self.skip_space();
+        self.peek()
+            .and_then(Shape::of)
+            .ok_or_else(|| self.error(What::Value))
+    }
+
+    /// Skips a value and says where it stands.
+    pub fn value(&mut self) -> Result<Raw<'a>, SyntaxError> {
+        self.skip_space();
+        let start = self.at;
+        match self.peek() {
+            Some(b'"') => {
+                self.string_body()?;
+            }
+            Some(b'{' | b'[') => self.container()?,
+            _ => self.scalar()?,
+        }
+        Ok(Raw::new(self.slice(start..self.at), start))
+    }
+
+    /// Reads a string.
+    pub fn string(&mut self) -> Result<Text<'a>, SyntaxError> {
+        self.skip_space();
+        if self.peek() != Some(b'"') {
+            return Err(self.error(What::Value));
+        }
+        self.string_body()
+    }
+
+    /// Steps through an object. `member` is given each name and must read the value.
+    pub fn object<E: From<SyntaxError>>(
+        &mut self,
+        member: impl FnMut(&mut Self, Text<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.open(b'{', What::Object)?;
+        self.skip_space();
+        if self.take(b'}') {
+            self.depth = self.depth.saturating_sub(1);
+            return Ok(());
+        }
+        self.members(1, member)
+    }
+
+    /// Goes on with an object behind one of its members; see [`Cursor::behind_member`].
+    pub fn rest_of_object<E: From<SyntaxError>>(
+        &mut self,
+        member: impl FnMut(&mut Self, Text<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.next_member()? {
+            self.members(1, member)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Steps through an array. `item` must read each value.
+    pub fn array<E: From<SyntaxError>>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.open(b'[', What::Array)?;
+        self.skip_space();
+        if self.take(b']') {
+            self.depth = self.depth.saturating_sub(1);
+            return Ok(());
+        }
+        loop {
+            item(self)?;
+            self.skip_space();
+            if self.take(b',') {
+                continue;
+            }
+            if self.take(b']') {
+                self.depth = self.depth.saturating_sub(1);
+                return Ok(());
+            }
+            return Err(self.error(What::ArrayEnd).into());
+        }
+    }
+
+    /// Nothing but white space may follow.
+    pub fn end(&mut self) -> Result<(), SyntaxError> {
+        self.skip_space();
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.error(What::Trailing)),
+        }
+    }
+
+    fn members<E: From<SyntaxError>>(
+        &mut self,
+        mut count: usize,
+        mut member: impl FnMut(&mut Self, Text<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        loop {
+            if count > KEYS_MAX {
+                return Err(self.error(What::Keys).into());
+            }
+            let name = self.key()?;
+            member(self, name)?;
+            if !self.next_member()? {
+                return Ok(());
+            }
+            count += 1;
+        }
+    }
+
+    /// Behind a member: whether another one follows, or the object ends.
+    fn next_member(&mut self) -> Result<bool, SyntaxError> {
+        self.skip_space();
+        if self.take(b',') {
+            return Ok(true);
+        }
+        if self.take(b'}') {
+            self.depth = self.depth.saturating_sub(1);
+            return Ok(false);
+        }
+        Err(self.error(What::ObjectEnd))
+    }
+
+    fn key(&mut self) -> Result<Text<'a>, SyntaxError> {
+        self.skip_space();
+        if self.peek() != Some(b'"') {
+            return Err(self.error(What::Key));
+        }
+        let name = self.string_body()?;
+        self.skip_space();
+        if self.take(b':') {
+            Ok(name)
+        } else {
+            Err(self.error(What::Colon))
+        }
+    }
+
+    fn open(&mut self, bracket: u8, what: What) -> Result<(), SyntaxError> {
+        self.skip_space();
+        if !self.take(bracket) {
+            return Err(self.error(what));
+        }
+        if self.depth >= DEPTH_MAX {
+            return Err(self.error(What::Depth));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Skips an object or array with everything inside, in one loop: hostile nesting costs a bit
+    /// of a word, not a stack frame.
+    fn container(&mut self) -> Result<(), SyntaxError> {
+        let mut open = Nesting::new(self.depth);
+        loop {
+            self.skip_space();
+            let entered = match self.peek() {
+                Some(b'"') => {
+                    self.string_body()?;
+                    false
+                }
+                Some(b'{') => {
+                    self.at += 1;
+                    open.enter(true).map_err(|what| self.error(what))?;
+                    self.skip_space();
+                    if self.peek() == Some(b'}') {
+                        false
+                    } else {
+                        self.key()?;
+                        true
+                    }
+                }
+                Some(b'[') => {
+                    self.at += 1;
+                    open.enter(false).map_err(|what| self.error(what))?;
+                    self.skip_space();
+                    self.peek() != Some(b']')
+                }
+                _ => {
+                    self.scalar()?;
+                    false
+                }
+            };
+            if entered {
+                continue;
+            }
+            loop {
+                self.skip_space();
+                match (self.peek(), open.in_object()) {
+                    (Some(b','), true) => {
+                        self.at += 1;
+                        open.count_key().map_err(|what| self.error(what))?;
+                        self.key()?;
+                        break;
+                    }
+                    (Some(b','), false) => {
+                        self.at += 1;
+                        break;
+                    }
+                    (Some(b'}'), true) | (Some(b']'), false) => {
+                        self.at += 1;
+                        if open.leave() {
+                            return Ok(());
+                        }
+                    }
+                    (_, true) => return Err(self.error(What::ObjectEnd)),
+                    (_, false) => return Err(self.error(What::ArrayEnd)),
+                }
+            }
+        }
+    }
+
+    fn scalar(&mut self) -> Result<(), SyntaxError> {
+        let rest = self.rest();
+        let literal: &[u8] = match rest.first() {
+            Some(b't') => b"true",
+            Some(b'f') => b"false",
+            Some(b'n') => b"null",
+            Some(b'-' | b'0'..=b'9') => {
+                let length = number_length(rest).ok_or_else(|| self.error(What::Number))?;
+                self.at += length;
+                return Ok(());
+            }
+            _ => return Err(self.error(What::Value)),
+        };
+        if rest.starts_with(literal) {
+            self.at += literal.len();
+            Ok(())
+        } else {
+            Err(self.error(What::Value))
+        }
+    }
+
+    /// Reads a string whose opening quote is the next byte.
+    fn string_body(&mut self) -> Result<Text<'a>, SyntaxError> {
+        let start = self.at + 1;
+        let bytes = self.text.as_bytes();
+        let mut escaped = false;
+        let mut at = start;
+        loop {
+            at = special(bytes, at);
+            match bytes.get(at) {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    escaped = true;
+                    let length = escape_length(bytes.get(at + 1..).unwrap_or_default()).ok_or(
+                        SyntaxError {
+                            what: What::Escape,
+                            at,
+                        },
+                    )?;
+                    at += 1 + length;
+                }
+                Some(_) => {
+                    return Err(SyntaxError {
+                        what: What::Control,
+                        at,
+                    });
+                }
+                None => return Err(self.error(What::StringEnd)),
+            }
+        }
+        self.at = at + 1;
+        Ok(Text::new(self.slice(start..at), start, escaped))
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.text.as_bytes().get(self.at..).unwrap_or_default()
+    }
+
+    fn slice(&self, span: Range<usize>) -> &'a str {
+        // Spans start and end beside ASCII bytes, so they never cut a character.
+        self.text.get(span).unwrap_or_default()
+    }
+
+    fn error(&self, what: What) -> SyntaxError {
+        SyntaxError { what, at: self.at }
+    }
+}
+
+/// The open containers of one skipped value.
+struct Nesting {
+    /// One bit for each open container, the innermost last: set for objects.
+    objects: u128,
+    keys: [u16; DEPTH_MAX],
+    level: usize,
+    outside: usize,
+}
+
+impl Nesting {
+    fn new(outside: usize) -> Self {
+        Self {
+            objects: 0,
+            keys: [0; DEPTH_MAX],
+            level: 0,
+            outside,
+        }
+    }
+
+    fn enter(&mut self, object: bool) -> Result<(), What> {
+        if self.level + self.outside >= DEPTH_MAX {
+            return Err(What::Depth);
+        }
+        self.objects = (self.objects << 1) | u128::from(object);
+        if let Some(keys) = self.keys.get_mut(self.level) {
+            *keys = 1;
+        }
+        self.level += 1;
+        Ok(())
+    }
+
+    fn in_object(&self) -> bool {
+        self.objects & 1 == 1
+    }
+
+    fn count_key(&mut self) -> Result<(), What> {
+        if let Some(keys) = self.keys.get_mut(self.level.wrapping_sub(1)) {
+            *keys += 1;
+            if usize::from(*keys) > KEYS_MAX {
+                return Err(What::Keys);
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the innermost container and says whether it was the last.
+    fn leave(&mut self) -> bool {
+        self.objects >>= 1;
+        self.level = self.level.saturating_sub(1);
+        self.level == 0
+    }
+}
+
+/// Bytes of a string that are looked at one word at a time, before the search for long runs.
+const SHORT_WORDS: usize = 8;
+
+/// The first quote, backslash or control character at or behind `at`.
+fn special(bytes: &[u8], mut at: usize) -> usize {
+    let mut rest = bytes.get(at..).unwrap_or_default();
+    for _ in 0..SHORT_WORDS {
+        let Some((word, after)) = rest.split_first_chunk::<8>() else {
+            let found = rest.iter().position(|byte| is_special(*byte));
+            return at + found.unwrap_or(rest.len());
+        };
+        let marks = special_marks(u64::from_le_bytes(*word));
+        if marks != 0 {
+            return at + (marks.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+        rest = after;
+    }
+    let length = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+    let run = rest.get(..length).unwrap_or_default();
+    // Without an early exit this loop becomes a few vector instructions.
+    let controls = run
+        .iter()
+        .fold(0, |found, byte| found | u8::from(*byte < 0x20));
+    if controls != 0 {
+        let found = run.iter().position(|byte| *byte < 0x20);
+        return at + found.unwrap_or(length);
+    }
+    at + length
+}
+
+fn is_special(byte: u8) -> bool {
+    byte == b'"' || byte == b'\\' || byte < 0x20
+}
+
+/// Sets the high bit of each byte that is special. Bytes above the lowest set bit may be marked
+/// wrongly by borrows; the lowest never is.
+fn special_marks(word: u64) -> u64 {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let quote = zero(word ^ (ONES * u64::from(b'"')));
+    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    (quote | backslash | control) & HIGH
+}
+
+/// How many bytes behind a backslash belong to the escape.
+fn escape_length(after: &[u8]) -> Option<usize> {
+    match after.first()? {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(1),
+        b'u' => after
+            .get(1..5)?
+            .iter()
+            .all(u8::is_ascii_hexdigit)
+            .then_some(5),
+        _ => None,
+    }
+}
+
+/// The length of the number that `text` begins with.
+fn number_length(text: &[u8]) -> Option<usize> {
+    let mut at = usize::from(text.first() == Some(&b'-'));
+    let whole = digits(text, at);
+    // A leading zero stands alone.
+    if whole == 0 || (whole > 1 && text.get(at) == Some(&b'0')) {
+        return None;
+    }
+    at += whole;
+    if text.get(at) == Some(&b'.') {
+        let fraction = digits(text, at + 1);
+        if fraction == 0 {
+            return None;
+        }
+        at += 1 + fraction;
+    }
+    if let Some(b'e' | b'E') = text.get(at) {
+        at += 1;
+        at += usize::from(matches!(text.get(at), Some(b'+' | b'-')));
+        let exponent = digits(text, at);
+        if exponent == 0 {
+            return None;
+        }
+        at += exponent;
+    }
+    Some(at)
+}
+
+fn digits(text: &[u8], from: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default();
+    rest.iter()
+        .position(|byte| !byte.is_ascii_digit())
+        .unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(text: &str) -> Result<(), SyntaxError> {
+        let mut cursor = Cursor::new(text);
+        cursor.value()?;
+        cursor.end()
+    }
+
+    /// Goes into every container instead of skipping it, so that both walks are compared.
+    fn walk(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
+        match cursor.shape()? {
+            Shape::Object => cursor.object(|cursor, _| walk(cursor)),
+            Shape::Array => cursor.array(walk),
+            _ => cursor.value().map(drop),
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_with_its_place() {
+        for (text, what, at) in [
+            ("", What::Value, 0),
+            ("\u{feff}{}", What::Value, 0),
+            ("{", What::Key, 1),
+            ("{\"a\"}", What::Colon, 4),
+            ("{\"a\":}", What::Value, 5),
+            ("{\"a\":1,}", What::Key, 7),
+            ("{\"a\":1", What::ObjectEnd, 6),
+            ("[1,]", What::Value, 3),
+            ("[1", What::ArrayEnd, 2),
+            ("[1}", What::ArrayEnd, 2),
+            ("{\"a\":1]", What::ObjectEnd, 6),
+            ("\"a", What::StringEnd, 0),
+            ("\"a\nb\"", What::Control, 2),
+            ("\"a\\x\"", What::Escape, 2),
+            ("\"\\u12g4\"", What::Escape, 1),
+            ("\"\\u12", What::Escape, 1),
+            ("01", What::Number, 0),
+            ("-", What::Number, 0),
+            ("1.", What::Number, 0),
+            ("1e", What::Number, 0),
+            (".5", What::Value, 0),
+            ("+1", What::Value, 0),
+            ("tru", What::Value, 0),
+            ("nul1", What::Value, 0),
+            ("NaN", What::Value, 0),
+            ("{} x", What::Trailing, 3),
+            ("{}{}", What::Trailing, 2),
+        ] {
+            assert_eq!(check(text), Err(SyntaxError { what, at }), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_of_json_is_accepted() {
+        for text in [
+            " null ",
+            "0",
+            "-0.0e+7",
+            "1e99999999999",
+            "123456789012345678901234567890",
+            "\"\\ud800\"",
+            "[]",
+            "{}",
+            " { \"a\" : [ 1 , true , { } , [ ] ] , \"b\" : \"\" } ",
+        ] {
+            assert_eq!(check(text), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded_whichever_way_it_is_walked() {
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            let nested = |depth: usize| {
+                let middle = if open == "[" { "" } else { "1" };
+                format!("{}{middle}{}", open.repeat(depth), close.repeat(depth))
+            };
+            let deep = nested(DEPTH_MAX);
+            let bomb = nested(DEPTH_MAX + 1);
+            assert_eq!(check(&deep), Ok(()));
+            assert_eq!(walk(&mut Cursor::new(&deep)), Ok(()));
+            assert_eq!(check(&bomb).unwrap_err().what, What::Depth);
+            let walked = walk(&mut Cursor::new(&bomb));
+            assert_eq!(walked.unwrap_err().what, What::Depth);
+            // Half walked, half skipped.
+            let half = Cursor::new(&bomb).object(|cursor, _| cursor.value().map(drop));
+            if open != "[" {
+                assert_eq!(half.unwrap_err().what, What::Depth);
+            }
+        }
+        assert_eq!(check(&"[".repeat(1_000_000)).unwrap_err().what, What::Depth);
+    }
+
+    #[test]
+    fn keys_are_bounded_whichever_way_they_are_walked() {
+        let object = |keys: usize| {
+            let members: Vec<String> = (0..keys).map(|key| format!("\"k{key}\":1")).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        let full = object(KEYS_MAX);
+        let over = object(KEYS_MAX + 1);
+        assert_eq!(check(&full), Ok(()));
+        assert_eq!(walk(&mut Cursor::new(&full)), Ok(()));
+        assert_eq!(check(&over).unwrap_err().what, What::Keys);
+        let walked = walk(&mut Cursor::new(&over));
+        assert_eq!(walked.unwrap_err().what, What::Keys);
+    }
+
+    #[test]
+    fn control_characters_are_found_at_every_distance() {
+        for length in 0..200 {
+            let text = format!("\"{}\u{1}{}\"", "é".repeat(length), "x".repeat(length));
+            let error = check(&text).unwrap_err();
+            assert_eq!(error.what, What::Control);
+            assert_eq!(error.at, 1 + 2 * length);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn strings_end_where_they_end(inside in "[ -!#-\\[\\]-~é界😀]{0,200}") {
+            let text = format!("\"{inside}\",");
+            let mut cursor = Cursor::new(&text);
+            prop_assert_eq!(cursor.string().unwrap().raw(), inside.as_str());
+            prop_assert_eq!(cursor.position(), text.len() - 1);
+        }
+
+        #[test]
+        fn we_accept_what_serde_json_accepts(text in "[\\[\\]{}:,\"\\\\ \\n01eE.+\\-atrufalsn\u{1}]{0,24}") {
+            let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+            prop_assert_eq!(check(&text).is_ok(), theirs);
+            let mut cursor = Cursor::new(&text);
+            let walked = walk(&mut cursor).and_then(|()| cursor.end());
+            prop_assert_eq!(walked.is_ok(), theirs);
+        }
+    }
+}

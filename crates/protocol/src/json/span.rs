@@ -1,0 +1,382 @@
+//! The members of a request object, each with its span, checked for what two readers of the same
+//! text could understand differently.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::raw::{Integer, Raw};
+use super::scan::{Cursor, Shape, SyntaxError, utf8};
+use crate::failure::Failure;
+
+/// Which spellings of a name mean the same member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    /// Names are written in one way.
+    One,
+    /// `max_tokens` and `maxTokens` are the same member.
+    SnakeOrCamel,
+}
+
+/// A member of an object.
+#[derive(Debug, Clone)]
+pub struct Member<'a> {
+    /// The name, unescaped.
+    pub name: Cow<'a, str>,
+    /// The value; may be `null`.
+    pub value: Raw<'a>,
+    /// The form in which names that mean the same are equal, if the name itself is not.
+    folded: Option<Box<str>>,
+}
+
+impl Member<'_> {
+    fn folded(&self) -> &str {
+        self.folded.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// Why the members of an object could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MembersError {
+    /// Not JSON.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    /// JSON, but not an object.
+    #[error("it must be a JSON object")]
+    NotObject,
+    /// A name that is not text.
+    #[error("a member name has a lone surrogate")]
+    Name,
+    /// A name that occurs twice, perhaps escaped or in another case. Two readers could see two
+    /// values, and we would bill one and the upstream run the other.
+    #[error("the member `{0}` occurs more than once")]
+    Duplicate(String),
+}
+
+/// All members of one object.
+#[derive(Debug)]
+pub struct Members<'a> {
+    list: Vec<Member<'a>>,
+    /// Places in `list`, by folded name.
+    order: Vec<usize>,
+    spelling: Spelling,
+    /// What stands before a name when it is told to a caller.
+    path: &'static str,
+    inside: usize,
+}
+
+impl<'a> Members<'a> {
+    /// Reads a whole body, every byte of which is checked.
+    pub fn read(body: &'a [u8], spelling: Spelling) -> Result<Self, MembersError> {
+        let text = utf8(body)?;
+        let mut cursor = Cursor::new(text);
+        let members = Self::walk(&mut cursor, spelling)?;
+        cursor.end()?;
+        Ok(members)
+    }
+
+    /// Reads an object that stands in a larger text; spans are those of the larger text. `path`
+    /// is its name with a dot.
+    pub fn nested(raw: Raw<'a>, path: &'static str, spelling: Spelling) -> Result<Self, Failure> {
+        let mut members = Self::walk(&mut Cursor::new(raw.text()), spelling)
+            .map_err(|error| invalid(&error).param(path.trim_end_matches('.')))?;
+        let offset = raw.span().start;
+        for member in &mut members.list {
+            member.value = member.value.moved(offset);
+        }
+        members.inside = members.inside.saturating_add(offset);
+        members.path = path;
+        Ok(members)
+    }
+
+    fn walk(cursor: &mut Cursor<'a>, spelling: Spelling) -> Result<Self, MembersError> {
+        if cursor.shape()? != Shape::Object {
+            return Err(MembersError::NotObject);
+        }
+        let inside = cursor.position().saturating_add(1);
+        let mut list = Vec::with_capacity(16);
+        cursor.object(|cursor, name| {
+            let name = name.decode().map_err(|_| MembersError::Name)?;
+            let folded = fold(&name, spelling);
+            let value = cursor.value()?;
+            list.push(Member {
+                name,
+                value,
+                folded,
+            });
+            Ok::<(), MembersError>(())
+        })?;
+        let mut members = Self {
+            order: (0..list.len()).collect(),
+            list,
+            spelling,
+            path: "",
+            inside,
+        };
+        members.sort()?;
+        Ok(members)
+    }
+
+    fn sort(&mut self) -> Result<(), MembersError> {
+        let Self { list, order, .. } = self;
+        let folded = |place: &usize| list.get(*place).map(Member::folded);
+        order.sort_unstable_by(|a, b| folded(a).cmp(&folded(b)));
+        for pair in order.windows(2) {
+            if let [a, b] = pair
+                && folded(a) == folded(b)
+            {
+                let name = list.get(*a.max(b)).map(|member| member.name.to_string());
+                return Err(MembersError::Duplicate(name.unwrap_or_default()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the object has no members.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Behind the opening bracket, where a member can be put in.
+    pub fn inside(&self) -> usize {
+        self.inside
+    }
+
+    /// The members in the order of the text.
+    pub fn iter(&self) -> impl Iterator<Item = &Member<'a>> {
+        self.list.iter()
+    }
+
+    /// The member of this name, also when it is `null`. A name in another case (`Stream`) is
+    /// refused: some upstreams would read it, and we would not.
+    pub fn find(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
+        let folded = fold(name, self.spelling);
+        let wanted = folded.as_deref().unwrap_or(name);
+        let found = self.order.binary_search_by(|place| {
+            self.list
+                .get(*place)
+                .map_or(Ordering::Less, |member| member.folded().cmp(wanted))
+        });
+        let member = found
+            .ok()
+            .and_then(|place| self.order.get(place))
+            .and_then(|place| self.list.get(*place));
+        match member {
+            Some(member) if self.is_spelt(&member.name, name) => Ok(Some(member.value)),
+            Some(member) => {
+                let message = format!("Unknown member `{}`; write `{name}`.", member.name);
+                Err(Failure::invalid(message).param(self.param(name)))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The member of this name, unless it is absent or `null`.
+    pub fn get(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
+        Ok(self.find(name)?.filter(|value| !value.is_null()))
+    }
+
+    /// A boolean member.
+    pub fn boolean(&self, name: &str) -> Result<Option<bool>, Failure> {
+        self.typed(name, "a boolean", |value| value.boolean())
+    }
+
+    /// A whole number, of any size and sign: its range is the upstream's to judge.
+    pub fn integer(&self, name: &str) -> Result<Option<Integer>, Failure> {
+        self.typed(name, "an integer", |value| value.integer())
+    }
+
+    /// A string member, unescaped.
+    pub fn string(&self, name: &str) -> Result<Option<Cow<'a, str>>, Failure> {
+        self.typed(name, "a string", |value| value.string()?.decode().ok())
+    }
+
+    /// An array member.
+    pub fn array(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
+        self.typed(name, "an array", |value| {
+            (value.shape() == Shape::Array).then_some(value)
+        })
+    }
+
+    /// An object member.
+    pub fn object(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
+        self.typed(name, "an object", |value| {
+            (value.shape() == Shape::Object).then_some(value)
+        })
+    }
+
+    fn typed<T>(
+        &self,
+        name: &str,
+        kind: &str,
+        read: impl FnOnce(Raw<'a>) -> Option<T>,
+    ) -> Result<Option<T>, Failure> {
+        let Some(value) = self.get(name)? else {
+            return Ok(None);
+        };
+        read(value).map(Some).ok_or_else(|| {
+            let param = self.param(name);
+            let message = format!("`{param}` must be {kind}.");
+            Failure::invalid(message).param(param)
+        })
+    }
+
+    fn param(&self, name: &str) -> String {
+        format!("{}{name}", self.path)
+    }
+
+    fn is_spelt(&self, found: &str, name: &str) -> bool {
+        match self.spelling {
+            Spelling::One => found == name,
+            Spelling::SnakeOrCamel => found == name || found == camel(name),
+        }
+    }
+}
+
+impl From<MembersError> for Failure {
+    fn from(error: MembersError) -> Self {
+        invalid(&error)
+    }
+}
+
+fn invalid(error: &MembersError) -> Failure {
+    let message = match error {
+        MembersError::Syntax(error) => format!("The body is not valid JSON: {error}."),
+        MembersError::NotObject => "The value must be a JSON object.".to_owned(),
+        MembersError::Name => "A member name has a lone surrogate.".to_owned(),
+        MembersError::Duplicate(name) => format!("The member `{name}` occurs more than once."),
+    };
+    let failure = Failure::invalid(message);
+    match error {
+        MembersError::Duplicate(name) => failure.param(name.clone()),
+        _ => failure,
+    }
+}
+
+/// The form in which names that mean the same are equal, unless the name has it already.
+///
+/// Letters are folded through their upper case, so that U+017F and U+212A, which some upstreams
+/// take for `s` and `k`, are taken for them here too.
+fn fold(name: &str, spelling: Spelling) -> Option<Box<str>> {
+    let plain = |byte: u8| {
+        byte.is_ascii() && !byte.is_ascii_uppercase() && (byte != b'_' || spelling == Spelling::One)
+    };
+    if name.bytes().all(plain) {
+        return None;
+    }
+    let letters = name.chars().flat_map(char::to_uppercase);
+    let letters = letters.flat_map(char::to_lowercase);
+    let folded: String = match spelling {
+        Spelling::One => letters.collect(),
+        Spelling::SnakeOrCamel => letters.filter(|c| *c != '_').collect(),
+    };
+    Some(folded.into_boxed_str())
+}
+
+fn camel(snake: &str) -> String {
+    let mut camel = String::with_capacity(snake.len());
+    for (number, word) in snake.split('_').enumerate() {
+        let mut letters = word.chars();
+        if number > 0 {
+            camel.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        }
+        camel.push_str(letters.as_str());
+    }
+    camel
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Members<'_>, MembersError> {
+        Members::read(text.as_bytes(), Spelling::One)
+    }
+
+    #[test]
+    fn members_know_their_spans() {
+        let text = r#" { "mod\u0065l" : "a/b" , "n":null,"x":[1, 2]}"#;
+        let members = read(text).unwrap();
+        let model = members.get("model").unwrap().unwrap();
+        assert_eq!(&text[model.span()], "\"a/b\"");
+        let list = members.array("x").unwrap().unwrap();
+        assert_eq!(&text[list.span()], "[1, 2]");
+        assert!(members.get("n").unwrap().is_none());
+        assert!(members.find("n").unwrap().is_some());
+        assert!(members.find("y").unwrap().is_none());
+        assert_eq!(&text[members.inside()..], &text[2..]);
+    }
+
+    #[test]
+    fn doubles_are_refused_however_they_are_written() {
+        for text in [
+            r#"{"model":"a","model":"a"}"#,
+            r#"{"model":"a","mod\u0065l":"b"}"#,
+            r#"{"Model":"a","model":"b"}"#,
+            r#"{"MODEL":"a","x":1,"mOdel":"b"}"#,
+            "{\"me\u{17f}sages\":[],\"messages\":[]}",
+            "{\"\u{212a}ey\":1,\"key\":2}",
+            r#"{"":1,"":2}"#,
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(matches!(error, MembersError::Duplicate(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn two_spellings_are_doubles_only_where_both_are_read() {
+        let text = r#"{"max_tokens":1,"maxTokens":2}"#;
+        assert!(read(text).is_ok());
+        let error = Members::read(text.as_bytes(), Spelling::SnakeOrCamel).unwrap_err();
+        assert_eq!(error, MembersError::Duplicate("maxTokens".to_owned()));
+        for text in [r#"{"max_tokens":1}"#, r#"{"maxTokens":1}"#] {
+            let members = Members::read(text.as_bytes(), Spelling::SnakeOrCamel).unwrap();
+            assert_eq!(
+                members.integer("max_tokens").unwrap(),
+                Some(Integer::Value(1))
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_in_another_case_is_refused_when_asked_for() {
+        let members = read(r#"{"Stream":true}"#).unwrap();
+        let failure = members.boolean("stream").unwrap_err();
+        assert_eq!(failure.param.as_deref(), Some("stream"));
+        assert!(members.boolean("store").unwrap().is_none());
+    }
+
+    #[test]
+    fn wrong_types_are_refused_by_name() {
+        let text = r#"{"a":"1","b":1,"c":{"d":1,"e":{}},"f":"\ud800"}"#;
+        let members = read(text).unwrap();
+        let failures = [
+            (members.integer("a").map(drop), "a"),
+            (members.boolean("b").map(drop), "b"),
+            (members.string("c").map(drop), "c"),
+            (members.array("c").map(drop), "c"),
+            (members.object("b").map(drop), "b"),
+            (members.string("f").map(drop), "f"),
+        ];
+        for (result, param) in failures {
+            assert_eq!(result.unwrap_err().param.as_deref(), Some(param));
+        }
+        let nested = members.object("c").unwrap().unwrap();
+        let nested = Members::nested(nested, "c.", Spelling::One).unwrap();
+        let failure = nested.boolean("d").unwrap_err();
+        assert_eq!(failure.param.as_deref(), Some("c.d"));
+        let inner = nested.object("e").unwrap().unwrap();
+        assert_eq!(&text[inner.span()], "{}");
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for text in ["[]", "null", "\"x\"", "1"] {
+            assert_eq!(read(text).unwrap_err(), MembersError::NotObject);
+        }
+        for text in ["", "{", "{}x", "\u{feff}{}"] {
+            assert!(matches!(read(text), Err(MembersError::Syntax(_))), "{text}");
+        }
+        assert!(Members::read(b"{\"a\":\"\xff\"}", Spelling::One).is_err());
+        assert_eq!(read(r#"{"\ud800":1}"#).unwrap_err(), MembersError::Name);
+    }
+}

@@ -1,0 +1,433 @@
+//! Cuts a byte stream into server-sent-event frames.
+//!
+//! Upstreams split frames anywhere, inside a line ending or a UTF-8 character too; the splitter
+//! never looks inside a frame and gives the same frames for every chunking. A frame that came
+//! whole shares the bytes of the read that brought it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+
+/// The largest event taken from an upstream, unless the caller says otherwise.
+pub const EVENT_BYTES_MAX: usize = 16 << 20;
+
+/// An event is larger than allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event is larger than {0} bytes")]
+pub struct TooLarge(pub usize);
+
+/// One frame: its lines and the blank line behind them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// The bytes as they came.
+    pub bytes: Bytes,
+    lines: Lines,
+}
+
+/// What the splitter learns of a frame's lines on its way to the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Lines {
+    count: usize,
+    /// The length of the first line, once its end was seen.
+    first: usize,
+}
+
+/// The data of a frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Data<'a> {
+    /// No `data` field, or an empty one: nothing that a client would be given.
+    Absent,
+    /// The data stands in one line, here.
+    Line(Range<usize>),
+    /// The data stands in several lines. The text is as long as the frame and holds the data where
+    /// the frame does, so that spans found in it are spans of the frame; elsewhere are spaces.
+    Lines(Cow<'a, [u8]>),
+}
+
+impl Frame {
+    /// Finds the data.
+    pub fn data(&self) -> Data<'_> {
+        let first = 0..self.lines.first;
+        if self.lines.count == 1 {
+            return match data_in(&self.bytes, first) {
+                Some(span) if !span.is_empty() => Data::Line(span),
+                _ => Data::Absent,
+            };
+        }
+        let mut found: Option<Range<usize>> = None;
+        let mut masked: Option<Vec<u8>> = None;
+        for line in lines(&self.bytes) {
+            let Some(span) = data_in(&self.bytes, line) else {
+                continue;
+            };
+            let Some(before) = &found else {
+                found = Some(span);
+                continue;
+            };
+            let masked = masked.get_or_insert_with(|| {
+                let mut spaces = vec![b' '; self.bytes.len()];
+                unmask(&mut spaces, &self.bytes, before.clone());
+                spaces
+            });
+            unmask(masked, &self.bytes, span);
+        }
+        match (found, masked) {
+            (_, Some(masked)) => Data::Lines(Cow::Owned(masked)),
+            (Some(span), None) if !span.is_empty() => Data::Line(span),
+            _ => Data::Absent,
+        }
+    }
+
+    /// The data of the first line, if that is a data line.
+    pub fn first_data(&self) -> Option<&[u8]> {
+        self.bytes.get(data_in(&self.bytes, 0..self.lines.first)?)
+    }
+
+    /// The name of the event.
+    pub fn event(&self) -> Option<&[u8]> {
+        let mut names = lines(&self.bytes).filter_map(|line| field(&self.bytes, line, b"event"));
+        self.bytes.get(names.next_back()?)
+    }
+
+    /// Whether the frame has lines that are not comments.
+    pub fn has_fields(&self) -> bool {
+        lines(&self.bytes).any(|line| self.bytes.get(line.start) != Some(&b':'))
+    }
+}
+
+/// Puts the data of a line into its place, and the line feed that joins it to the next one.
+fn unmask(masked: &mut [u8], bytes: &[u8], span: Range<usize>) {
+    if let Some(feed) = masked.get_mut(span.end) {
+        *feed = b'\n';
+    }
+    if let (Some(to), Some(from)) = (masked.get_mut(span.clone()), bytes.get(span)) {
+        to.copy_from_slice(from);
+    }
+}
+
+fn data_in(bytes: &[u8], line: Range<usize>) -> Option<Range<usize>> {
+    field(bytes, line, b"data")
+}
+
+/// The value of a field, if `line` is one of that name.
+fn field(bytes: &[u8], mut line: Range<usize>, name: &[u8]) -> Option<Range<usize>> {
+    // A byte order mark may stand before the first line.
+    if line.start == 0 && bytes.starts_with(b"\xef\xbb\xbf") {
+        line.start = line.end.min(3);
+    }
+    let rest = bytes.get(line.clone())?.strip_prefix(name)?;
+    let value = line.end - rest.len();
+    match rest {
+        [] => Some(line.end..line.end),
+        [b':', b' ', ..] => Some(value + 2..line.end),
+        [b':', ..] => Some(value + 1..line.end),
+        _ => None,
+    }
+}
+
+/// The spans of the lines that are not blank, without their ends.
+fn lines(bytes: &[u8]) -> impl DoubleEndedIterator<Item = Range<usize>> {
+    let mut start = 0;
+    let ends = bytes
+        .split(|byte| matches!(byte, b'\n' | b'\r'))
+        .map(move |line| {
+            let span = start..start + line.len();
+            start = span.end + 1;
+            span
+        })
+        .filter(|span| !span.is_empty());
+    ends.collect::<Vec<_>>().into_iter()
+}
+
+/// Where the splitter stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum At {
+    #[default]
+    LineStart,
+    InLine,
+    /// Behind a carriage return that ended a line; a line feed would belong to it.
+    LineReturn,
+    /// Behind a carriage return that ended the frame; a line feed would belong to it.
+    FrameReturn,
+}
+
+/// Takes chunks, gives frames.
+#[derive(Debug)]
+pub struct Splitter {
+    /// The beginning of a frame, from earlier chunks.
+    carry: BytesMut,
+    chunk: Bytes,
+    /// How far `chunk` has been looked through.
+    scanned: usize,
+    at: At,
+    lines: Lines,
+    event_bytes_max: usize,
+}
+
+impl Default for Splitter {
+    fn default() -> Self {
+        Self::new(EVENT_BYTES_MAX)
+    }
+}
+
+impl Splitter {
+    /// A splitter that refuses frames larger than `event_bytes_max`.
+    pub fn new(event_bytes_max: usize) -> Self {
+        Self {
+            carry: BytesMut::new(),
+            chunk: Bytes::new(),
+            scanned: 0,
+            at: At::LineStart,
+            lines: Lines::default(),
+            event_bytes_max,
+        }
+    }
+
+    /// Takes the next chunk. The frames of the last one should have been taken out.
+    pub fn push(&mut self, chunk: Bytes) {
+        if self.chunk.is_empty() {
+            self.chunk = chunk;
+            self.scanned = 0;
+        } else {
+            let mut whole = BytesMut::from(&self.chunk[..]);
+            whole.extend_from_slice(&chunk);
+            self.chunk = whole.freeze();
+        }
+    }
+
+    /// The next complete frame.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, TooLarge> {
+        if self.scan() {
+            let whole = self.carry.is_empty();
+            let part = self.chunk.split_to(self.scanned);
+            self.scanned = 0;
+            self.at = At::LineStart;
+            let bytes = if whole {
+                part
+            } else {
+                self.carry.extend_from_slice(&part);
+                std::mem::take(&mut self.carry).freeze()
+            };
+            let lines = std::mem::take(&mut self.lines);
+            if bytes.len() > self.event_bytes_max {
+                return Err(TooLarge(self.event_bytes_max));
+            }
+            return Ok(Some(Frame { bytes, lines }));
+        }
+        let length = self.carry.len().saturating_add(self.chunk.len());
+        if length > self.event_bytes_max {
+            return Err(TooLarge(self.event_bytes_max));
+        }
+        self.carry.extend_from_slice(&self.chunk);
+        self.chunk.clear();
+        self.scanned = 0;
+        Ok(None)
+    }
+
+    /// What came behind the last complete frame. A line that has ended is known to be whole.
+    pub fn pending(&self) -> Option<Frame> {
+        (self.lines.count > 0).then(|| Frame {
+            bytes: Bytes::copy_from_slice(&self.carry),
+            lines: self.lines,
+        })
+    }
+
+    /// The stream is over: what is left, as a frame of its own.
+    pub fn finish(&mut self) -> Option<Frame> {
+        let mut lines = std::mem::take(&mut self.lines);
+        if lines.count == 0 {
+            lines.first = self.carry.len();
+        }
+        if self.at == At::InLine {
+            lines.count += 1;
+        }
+        self.at = At::LineStart;
+        let bytes = std::mem::take(&mut self.carry).freeze();
+        (!bytes.is_empty()).then_some(Frame { bytes, lines })
+    }
+
+    /// Looks for the end of the frame in what was not yet looked through.
+    fn scan(&mut self) -> bool {
+        while let Some(&byte) = self.chunk.get(self.scanned) {
+            match (self.at, byte) {
+                (At::LineStart, b'\n') => {
+                    self.scanned += 1;
+                    return true;
+                }
+                (At::LineStart, b'\r') => {
+                    self.scanned += 1;
+                    self.at = At::FrameReturn;
+                }
+                (At::LineStart, _) => self.at = At::InLine,
+                (At::InLine, _) => {
+                    let rest = self.chunk.get(self.scanned..).unwrap_or_default();
+                    let Some(length) = memchr::memchr2(b'\n', b'\r', rest) else {
+                        self.scanned = self.chunk.len();
+                        return false;
+                    };
+                    let end = self.scanned + length;
+                    if self.lines.count == 0 {
+                        self.lines.first = self.carry.len() + end;
+                    }
+                    self.lines.count += 1;
+                    let feed = self.chunk.get(end) == Some(&b'\n');
+                    self.at = if feed { At::LineStart } else { At::LineReturn };
+                    self.scanned = end + 1;
+                }
+                (At::LineReturn, _) => {
+                    self.scanned += usize::from(byte == b'\n');
+                    self.at = At::LineStart;
+                }
+                (At::FrameReturn, _) => {
+                    self.scanned += usize::from(byte == b'\n');
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Pushes `stream` in pieces of the given sizes, in turn.
+    fn frames(stream: &[u8], sizes: &[usize]) -> Vec<Frame> {
+        let mut splitter = Splitter::default();
+        let mut frames = Vec::new();
+        let mut rest = Bytes::copy_from_slice(stream);
+        let mut sizes = sizes.iter().cycle();
+        while !rest.is_empty() {
+            let size = sizes
+                .next()
+                .copied()
+                .unwrap_or(usize::MAX)
+                .clamp(1, rest.len());
+            splitter.push(rest.split_to(size));
+            while let Some(frame) = splitter.next_frame().unwrap() {
+                frames.push(frame);
+            }
+        }
+        frames.extend(splitter.finish());
+        frames
+    }
+
+    fn data(frame: &Frame) -> Option<Vec<u8>> {
+        match frame.data() {
+            Data::Absent => None,
+            Data::Line(span) => Some(frame.bytes[span].to_vec()),
+            Data::Lines(masked) => Some(masked.to_vec()),
+        }
+    }
+
+    #[test]
+    fn frames_end_at_blank_lines_of_every_kind() {
+        for stream in [
+            "data: 1\n\ndata: 2\n\n",
+            "data: 1\r\n\r\ndata: 2\r\n\r\n",
+            "data: 1\r\rdata: 2\r\r",
+            "data: 1\r\n\ndata: 2\n\r\n",
+            "data:1\n\ndata:2\n\n",
+            "\u{feff}data: 1\n\ndata: 2",
+            ": hi\ndata: 1\n\nevent: x\ndata: 2\nid: 7\n\n",
+        ] {
+            let found: Vec<_> = frames(stream.as_bytes(), &[]).iter().map(data).collect();
+            assert_eq!(
+                found,
+                [Some(b"1".to_vec()), Some(b"2".to_vec())],
+                "{stream:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn data_of_several_lines_keeps_its_places() {
+        let stream = b"event: x\ndata: {\r\ndata: }\n\n";
+        let frame = &frames(stream, &[])[0];
+        assert_eq!(data(frame).unwrap(), b"               {\n       }\n ");
+        assert_eq!(frame.event(), Some(&b"x"[..]));
+    }
+
+    #[test]
+    fn frames_without_data_have_none() {
+        for (stream, fields) in [
+            (": keep-alive\n\n", false),
+            ("\n", false),
+            ("event: ping\n\n", true),
+            ("data\n\n", true),
+            ("data:\n\n", true),
+            ("database: 1\n\n", true),
+        ] {
+            let frame = &frames(stream.as_bytes(), &[])[0];
+            assert_eq!(frame.data(), Data::Absent, "{stream:?}");
+            assert_eq!(frame.has_fields(), fields, "{stream:?}");
+        }
+    }
+
+    #[test]
+    fn a_frame_that_came_whole_shares_its_bytes() {
+        let chunk = Bytes::from_static(b"data: 1\n\ndata: 2\n\n");
+        let mut splitter = Splitter::default();
+        splitter.push(chunk.clone());
+        let first = splitter.next_frame().unwrap().unwrap();
+        let second = splitter.next_frame().unwrap().unwrap();
+        assert_eq!(first.bytes.as_ptr(), chunk.as_ptr());
+        assert_eq!(second.bytes.as_ptr(), chunk[9..].as_ptr());
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let mut splitter = Splitter::new(10);
+        splitter.push(Bytes::from_static(b"data: 678"));
+        assert_eq!(splitter.next_frame(), Ok(None));
+        splitter.push(Bytes::from_static(b"90"));
+        assert_eq!(splitter.next_frame(), Err(TooLarge(10)));
+        let mut splitter = Splitter::new(10);
+        splitter.push(Bytes::from_static(b"data: 67890\n\n"));
+        assert_eq!(splitter.next_frame(), Err(TooLarge(10)));
+    }
+
+    #[test]
+    fn an_ended_line_shows_before_its_frame_ends() {
+        let mut splitter = Splitter::default();
+        splitter.push(Bytes::from_static(b"data: 1"));
+        assert_eq!(splitter.next_frame(), Ok(None));
+        assert_eq!(splitter.pending(), None);
+        splitter.push(Bytes::from_static(b"\n"));
+        assert_eq!(splitter.next_frame(), Ok(None));
+        assert_eq!(splitter.pending().unwrap().first_data(), Some(&b"1"[..]));
+    }
+
+    fn any_stream() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            Just(&b"data: "[..]),
+            Just(&b"data:{\"a\":1}"[..]),
+            Just(&b": c"[..]),
+            Just(&b"event: x"[..]),
+            Just(&b"\n"[..]),
+            Just(&b"\r"[..]),
+            Just(&b"\r\n"[..]),
+            Just(&b"\n\n"[..]),
+            Just(&b"\xef\xbb\xbf"[..]),
+            Just("é界".as_bytes()),
+        ];
+        prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn frames_do_not_depend_on_chunking(
+            stream in any_stream(),
+            sizes in prop::collection::vec(1_usize..9, 1..9),
+        ) {
+            let whole = frames(&stream, &[]);
+            prop_assert_eq!(&frames(&stream, &sizes), &whole);
+            let bytes: Vec<u8> = whole.iter().flat_map(|frame| frame.bytes.to_vec()).collect();
+            prop_assert_eq!(bytes, stream);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The yardstick: a proxy that forwards bytes and does nothing else.
+//!
+//! hyper serves, a pooled hyper-util client calls, both with `TCP_NODELAY`; allocator, runtime
+//! flavour and worker count are the gateway's. What the gateway costs is told in multiples of this.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http_body_util::{Either, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONNECTION, HOST, HeaderValue};
+use hyper::http::uri::{Authority, PathAndQuery, Scheme};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode, Uri};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpListener;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Where to listen.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Where to forward to.
+    #[arg(long)]
+    upstream: SocketAddr,
+    #[arg(long, hide = true)]
+    until_stdin_closes: bool,
+}
+
+pub(crate) async fn serve(args: Args) -> io::Result<()> {
+    let listener = TcpListener::bind(args.listen).await?;
+    crate::part::announce(listener.local_addr()?, args.until_stdin_closes)?;
+    let proxy = Arc::new(Proxy::new(args.upstream)?);
+    loop {
+        let (socket, _) = listener.accept().await?;
+        socket.set_nodelay(true)?;
+        let proxy = Arc::clone(&proxy);
+        tokio::spawn(async move {
+            let service = service_fn(|request| {
+                let proxy = Arc::clone(&proxy);
+                async move { Ok::<_, Infallible>(proxy.forward(request).await) }
+            });
+            // A client that leaves ends its own connection only.
+            let _ = http1::Builder::new()
+                .serve_connection(TokioIo::new(socket), service)
+                .await;
+        });
+    }
+}
+
+struct Proxy {
+    client: Client<HttpConnector, Incoming>,
+    authority: Authority,
+    host: HeaderValue,
+}
+
+impl Proxy {
+    fn new(upstream: SocketAddr) -> io::Result<Self> {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        let name = upstream.to_string();
+        Ok(Self {
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            authority: name.parse().map_err(io::Error::other)?,
+            host: name.parse().map_err(io::Error::other)?,
+        })
+    }
+
+    async fn forward(
+        &self,
+        mut request: Request<Incoming>,
+    ) -> Response<Either<Incoming, Empty<Bytes>>> {
+        *request.uri_mut() = self.target(request.uri());
+        request.headers_mut().remove(CONNECTION);
+        request.headers_mut().insert(HOST, self.host.clone());
+        self.client
+            .request(request)
+            .await
+            .map_or_else(|_| bad_gateway(), |response| response.map(Either::Left))
+    }
+
+    fn target(&self, asked: &Uri) -> Uri {
+        let mut parts = hyper::http::uri::Parts::default();
+        parts.scheme = Some(Scheme::HTTP);
+        parts.authority = Some(self.authority.clone());
+        let path = asked.path_and_query().cloned();
+        parts.path_and_query = Some(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
+        Uri::from_parts(parts).expect("a scheme, an authority and a path make a URI")
+    }
+}
+
+fn bad_gateway() -> Response<Either<Incoming, Empty<Bytes>>> {
+    let mut response = Response::new(Either::Right(Empty::new()));
+    *response.status_mut() = StatusCode::BAD_GATEWAY;
+    response
+}

@@ -1,0 +1,114 @@
+//! The processes of a run: the upstream, the bare proxy, the gateway.
+//!
+//! Each is ended by its id when its value is dropped. Ours also end by themselves when their
+//! standard input closes, so that nothing is left over when the runner is killed.
+
+use std::ffi::OsStr;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+const LISTENING: &str = "listening on ";
+
+/// A running part.
+pub(crate) struct Part {
+    pub(crate) pid: u32,
+    pub(crate) address: SocketAddr,
+    child: Child,
+}
+
+impl Part {
+    /// Starts one of our own subcommands and waits until it listens.
+    pub(crate) async fn start_own<S: AsRef<OsStr>>(
+        arguments: impl IntoIterator<Item = S>,
+        workers: Option<usize>,
+    ) -> io::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(arguments).arg("--until-stdin-closes");
+        set_workers(&mut command, workers);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let output = child
+            .stdout
+            .take()
+            .ok_or_else(|| io::Error::other("a part without output"))?;
+        let mut lines = BufReader::new(output).lines();
+        let line = timeout(START_TIMEOUT, lines.next_line())
+            .await??
+            .unwrap_or_default();
+        let address = line
+            .strip_prefix(LISTENING)
+            .and_then(|address| address.parse().ok())
+            .ok_or_else(|| io::Error::other("a part ended before it listened"))?;
+        Self::running(child, address)
+    }
+
+    /// Takes over a process that is known to listen on `address`.
+    pub(crate) fn running(child: Child, address: SocketAddr) -> io::Result<Self> {
+        let pid = child
+            .id()
+            .ok_or_else(|| io::Error::other("a part ended at once"))?;
+        Ok(Self {
+            pid,
+            address,
+            child,
+        })
+    }
+
+    /// Kills the process and waits until it is gone.
+    pub(crate) async fn end(mut self) -> io::Result<()> {
+        self.child.kill().await
+    }
+}
+
+/// The same number of runtime workers for everything that is compared.
+pub(crate) fn set_workers(command: &mut Command, workers: Option<usize>) {
+    if let Some(workers) = workers {
+        command.env("TOKIO_WORKER_THREADS", workers.to_string());
+    }
+}
+
+/// Says on standard output where a part listens.
+pub(crate) fn announce(address: SocketAddr, until_stdin_closes: bool) -> io::Result<()> {
+    if until_stdin_closes {
+        end_with_stdin();
+    }
+    let mut output = io::stdout().lock();
+    writeln!(output, "{LISTENING}{address}")?;
+    output.flush()
+}
+
+fn end_with_stdin() {
+    std::thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        std::process::exit(0);
+    });
+}
+
+/// Runs a short command to its end and gives its standard output.
+pub(crate) async fn output_of(command: &mut Command) -> io::Result<Vec<u8>> {
+    let output = command
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let line = format!("{:?}", command.as_std());
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!(
+        "{line} failed ({}): {}",
+        output.status,
+        said.trim()
+    )))
+}

@@ -1,0 +1,244 @@
+//! The command that measures everything.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use tempfile::TempDir;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::args::Args;
+use super::ask::Asked;
+use super::figures::{Row, Sheet};
+use super::floors::{self, Bound};
+use super::gateway::{Gateway, Keys, Kit};
+use super::memory::{self, Memory};
+use super::rounds::Rounds;
+use super::target::Target;
+use super::{binary, disk, table};
+use crate::part::Part;
+
+/// Everything a run has shown.
+#[derive(Serialize)]
+struct Findings {
+    cores: usize,
+    sync_us: u128,
+    sheets: Vec<Sheet>,
+    bare_memory: Option<Memory>,
+    gateway_memory: Option<Memory>,
+    floors: Vec<Bound>,
+}
+
+/// Runs until done or told to stop; every process it started is ended either way.
+pub(crate) async fn run(args: Args) -> io::Result<()> {
+    let mut terminated = signal(SignalKind::terminate())?;
+    tokio::select! {
+        done = measure_and_report(args) => done,
+        _ = terminated.recv() => Err(io::Error::other("terminated")),
+        _ = tokio::signal::ctrl_c() => Err(io::Error::other("interrupted")),
+    }
+}
+
+async fn measure_and_report(args: Args) -> io::Result<()> {
+    if cfg!(debug_assertions) {
+        writeln!(
+            io::stderr(),
+            "warning: a debug build; only figures of release builds mean anything"
+        )?;
+    }
+    let own = std::env::current_exe()?;
+    let beside = own.parent().unwrap_or(Path::new("."));
+    let binary = match &args.gateway {
+        _ if args.no_gateway => None,
+        Some(path) => Some(path.clone()),
+        None => Some(binary::find(beside).await?),
+    };
+    let folder = TempDir::with_prefix_in("bench-", args.data.as_deref().unwrap_or(beside))?;
+    let findings = measure(&args, binary, folder.path()).await?;
+    if let Some(path) = &args.json {
+        serde_json::to_writer_pretty(File::create(path)?, &findings)?;
+    }
+    let failures: u64 = findings
+        .sheets
+        .iter()
+        .flat_map(|sheet| &sheet.rows)
+        .map(Row::failures)
+        .sum();
+    if failures > 0 {
+        return Err(io::Error::other(format!(
+            "{failures} calls failed, so the figures mean nothing"
+        )));
+    }
+    Ok(())
+}
+
+async fn measure(args: &Args, binary: Option<PathBuf>, folder: &Path) -> io::Result<Findings> {
+    let mut output = io::stdout();
+    let cores = std::thread::available_parallelism()?.get();
+    let sync_time = disk::sync_time(folder)?;
+    writeln!(
+        output,
+        "{cores} cores; a small write is durable after {sync_time:.0?}"
+    )?;
+
+    let upstream = Part::start_own(["upstream"], None).await?;
+    let prepared = match binary {
+        None => None,
+        Some(binary) => {
+            writeln!(output, "preparing wallets and keys")?;
+            let address = upstream.address;
+            let population = &args.population;
+            Some(Kit::prepare(binary, address, args.workers, folder, population).await?)
+        }
+    };
+
+    let sheets = take_turns(args, &upstream, prepared.as_ref(), folder, &mut output).await?;
+    let mut bare_memory = None;
+    let mut gateway_memory = None;
+    if !args.no_memory {
+        bare_memory = Some(memory_of_bare(&upstream, args.workers).await?);
+        if let Some((kit, keys)) = &prepared {
+            gateway_memory = Some(memory_of_gateway(kit, keys, folder, !args.quick).await?);
+        }
+        write_memory(&mut output, "bare proxy", bare_memory.as_ref())?;
+        write_memory(&mut output, "gateway", gateway_memory.as_ref())?;
+    }
+    let floors = floors::judge(&sheets, gateway_memory.as_ref());
+    if !floors.is_empty() {
+        floors::write(&mut output, &floors)?;
+    }
+    Ok(Findings {
+        cores,
+        sync_us: sync_time.as_micros(),
+        sheets,
+        bare_memory,
+        gateway_memory,
+        floors,
+    })
+}
+
+/// Plays every scenario with all targets, and prints each as soon as it is done.
+async fn take_turns(
+    args: &Args,
+    upstream: &Part,
+    prepared: Option<&(Kit, Keys)>,
+    folder: &Path,
+    output: &mut impl Write,
+) -> io::Result<Vec<Sheet>> {
+    let bare = start_bare(upstream, args.workers).await?;
+    let mut gateways: Vec<(Target, Gateway)> = Vec::new();
+    if let Some((kit, _)) = prepared {
+        for target in Target::GATEWAYS {
+            gateways.push((
+                target,
+                kit.start(&folder.join(target.commit()), target).await?,
+            ));
+        }
+    }
+    let mut asked = vec![
+        Asked {
+            target: Target::Direct,
+            part: upstream,
+        },
+        Asked {
+            target: Target::Bare,
+            part: &bare,
+        },
+    ];
+    asked.extend(gateways.iter().map(|(target, gateway)| Asked {
+        target: *target,
+        part: &gateway.part,
+    }));
+
+    let rounds = Rounds {
+        count: args.rounds.unwrap_or(args.extent().rounds()),
+        measure_ms: args.seconds.map_or(args.extent().measure_ms(), |seconds| {
+            seconds.saturating_mul(1000)
+        }),
+        keys: prepared.map(|(_, keys)| keys.active.clone()),
+    };
+    writeln!(
+        output,
+        "{} rounds of {} ms for each\n",
+        rounds.count, rounds.measure_ms
+    )?;
+    let mut sheets = Vec::new();
+    for scenario in args.scenarios() {
+        let sheet = rounds.play(scenario, &asked).await?;
+        table::write(output, &sheet)?;
+        sheets.push(sheet);
+    }
+    drop(asked);
+
+    bare.end().await?;
+    if let Some((kit, _)) = prepared {
+        for (_, gateway) in gateways {
+            kit.end_and_verify(gateway).await?;
+        }
+        writeln!(output, "the ledgers balance after kill -9\n")?;
+    }
+    Ok(sheets)
+}
+
+async fn start_bare(upstream: &Part, workers: Option<usize>) -> io::Result<Part> {
+    Part::start_own(
+        ["bare", "--upstream", &upstream.address.to_string()],
+        workers,
+    )
+    .await
+}
+
+async fn memory_of_bare(upstream: &Part, workers: Option<usize>) -> io::Result<Memory> {
+    let bare = start_bare(upstream, workers).await?;
+    let memory = memory::measure(
+        &Asked {
+            target: Target::Bare,
+            part: &bare,
+        },
+        None,
+        false,
+    )
+    .await?;
+    bare.end().await?;
+    Ok(memory)
+}
+
+async fn memory_of_gateway(
+    kit: &Kit,
+    keys: &Keys,
+    folder: &Path,
+    every_key: bool,
+) -> io::Result<Memory> {
+    let gateway = kit
+        .start(&folder.join("memory"), Target::BeforeAnswer)
+        .await?;
+    let asked = Asked {
+        target: Target::BeforeAnswer,
+        part: &gateway.part,
+    };
+    let memory = memory::measure(&asked, Some(keys), every_key).await?;
+    gateway.part.end().await?;
+    Ok(memory)
+}
+
+fn write_memory(output: &mut impl Write, name: &str, memory: Option<&Memory>) -> io::Result<()> {
+    let Some(memory) = memory else {
+        return Ok(());
+    };
+    let Memory {
+        idle_bytes,
+        stream_bytes,
+        keys_used_bytes,
+    } = memory;
+    write!(
+        output,
+        "{name}: {} KB resident when idle, {} KB for each open stream",
+        idle_bytes / 1000,
+        stream_bytes / 1000
+    )?;
+    if let Some(bytes) = keys_used_bytes {
+        write!(output, ", {} KB after every key was used", bytes / 1000)?;
+    }
+    writeln!(output)
+}

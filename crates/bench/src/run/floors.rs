@@ -1,0 +1,247 @@
+//! The bounds that calls on native routes must keep, and whether they were kept.
+
+#![expect(clippy::float_arithmetic, reason = "figures for people; no money here")]
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::figures::{Sheet, cpu_us, megabytes, p50_us, p99_us, peak_mb, requests_per_second};
+use super::memory::Memory;
+use super::target::Target;
+
+/// A bound, what was measured, and the verdict.
+#[derive(Debug, Serialize)]
+pub(super) struct Bound {
+    what: String,
+    unit: &'static str,
+    better: Better,
+    floor: f64,
+    goal: f64,
+    measured: f64,
+    verdict: Verdict,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Better {
+    Less,
+    More,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Verdict {
+    /// The goal is met, and the floor with it.
+    Goal,
+    /// The floor alone is met.
+    Floor,
+    Neither,
+}
+
+/// Judges everything that was measured; what was not is left out.
+pub(super) fn judge(sheets: &[Sheet], memory: Option<&Memory>) -> Vec<Bound> {
+    let sheet = |name: &str| sheets.iter().find(|sheet| sheet.name == name);
+    let mut floors = Vec::new();
+    let mut add = |what: String, unit, better, (floor, goal), measured: Option<f64>| {
+        floors.extend(
+            measured.map(|measured| Bound::new(what, unit, better, (floor, goal), measured)),
+        );
+    };
+    for target in Target::GATEWAYS {
+        let times_bare = |name, figure| sheet(name)?.ratio(target, Target::Bare, figure);
+        let what = |text: &str| format!("{text} ({})", target.commit());
+        add(
+            what("non-stream, 64 connections: CPU"),
+            "x bare",
+            Better::Less,
+            (1.8, 1.3),
+            times_bare("plain-instant-64", cpu_us),
+        );
+        add(
+            what("non-stream, 64 connections: throughput"),
+            "x bare",
+            Better::More,
+            (0.55, 0.8),
+            times_bare("plain-instant-64", requests_per_second),
+        );
+        add(
+            what("100-chunk stream, 64 connections: CPU"),
+            "x bare",
+            Better::Less,
+            (1.0, 0.6),
+            times_bare("stream-instant-64", cpu_us),
+        );
+        add(
+            what("1 MB body, 64 connections: CPU"),
+            "x bare",
+            Better::Less,
+            (2.5, 1.5),
+            times_bare("body-instant-64", cpu_us),
+        );
+    }
+    let one = |figure| sheet("plain-instant-1")?.excess(Target::Behind, Target::Direct, figure);
+    add(
+        "1 connection: p50 over direct (behind)".into(),
+        "us",
+        Better::Less,
+        (90.0, 60.0),
+        one(p50_us),
+    );
+    add(
+        "1 connection: p99 over direct (behind)".into(),
+        "us",
+        Better::Less,
+        (400.0, 200.0),
+        one(p99_us),
+    );
+    let many = sheet("plain-50ms-512")
+        .and_then(|sheet| sheet.excess(Target::BeforeAnswer, Target::Direct, p99_us))
+        .map(|micros| micros / 1e3);
+    let what = "50 ms upstream, 512 connections: p99 over direct (before-answer)";
+    add(what.into(), "ms", Better::Less, (6.0, 3.0), many);
+
+    let idle =
+        memory.map(|memory| megabytes(memory.idle_bytes.max(memory.keys_used_bytes.unwrap_or(0))));
+    add(
+        "resident, idle with all keys".into(),
+        "MB",
+        Better::Less,
+        (48.0, 32.0),
+        idle,
+    );
+    add(
+        "resident, peak with 512 connections".into(),
+        "MB",
+        Better::Less,
+        (128.0, 80.0),
+        peak_at_512(sheets),
+    );
+    let stream = memory.map(|memory| megabytes(memory.stream_bytes) * 1e3);
+    add(
+        "resident, each open stream".into(),
+        "KB",
+        Better::Less,
+        (40.0, 24.0),
+        stream,
+    );
+    floors
+}
+
+/// The most of either gateway with 512 connections; large bodies are not meant.
+fn peak_at_512(sheets: &[Sheet]) -> Option<f64> {
+    [
+        "plain-instant-512",
+        "plain-50ms-512",
+        "stream-instant-512",
+        "stream-50ms-512",
+    ]
+    .iter()
+    .filter_map(|name| sheets.iter().find(|sheet| sheet.name == *name))
+    .flat_map(|sheet| {
+        Target::GATEWAYS
+            .iter()
+            .filter_map(|&target| sheet.row(target)?.median(peak_mb))
+    })
+    .max_by(f64::total_cmp)
+}
+
+impl Bound {
+    fn new(
+        what: String,
+        unit: &'static str,
+        better: Better,
+        (floor, goal): (f64, f64),
+        measured: f64,
+    ) -> Self {
+        let meets = |bound: f64| match better {
+            Better::Less => measured <= bound,
+            Better::More => measured >= bound,
+        };
+        let verdict = match (meets(goal), meets(floor)) {
+            (true, _) => Verdict::Goal,
+            (false, true) => Verdict::Floor,
+            (false, false) => Verdict::Neither,
+        };
+        Self {
+            what,
+            unit,
+            better,
+            floor,
+            goal,
+            measured,
+            verdict,
+        }
+    }
+}
+
+pub(super) fn write(output: &mut impl Write, floors: &[Bound]) -> io::Result<()> {
+    writeln!(
+        output,
+        "{:<68}{:>10}{:>10}{:>10}  unit    verdict",
+        "bounds", "measured", "floor", "goal"
+    )?;
+    for Bound {
+        what,
+        unit,
+        floor,
+        goal,
+        measured,
+        verdict,
+        better,
+    } in floors
+    {
+        let sign = match better {
+            Better::Less => "<=",
+            Better::More => ">=",
+        };
+        let verdict = match verdict {
+            Verdict::Goal => "met (goal too)",
+            Verdict::Floor => "met",
+            Verdict::Neither => "NOT MET",
+        };
+        writeln!(
+            output,
+            "{what:<68}{measured:>10.2}{sign:>5}{floor:>5}{sign:>5}{goal:>5}  {unit:<6}  {verdict}"
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_at_and_beside_the_bounds() {
+        for (better, bounds, measured, verdict) in [
+            (Better::Less, (1.8, 1.3), 1.3, Verdict::Goal),
+            (Better::Less, (1.8, 1.3), 1.8, Verdict::Floor),
+            (Better::Less, (1.8, 1.3), 1.81, Verdict::Neither),
+            (Better::More, (0.55, 0.8), 0.9, Verdict::Goal),
+            (Better::More, (0.55, 0.8), 0.6, Verdict::Floor),
+            (Better::More, (0.55, 0.8), 0.5, Verdict::Neither),
+        ] {
+            assert_eq!(
+                Bound::new(String::new(), "", better, bounds, measured).verdict,
+                verdict,
+                "{measured}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_judged() {
+        assert!(judge(&[], None).is_empty());
+        let memory = Memory {
+            idle_bytes: 40_000_000,
+            stream_bytes: 50_000,
+            keys_used_bytes: None,
+        };
+        let verdicts: Vec<Verdict> = judge(&[], Some(&memory))
+            .iter()
+            .map(|floor| floor.verdict)
+            .collect();
+        assert_eq!(verdicts, [Verdict::Floor, Verdict::Neither]);
+    }
+}

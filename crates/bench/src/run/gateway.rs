@@ -1,0 +1,228 @@
+//! Prepares and starts the gateway under measurement.
+//!
+//! It is used as an operator would: a configuration file, `tollgate wallet create`, `tollgate key
+//! create`, `tollgate serve`. Only the many further keys take a short cut.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::process::Command;
+use tokio::time::{sleep, timeout};
+
+use super::keys;
+use super::scenario::Upstream;
+use super::target::Target;
+use crate::part::{Part, output_of, set_workers};
+
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
+const READY_POLL: Duration = Duration::from_millis(20);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+const LOG_BYTES_SHOWN: usize = 2000;
+
+const CONFIG: &str = "tollgate.toml";
+const DATABASE: &str = "tollgate.db";
+const LOG: &str = "gateway.log";
+const CREDENTIAL: &str = "TOLLGATE_BENCH_CREDENTIAL";
+
+/// What every gateway of a run shares.
+pub(super) struct Kit {
+    pub(super) binary: PathBuf,
+    pub(super) upstream: SocketAddr,
+    pub(super) workers: Option<usize>,
+    /// A folder with a database that holds the wallet and all keys.
+    seed: PathBuf,
+}
+
+/// Who may call the gateway.
+#[derive(clap::Args)]
+pub(super) struct Population {
+    /// Wallets in the gateway's store.
+    #[arg(long, default_value_t = 100)]
+    wallets: usize,
+    /// Keys in the gateway's store, spread over the wallets.
+    #[arg(long, default_value_t = 100_000)]
+    keys: usize,
+    /// Keys that the load uses, drawn from all.
+    #[arg(long, default_value_t = 1000)]
+    active_keys: usize,
+}
+
+/// Files of keys for the load generator.
+pub(super) struct Keys {
+    pub(super) active: PathBuf,
+    pub(super) all: PathBuf,
+}
+
+/// A running gateway and its folder.
+pub(super) struct Gateway {
+    pub(super) part: Part,
+    folder: PathBuf,
+}
+
+impl Kit {
+    /// Makes the wallets and keys that every gateway of the run will start with.
+    pub(super) async fn prepare(
+        binary: PathBuf,
+        upstream: SocketAddr,
+        workers: Option<usize>,
+        folder: &Path,
+        population: &Population,
+    ) -> io::Result<(Self, Keys)> {
+        let seed = folder.join("seed");
+        let kit = Self {
+            binary,
+            upstream,
+            workers,
+            seed,
+        };
+        kit.write_config(&kit.seed, Target::BeforeAnswer)?;
+        for number in 0..population.wallets.max(1) {
+            let name = format!("bench-{number}");
+            kit.command_line(&["wallet", "create", &name, "--balance", "1000000"])
+                .await?;
+        }
+        let limits = "--rpm 1000000000 --tpm 2000000000 --concurrency 100000";
+        let line = ["key", "create", "--wallet", "bench-0"].into_iter();
+        let line: Vec<&str> = line.chain(limits.split(' ')).collect();
+        let made = kit.command_line(&line).await?;
+        let secret = made["secret"]
+            .as_str()
+            .ok_or_else(|| io::Error::other("a key without a secret"))?;
+        let secrets = keys::multiply(&kit.seed.join(DATABASE), secret, population.keys)?;
+        let keys = Keys {
+            active: folder.join("keys-active"),
+            all: folder.join("keys-all"),
+        };
+        let active = population.active_keys.clamp(1, secrets.len());
+        fs::write(&keys.all, secrets.join("\n"))?;
+        fs::write(&keys.active, secrets[..active].join("\n"))?;
+        Ok((kit, keys))
+    }
+
+    async fn command_line(&self, arguments: &[&str]) -> io::Result<serde_json::Value> {
+        let mut command = Command::new(&self.binary);
+        command
+            .args(arguments)
+            .arg("--json")
+            .arg("--config")
+            .arg(self.seed.join(CONFIG));
+        let output = output_of(command.env(CREDENTIAL, "bench")).await?;
+        Ok(serde_json::from_slice(&output)?)
+    }
+
+    /// Starts a gateway on a database of its own and waits until it is ready.
+    pub(super) async fn start(&self, folder: &Path, target: Target) -> io::Result<Gateway> {
+        fs::create_dir_all(folder)?;
+        for entry in fs::read_dir(&self.seed)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                fs::copy(entry.path(), folder.join(entry.file_name()))?;
+            }
+        }
+        let (listen, admin) = self.write_config(folder, target)?;
+        let log = File::create(folder.join(LOG))?;
+        let mut command = Command::new(&self.binary);
+        command
+            .arg("serve")
+            .arg("--config")
+            .arg(folder.join(CONFIG))
+            .env(CREDENTIAL, "bench");
+        set_workers(&mut command, self.workers);
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()?;
+        let part = Part::running(child, listen)?;
+        if ready(admin).await {
+            return Ok(Gateway {
+                part,
+                folder: folder.to_owned(),
+            });
+        }
+        Err(io::Error::other(format!(
+            "the gateway did not become ready; its log ends:\n{}",
+            log_end(folder)
+        )))
+    }
+
+    /// Writes a configuration with free ports; gives them as (public, admin).
+    fn write_config(&self, folder: &Path, target: Target) -> io::Result<(SocketAddr, SocketAddr)> {
+        fs::create_dir_all(folder)?;
+        // Held together, so that they differ.
+        let public = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let admin = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let addresses = (public.local_addr()?, admin.local_addr()?);
+        fs::write(
+            folder.join(CONFIG),
+            config(addresses.0, addresses.1, self.upstream, target),
+        )?;
+        Ok(addresses)
+    }
+
+    /// Kills the gateway as it stands and has its ledger recomputed from the entries.
+    pub(super) async fn end_and_verify(&self, gateway: Gateway) -> io::Result<()> {
+        gateway.part.end().await?;
+        let mut command = Command::new(&self.binary);
+        command
+            .args(["ledger", "verify", "--config"])
+            .arg(gateway.folder.join(CONFIG));
+        output_of(command.env(CREDENTIAL, "bench")).await.map(drop)
+    }
+}
+
+fn config(listen: SocketAddr, admin: SocketAddr, upstream: SocketAddr, target: Target) -> String {
+    let commit = target.commit();
+    let mut text = format!(
+        "[server]\nlisten = \"{listen}\"\n[admin]\nlisten = \"{admin}\"\n\
+         [store]\nurl = \"sqlite:{DATABASE}\"\n[ledger]\ncommit = \"{commit}\"\n"
+    );
+    for kind in Upstream::ALL {
+        let (name, model, path) = (kind.name(), kind.model(), kind.base_path());
+        let _ = write!(
+            text,
+            "[[channel]]\nname = \"{name}\"\npreset = \"openai-compatible\"\n\
+             base_url = \"http://{upstream}{path}\"\ncredential = {{ env = \"{CREDENTIAL}\" }}\n\
+             [[model]]\nid = \"{model}\"\nkind = \"text\"\n\
+             routes = [{{ channel = \"{name}\", model = \"fixed\" }}]\n\
+             price = {{ input = \"1.25\", output = \"10\" }}\n\
+             profile = {{ context_tokens = 2000000, max_output_tokens = 128000 }}\n"
+        );
+    }
+    text
+}
+
+/// Asks `/readyz` until it says yes.
+async fn ready(admin: SocketAddr) -> bool {
+    let started = Instant::now();
+    while started.elapsed() < READY_TIMEOUT {
+        if matches!(timeout(PROBE_TIMEOUT, probe(admin)).await, Ok(Ok(true))) {
+            return true;
+        }
+        sleep(READY_POLL).await;
+    }
+    false
+}
+
+async fn probe(admin: SocketAddr) -> io::Result<bool> {
+    let mut socket = TcpStream::connect(admin).await?;
+    let request = format!("GET /readyz HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\n\r\n");
+    socket.write_all(request.as_bytes()).await?;
+    let mut status = [0; 12];
+    socket.read_exact(&mut status).await?;
+    Ok(status == *b"HTTP/1.1 200")
+}
+
+fn log_end(folder: &Path) -> String {
+    let log = fs::read(folder.join(LOG)).unwrap_or_default();
+    let start = log.len().saturating_sub(LOG_BYTES_SHOWN);
+    String::from_utf8_lossy(&log[start..]).into_owned()
+}

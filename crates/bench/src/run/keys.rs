@@ -1,0 +1,125 @@
+//! A hundred thousand keys in a second or two.
+//!
+//! The command line makes one key; the others are copies of its row, whatever columns it has, that
+//! differ in id, digest and wallet. A new column of the store therefore needs nothing here.
+
+use std::io;
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+use sha2::{Digest, Sha256};
+
+/// Copies the one key of a new database until there are `count`, spread over all wallets, and
+/// gives all secrets in an order that follows neither rows nor wallets.
+pub(super) fn multiply(database: &Path, secret: &str, count: usize) -> io::Result<Vec<String>> {
+    let mut connection = Connection::open(database).map_err(io::Error::other)?;
+    copy_rows(&mut connection, secret, count).map_err(io::Error::other)
+}
+
+fn copy_rows(
+    connection: &mut Connection,
+    secret: &str,
+    count: usize,
+) -> rusqlite::Result<Vec<String>> {
+    let all = connection.transaction()?;
+    let wallets: Vec<i64> = integers(&all, "SELECT n FROM wallets ORDER BY n")?;
+    let made: i64 = all.query_row(
+        "SELECT n FROM keys WHERE digest = ?1",
+        params![digest(secret).as_slice()],
+        |row| row.get(0),
+    )?;
+    let mut secrets = vec![secret.to_owned()];
+    {
+        let mut copy = all.prepare(&copy_statement(&all)?)?;
+        for (index, wallet) in (1..count).zip(wallets.iter().cycle()) {
+            let secret = format!("sk-tg-{index:043}");
+            let id = format!("key_{index:016}");
+            copy.execute(params![id, digest(&secret).as_slice(), wallet, made])?;
+            secrets.push(secret);
+        }
+    }
+    all.commit()?;
+    secrets.sort_by_cached_key(|secret| digest(secret));
+    Ok(secrets)
+}
+
+/// All columns come from the made key but the row's number and the three that must differ.
+fn copy_statement(connection: &Connection) -> rusqlite::Result<String> {
+    let mut columns =
+        connection.prepare("SELECT name FROM pragma_table_info('keys') WHERE pk = 0")?;
+    let names: Vec<String> = columns
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let value = |name: &String| match name.as_str() {
+        "id" => "?1".to_owned(),
+        "digest" => "?2".to_owned(),
+        "wallet" => "?3".to_owned(),
+        _ => name.clone(),
+    };
+    let values: Vec<String> = names.iter().map(value).collect();
+    Ok(format!(
+        "INSERT INTO keys ({}) SELECT {} FROM keys WHERE n = ?4",
+        names.join(", "),
+        values.join(", ")
+    ))
+}
+
+fn integers(connection: &Connection, query: &str) -> rusqlite::Result<Vec<i64>> {
+    connection
+        .prepare(query)?
+        .query_map([], |row| row.get(0))?
+        .collect()
+}
+
+fn digest(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The store's own tables, so that a change of theirs is noticed here.
+    const TABLES: &str = include_str!("../../../store/migrations/ledger/V1__ledger.sql");
+
+    #[test]
+    fn copies_have_the_limits_of_the_made_key_and_secrets_of_their_own() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(TABLES).unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO wallets (n, id, name, status, created_at)
+                 VALUES (1, 'wal_a', 'a', 'active', 0), (2, 'wal_b', 'b', 'active', 0)",
+            )
+            .unwrap();
+        connection
+            .execute(
+                "INSERT INTO keys (id, wallet, digest, shown_prefix, rpm_limit, created_at)
+                 VALUES ('key_made', 1, ?1, 'sk-tg-x', 77, 0)",
+                params![digest("made").as_slice()],
+            )
+            .unwrap();
+
+        let secrets = copy_rows(&mut connection, "made", 101).unwrap();
+
+        assert_eq!(secrets.len(), 101);
+        for secret in &secrets {
+            let found = connection.query_row(
+                "SELECT rpm_limit FROM keys WHERE digest = ?1",
+                params![digest(secret).as_slice()],
+                |row| row.get(0),
+            );
+            assert_eq!(found, Ok(77));
+        }
+        let of_wallets =
+            integers(&connection, "SELECT count(*) FROM keys GROUP BY wallet").unwrap();
+        assert_eq!(of_wallets, [51, 50]);
+    }
+
+    #[test]
+    fn a_secret_that_is_not_stored_is_an_error() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(TABLES).unwrap();
+        assert!(copy_rows(&mut connection, "made", 10).is_err());
+    }
+}

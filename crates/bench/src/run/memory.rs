@@ -1,0 +1,115 @@
+//! Resident memory: idle, and for each open stream.
+
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::time::{sleep, timeout};
+
+use super::ask::Asked;
+use super::gateway::Keys;
+use super::scenario::{Scenario, Upstream};
+use crate::load::{Measured, OPEN, Shape};
+use crate::part::output_of;
+use crate::proc;
+
+const STREAMS: u32 = 500;
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// Streams are a few events old when they are measured; idle processes have calmed down.
+const SETTLE: Duration = Duration::from_millis(1500);
+
+const FEW_CALLS: Scenario = Scenario {
+    shape: Shape::Plain,
+    upstream: Upstream::Instant,
+    connections: 1,
+};
+const MANY_CALLS: Scenario = Scenario {
+    shape: Shape::Plain,
+    upstream: Upstream::Instant,
+    connections: 64,
+};
+const OPEN_STREAMS: Scenario = Scenario {
+    shape: Shape::Stream,
+    upstream: Upstream::Paced,
+    connections: STREAMS,
+};
+
+/// Memory of one freshly started process.
+#[derive(Debug, Serialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "a unit stands last in every name"
+)]
+pub(super) struct Memory {
+    /// After a few calls.
+    pub(super) idle_bytes: u64,
+    /// What each open stream adds.
+    pub(super) stream_bytes: u64,
+    /// After every key there is has been used once.
+    pub(super) keys_used_bytes: Option<u64>,
+}
+
+/// Measures a process that has served nothing yet.
+pub(super) async fn measure(
+    asked: &Asked<'_>,
+    keys: Option<&Keys>,
+    every_key: bool,
+) -> io::Result<Memory> {
+    let active = keys.map(|keys| keys.active.as_path());
+    warm_up(asked, active).await?;
+    sleep(SETTLE).await;
+    let idle_bytes = proc::resident_bytes(asked.part.pid)?;
+    let stream_bytes = stream_bytes(asked, active, idle_bytes).await?;
+    let keys_used_bytes = match keys {
+        Some(keys) if every_key => Some(keys_used_bytes(asked, keys).await?),
+        _ => None,
+    };
+    Ok(Memory {
+        idle_bytes,
+        stream_bytes,
+        keys_used_bytes,
+    })
+}
+
+async fn warm_up(asked: &Asked<'_>, keys: Option<&Path>) -> io::Result<()> {
+    let mut command = asked.command("load", FEW_CALLS, keys)?;
+    check(&output_of(command.args(["--warm-up-ms", "0", "--measure-ms", "100"])).await?)
+}
+
+async fn keys_used_bytes(asked: &Asked<'_>, keys: &Keys) -> io::Result<u64> {
+    let mut command = asked.command("load", MANY_CALLS, Some(&keys.all))?;
+    check(&output_of(command.arg("--each-key-once")).await?)?;
+    sleep(SETTLE).await;
+    proc::resident_bytes(asked.part.pid)
+}
+
+fn check(output: &[u8]) -> io::Result<()> {
+    let measured: Measured = serde_json::from_slice(output)?;
+    measured
+        .first_failure
+        .map_or(Ok(()), |failure| Err(io::Error::other(failure)))
+}
+
+async fn stream_bytes(asked: &Asked<'_>, keys: Option<&Path>, idle_bytes: u64) -> io::Result<u64> {
+    let mut command = asked.command("hold", OPEN_STREAMS, keys)?;
+    let mut holder = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let output = holder
+        .stdout
+        .take()
+        .ok_or_else(|| io::Error::other("a holder without output"))?;
+    let line = timeout(OPEN_TIMEOUT, BufReader::new(output).lines().next_line()).await??;
+    if line.as_deref() != Some(OPEN) {
+        return Err(io::Error::other("the streams did not open"));
+    }
+    sleep(SETTLE).await;
+    let bytes = proc::resident_bytes(asked.part.pid)?;
+    holder.kill().await?;
+    Ok(bytes.saturating_sub(idle_bytes) / u64::from(STREAMS))
+}

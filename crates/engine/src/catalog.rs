@@ -1,7 +1,16 @@
 //! Which models exist, what they cost, and which channels serve them.
+//!
+//! A catalog is a snapshot of one configuration: a call takes it once and sees one version from
+//! beginning to end. Reloading builds a new one beside it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
 
 use ledger::PriceCard;
 use protocol::{Dialect, Kind, Profile};
+use store::{PriceVersion, Store, StoreError};
+use upstream::{Channel, ChannelError, ChannelSpec, Timeouts};
 
 /// One model as the configuration states it.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +41,133 @@ pub struct RouteSpec {
     pub dialect: Option<Dialect>,
 }
 
-/// The catalog of one configuration.
+/// A model that can be called.
 #[derive(Debug)]
-pub struct Catalog;
+pub struct Model {
+    pub id: Arc<str>,
+    pub kind: Kind,
+    pub created: i64,
+    pub price: PriceCard,
+    pub price_version: PriceVersion,
+    pub profile: Profile,
+    pub routes: Vec<Route>,
+}
+
+/// One way to reach a model, with its channel at hand.
+#[derive(Debug)]
+pub struct Route {
+    pub channel: Channel,
+    pub model: String,
+    pub priority: u32,
+    pub weight: u32,
+    pub dialect: Option<Dialect>,
+}
+
+/// Why a catalog could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    #[error("prices could not be recorded: {0}")]
+    Store(#[from] StoreError),
+    #[error("model {model} has a route to the unknown channel {channel}")]
+    UnknownChannel { model: String, channel: String },
+    #[error("the price card of {0} cannot be written down: {1}")]
+    Price(String, serde_json::Error),
+}
+
+/// The models and channels of one configuration.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    models: BTreeMap<Arc<str>, Arc<Model>>,
+    channels: BTreeMap<String, Channel>,
+}
+
+impl Catalog {
+    /// Builds a catalog. Channels that `before` has with the same settings are taken over, with
+    /// their connections and their health.
+    pub async fn build(
+        channels: Vec<ChannelSpec>,
+        timeouts: &Timeouts,
+        models: Vec<ModelSpec>,
+        before: &Catalog,
+        store: &Store,
+    ) -> Result<Self, CatalogError> {
+        let mut catalog = Self::default();
+        for spec in channels {
+            let kept = before.channels.get(&spec.name).filter(|old| *old.spec() == spec && old.timeouts() == *timeouts);
+            let channel = match kept {
+                Some(channel) => channel.clone(),
+                None => Channel::new(spec, *timeouts)?,
+            };
+            catalog.channels.insert(channel.name().to_owned(), channel);
+        }
+        for spec in models {
+            if spec.enabled {
+                let model = catalog.model_of(spec, store).await?;
+                catalog.models.insert(Arc::clone(&model.id), Arc::new(model));
+            }
+        }
+        Ok(catalog)
+    }
+
+    async fn model_of(&self, spec: ModelSpec, store: &Store) -> Result<Model, CatalogError> {
+        let card = serde_json::to_string(&spec.price).map_err(|error| CatalogError::Price(spec.id.clone(), error))?;
+        let price_version = store.price_version(&spec.id, &card).await?;
+        let routes = spec
+            .routes
+            .into_iter()
+            .map(|route| {
+                let channel = self.channels.get(&route.channel).ok_or_else(|| CatalogError::UnknownChannel {
+                    model: spec.id.clone(),
+                    channel: route.channel.clone(),
+                })?;
+                Ok(Route {
+                    channel: channel.clone(),
+                    model: route.model,
+                    priority: route.priority,
+                    weight: route.weight,
+                    dialect: route.dialect,
+                })
+            })
+            .collect::<Result<_, CatalogError>>()?;
+        Ok(Model {
+            id: spec.id.into(),
+            kind: spec.kind,
+            created: spec.created,
+            price: spec.price,
+            price_version,
+            profile: spec.profile,
+            routes,
+        })
+    }
+
+    /// A model by its public id, if it can be called now.
+    pub fn find(&self, id: &str) -> Option<&Arc<Model>> {
+        let now = Instant::now();
+        self.models.get(id).filter(|model| model.is_callable(now))
+    }
+
+    /// The models that can be called now, by id.
+    pub fn list(&self) -> impl Iterator<Item = &Arc<Model>> {
+        let now = Instant::now();
+        self.models.values().filter(move |model| model.is_callable(now))
+    }
+
+    /// All channels, by name.
+    pub fn channels(&self) -> impl Iterator<Item = &Channel> {
+        self.channels.values()
+    }
+}
+
+impl Model {
+    /// Whether some route's channel is live; an open breaker does not unlist a model.
+    pub fn is_callable(&self, now: Instant) -> bool {
+        self.routes.iter().any(|route| route.channel.is_live(now))
+    }
+
+    /// The maker's slug: the part of the id before the first slash.
+    pub fn maker(&self) -> &str {
+        self.id.split_once('/').map_or(&*self.id, |(maker, _)| maker)
+    }
+}

@@ -44,6 +44,16 @@ impl Dialect {
         }
     }
 
+    /// A sign of life for a silent stream, in a form that this dialect's clients survive.
+    pub const fn keep_alive(self) -> &'static [u8] {
+        match self {
+            Self::Chat | Self::Responses | Self::Interactions => b": keep-alive\n\n",
+            Self::Messages => b"event: ping\ndata: {\"type\": \"ping\"}\n\n",
+            // Comments crash a client of this one; blank lines do not.
+            Self::Generate => b"\n\n",
+        }
+    }
+
     /// The error envelope that callers of this dialect read.
     pub const fn family(self) -> Family {
         match self {

@@ -1,1 +1,14 @@
-//! tollgate-server
+//! The binary `tollgate`: HTTP surface, operators' listener, configuration, command line.
+//!
+//! This is the top floor: it turns bytes on sockets into calls of the engine and back, and
+//! decides nothing about money, routes or protocols itself. Start reading at `gateway.rs`, which
+//! starts everything in order, and `http/service.rs`, which every request passes through.
+
+mod admin;
+pub mod cli;
+pub mod config;
+mod gateway;
+mod http;
+mod reload;
+mod serve;
+mod telemetry;

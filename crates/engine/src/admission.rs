@@ -1,0 +1,274 @@
+//! An admitted call: credits are frozen for it until it is closed, once.
+//!
+//! `Admission` is the obligation. [`Admission::settle`] and [`Admission::release`] end it; one
+//! that is dropped on the way (its caller left, its future was cancelled, it panicked) closes
+//! itself by the formula of `reliability.md` 3.2, so that no path can leak a hold.
+
+use std::sync::Arc;
+
+use ledger::{Ask, Bound, Meter, Rates, Refusal};
+use protocol::native::{Head, Seen};
+use protocol::{Code, Failure, Usage};
+use store::{Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead};
+
+use crate::catalog::Model;
+use crate::clock;
+use crate::engine::{Commit, Engine};
+use crate::progress::Progress;
+use crate::record::{Outcome, Record};
+
+/// A call that was admitted and is not closed yet.
+#[derive(Debug)]
+#[must_use = "credits stay frozen until the admission is settled or released"]
+pub(crate) struct Admission {
+    engine: Arc<Engine>,
+    model: Arc<Model>,
+    hold: HoldId,
+    held: Ask,
+    durable: Durable,
+    pub(crate) rates: Rates,
+    /// Input tokens as counted at admission.
+    input_tokens: u64,
+    /// Output tokens that the hold covers.
+    reserved_output: u64,
+    /// No output beyond this can come, so no hold needs to cover more.
+    output_bound: u64,
+    progress: Arc<Progress>,
+    /// Gone once the call is closed.
+    record: Option<Box<Record>>,
+}
+
+/// A refused admission gives the record back, so that the refusal is journaled too.
+pub(crate) type Refused = (Box<Record>, Failure);
+
+impl Admission {
+    /// Asks the ledger; a refusal has consumed nothing.
+    pub(crate) async fn ask(
+        engine: &Arc<Engine>,
+        key: &KeyHead,
+        model: &Arc<Model>,
+        head: &Head,
+        progress: Arc<Progress>,
+        mut record: Box<Record>,
+    ) -> Result<Self, Refused> {
+        let reserve = engine.settings.output_reserve_tokens;
+        let bound = Bound {
+            input_tokens: head.input_tokens,
+            output_tokens_max: head.output_tokens_max.or(model.profile.max_output_tokens),
+            choices: head.choices,
+        };
+        let held = match ledger::hold(&model.price, &bound, reserve) {
+            Ok(hold) => Ask { hold, tokens: ledger::tokens(&bound, reserve), counts: true },
+            Err(error) => {
+                tracing::error!(model = %model.id, %error, "a call cannot be priced");
+                return Err((record, Failure::internal()));
+            }
+        };
+        let admit = Admit {
+            wallet: key.wallet,
+            key: key.key,
+            ask: held,
+            request_id: record.request_id().into(),
+            now: clock::now(),
+        };
+        match engine.store.admit(admit).await {
+            Ok(admitted) => {
+                record.admitted();
+                Ok(Self {
+                    engine: Arc::clone(engine),
+                    model: Arc::clone(model),
+                    hold: admitted.hold,
+                    held,
+                    durable: admitted.durable,
+                    rates: admitted.rates,
+                    input_tokens: head.input_tokens,
+                    reserved_output: ledger::bound_meter(&bound, reserve).output,
+                    output_bound: ledger::bound_meter(&bound, 0).output,
+                    progress,
+                    record: Some(record),
+                })
+            }
+            Err(error) => Err((record, refusal(error))),
+        }
+    }
+
+    /// Waits until the hold is on disk, where the settings ask for it.
+    pub(crate) async fn durable(&self) -> Result<(), Failure> {
+        match self.engine.settings.commit {
+            Commit::Behind => Ok(()),
+            Commit::BeforeAnswer => self
+                .durable
+                .wait()
+                .await
+                .map_err(|_| Failure::unavailable("The call could not be recorded.").retry_after(1)),
+        }
+    }
+
+    /// Whether the output has come so near to what the hold covers that it should grow.
+    pub(crate) fn wants_more(&self, seen: &Seen) -> bool {
+        let step = self.engine.settings.output_reserve_tokens;
+        step > 0
+            && self.reserved_output < self.output_bound
+            && seen.output_tokens_counted.saturating_add(step / 4) >= self.reserved_output
+    }
+
+    /// What the hold grows by next: one step of output, priced as at admission.
+    pub(crate) fn next_step(&self) -> Option<Extend> {
+        let left = self.output_bound.saturating_sub(self.reserved_output);
+        let tokens = self.engine.settings.output_reserve_tokens.min(left);
+        let price = |output: u64| {
+            let meter = Meter { input: self.input_tokens, output, ..Meter::default() };
+            ledger::hold_of(&self.model.price, &meter).ok()
+        };
+        // The difference of two prices: the input is paid for already, the rounding too.
+        let hold = price(self.reserved_output.checked_add(tokens)?)?.checked_sub(price(self.reserved_output)?)?;
+        let more = Ask { hold, tokens, counts: self.held.counts };
+        Some(Extend { hold: self.hold, more, now: clock::now() })
+    }
+
+    /// The hold has grown.
+    pub(crate) fn grown_by(&mut self, more: &Ask) {
+        self.reserved_output = self.reserved_output.saturating_add(more.tokens);
+        self.held = self.held.extended(more).unwrap_or(self.held);
+    }
+
+    /// The caller has gone: the call only drains, and no longer counts against concurrency.
+    pub(crate) fn stop_counting(&self) {
+        self.engine.store.stop_counting(self.hold);
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// Notes something for the journal.
+    pub(crate) fn note(&mut self, note: impl FnOnce(&mut Record)) {
+        if let Some(record) = self.record.as_deref_mut() {
+            note(record);
+        }
+    }
+
+    /// Ends the call on what was seen of its answer.
+    pub(crate) fn settle(mut self, seen: &Seen, outcome: &Outcome) {
+        self.close_settled(seen, outcome);
+    }
+
+    /// Ends the call without a charge: nothing was delivered.
+    pub(crate) fn release(mut self, failure: &Failure) {
+        self.close_released(&Outcome::failed(failure));
+    }
+
+    fn close_settled(&mut self, seen: &Seen, outcome: &Outcome) {
+        let Some(record) = self.record.take() else {
+            return;
+        };
+        let metrics = self.engine.metrics();
+        let meter = Box::new(self.meter(seen));
+        let basis = if seen.usage.is_some() { Basis::Reported } else { Basis::Counted };
+        let price = self.model.price.price(&meter).unwrap_or_else(|error| {
+            tracing::error!(model = %self.model.id, %error, "usage cannot be priced; the hold is charged");
+            self.held.hold
+        });
+        let charge = match basis {
+            Basis::Reported => price,
+            // Our own count may be too high; what the caller agreed to is the hold.
+            Basis::Counted => price.min(self.held.hold),
+        };
+        if basis == Basis::Counted {
+            metrics.usage_missing.inc();
+        }
+        metrics.settled(&self.model.id, &meter, charge);
+        let tokens = meter.input_total().saturating_add(meter.output_total());
+        self.engine.store.close(Close {
+            hold: self.hold,
+            end: End::Settled {
+                charge,
+                meter: meter.clone(),
+                price_version: self.model.price_version,
+                basis,
+                tokens: Some(tokens),
+            },
+            now: clock::now(),
+        });
+        self.engine.journal(record.settled(outcome, charge, meter));
+    }
+
+    fn close_released(&mut self, outcome: &Outcome) {
+        let Some(record) = self.record.take() else {
+            return;
+        };
+        self.engine.store.close(Close { hold: self.hold, end: End::Released, now: clock::now() });
+        self.engine.journal(record.released(outcome));
+    }
+
+    /// Reported usage where there is some, else our own count of what went by.
+    fn meter(&self, seen: &Seen) -> Meter {
+        match &seen.usage {
+            Some(usage) => meter_of(usage),
+            None => Meter {
+                input: self.input_tokens,
+                output: seen.output_tokens_counted,
+                ..Meter::default()
+            },
+        }
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        if self.record.is_none() {
+            return;
+        }
+        self.engine.metrics().clients_gone.inc();
+        if self.progress.is_sent() {
+            self.close_settled(&Seen::default(), &Outcome::client_gone());
+        } else {
+            self.close_released(&Outcome::client_gone());
+        }
+    }
+}
+
+/// What the protocol reads as usage, as the ledger's quantities.
+fn meter_of(usage: &Usage) -> Meter {
+    Meter {
+        input: usage.input,
+        cached_input: usage.cached_input,
+        cache_write: usage.cache_write,
+        output: usage.output,
+        image_input: usage.image_input,
+        image_output: usage.image_output,
+        audio_input: usage.audio_input,
+        audio_output: usage.audio_output,
+        ..Meter::default()
+    }
+}
+
+/// The ledger's no, in the caller's words.
+pub(crate) fn refusal(error: AdmitError) -> Failure {
+    let seconds = |ms: u64| u32::try_from(ms.div_ceil(1000)).unwrap_or(u32::MAX).max(1);
+    match error {
+        AdmitError::Busy => Failure::unavailable("The ledger is busy; try again soon.").retry_after(1),
+        AdmitError::Unavailable => Failure::unavailable("The ledger does not answer now.").retry_after(1),
+        AdmitError::Refused(refusal) => match refusal {
+            Refusal::KeyDisabled | Refusal::KeyExpired => Failure::invalid_api_key(),
+            Refusal::WalletDisabled => Failure::wallet_disabled(),
+            Refusal::InsufficientQuota => Failure::insufficient_quota(),
+            Refusal::KeyLimitReached => Failure::key_limit_reached(),
+            Refusal::RequestRate { retry_after_ms } => {
+                Failure::rate_limit_exceeded("The key's requests per minute are used up.").retry_after(seconds(retry_after_ms))
+            }
+            Refusal::TokenRate { retry_after_ms: Some(ms) } => {
+                Failure::rate_limit_exceeded("The key's tokens per minute are used up.").retry_after(seconds(ms))
+            }
+            // Waiting does not help: the request is larger than the whole bucket.
+            Refusal::TokenRate { retry_after_ms: None } => Failure {
+                should_retry: Some(false),
+                ..Failure::new(
+                    Code::RateLimitExceeded,
+                    "The request is larger than the key's tokens per minute allow at all.",
+                )
+            },
+            Refusal::Concurrency => Failure::concurrency_limit_exceeded(),
+        },
+    }
+}

@@ -1,0 +1,175 @@
+//! The parts a call needs, in one place.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use protocol::Failure;
+use store::{JournalRow, KeyHead, Store};
+use tokio_util::task::TaskTracker;
+use upstream::State;
+
+use crate::catalog::Catalog;
+use crate::clock;
+use crate::keyring::{Keyring, Unrecognised};
+use crate::metrics::{Metrics, Reading};
+use crate::retries::RetryBudget;
+
+/// When the answer may leave, measured against the hold's commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commit {
+    /// No byte of the answer leaves before the hold is on disk.
+    BeforeAnswer,
+    /// The commit runs behind: a power cut may forget the last milliseconds.
+    Behind,
+}
+
+/// What operators can set about calls.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub commit: Commit,
+    /// Output tokens that a hold covers at first, and by which a stream's hold grows.
+    pub output_reserve_tokens: u64,
+    /// The largest buffered answer of an upstream.
+    pub answer_bytes_max: usize,
+    /// How long an upstream is heard out for its usage after the caller left.
+    pub client_gone_drain: Duration,
+    /// Silence on a stream after which the caller gets a sign of life.
+    pub keep_alive: Duration,
+    /// Calls in flight on this node.
+    pub in_flight_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            commit: Commit::BeforeAnswer,
+            output_reserve_tokens: 4096,
+            answer_bytes_max: 32 << 20,
+            client_gone_drain: Duration::from_secs(5),
+            keep_alive: Duration::from_secs(15),
+            in_flight_max: 10_000,
+        }
+    }
+}
+
+/// The engine of one node.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) store: Store,
+    pub(crate) settings: Settings,
+    pub(crate) retries: RetryBudget,
+    pub(crate) tasks: TaskTracker,
+    catalog: ArcSwap<Catalog>,
+    keyring: Keyring,
+    metrics: Metrics,
+    in_flight: Arc<AtomicUsize>,
+    started: Instant,
+}
+
+impl Engine {
+    /// An engine with an empty catalog.
+    pub fn new(store: Store, settings: Settings) -> Self {
+        Self {
+            store,
+            settings,
+            retries: RetryBudget::full(),
+            tasks: TaskTracker::new(),
+            catalog: ArcSwap::default(),
+            keyring: Keyring::new(),
+            metrics: Metrics::new(),
+            in_flight: Arc::default(),
+            started: Instant::now(),
+        }
+    }
+
+    /// The catalog of this moment; a call takes it once.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.load_full()
+    }
+
+    /// Puts a new catalog in the place of the old one; calls under way keep theirs.
+    pub fn set_catalog(&self, catalog: Catalog) {
+        self.catalog.store(Arc::new(catalog));
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Who holds this secret.
+    pub async fn recognise(&self, secret: &str) -> Result<KeyHead, Failure> {
+        self.keyring.find(&self.store, secret, clock::now()).await.map_err(|unrecognised| match unrecognised {
+            Unrecognised::NoSuchKey => Failure::invalid_api_key(),
+            Unrecognised::Unavailable => Failure::unavailable("Keys cannot be looked up now.").retry_after(1),
+        })
+    }
+
+    /// Takes one of the node's places, or refuses before anything was read.
+    pub fn enter(&self) -> Result<Place, Failure> {
+        let place = Place(Arc::clone(&self.in_flight));
+        if place.0.fetch_add(1, Ordering::Relaxed) >= self.settings.in_flight_max {
+            return Err(Failure::unavailable("This node serves as many calls as it may.").retry_after(1));
+        }
+        Ok(place)
+    }
+
+    /// The text for a scraper.
+    pub fn scrape(&self) -> String {
+        let reading = Reading {
+            stats: self.store.stats(),
+            uptime: self.started.elapsed(),
+            channels: self.channel_states(),
+        };
+        self.metrics.render(&reading)
+    }
+
+    /// Name and health of each channel.
+    pub fn channel_states(&self) -> Vec<(String, &'static str)> {
+        let now = Instant::now();
+        let spell = |state: State| match state {
+            State::Closed => "closed",
+            State::Probe => "probe",
+            State::Open { .. } => "open",
+            State::TakenOut { .. } => "taken_out",
+        };
+        let catalog = self.catalog.load();
+        catalog.channels().map(|channel| (channel.name().to_owned(), spell(channel.state(now)))).collect()
+    }
+
+    /// A caller's wallet and key at one instant, after all its charges so far.
+    pub async fn balance(&self, key: &KeyHead) -> Result<(ledger::Wallet, ledger::Key), Failure> {
+        self.store.balance(&key.key).await.map_err(|error| {
+            tracing::warn!(%error, "a balance could not be read");
+            Failure::unavailable("The balance cannot be read now.").retry_after(1)
+        })
+    }
+
+    /// Waits until calls that outlive their callers have ended and the ledger is on disk.
+    pub async fn finish(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        if let Err(error) = self.store.flush().await {
+            tracing::error!(%error, "the ledger could not be flushed; open holds are closed at the next start");
+        }
+    }
+
+    pub(crate) fn journal(&self, row: JournalRow) {
+        self.store.journal_append(row);
+    }
+}
+
+/// One place among the node's calls in flight, given back when dropped.
+#[derive(Debug)]
+pub struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

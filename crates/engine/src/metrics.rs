@@ -1,0 +1,260 @@
+//! What the node counts about itself, in Prometheus' text form.
+//!
+//! Labels are bounded by the configuration: endpoints, model ids and channel names, never
+//! anything a caller chose.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use ledger::{Meter, Micro};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use store::Stats;
+
+/// Bucket bounds in seconds, from a cached answer to a long reasoning run.
+const LATENCY_BOUNDS: [f64; 16] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0,
+];
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Answered {
+    endpoint: &'static str,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByEndpoint {
+    endpoint: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByModel {
+    model: Arc<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TokenClass {
+    model: Arc<str>,
+    class: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByChannel {
+    channel: String,
+    state: &'static str,
+}
+
+type LatencyFamily = Family<ByEndpoint, Histogram, fn() -> Histogram>;
+
+/// The node's counters. Recording never blocks on a scrape for long.
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<Answered, Counter>,
+    latency: LatencyFamily,
+    first_byte: LatencyFamily,
+    tokens: Family<TokenClass, Counter>,
+    credits: Family<ByModel, Counter>,
+    in_flight: Gauge,
+    /// Answers that ended cleanly without a usage report.
+    pub usage_missing: Counter,
+    /// Tries on a further route after the first failed.
+    pub failovers: Counter,
+    /// Panics that a request was shielded from.
+    pub panics: Counter,
+    /// Calls whose caller left before the answer was complete.
+    pub clients_gone: Counter,
+    store: StoreGauges,
+    channels: Family<ByChannel, Gauge>,
+    uptime: Gauge<u64, AtomicU64>,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What a scrape reads off other parts at that moment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reading {
+    pub(crate) stats: Stats,
+    pub(crate) uptime: Duration,
+    /// Name and breaker state of each channel.
+    pub(crate) channels: Vec<(String, &'static str)>,
+}
+
+fn latency_histogram() -> Histogram {
+    Histogram::new(LATENCY_BOUNDS)
+}
+
+impl Metrics {
+    /// All metrics at zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("tollgate");
+        let mut counter = |name: &str, help: &str| {
+            let counter = Counter::default();
+            registry.register(name, help, counter.clone());
+            counter
+        };
+        let usage_missing = counter("usage_missing", "Answers that ended cleanly without usage");
+        let failovers = counter("failovers", "Tries on a further route");
+        let panics = counter("panics", "Panics contained to their request");
+        let clients_gone = counter("clients_gone", "Callers that left before their answer ended");
+        let in_flight = Gauge::default();
+        registry.register("in_flight", "Requests being served", in_flight.clone());
+        let store = StoreGauges::register(&mut registry);
+        let requests = Family::default();
+        registry.register("requests", "Requests answered", requests.clone());
+        let latency = LatencyFamily::new_with_constructor(latency_histogram);
+        registry.register("request_seconds", "Time until the answer ended", latency.clone());
+        let first_byte = LatencyFamily::new_with_constructor(latency_histogram);
+        registry.register("first_byte_seconds", "Time until the answer began", first_byte.clone());
+        let tokens = Family::default();
+        registry.register("tokens", "Tokens settled, by class", tokens.clone());
+        let credits = Family::default();
+        registry.register("charged_micro_credits", "Micro-credits settled", credits.clone());
+        let channels = Family::default();
+        registry.register("channel_state", "1 for the state a channel is in", channels.clone());
+        let uptime = Gauge::default();
+        registry.register("uptime_seconds", "Seconds since the start", uptime.clone());
+        Self {
+            registry,
+            requests,
+            latency,
+            first_byte,
+            tokens,
+            credits,
+            in_flight,
+            usage_missing,
+            failovers,
+            panics,
+            clients_gone,
+            store,
+            channels,
+            uptime,
+        }
+    }
+
+    /// A request has arrived.
+    pub fn arrived(&self) {
+        self.in_flight.inc();
+    }
+
+    /// The head of an answer is on its way.
+    pub fn answered(&self, endpoint: &'static str, status: u16, after: Duration) {
+        self.requests.get_or_create(&Answered { endpoint, status }).inc();
+        self.first_byte.get_or_create(&ByEndpoint { endpoint }).observe(after.as_secs_f64());
+    }
+
+    /// An answer has ended, with its body.
+    pub fn ended(&self, endpoint: &'static str, after: Duration) {
+        self.in_flight.dec();
+        self.latency.get_or_create(&ByEndpoint { endpoint }).observe(after.as_secs_f64());
+    }
+
+    /// A call was settled.
+    pub(crate) fn settled(&self, model: &Arc<str>, meter: &Meter, charge: Micro) {
+        let classes = [
+            ("input", meter.input),
+            ("cached_input", meter.cached_input),
+            ("cache_write", meter.cache_write),
+            ("output", meter.output),
+        ];
+        for (class, count) in classes {
+            if count > 0 {
+                let labels = TokenClass { model: Arc::clone(model), class };
+                self.tokens.get_or_create(&labels).inc_by(count);
+            }
+        }
+        let micro = u64::try_from(charge.get()).unwrap_or(0);
+        self.credits.get_or_create(&ByModel { model: Arc::clone(model) }).inc_by(micro);
+    }
+
+    /// The text a scraper reads.
+    pub(crate) fn render(&self, reading: &Reading) -> String {
+        self.store.set(&reading.stats);
+        self.uptime.set(reading.uptime.as_secs());
+        self.channels.clear();
+        for (channel, state) in &reading.channels {
+            self.channels.get_or_create(&ByChannel { channel: channel.clone(), state }).set(1);
+        }
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+/// One gauge for each counter of the store, read when a scraper asks.
+#[derive(Debug)]
+struct StoreGauges([(Gauge, fn(&Stats) -> u64); 14]);
+
+impl StoreGauges {
+    fn register(registry: &mut Registry) -> Self {
+        let mut gauge = |name: &str, help: &str, read: fn(&Stats) -> u64| {
+            let gauge = Gauge::default();
+            registry.register(name, help, gauge.clone());
+            (gauge, read)
+        };
+        Self([
+            gauge("ledger_queue_depth", "Commands that wait for the ledger writer", |it| it.queue_depth),
+            gauge("holds_open", "Open holds of this node", |it| it.open_holds),
+            gauge("holds_abandoned", "Holds closed as abandoned", |it| it.abandoned),
+            gauge("ledger_batches", "Ledger transactions committed", |it| it.batches),
+            gauge("ledger_commands", "Commands in them", |it| it.commands),
+            gauge("ledger_commits_failed", "Ledger transactions that failed", |it| it.commits_failed),
+            gauge("closes_late", "Closes that found their hold closed", |it| it.late_closes),
+            gauge("closes_stuck", "Closes that the database refuses", |it| it.stuck_closes),
+            gauge("settled_above_hold", "Settlements above their hold", |it| it.above_hold),
+            gauge("settled_zero_charge", "Settlements of real usage at no charge", |it| it.zero_charges),
+            gauge("disk_free_bytes", "Free bytes where the database lies", |it| it.disk_free_bytes),
+            gauge("journal_queue_depth", "Journal rows that wait", |it| it.journal_queue),
+            gauge("journal_written", "Journal rows written", |it| it.journal_written),
+            gauge("journal_dropped", "Journal rows dropped", |it| it.journal_dropped),
+        ])
+    }
+
+    fn set(&self, stats: &Stats) {
+        for (gauge, read) in &self.0 {
+            gauge.set(i64::try_from(read(stats)).unwrap_or(i64::MAX));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scrape_shows_what_was_counted() {
+        let metrics = Metrics::new();
+        metrics.arrived();
+        metrics.answered("/v1/balance", 200, Duration::from_millis(3));
+        metrics.usage_missing.inc();
+        let text = metrics.render(&Reading {
+            channels: vec![("main".to_owned(), "closed")],
+            ..Reading::default()
+        });
+        for line in [
+            "tollgate_in_flight 1",
+            "tollgate_requests_total{endpoint=\"/v1/balance\",status=\"200\"} 1",
+            "tollgate_usage_missing_total 1",
+            "tollgate_channel_state{channel=\"main\",state=\"closed\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is missing in\n{text}");
+        }
+    }
+}

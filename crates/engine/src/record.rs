@@ -1,0 +1,137 @@
+//! What the journal will say of a call, gathered while the call runs.
+
+use std::time::Instant;
+
+use ledger::{Meter, Micro};
+use protocol::Failure;
+use protocol::native::Head;
+use store::JournalRow;
+
+use crate::catalog::Route;
+use crate::clock;
+use crate::text::TextCall;
+
+/// How a call ended, as the caller saw it.
+#[derive(Debug, Clone)]
+pub(crate) struct Outcome {
+    status: u16,
+    code: Option<&'static str>,
+}
+
+impl Outcome {
+    /// The answer was complete.
+    pub(crate) fn done() -> Self {
+        Self { status: 200, code: None }
+    }
+
+    /// The caller got an error, before the answer or in the stream.
+    pub(crate) fn failed(failure: &Failure) -> Self {
+        Self { status: failure.status(), code: Some(failure.code.as_str()) }
+    }
+
+    /// The caller left; 499 is what operators know it by.
+    pub(crate) fn client_gone() -> Self {
+        Self { status: 499, code: Some("client_gone") }
+    }
+}
+
+/// One call's journal row in the making.
+#[derive(Debug)]
+pub(crate) struct Record {
+    row: JournalRow,
+    arrived: Instant,
+    route_notes: String,
+}
+
+impl Record {
+    pub(crate) fn begin(call: &TextCall) -> Self {
+        let row = JournalRow {
+            request_id: (&*call.request_id).into(),
+            wallet: Some(call.key.wallet),
+            key: Some(call.key.key),
+            endpoint: call.endpoint.into(),
+            ..JournalRow::default()
+        };
+        Self { row, arrived: call.arrived, route_notes: String::new() }
+    }
+
+    pub(crate) fn request_id(&self) -> &str {
+        &self.row.request_id
+    }
+
+    /// The request was understood.
+    pub(crate) fn reads(&mut self, head: &Head) {
+        self.row.model = head.model.as_str().into();
+        self.row.stream = head.stream;
+    }
+
+    /// The ledger said yes.
+    pub(crate) fn admitted(&mut self) {
+        self.row.timings.admitted_us = Some(self.elapsed_us());
+    }
+
+    /// A route is being tried.
+    pub(crate) fn tries(&mut self, route: &Route) {
+        self.row.channel = Some(route.channel.name().into());
+        self.row.upstream_model = Some(route.model.as_str().into());
+    }
+
+    /// The route that was tried last gave nothing.
+    pub(crate) fn missed(&mut self, failure: &Failure) {
+        if !self.route_notes.is_empty() {
+            self.route_notes.push_str("; ");
+        }
+        let channel = self.row.channel.take().unwrap_or_default();
+        self.route_notes.push_str(&channel);
+        self.route_notes.push_str(": ");
+        self.route_notes.push_str(failure.code.as_str());
+        if let Some(cause) = &failure.cause {
+            self.route_notes.push_str(" (");
+            self.route_notes.push_str(cause);
+            self.route_notes.push(')');
+        }
+    }
+
+    /// The upstream's head has come.
+    pub(crate) fn head_came(&mut self) {
+        self.row.timings.upstream_us = Some(self.elapsed_us());
+    }
+
+    /// The answer begins to leave.
+    pub(crate) fn answers(&mut self) {
+        self.row.timings.first_byte_us = Some(self.elapsed_us());
+    }
+
+    /// The call was refused before a hold.
+    pub(crate) fn refused(self, failure: &Failure) -> JournalRow {
+        self.ended(&Outcome::failed(failure), None)
+    }
+
+    /// The hold was released.
+    pub(crate) fn released(self, outcome: &Outcome) -> JournalRow {
+        self.ended(outcome, Some("released"))
+    }
+
+    /// The hold was settled.
+    pub(crate) fn settled(mut self, outcome: &Outcome, charge: Micro, meter: Box<Meter>) -> JournalRow {
+        self.row.charge = charge;
+        self.row.meter = Some(meter);
+        self.ended(outcome, Some("settled"))
+    }
+
+    fn ended(mut self, outcome: &Outcome, end: Option<&str>) -> JournalRow {
+        self.row.timings.total_us = self.elapsed_us();
+        self.row.at = clock::now();
+        self.row.status = outcome.status;
+        self.row.code = outcome.code.map(Into::into);
+        self.row.outcome = end.map(Into::into);
+        if !self.route_notes.is_empty() {
+            self.row.route_notes = Some(self.route_notes.into());
+        }
+        self.row
+    }
+
+    fn elapsed_us(&self) -> u64 {
+        u64::try_from(self.arrived.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,67 @@
+//! How many upstream retries the node may still make.
+//!
+//! Retries multiply load exactly when upstreams suffer, so they come out of a budget that calls
+//! fill: one retry for every ten calls (`reliability.md` section 8, "Retries").
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+const PER_RETRY: i64 = 10;
+/// A quiet node may still fail over this often in a row.
+const RETRIES_MAX: i64 = 100;
+
+/// The node's retry budget, in tenths of a retry.
+#[derive(Debug)]
+pub(crate) struct RetryBudget(AtomicI64);
+
+impl RetryBudget {
+    pub(crate) fn full() -> Self {
+        Self(AtomicI64::new(RETRIES_MAX * PER_RETRY))
+    }
+
+    /// A call earns a tenth of a retry.
+    pub(crate) fn earn(&self) {
+        // A read is cheaper than a write to a shared line, and the budget is nearly always full.
+        if self.0.load(Ordering::Relaxed) < RETRIES_MAX * PER_RETRY {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes one retry, if there is one.
+    pub(crate) fn take(&self) -> bool {
+        self.0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                (left >= PER_RETRY).then_some(left - PER_RETRY)
+            })
+            .is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_calls_earn_one_retry() {
+        let budget = RetryBudget::full();
+        for _ in 0..RETRIES_MAX {
+            assert!(budget.take());
+        }
+        assert!(!budget.take());
+        for _ in 0..9 {
+            budget.earn();
+        }
+        assert!(!budget.take());
+        budget.earn();
+        assert!(budget.take());
+    }
+
+    #[test]
+    fn the_budget_does_not_grow_past_its_cap() {
+        let budget = RetryBudget::full();
+        for _ in 0..1000 {
+            budget.earn();
+        }
+        let taken = (0..1000).filter(|_| budget.take()).count();
+        assert_eq!(taken, 100);
+    }
+}

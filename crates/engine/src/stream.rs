@@ -1,0 +1,276 @@
+//! A stream on its way from the upstream to the caller.
+//!
+//! The relay is the response body: the server polls it, it polls the upstream. Backpressure
+//! follows by itself, and a caller who leaves drops it, which is a normal end.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use ledger::Ask;
+use protocol::native::{self, Rewriter, Seen};
+use protocol::{Dialect, Failure, Joined};
+use store::AdmitError;
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use upstream::{Body, CallError, What};
+
+use crate::admission::{Admission, refusal};
+use crate::answer::Aborted;
+use crate::record::Outcome;
+use crate::text::broken_failure;
+
+/// What may wait for a slow reader before we stop reading from the upstream.
+const OUT_BYTES_MAX: usize = 16 << 10;
+/// How much of a stream is read for its usage after the caller left.
+const DRAIN_BYTES_MAX: usize = 256 << 10;
+
+/// A stream being relayed, with the hold that pays for it.
+pub struct Relay {
+    /// Gone when the upstream has ended, or we are done with it.
+    feed: Option<Feed>,
+    out: Joined,
+    /// Gone when the call is closed.
+    admission: Option<Admission>,
+    dialect: Dialect,
+    request_id: Arc<str>,
+    /// Whether the last wake-up brought something that has not been given a chance to be joined.
+    fresh: bool,
+    /// The end must not look clean.
+    abort: bool,
+    growing: Option<Growth>,
+    keep_alive: Option<Pin<Box<Sleep>>>,
+}
+
+/// Where the bytes come from, and what has been seen of them.
+struct Feed {
+    upstream: Body,
+    rewriter: Rewriter,
+}
+
+type Growth = Pin<Box<dyn Future<Output = Result<Ask, AdmitError>> + Send>>;
+
+impl std::fmt::Debug for Relay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Relay").field("request_id", &self.request_id).finish_non_exhaustive()
+    }
+}
+
+impl Relay {
+    pub(crate) fn new(
+        upstream: Body,
+        rewriter: Rewriter,
+        out: Joined,
+        admission: Admission,
+        dialect: Dialect,
+        request_id: Arc<str>,
+    ) -> Self {
+        Self {
+            feed: Some(Feed { upstream, rewriter }),
+            fresh: !out.is_empty(),
+            out,
+            admission: Some(admission),
+            dialect,
+            request_id,
+            abort: false,
+            growing: None,
+            keep_alive: None,
+        }
+    }
+
+    /// The next bytes for the caller.
+    ///
+    /// What one wake-up brought leaves in one piece: hyper hands over one frame per HTTP chunk,
+    /// and a write for each would cost more than all else. So when the upstream has no more at
+    /// this instant, the relay lets the connection's task run once and looks again before it
+    /// answers. Nothing is ever held back for what has not arrived.
+    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
+        self.poll_growth(cx);
+        while self.out.len() < OUT_BYTES_MAX {
+            let Some(feed) = self.feed.as_mut() else {
+                break;
+            };
+            match feed.upstream.poll_next(cx) {
+                Poll::Ready(next) => {
+                    self.fresh = true;
+                    self.take(next);
+                    self.poll_growth(cx);
+                }
+                Poll::Pending if self.fresh => {
+                    self.fresh = false;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                // The end mark has gone by: the caller need not wait for the upstream to hang up.
+                Poll::Pending if feed.rewriter.seen().ended => self.feed = None,
+                Poll::Pending if !self.out.is_empty() => break,
+                Poll::Pending => {
+                    ready!(self.poll_keep_alive(cx));
+                    break;
+                }
+            }
+        }
+        match self.out.pop() {
+            Some(piece) => {
+                self.keep_alive = None;
+                Poll::Ready(Some(Ok(piece)))
+            }
+            None if std::mem::take(&mut self.abort) => Poll::Ready(Some(Err(Aborted))),
+            None => Poll::Ready(None),
+        }
+    }
+
+    /// Takes what the upstream gave: bytes, its end, or its failure.
+    fn take(&mut self, next: Option<Result<Bytes, CallError>>) {
+        let Some(mut feed) = self.feed.take() else {
+            return;
+        };
+        let is_over = next.is_none();
+        let result = match next {
+            Some(Ok(chunk)) => feed.rewriter.push(chunk, &mut self.out).map_err(|broken| broken_failure(&broken)),
+            None => feed.rewriter.end().map_err(|broken| broken_failure(&broken)),
+            Some(Err(error)) => {
+                let request_id = &*self.request_id;
+                tracing::warn!(request_id, error = &error as &dyn std::error::Error, "an upstream stream broke");
+                Err(call_failure(&error))
+            }
+        };
+        match result {
+            Err(failure) => self.fail(feed.rewriter.seen(), &failure),
+            Ok(()) => {
+                if is_over || feed.rewriter.seen().ended {
+                    self.settle(feed.rewriter.seen());
+                } else {
+                    self.grow_if_needed(feed.rewriter.seen());
+                }
+                if !is_over {
+                    self.feed = Some(feed);
+                }
+            }
+        }
+    }
+
+    /// Closes the call before the last bytes leave: the caller sees its own charge (W13).
+    fn settle(&mut self, seen: &Seen) {
+        if let Some(admission) = self.admission.take() {
+            admission.settle(seen, &Outcome::done());
+        }
+    }
+
+    /// Ends the stream with the error event of the called protocol; never with a clean finish.
+    fn fail(&mut self, seen: &Seen, failure: &Failure) {
+        // Once the end mark has gone by there is nothing left to fail.
+        let Some(admission) = self.admission.take() else {
+            return;
+        };
+        if seen.content || seen.usage.is_some() {
+            admission.settle(seen, &Outcome::failed(failure));
+        } else {
+            admission.release(failure);
+        }
+        self.out.push(native::terminal_failure(self.dialect, failure, &self.request_id));
+        self.abort = self.dialect == Dialect::Generate;
+    }
+
+    fn grow_if_needed(&mut self, seen: &Seen) {
+        if self.growing.is_some() {
+            return;
+        }
+        let Some(admission) = self.admission.as_ref().filter(|it| it.wants_more(seen)) else {
+            return;
+        };
+        if let Some(step) = admission.next_step() {
+            let store = admission.engine().store.clone();
+            self.growing = Some(Box::pin(async move {
+                let more = step.more;
+                store.extend(step).await?;
+                Ok(more)
+            }));
+        }
+    }
+
+    /// Sees whether the hold has grown. A refusal ends the stream: it is not paid any further.
+    fn poll_growth(&mut self, cx: &mut Context<'_>) {
+        let Some(growth) = self.growing.as_mut() else {
+            return;
+        };
+        let Poll::Ready(grown) = growth.as_mut().poll(cx) else {
+            return;
+        };
+        self.growing = None;
+        match grown {
+            Ok(step) => {
+                if let Some(admission) = self.admission.as_mut() {
+                    admission.grown_by(&step);
+                }
+            }
+            Err(error @ AdmitError::Refused(_)) => {
+                if let Some(feed) = self.feed.take() {
+                    self.fail(feed.rewriter.seen(), &refusal(error));
+                }
+            }
+            // Our own trouble is not the caller's: the settlement books what the answer costs (W6).
+            Err(error) => tracing::warn!(?error, "a stream's hold could not grow"),
+        }
+    }
+
+    /// Puts out a sign of life when the upstream has been silent for long.
+    fn poll_keep_alive(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(admission) = self.admission.as_ref() else {
+            return Poll::Pending;
+        };
+        let silence = admission.engine().settings.keep_alive;
+        let timer = self.keep_alive.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + silence)));
+        ready!(timer.as_mut().poll(cx));
+        self.keep_alive = None;
+        self.out.push(Bytes::from_static(self.dialect.keep_alive()));
+        Poll::Ready(())
+    }
+}
+
+/// The caller has left: the upstream is heard out for a while for its usage (S1).
+impl Drop for Relay {
+    fn drop(&mut self) {
+        let Some(admission) = self.admission.take() else {
+            return;
+        };
+        admission.engine().metrics().clients_gone.inc();
+        let Some(feed) = self.feed.take() else {
+            return;
+        };
+        if tokio::runtime::Handle::try_current().is_ok() {
+            admission.stop_counting();
+            let tasks = admission.engine().tasks.clone();
+            tasks.spawn(drain(feed, admission));
+        } else {
+            admission.settle(feed.rewriter.seen(), &Outcome::client_gone());
+        }
+    }
+}
+
+async fn drain(mut feed: Feed, admission: Admission) {
+    let patience = admission.engine().settings.client_gone_drain;
+    let mut unread = Joined::new();
+    let mut read_bytes = 0;
+    let _ = timeout(patience, async {
+        while let Some(Ok(chunk)) = feed.upstream.next().await {
+            read_bytes += chunk.len();
+            let parsed = feed.rewriter.push(chunk, &mut unread);
+            while unread.pop().is_some() {}
+            if parsed.is_err() || feed.rewriter.seen().ended || read_bytes > DRAIN_BYTES_MAX {
+                break;
+            }
+        }
+    })
+    .await;
+    admission.settle(feed.rewriter.seen(), &Outcome::client_gone());
+}
+
+/// What the caller is told of a call that broke.
+fn call_failure(error: &CallError) -> Failure {
+    match error.what {
+        What::Timeout(_) => Failure::upstream_timeout(),
+        What::Connect | What::Broken | What::TooLarge => Failure::upstream_error(),
+    }
+}

@@ -1,0 +1,172 @@
+//! Which routes a call tries, one after the other, and what came of each.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use protocol::native::{self, Head};
+use protocol::{Dialect, Failure};
+use rand::RngExt as _;
+use upstream::{CallError, Candidate, Endpoint, Incoming, Outcome, Outgoing, Sent, What, order};
+
+use crate::catalog::{Model, Route};
+use crate::engine::Engine;
+use crate::progress::Progress;
+
+/// An upstream's error body is read up to this size.
+const ERROR_BYTES_MAX: usize = 64 << 10;
+/// The longest pause a caller is told to make.
+const RETRY_AFTER_S_MAX: u64 = 60;
+
+/// A route that gave no answer.
+#[derive(Debug)]
+pub(crate) struct Miss {
+    /// What the caller is told when no other route does better.
+    pub(crate) failure: Failure,
+    /// Whether another route may be tried.
+    pub(crate) elsewhere: bool,
+}
+
+impl Miss {
+    pub(crate) fn elsewhere(failure: Failure) -> Self {
+        Self { failure, elsewhere: true }
+    }
+
+    pub(crate) fn here(failure: Failure) -> Self {
+        Self { failure, elsewhere: false }
+    }
+}
+
+/// The routes of one call in the order of tries.
+#[derive(Debug)]
+pub(crate) struct Tries {
+    model: Arc<Model>,
+    order: Vec<usize>,
+    next: usize,
+    missed: Option<Failure>,
+}
+
+impl Tries {
+    /// The routes that speak the caller's own dialect; `None` when there is none.
+    pub(crate) fn native(model: &Arc<Model>, dialect: Dialect) -> Option<Self> {
+        let now = Instant::now();
+        let speaks = |route: &Route| {
+            route.channel.is_live(now) && route.channel.text_dialect_for(dialect, route.dialect) == Some(dialect)
+        };
+        let fit: Vec<usize> =
+            model.routes.iter().enumerate().filter(|(_, route)| speaks(route)).map(|(index, _)| index).collect();
+        let order = match fit.as_slice() {
+            [] => return None,
+            [_] => fit,
+            _ => {
+                let candidates: Vec<Candidate> = fit
+                    .iter()
+                    .filter_map(|index| model.routes.get(*index))
+                    .map(|route| Candidate {
+                        priority: route.priority,
+                        weight: route.weight,
+                        state: route.channel.state(now),
+                    })
+                    .collect();
+                let ranks = order(&candidates, rand::rng().random());
+                ranks.into_iter().filter_map(|rank| fit.get(rank).copied()).collect()
+            }
+        };
+        Some(Self { model: Arc::clone(model), order, next: 0, missed: None })
+    }
+
+    /// The next route worth trying. The first is free; further ones come out of the budget.
+    pub(crate) fn next(&mut self, engine: &Engine, progress: &Progress) -> Option<usize> {
+        let route = self.order.get(self.next).copied()?;
+        if self.next == 0 {
+            engine.retries.earn();
+        } else if progress.is_gone() || !engine.retries.take() {
+            return None;
+        } else {
+            engine.metrics().failovers.inc();
+        }
+        self.next += 1;
+        Some(route)
+    }
+
+    /// Notes a miss; without `elsewhere` it was the last try.
+    pub(crate) fn miss(&mut self, miss: Miss) {
+        self.missed = Some(miss.failure);
+        if !miss.elsewhere {
+            self.next = self.order.len();
+        }
+    }
+
+    /// What the caller is told when all tries missed.
+    pub(crate) fn failure(self) -> Failure {
+        self.missed.unwrap_or_else(Failure::upstream_error)
+    }
+
+    pub(crate) fn route(&self, index: usize) -> Option<&Route> {
+        self.model.routes.get(index)
+    }
+}
+
+/// Sends the call over one route and gives the answer when its head says that it is one.
+pub(crate) async fn send(
+    route: &Route,
+    public_model: &str,
+    dialect: Dialect,
+    head: &Head,
+    body: &Bytes,
+    progress: &Progress,
+) -> Result<Incoming, Miss> {
+    let endpoint = Endpoint::Text { dialect, upstream_model: &route.model, stream: head.stream };
+    let request = native::write_request(dialect, body, head, &route.model);
+    // From here on a byte may be under way; a provable "nothing left us" takes it back below.
+    let was_sent = progress.is_sent();
+    progress.mark_sent();
+    let sent = route.channel.send(Outgoing::json(endpoint, request)).await;
+    let incoming = match sent {
+        Ok(incoming) => incoming,
+        Err(error) => {
+            if error.sent == Sent::No && !was_sent {
+                progress.mark_unsent();
+            }
+            return Err(lost(route, &error));
+        }
+    };
+    let outcome = Outcome::of_status(incoming.status, incoming.retry_after);
+    route.channel.report(outcome, Instant::now());
+    if (200..300).contains(&incoming.status) {
+        return Ok(incoming);
+    }
+    Err(refused(route, public_model, dialect, incoming, outcome).await)
+}
+
+/// The upstream answered with an error.
+async fn refused(route: &Route, public_model: &str, dialect: Dialect, incoming: Incoming, outcome: Outcome) -> Miss {
+    let status = incoming.status;
+    let retry_after = incoming.retry_after;
+    let text = incoming.body.collect(ERROR_BYTES_MAX).await.unwrap_or_default();
+    let mut failure = native::read_failure(dialect, status, &text, &route.model, public_model);
+    if failure.status() == 503 {
+        let seconds = retry_after.map_or(1, |pause| pause.as_secs().clamp(1, RETRY_AFTER_S_MAX));
+        failure = failure.retry_after(u32::try_from(seconds).unwrap_or(1));
+    }
+    tracing::debug!(channel = route.channel.name(), status, "the upstream refused a call");
+    if outcome == Outcome::CredentialRefused {
+        tracing::error!(channel = route.channel.name(), status, "the upstream refuses our credential");
+    }
+    // Whoever refuses the request as such would be right on the next route as well.
+    Miss { elsewhere: failure.status() >= 500, failure }
+}
+
+/// The upstream gave no answer, or none that can be used.
+pub(crate) fn lost(route: &Route, error: &CallError) -> Miss {
+    tracing::warn!(channel = route.channel.name(), error = error as &dyn std::error::Error, "an upstream call failed");
+    route.channel.report(Outcome::Failed, Instant::now());
+    match error.what {
+        What::Connect => Miss::elsewhere(Failure::upstream_error()),
+        What::Timeout(_) if error.sent == Sent::No => Miss::elsewhere(Failure::upstream_timeout()),
+        // The time for this call is used up.
+        What::Timeout(_) => Miss::here(Failure::upstream_timeout()),
+        What::Broken => Miss::elsewhere(Failure::upstream_error()),
+        What::TooLarge => Miss::here(Failure::upstream_error()),
+    }
+}

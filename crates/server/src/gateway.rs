@@ -1,0 +1,146 @@
+//! A running gateway: the parts of a configuration, started in order and stopped in order.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use engine::{Catalog, CatalogError, Commit, Engine, Settings};
+use store::{OpenError, Recovery, Store};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::admin::Admin;
+use crate::config::{Config, Plan, Problem};
+use crate::http::{Limits, Public};
+use crate::{config, reload};
+
+/// Why a gateway did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("the configuration has {} problem(s)", .0.len())]
+    Config(Vec<Problem>),
+    #[error("the store cannot be opened: {0}")]
+    Store(#[from] OpenError),
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    #[error("cannot listen on {address}: {source}")]
+    Listen { address: SocketAddr, source: io::Error },
+}
+
+/// A gateway that serves.
+#[derive(Debug)]
+pub struct Gateway {
+    engine: Arc<Engine>,
+    address: SocketAddr,
+    admin_address: SocketAddr,
+    recovery: Recovery,
+    ready: Arc<AtomicBool>,
+    stop_public: CancellationToken,
+    stop_all: CancellationToken,
+    public: JoinHandle<()>,
+    behind: Vec<JoinHandle<()>>,
+    notice: Duration,
+}
+
+impl Gateway {
+    /// Opens the store, recovers, builds the catalog, then listens.
+    pub async fn start(config: &Config) -> Result<Self, StartError> {
+        let plan = config::resolve(config).map_err(StartError::Config)?;
+        let (store, recovery) = Store::open(&config.store_settings())?;
+        let engine = Arc::new(Engine::new(store, settings_of(config)));
+        let admin_token = plan.admin_token.clone();
+        install(&engine, plan).await?;
+
+        let limits = Limits::of(config);
+        let public = Public::bind(config.server.listen, Arc::clone(&engine), limits)
+            .await
+            .map_err(|source| StartError::Listen { address: config.server.listen, source })?;
+        let ready = Arc::new(AtomicBool::new(true));
+        let admin = Admin::bind(config.admin.listen, Arc::clone(&engine), admin_token, Arc::clone(&ready))
+            .await
+            .map_err(|source| StartError::Listen { address: config.admin.listen, source })?;
+
+        let stop_public = CancellationToken::new();
+        let stop_all = CancellationToken::new();
+        let mut behind = Vec::new();
+        let address = public.address().unwrap_or(config.server.listen);
+        let admin_address = admin.address().unwrap_or(config.admin.listen);
+        behind.push(tokio::spawn(admin.run(stop_all.clone())));
+        if let Some(file) = config.file.clone() {
+            let watch = reload::watch(file, config.clone(), Arc::clone(&engine));
+            let stop = stop_all.clone();
+            behind.push(tokio::spawn(async move {
+                stop.run_until_cancelled(watch).await;
+            }));
+        }
+        let public = tokio::spawn(public.run(stop_public.clone(), config.timeouts.shutdown_drain));
+        Ok(Self {
+            engine,
+            address,
+            admin_address,
+            recovery,
+            ready,
+            stop_public,
+            stop_all,
+            public,
+            behind,
+            notice: config.timeouts.shutdown_notice,
+        })
+    }
+
+    /// The public address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The operators' address.
+    pub fn admin_address(&self) -> SocketAddr {
+        self.admin_address
+    }
+
+    /// What the last process left behind.
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// Says "not ready", waits until load balancers have seen it, then ends open work.
+    pub async fn stop(self) {
+        self.ready.store(false, std::sync::atomic::Ordering::Relaxed);
+        tokio::time::sleep(self.notice).await;
+        self.stop_public.cancel();
+        let _ = self.public.await;
+        self.engine.finish().await;
+        self.stop_all.cancel();
+        for task in self.behind {
+            let _ = task.await;
+        }
+    }
+}
+
+/// Builds the catalog of a plan and puts it in place, all or nothing.
+pub(crate) async fn install(engine: &Engine, plan: Plan) -> Result<(), CatalogError> {
+    let before = engine.catalog();
+    let catalog = Catalog::build(plan.channels, &plan.timeouts, plan.models, &before, engine.store()).await?;
+    engine.set_catalog(catalog);
+    Ok(())
+}
+
+fn settings_of(config: &Config) -> Settings {
+    Settings {
+        commit: match config.ledger.commit {
+            config::Commit::BeforeAnswer => Commit::BeforeAnswer,
+            config::Commit::Behind => Commit::Behind,
+        },
+        output_reserve_tokens: config.ledger.output_reserve_tokens,
+        answer_bytes_max: config.limits.answer_text_bytes,
+        client_gone_drain: config.timeouts.client_gone_drain,
+        keep_alive: config.timeouts.stream_keep_alive,
+        in_flight_max: config.limits.requests_in_flight,
+    }
+}

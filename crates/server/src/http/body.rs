@@ -1,0 +1,129 @@
+//! Reads a request body into memory, within its limits of size, time and node memory.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, header};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use protocol::Failure;
+use tokio::time::{Instant, timeout_at};
+
+use super::budget::{Budget, Share};
+
+/// A chunked body is charged to the node's budget in steps of this size.
+const CHUNKED_STEP_BYTES: usize = 1 << 20;
+/// No more is set aside before the bytes are there: a length is only a claim.
+const RESERVE_BYTES_MAX: usize = 1 << 20;
+
+/// The bounds of one body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) bytes_max: usize,
+    /// The longest silence between two pieces.
+    pub(crate) idle: Duration,
+    pub(crate) total: Duration,
+}
+
+/// Refuses what the headers alone tell: encodings and forms that a JSON endpoint does not take.
+pub(crate) fn check_json_headers(headers: &HeaderMap) -> Result<(), Failure> {
+    if let Some(encoding) = headers.get(header::CONTENT_ENCODING)
+        && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
+    {
+        return Err(Failure::unsupported_media_type("Request bodies are taken without Content-Encoding."));
+    }
+    let is_multipart = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.as_bytes().get(..10))
+        .is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"));
+    if is_multipart {
+        return Err(Failure::unsupported_media_type("This endpoint takes a JSON body, not a form."));
+    }
+    Ok(())
+}
+
+/// Reads the whole body.
+pub(crate) async fn read(mut body: Incoming, bounds: Bounds, budget: &Budget) -> Result<Bytes, Failure> {
+    let length = body.size_hint().exact().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    if length.is_some_and(|bytes| bytes > bounds.bytes_max) {
+        return Err(too_large(bounds.bytes_max));
+    }
+    let mut share = budget.take(length.unwrap_or(0)).ok_or_else(no_memory)?;
+    // A small body has arrived with its head: then there is nothing to wait for, and no timer.
+    let mut waiting: Option<Instant> = None;
+    let mut first = Bytes::new();
+    let mut joined = BytesMut::new();
+    loop {
+        let Some(piece) = next_piece(&mut body, bounds, &mut waiting).await? else {
+            break;
+        };
+        let held = first.len() + joined.len();
+        if held + piece.len() > bounds.bytes_max {
+            return Err(too_large(bounds.bytes_max));
+        }
+        if length.is_none() {
+            charge_chunked(&mut share, held + piece.len())?;
+        }
+        if held == 0 {
+            first = piece;
+            continue;
+        }
+        if joined.is_empty() {
+            joined.reserve(length.unwrap_or(0).min(RESERVE_BYTES_MAX));
+            joined.extend_from_slice(&std::mem::take(&mut first));
+        }
+        joined.extend_from_slice(&piece);
+    }
+    let whole = if joined.is_empty() { first } else { joined.freeze() };
+    Ok(share.charge(whole))
+}
+
+/// The next data piece; `None` at the end.
+async fn next_piece(
+    body: &mut Incoming,
+    bounds: Bounds,
+    waiting: &mut Option<Instant>,
+) -> Result<Option<Bytes>, Failure> {
+    loop {
+        let ready = poll_fn(|cx| std::task::Poll::Ready(Pin::new(&mut *body).poll_frame(cx))).await;
+        let frame = match ready {
+            std::task::Poll::Ready(frame) => frame,
+            std::task::Poll::Pending => {
+                let now = Instant::now();
+                let total = *waiting.get_or_insert(now + bounds.total);
+                timeout_at(total.min(now + bounds.idle), poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)))
+                    .await
+                    .map_err(|_| Failure::request_timeout())?
+            }
+        };
+        match frame {
+            None => return Ok(None),
+            Some(Ok(frame)) => {
+                // Trailers carry nothing for us.
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+            Some(Err(_)) => return Err(Failure::invalid("The request body broke off.")),
+        }
+    }
+}
+
+fn charge_chunked(share: &mut Share, needed: usize) -> Result<(), Failure> {
+    while share.bytes() < needed {
+        if !share.grow(CHUNKED_STEP_BYTES) {
+            return Err(no_memory());
+        }
+    }
+    Ok(())
+}
+
+fn too_large(bytes_max: usize) -> Failure {
+    Failure::request_too_large(u64::try_from(bytes_max).unwrap_or(u64::MAX))
+}
+
+fn no_memory() -> Failure {
+    Failure::unavailable("The service has no memory left for request bodies.").retry_after(1)
+}

@@ -1,0 +1,97 @@
+//! The memory that request bodies of the whole node may take together.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+
+/// Bytes of request bodies the node may still hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Budget(Arc<AtomicUsize>);
+
+impl Budget {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self(Arc::new(AtomicUsize::new(bytes)))
+    }
+
+    /// Takes `bytes`, or nothing when there is not enough left.
+    pub(crate) fn take(&self, bytes: usize) -> Option<Share> {
+        let mut share = Share { budget: self.clone(), bytes: 0 };
+        share.grow(bytes).then_some(share)
+    }
+
+    fn try_take(&self, bytes: usize) -> bool {
+        self.0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes))
+            .is_ok()
+    }
+}
+
+/// A part of the budget, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    budget: Budget,
+    bytes: usize,
+}
+
+impl Share {
+    /// Takes more; `false` leaves the share as it was.
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+        let taken = self.budget.try_take(bytes);
+        if taken {
+            self.bytes += bytes;
+        }
+        taken
+    }
+
+    /// Ties the share to a body: it is given back when the last clone of the bytes is gone.
+    pub(crate) fn charge(self, body: Bytes) -> Bytes {
+        Bytes::from_owner(Charged { body, _share: self })
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.budget.0.fetch_add(self.bytes, Ordering::Relaxed);
+    }
+}
+
+struct Charged {
+    body: Bytes,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Charged {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_returns_with_the_last_clone_of_its_body() {
+        let budget = Budget::new(10);
+        let body = budget.take(8).unwrap().charge(Bytes::from_static(b"12345678"));
+        let clone = body.slice(2..4);
+        drop(body);
+        assert!(budget.take(3).is_none());
+        drop(clone);
+        assert!(budget.take(10).is_some());
+    }
+
+    #[test]
+    fn a_refused_growth_takes_nothing() {
+        let budget = Budget::new(10);
+        let mut share = budget.take(4).unwrap();
+        assert!(!share.grow(7));
+        assert!(share.grow(6));
+        assert_eq!(share.bytes(), 10);
+    }
+}

@@ -1,0 +1,78 @@
+//! The model catalog in the two shapes that clients list it in.
+
+use engine::{Catalog, Model};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct List<'a> {
+    object: &'static str,
+    data: Vec<Entry<'a>>,
+}
+
+/// The contract's catalog entry.
+#[derive(Serialize)]
+struct Entry<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: i64,
+    owned_by: &'a str,
+}
+
+#[derive(Serialize)]
+struct GoogleList<'a> {
+    models: Vec<GoogleEntry<'a>>,
+}
+
+/// A catalog entry as clients of Generate Content read it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GoogleEntry<'a> {
+    name: String,
+    display_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_token_limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_token_limit: Option<u64>,
+    supported_generation_methods: &'static [&'static str],
+}
+
+/// `GET /v1/models`
+pub(crate) fn list(catalog: &Catalog) -> Vec<u8> {
+    let data = catalog.list().map(|model| entry(model)).collect();
+    written(&List { object: "list", data })
+}
+
+/// `GET /v1/models/{id}`
+pub(crate) fn one(model: &Model) -> Vec<u8> {
+    written(&entry(model))
+}
+
+/// `GET /v1beta/models`
+pub(crate) fn google_list(catalog: &Catalog) -> Vec<u8> {
+    let models = catalog.list().map(|model| google_entry(model)).collect();
+    written(&GoogleList { models })
+}
+
+/// `GET /v1beta/models/{id}`
+pub(crate) fn google_one(model: &Model) -> Vec<u8> {
+    written(&google_entry(model))
+}
+
+fn entry(model: &Model) -> Entry<'_> {
+    Entry { id: &model.id, object: "model", created: model.created, owned_by: model.maker() }
+}
+
+fn google_entry(model: &Model) -> GoogleEntry<'_> {
+    GoogleEntry {
+        name: format!("models/{}", model.id),
+        display_name: &model.id,
+        input_token_limit: model.profile.context_tokens,
+        output_token_limit: model.profile.max_output_tokens,
+        supported_generation_methods: &[],
+    }
+}
+
+fn written(document: &impl Serialize) -> Vec<u8> {
+    // Strings and numbers alone: this cannot fail.
+    serde_json::to_vec(document).unwrap_or_default()
+}

@@ -1,0 +1,98 @@
+//! Which API key a request carries, by the credential table of its endpoint family.
+
+use http::{HeaderMap, Uri, header};
+use protocol::Family;
+
+/// Why a request has no usable key. Callers see one and the same 401 for all of them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoKey {
+    Missing,
+    Malformed,
+    /// Two credentials that differ: one of them would be billed by chance.
+    Conflicting,
+}
+
+/// The contract's neutral name and the real SDKs' name of the same header.
+const GOOGLE_HEADERS: [&str; 2] = ["x-goog-api-key", "x-alpha-api-key"];
+
+/// Finds the one key of a request.
+pub(crate) fn find<'r>(family: Family, headers: &'r HeaderMap, uri: &'r Uri) -> Result<&'r str, NoKey> {
+    let mut found: Option<&str> = None;
+    let mut offer = |key: &'r str| match found {
+        _ if key.is_empty() => Err(NoKey::Malformed),
+        Some(other) if other != key => Err(NoKey::Conflicting),
+        _ => {
+            found = Some(key);
+            Ok(())
+        }
+    };
+    for value in headers.get_all(header::AUTHORIZATION) {
+        offer(bearer(value.to_str().map_err(|_| NoKey::Malformed)?).ok_or(NoKey::Malformed)?)?;
+    }
+    for name in key_headers(family) {
+        for value in headers.get_all(*name) {
+            offer(value.to_str().map_err(|_| NoKey::Malformed)?.trim())?;
+        }
+    }
+    if family == Family::Google {
+        for pair in uri.query().unwrap_or_default().split('&') {
+            if let Some(key) = pair.strip_prefix("key=") {
+                offer(key)?;
+            }
+        }
+    }
+    found.ok_or(NoKey::Missing)
+}
+
+fn key_headers(family: Family) -> &'static [&'static str] {
+    match family {
+        Family::OpenAi => &[],
+        Family::Messages => &["x-api-key"],
+        Family::Google | Family::Interactions => &GOOGLE_HEADERS,
+    }
+}
+
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, key) = value.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_family_takes_its_own_credentials() {
+        use Family::{Google, Interactions, Messages, OpenAi};
+        use NoKey::{Conflicting, Malformed, Missing};
+        let bearer = ("authorization", "Bearer k1");
+        let table: &[(Family, &[(&str, &str)], &str, Result<&str, NoKey>)] = &[
+            (OpenAi, &[bearer], "/", Ok("k1")),
+            (OpenAi, &[("authorization", "bearer  k1 ")], "/", Ok("k1")),
+            (OpenAi, &[], "/", Err(Missing)),
+            (OpenAi, &[("authorization", "Basic k1")], "/", Err(Malformed)),
+            (OpenAi, &[("authorization", "Bearer")], "/", Err(Malformed)),
+            (OpenAi, &[("authorization", "Bearer ")], "/", Err(Malformed)),
+            (OpenAi, &[("x-api-key", "k1")], "/", Err(Missing)),
+            (OpenAi, &[], "/?key=k1", Err(Missing)),
+            (OpenAi, &[bearer, ("authorization", "Bearer k2")], "/", Err(Conflicting)),
+            (Messages, &[("x-api-key", "k1")], "/", Ok("k1")),
+            (Messages, &[("x-api-key", "k1"), bearer], "/", Ok("k1")),
+            (Messages, &[("x-api-key", "k2"), bearer], "/", Err(Conflicting)),
+            (Google, &[("x-goog-api-key", "k1")], "/", Ok("k1")),
+            (Google, &[("x-alpha-api-key", "k1")], "/", Ok("k1")),
+            (Google, &[], "/?alt=sse&key=k1", Ok("k1")),
+            (Google, &[bearer], "/?key=k2", Err(Conflicting)),
+            (Interactions, &[("x-goog-api-key", "k1")], "/", Ok("k1")),
+            (Interactions, &[], "/?key=k1", Err(Missing)),
+        ];
+        for (family, pairs, uri, expected) in table {
+            let mut headers = HeaderMap::new();
+            for (name, value) in *pairs {
+                headers.append(*name, value.parse().unwrap());
+            }
+            let uri: Uri = uri.parse().unwrap();
+            assert_eq!(find(*family, &headers, &uri), *expected, "{family:?} {pairs:?} {uri}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Accepts connections, bounds them, and ends them when the node stops.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use engine::Engine;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::{Config, Network};
+
+use super::budget::Budget;
+use super::pulse::{CoarseClock, Patience, Pulse, Watched};
+use super::service::{self, Shared};
+
+/// How often overdue connections are looked for.
+const SWEEP: Duration = Duration::from_secs(1);
+/// After a failed accept (out of descriptors, as a rule) the listener rests this long.
+const ACCEPT_REST: Duration = Duration::from_millis(50);
+/// hyper's own buffer: heads above it are refused before they reach us.
+const READ_BUFFER_BYTES: usize = 128 << 10;
+
+/// Bounds of the public listener.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub target_bytes_max: usize,
+    /// All headers together; one of them may take half of it.
+    pub headers_bytes_max: usize,
+    pub headers_max: usize,
+    pub body_text_bytes: usize,
+    /// Request bodies in memory, whole node.
+    pub bodies_bytes_max: usize,
+    pub body_idle: Duration,
+    pub body_total: Duration,
+    pub head: Duration,
+    pub keep_alive: Duration,
+    /// How long a reader may take no byte while an answer waits.
+    pub write: Duration,
+    pub connections_max: usize,
+    pub connections_per_address_max: usize,
+    /// Peers exempt from the bound per address.
+    pub trusted_proxies: Vec<Network>,
+    pub h2_streams_max: u32,
+}
+
+impl Limits {
+    /// The bounds that a configuration sets.
+    pub fn of(config: &Config) -> Self {
+        let Config { limits, timeouts, .. } = config;
+        Self {
+            target_bytes_max: limits.target_bytes,
+            headers_bytes_max: limits.header_bytes,
+            headers_max: limits.header_count,
+            body_text_bytes: limits.body_text_bytes,
+            bodies_bytes_max: limits.body_memory_bytes,
+            body_idle: timeouts.client_body_idle,
+            body_total: timeouts.client_body_total,
+            head: timeouts.client_header,
+            keep_alive: timeouts.client_keep_alive,
+            write: timeouts.client_write_idle,
+            connections_max: limits.connections,
+            connections_per_address_max: limits.connections_per_address,
+            trusted_proxies: config.server.trusted_proxies.clone(),
+            h2_streams_max: limits.http2_streams,
+        }
+    }
+
+    fn per_address_max(&self, address: IpAddr) -> usize {
+        let is_trusted = self.trusted_proxies.iter().any(|network| network.contains(address));
+        if is_trusted { usize::MAX } else { self.connections_per_address_max }
+    }
+}
+
+/// The public listener, bound and ready to run.
+#[derive(Debug)]
+pub struct Public {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    crowd: Arc<Crowd>,
+    clock: Arc<CoarseClock>,
+    connections: TaskTracker,
+    /// No further requests: connections end after the one they serve.
+    closing: CancellationToken,
+}
+
+impl Public {
+    /// Binds the address; nothing is accepted yet.
+    pub async fn bind(address: SocketAddr, engine: Arc<Engine>, limits: Limits) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let budget = Budget::new(limits.bodies_bytes_max);
+        Ok(Self {
+            listener,
+            shared: Arc::new(Shared { engine, limits, budget }),
+            crowd: Arc::default(),
+            clock: Arc::new(CoarseClock::new()),
+            connections: TaskTracker::new(),
+            closing: CancellationToken::new(),
+        })
+    }
+
+    /// The address that was bound.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `stop`, then gives open work `drain` to end; what is left is cut off.
+    pub async fn run(self, stop: CancellationToken, drain: Duration) {
+        let sweeper = tokio::spawn(sweep(Arc::clone(&self.crowd), Arc::clone(&self.clock), self.patience()));
+        while let Some(accepted) = stop.run_until_cancelled(self.listener.accept()).await {
+            match accepted {
+                Ok((socket, peer)) => self.welcome(socket, peer),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_REST).await;
+                }
+            }
+        }
+        drop(self.listener);
+        self.closing.cancel();
+        self.connections.close();
+        if tokio::time::timeout(drain, self.connections.wait()).await.is_err() {
+            self.crowd.end_all();
+            self.connections.wait().await;
+        }
+        sweeper.abort();
+    }
+
+    fn patience(&self) -> Patience {
+        let limits = &self.shared.limits;
+        Patience { head: limits.head, keep_alive: limits.keep_alive, write: limits.write }
+    }
+
+    fn welcome(&self, socket: TcpStream, peer: SocketAddr) {
+        let limits = &self.shared.limits;
+        let pulse = Arc::new(Pulse::new(Arc::clone(&self.clock)));
+        let Some(seat) = self.crowd.enter(peer.ip(), &pulse, limits) else {
+            // Nothing is read from a connection above the bound: it costs a close.
+            return;
+        };
+        // Answers are small and joined by us; waiting for acknowledgements would cost 40 ms.
+        let _ = socket.set_nodelay(true);
+        let connection = serve(socket, pulse, seat, Arc::clone(&self.shared), self.closing.clone());
+        self.connections.spawn(connection);
+    }
+}
+
+async fn serve(socket: TcpStream, pulse: Arc<Pulse>, seat: Seat, shared: Arc<Shared>, closing: CancellationToken) {
+    let io = TokioIo::new(Watched::new(socket, Arc::clone(&pulse)));
+    let builder = builder(&shared.limits);
+    let service = service_fn(move |request| {
+        let served = service::serve(Arc::clone(&shared), Arc::clone(&pulse), request);
+        async move { Ok::<_, Infallible>(served.await) }
+    });
+    let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+    tokio::select! {
+        biased;
+        () = seat.ended.notified() => return,
+        _ = connection.as_mut() => return,
+        () = closing.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    tokio::select! {
+        biased;
+        () = seat.ended.notified() => {}
+        _ = connection => {}
+    }
+}
+
+fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        // The sweep times heads without a timer per request.
+        .header_read_timeout(None)
+        .max_buf_size(READ_BUFFER_BYTES)
+        .max_headers(limits.headers_max);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.h2_streams_max)
+        .max_header_list_size(u32::try_from(limits.headers_bytes_max).unwrap_or(u32::MAX));
+    builder
+}
+
+/// All open connections.
+#[derive(Debug, Default)]
+struct Crowd {
+    next: AtomicU64,
+    open: Mutex<Seats>,
+}
+
+#[derive(Debug, Default)]
+struct Seats {
+    by_id: HashMap<u64, (Arc<Pulse>, Arc<Notify>)>,
+    by_address: HashMap<IpAddr, usize>,
+}
+
+impl Crowd {
+    fn enter(self: &Arc<Self>, address: IpAddr, pulse: &Arc<Pulse>, limits: &Limits) -> Option<Seat> {
+        let mut seats = self.open.lock();
+        if seats.by_id.len() >= limits.connections_max {
+            return None;
+        }
+        let from_there = seats.by_address.entry(address).or_default();
+        if *from_there >= limits.per_address_max(address) {
+            return None;
+        }
+        *from_there += 1;
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let ended = Arc::new(Notify::new());
+        seats.by_id.insert(id, (Arc::clone(pulse), Arc::clone(&ended)));
+        Some(Seat { id, address, ended, crowd: Arc::clone(self) })
+    }
+
+    fn end_overdue(&self, patience: &Patience) {
+        for (pulse, ended) in self.open.lock().by_id.values() {
+            if pulse.is_overdue(patience) {
+                ended.notify_one();
+            }
+        }
+    }
+
+    fn end_all(&self) {
+        for (_, ended) in self.open.lock().by_id.values() {
+            ended.notify_one();
+        }
+    }
+}
+
+/// One connection's place in the crowd, given back when it ends.
+#[derive(Debug)]
+struct Seat {
+    id: u64,
+    address: IpAddr,
+    ended: Arc<Notify>,
+    crowd: Arc<Crowd>,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut seats = self.crowd.open.lock();
+        seats.by_id.remove(&self.id);
+        if let Some(count) = seats.by_address.get_mut(&self.address) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                seats.by_address.remove(&self.address);
+            }
+        }
+    }
+}
+
+async fn sweep(crowd: Arc<Crowd>, clock: Arc<CoarseClock>, patience: Patience) {
+    let mut ticks = tokio::time::interval(SWEEP);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        clock.advance();
+        crowd.end_overdue(&patience);
+    }
+}

@@ -1,0 +1,16 @@
+//! The public listener: HTTP in, engine calls, HTTP out.
+//!
+//! Start at `service`, which every request passes through; `surface` says which endpoint it is.
+
+mod body;
+mod budget;
+mod catalog;
+mod catch;
+mod credentials;
+mod listener;
+mod pulse;
+mod reply;
+mod service;
+mod surface;
+
+pub use listener::{Limits, Public};

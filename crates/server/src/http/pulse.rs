@@ -1,0 +1,255 @@
+//! How long a connection has been waiting, and for whom.
+//!
+//! A timer per request costs more than the request's own parsing. Instead each connection notes
+//! its phase in two atomics against a coarse clock, and one sweep per second ends the ones that
+//! overstayed: silent clients, slow headers, readers that take nothing.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Milliseconds since the listener started, advanced by the sweep.
+#[derive(Debug)]
+pub(crate) struct CoarseClock {
+    start: Instant,
+    now_ms: AtomicU64,
+}
+
+impl CoarseClock {
+    pub(crate) fn new() -> Self {
+        Self { start: Instant::now(), now_ms: AtomicU64::new(1) }
+    }
+
+    pub(crate) fn advance(&self) {
+        // One is added so that zero can mean "not waiting".
+        let elapsed = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1;
+        self.now_ms.store(elapsed, Ordering::Relaxed);
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.now_ms.load(Ordering::Relaxed)
+    }
+}
+
+/// How long each kind of waiting may last.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// From the first byte of a request head to its last, and from accept to the first byte.
+    pub(crate) head: Duration,
+    /// Between two requests of one connection.
+    pub(crate) keep_alive: Duration,
+    /// While the client takes no byte of an answer that waits for it.
+    pub(crate) write: Duration,
+}
+
+/// The phase of one connection.
+#[derive(Debug)]
+pub(crate) struct Pulse {
+    clock: Arc<CoarseClock>,
+    /// Requests being served on this connection.
+    serving: AtomicU32,
+    /// Since when a head is being read; zero when none is.
+    head_since: AtomicU64,
+    idle_since: AtomicU64,
+    /// Since when a write has been refused by the socket; zero when none is.
+    blocked_since: AtomicU64,
+}
+
+impl Pulse {
+    pub(crate) fn new(clock: Arc<CoarseClock>) -> Self {
+        let now = clock.now_ms();
+        Self {
+            clock,
+            serving: AtomicU32::new(0),
+            // A fresh connection owes its first head at once.
+            head_since: AtomicU64::new(now),
+            idle_since: AtomicU64::new(now),
+            blocked_since: AtomicU64::new(0),
+        }
+    }
+
+    /// A request head is complete; the guard lives as long as its answer.
+    pub(crate) fn serve(self: &Arc<Self>) -> Serving {
+        self.serving.fetch_add(1, Ordering::Relaxed);
+        self.head_since.store(0, Ordering::Relaxed);
+        Serving(Arc::clone(self))
+    }
+
+    fn read_some(&self) {
+        if self.serving.load(Ordering::Relaxed) == 0 && self.head_since.load(Ordering::Relaxed) == 0 {
+            self.head_since.store(self.clock.now_ms(), Ordering::Relaxed);
+        }
+    }
+
+    fn write_blocked(&self) {
+        let now = self.clock.now_ms();
+        let _ = self.blocked_since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    fn wrote_some(&self) {
+        if self.blocked_since.load(Ordering::Relaxed) != 0 {
+            self.blocked_since.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the connection has waited longer than it may.
+    pub(crate) fn is_overdue(&self, patience: &Patience) -> bool {
+        let now = self.clock.now_ms();
+        let waited = |since: u64, limit: Duration| {
+            since != 0 && u128::from(now.saturating_sub(since)) > limit.as_millis()
+        };
+        if waited(self.blocked_since.load(Ordering::Relaxed), patience.write) {
+            return true;
+        }
+        if self.serving.load(Ordering::Relaxed) > 0 {
+            return false;
+        }
+        waited(self.head_since.load(Ordering::Relaxed), patience.head)
+            || waited(self.idle_since.load(Ordering::Relaxed), patience.keep_alive)
+    }
+}
+
+/// One request being served; dropped when its answer has ended.
+#[derive(Debug)]
+pub(crate) struct Serving(Arc<Pulse>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.idle_since.store(self.0.clock.now_ms(), Ordering::Relaxed);
+        self.0.serving.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A socket that tells its pulse what happens on it.
+#[derive(Debug)]
+pub(crate) struct Watched<S> {
+    socket: S,
+    pulse: Arc<Pulse>,
+}
+
+impl<S> Watched<S> {
+    pub(crate) fn new(socket: S, pulse: Arc<Pulse>) -> Self {
+        Self { socket, pulse }
+    }
+
+    fn note_write(&self, wrote: &Poll<io::Result<usize>>) {
+        match wrote {
+            Poll::Pending => self.pulse.write_blocked(),
+            Poll::Ready(_) => self.pulse.wrote_some(),
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.socket).poll_read(cx, buf);
+        if read.is_ready() {
+            self.pulse.read_some();
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let wrote = Pin::new(&mut self.socket).poll_write(cx, buf);
+        self.note_write(&wrote);
+        wrote
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let wrote = Pin::new(&mut self.socket).poll_write_vectored(cx, bufs);
+        self.note_write(&wrote);
+        wrote
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Patience = Patience {
+        head: Duration::from_secs(10),
+        keep_alive: Duration::from_secs(75),
+        write: Duration::from_secs(60),
+    };
+
+    fn at(clock: &CoarseClock, seconds: u64) {
+        clock.now_ms.store(seconds * 1000 + 1, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn a_silent_connection_owes_its_first_head_in_ten_seconds() {
+        let clock = Arc::new(CoarseClock::new());
+        let pulse = Arc::new(Pulse::new(Arc::clone(&clock)));
+        at(&clock, 10);
+        assert!(!pulse.is_overdue(&PATIENCE));
+        at(&clock, 11);
+        assert!(pulse.is_overdue(&PATIENCE));
+    }
+
+    #[test]
+    fn a_served_request_may_take_long_and_keep_alive_starts_after_it() {
+        let clock = Arc::new(CoarseClock::new());
+        let pulse = Arc::new(Pulse::new(Arc::clone(&clock)));
+        let serving = pulse.serve();
+        at(&clock, 1000);
+        assert!(!pulse.is_overdue(&PATIENCE));
+        drop(serving);
+        at(&clock, 1075);
+        assert!(!pulse.is_overdue(&PATIENCE));
+        at(&clock, 1076);
+        assert!(pulse.is_overdue(&PATIENCE));
+    }
+
+    #[test]
+    fn the_next_head_is_timed_from_its_first_byte() {
+        let clock = Arc::new(CoarseClock::new());
+        let pulse = Arc::new(Pulse::new(Arc::clone(&clock)));
+        drop(pulse.serve());
+        at(&clock, 50);
+        pulse.read_some();
+        at(&clock, 60);
+        pulse.read_some();
+        assert!(!pulse.is_overdue(&PATIENCE));
+        at(&clock, 61);
+        assert!(pulse.is_overdue(&PATIENCE), "a further byte must not extend the time");
+    }
+
+    #[test]
+    fn a_reader_that_takes_nothing_is_overdue_while_served() {
+        let clock = Arc::new(CoarseClock::new());
+        let pulse = Arc::new(Pulse::new(Arc::clone(&clock)));
+        let _serving = pulse.serve();
+        pulse.write_blocked();
+        at(&clock, 30);
+        pulse.wrote_some();
+        pulse.write_blocked();
+        at(&clock, 90);
+        pulse.write_blocked();
+        assert!(!pulse.is_overdue(&PATIENCE));
+        at(&clock, 91);
+        assert!(pulse.is_overdue(&PATIENCE));
+    }
+}

@@ -1,0 +1,143 @@
+//! Builds responses: the head is ours alone, nothing of an upstream's stands in it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use engine::{Aborted, Answer, AnswerBody, Engine, Place};
+use http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use ledger::{Rate, Rates};
+use protocol::{Failure, Family, Joined};
+
+use super::pulse::Serving;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The spelling that Messages clients read.
+const MESSAGES_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// What a request needs until the last byte of its answer.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) request_id: Arc<str>,
+    pub(crate) family: Family,
+    pub(crate) endpoint: &'static str,
+    pub(crate) arrived: Instant,
+    pub(crate) _place: Option<Place>,
+    pub(crate) _serving: Serving,
+}
+
+impl Visit {
+    /// An answer of the engine.
+    pub(crate) fn answer(self, answer: Answer) -> Response<ReplyBody> {
+        let mut response = self.response(StatusCode::OK, HeaderValue::from_static(answer.content_type), answer.body);
+        write_rates(response.headers_mut(), &answer.rates);
+        response
+    }
+
+    /// A JSON document of our own.
+    pub(crate) fn json(self, document: Vec<u8>) -> Response<ReplyBody> {
+        self.response(StatusCode::OK, JSON, whole(document))
+    }
+
+    /// An error in the envelope of the called endpoint.
+    pub(crate) fn failure(self, failure: &Failure) -> Response<ReplyBody> {
+        let document = failure.write(self.family, &self.request_id);
+        let status = StatusCode::from_u16(failure.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = self.response(status, JSON, whole(document));
+        let headers = response.headers_mut();
+        if let Some(seconds) = failure.retry_after_s {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        if let Some(should) = failure.should_retry {
+            headers.insert(SHOULD_RETRY, HeaderValue::from_static(if should { "true" } else { "false" }));
+        }
+        response
+    }
+
+    fn response(self, status: StatusCode, content_type: HeaderValue, body: AnswerBody) -> Response<ReplyBody> {
+        self.engine.metrics().answered(self.endpoint, status.as_u16(), self.arrived.elapsed());
+        let mut headers = HeaderMap::with_capacity(8);
+        headers.insert(CONTENT_TYPE, content_type);
+        if let Ok(id) = HeaderValue::from_str(&self.request_id) {
+            if self.family == Family::Messages {
+                headers.insert(MESSAGES_REQUEST_ID, id.clone());
+            }
+            headers.insert(REQUEST_ID, id);
+        }
+        let mut response = Response::new(ReplyBody { body, visit: self });
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        response
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        self.engine.metrics().ended(self.endpoint, self.arrived.elapsed());
+    }
+}
+
+fn whole(document: Vec<u8>) -> AnswerBody {
+    let mut pieces = Joined::new();
+    pieces.push(Bytes::from(document));
+    AnswerBody::Whole(pieces)
+}
+
+fn write_rates(headers: &mut HeaderMap, rates: &Rates) {
+    const REQUESTS: [HeaderName; 3] = [
+        HeaderName::from_static("x-ratelimit-limit-requests"),
+        HeaderName::from_static("x-ratelimit-remaining-requests"),
+        HeaderName::from_static("x-ratelimit-reset-requests"),
+    ];
+    const TOKENS: [HeaderName; 3] = [
+        HeaderName::from_static("x-ratelimit-limit-tokens"),
+        HeaderName::from_static("x-ratelimit-remaining-tokens"),
+        HeaderName::from_static("x-ratelimit-reset-tokens"),
+    ];
+    let mut write = |[limit, remaining, reset]: [HeaderName; 3], rate: &Rate| {
+        headers.insert(limit, rate.limit.into());
+        headers.insert(remaining, rate.remaining.into());
+        // Durations are written as the chat protocol's clients know them: `120ms`.
+        if let Ok(value) = HeaderValue::from_str(&format!("{}ms", rate.reset_ms)) {
+            headers.insert(reset, value);
+        }
+    };
+    if let Some(rate) = &rates.requests {
+        write(REQUESTS, rate);
+    }
+    if let Some(rate) = &rates.tokens {
+        write(TOKENS, rate);
+    }
+}
+
+/// A response body; the visit ends with it.
+#[derive(Debug)]
+pub(crate) struct ReplyBody {
+    body: AnswerBody,
+    #[expect(dead_code, reason = "kept for its end")]
+    visit: Visit,
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = Aborted;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

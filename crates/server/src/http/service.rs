@@ -1,0 +1,152 @@
+//! What happens to every request: placed, recognised, read, served, answered.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::{Engine, TextCall, ids};
+use http::{HeaderMap, Request, Response, Uri};
+use hyper::body::Incoming;
+use ledger::Balance;
+use protocol::{Code, Dialect, Failure};
+use store::KeyHead;
+
+use super::body::{self, Bounds};
+use super::budget::Budget;
+use super::catch::CatchPanic;
+use super::listener::Limits;
+use super::pulse::Pulse;
+use super::reply::{ReplyBody, Visit};
+use super::surface::{Endpoint, Surface};
+use super::{catalog, credentials};
+
+/// What all connections of the public listener share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) limits: Limits,
+    pub(crate) budget: Budget,
+}
+
+/// Answers one request. It always answers: refusals and panics have their envelope too.
+pub(crate) async fn serve(shared: Arc<Shared>, pulse: Arc<Pulse>, request: Request<Incoming>) -> Response<ReplyBody> {
+    let surface = Surface::find(request.method(), request.uri().path());
+    let place = shared.engine.enter();
+    shared.engine.metrics().arrived();
+    let (place, refused) = match place {
+        Ok(place) => (Some(place), None),
+        Err(failure) => (None, Some(failure)),
+    };
+    let visit = Visit {
+        engine: Arc::clone(&shared.engine),
+        request_id: ids::fresh("req_").into(),
+        family: surface.family,
+        endpoint: surface.template(),
+        arrived: Instant::now(),
+        _place: place,
+        _serving: pulse.serve(),
+    };
+    if let Some(failure) = refused {
+        return visit.failure(&failure);
+    }
+    match CatchPanic::new(dispatch(&shared, &visit, surface, request)).await {
+        Ok(Ok(Served::Document(document))) => visit.json(document),
+        Ok(Ok(Served::Answer(answer))) => visit.answer(answer),
+        Ok(Err(failure)) => visit.failure(&failure),
+        Err(_) => {
+            shared.engine.metrics().panics.inc();
+            tracing::error!(request_id = &*visit.request_id, endpoint = visit.endpoint, "a request panicked");
+            visit.failure(&Failure::internal())
+        }
+    }
+}
+
+enum Served {
+    Document(Vec<u8>),
+    Answer(engine::Answer),
+}
+
+async fn dispatch(shared: &Shared, visit: &Visit, surface: Surface, request: Request<Incoming>) -> Result<Served, Failure> {
+    let engine = &shared.engine;
+    check_head(request.headers(), request.uri(), &shared.limits)?;
+    if surface.endpoint == Endpoint::Unknown {
+        return Err(Failure::not_found("There is no such endpoint."));
+    }
+    let key = recognise(engine, &surface, &request).await?;
+    match surface.endpoint {
+        Endpoint::Models => Ok(Served::Document(catalog::list(&engine.catalog()))),
+        Endpoint::GoogleModels => Ok(Served::Document(catalog::google_list(&engine.catalog()))),
+        Endpoint::Model(id) => with_model(engine, &id, catalog::one),
+        Endpoint::GoogleModel(id) => with_model(engine, &id, catalog::google_one),
+        Endpoint::Balance => balance(engine, &key).await,
+        Endpoint::Text(dialect) => text(shared, visit, dialect, key, request).await,
+        Endpoint::Unknown => Err(Failure::not_found("There is no such endpoint.")),
+    }
+}
+
+/// Limits of the head, beyond what the HTTP library refuses by itself.
+fn check_head(headers: &HeaderMap, uri: &Uri, limits: &Limits) -> Result<(), Failure> {
+    let target_bytes = uri.path_and_query().map_or(0, |target| target.as_str().len());
+    if target_bytes > limits.target_bytes_max {
+        return Err(Failure { status: Some(414), ..Failure::new(Code::RequestTooLarge, "The request target is too long.") });
+    }
+    let mut total = 0;
+    for (name, value) in headers {
+        let bytes = name.as_str().len() + value.len();
+        total += bytes;
+        if bytes > limits.headers_bytes_max / 2 || total > limits.headers_bytes_max {
+            return Err(Failure { status: Some(431), ..Failure::new(Code::RequestTooLarge, "The request headers are too large.") });
+        }
+    }
+    Ok(())
+}
+
+async fn recognise(engine: &Engine, surface: &Surface, request: &Request<Incoming>) -> Result<KeyHead, Failure> {
+    let secret = credentials::find(surface.family, request.headers(), request.uri())
+        .map_err(|_| Failure::invalid_api_key())?;
+    engine.recognise(secret).await
+}
+
+fn with_model(engine: &Engine, id: &str, write: fn(&engine::Model) -> Vec<u8>) -> Result<Served, Failure> {
+    let catalog = engine.catalog();
+    let model = catalog.find(id).ok_or_else(|| Failure::model_not_found(id))?;
+    Ok(Served::Document(write(model)))
+}
+
+async fn balance(engine: &Engine, key: &KeyHead) -> Result<Served, Failure> {
+    let (wallet, key) = engine.balance(key).await?;
+    let document = serde_json::to_vec(&Balance::view(&wallet, &key)).map_err(|_| Failure::internal())?;
+    Ok(Served::Document(document))
+}
+
+async fn text(
+    shared: &Shared,
+    visit: &Visit,
+    dialect: Dialect,
+    key: KeyHead,
+    request: Request<Incoming>,
+) -> Result<Served, Failure> {
+    refuse_idempotency_key(request.headers())?;
+    body::check_json_headers(request.headers())?;
+    let bounds = Bounds {
+        bytes_max: shared.limits.body_text_bytes,
+        idle: shared.limits.body_idle,
+        total: shared.limits.body_total,
+    };
+    let body = body::read(request.into_body(), bounds, &shared.budget).await?;
+    let call = TextCall {
+        dialect,
+        key,
+        body,
+        request_id: Arc::clone(&visit.request_id),
+        endpoint: visit.endpoint,
+        arrived: visit.arrived,
+    };
+    shared.engine.text(call).await.map(Served::Answer)
+}
+
+fn refuse_idempotency_key(headers: &HeaderMap) -> Result<(), Failure> {
+    if headers.contains_key("idempotency-key") {
+        return Err(Failure::idempotency_key_not_supported());
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! Which endpoint a request names, and whose envelope its errors wear.
+//!
+//! Pure: a method and a path go in. Unknown and not-exposed paths still have a family, so that
+//! every SDK gets a 404 that it can read.
+
+use std::borrow::Cow;
+
+use http::Method;
+use protocol::{Dialect, Family};
+
+/// An endpoint, with what its path carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// `GET /v1/models`
+    Models,
+    /// `GET /v1/models/{id}`
+    Model(String),
+    /// `GET /v1beta/models`
+    GoogleModels,
+    /// `GET /v1beta/models/{id}`
+    GoogleModel(String),
+    /// `GET /v1/balance`
+    Balance,
+    /// A text generation call.
+    Text(Dialect),
+    /// Nothing that is served.
+    Unknown,
+}
+
+/// Where a request arrived.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Surface {
+    pub(crate) endpoint: Endpoint,
+    /// The family of the error envelope and of the accepted credentials.
+    pub(crate) family: Family,
+}
+
+impl Surface {
+    /// Finds the endpoint of a request line.
+    pub(crate) fn find(method: &Method, path: &str) -> Self {
+        let endpoint = match (method.as_str(), path) {
+            ("POST", "/v1/chat/completions") => Endpoint::Text(Dialect::Chat),
+            ("GET", "/v1/models") => Endpoint::Models,
+            ("GET", "/v1beta/models") => Endpoint::GoogleModels,
+            ("GET", "/v1/balance") => Endpoint::Balance,
+            ("GET", _) => named_model(path),
+            _ => Endpoint::Unknown,
+        };
+        Self { endpoint, family: family(path) }
+    }
+
+    /// The path as logs and metrics may show it: ids replaced by their names.
+    pub(crate) fn template(&self) -> &'static str {
+        match &self.endpoint {
+            Endpoint::Models => "/v1/models",
+            Endpoint::Model(_) => "/v1/models/{id}",
+            Endpoint::GoogleModels => "/v1beta/models",
+            Endpoint::GoogleModel(_) => "/v1beta/models/{id}",
+            Endpoint::Balance => "/v1/balance",
+            Endpoint::Text(Dialect::Chat) => "/v1/chat/completions",
+            Endpoint::Text(Dialect::Responses) => "/v1/responses",
+            Endpoint::Text(Dialect::Messages) => "/v1/messages",
+            Endpoint::Text(Dialect::Generate) => "/v1beta/models/{id}:generateContent",
+            Endpoint::Text(Dialect::Interactions) => "/v1beta/interactions",
+            Endpoint::Unknown => "unknown",
+        }
+    }
+}
+
+fn named_model(path: &str) -> Endpoint {
+    let (prefix, found): (_, fn(String) -> Endpoint) = if path.starts_with("/v1/") {
+        ("/v1/models/", Endpoint::Model)
+    } else {
+        ("/v1beta/models/", Endpoint::GoogleModel)
+    };
+    match path.strip_prefix(prefix).map(percent_decoded) {
+        Some(Some(id)) if !id.is_empty() => found(id.into_owned()),
+        _ => Endpoint::Unknown,
+    }
+}
+
+/// The family is read off the path alone, so that it is known for what is not served as well.
+fn family(path: &str) -> Family {
+    let below = |root: &str| {
+        path.strip_prefix(root)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    // Generate Content names its action behind a colon: `/v1/models/{model}:generateContent`.
+    let is_action = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.contains(':'));
+    if below("/v1/messages") {
+        Family::Messages
+    } else if below("/v1beta/interactions") || below("/v1/interactions") {
+        Family::Interactions
+    } else if below("/v1beta") || below("/upload") || is_action("/v1/models/") {
+        Family::Google
+    } else {
+        Family::OpenAi
+    }
+}
+
+/// Decodes `%XX` once; `None` when the result is no UTF-8 or an escape is cut.
+fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('%') {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let high = char::from(rest.next()?).to_digit(16)?;
+            let low = char::from(rest.next()?).to_digit(16)?;
+            decoded.push(u8::try_from(high * 16 + low).ok()?);
+        } else {
+            decoded.push(byte);
+        }
+    }
+    String::from_utf8(decoded).ok().map(Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_name_their_endpoint_and_family() {
+        let model = |id: &str| Endpoint::Model(id.to_owned());
+        let table = [
+            ("POST", "/v1/chat/completions", Endpoint::Text(Dialect::Chat), Family::OpenAi),
+            ("GET", "/v1/chat/completions", Endpoint::Unknown, Family::OpenAi),
+            ("GET", "/v1/models", Endpoint::Models, Family::OpenAi),
+            ("GET", "/v1/models/maker/m", model("maker/m"), Family::OpenAi),
+            ("GET", "/v1/models/maker%2Fm", model("maker/m"), Family::OpenAi),
+            ("GET", "/v1/models/maker%252Fm", model("maker%2Fm"), Family::OpenAi),
+            ("GET", "/v1/models/maker%2", Endpoint::Unknown, Family::OpenAi),
+            ("GET", "/v1/models/%ff", Endpoint::Unknown, Family::OpenAi),
+            ("GET", "/v1/models/", Endpoint::Unknown, Family::OpenAi),
+            ("GET", "/v1beta/models", Endpoint::GoogleModels, Family::Google),
+            ("GET", "/v1beta/models/a/b", Endpoint::GoogleModel("a/b".into()), Family::Google),
+            ("GET", "/v1/balance", Endpoint::Balance, Family::OpenAi),
+            ("POST", "/v1/messages/count_tokens", Endpoint::Unknown, Family::Messages),
+            ("POST", "/v1/messagesx", Endpoint::Unknown, Family::OpenAi),
+            ("POST", "/v1/models/a/b:countTokens", Endpoint::Unknown, Family::Google),
+            ("POST", "/upload/v1beta/files", Endpoint::Unknown, Family::Google),
+            ("POST", "/v1/interactions", Endpoint::Unknown, Family::Interactions),
+            ("GET", "/", Endpoint::Unknown, Family::OpenAi),
+        ];
+        for (method, path, endpoint, family) in table {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            assert_eq!(Surface::find(&method, path), Surface { endpoint, family }, "{path}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! `tollgate serve`: a gateway that runs until it is told to stop.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::config::Config;
+use crate::gateway::{Gateway, StartError};
+use crate::telemetry;
+
+/// Serves until SIGTERM or SIGINT. A second signal ends the process at once: that is as safe
+/// as `kill -9`, which the ledger survives.
+pub async fn run(config: &Config) -> Result<(), StartError> {
+    telemetry::start();
+    let gateway = Gateway::start(config).await?;
+    let recovery = gateway.recovery();
+    tracing::info!(
+        address = %gateway.address(),
+        admin = %gateway.admin_address(),
+        holds_abandoned = recovery.abandoned,
+        "serving"
+    );
+    until_stopped().await;
+    tracing::info!("stopping; a second signal stops at once");
+    tokio::select! {
+        () = gateway.stop() => tracing::info!("stopped"),
+        () = until_stopped() => tracing::warn!("stopped at once; open work is closed at the next start"),
+    }
+    Ok(())
+}
+
+/// Waits for SIGTERM or SIGINT.
+pub async fn until_stopped() {
+    let listen = |kind: SignalKind| -> Option<Signal> {
+        signal(kind).inspect_err(|error| tracing::error!(%error, "a signal cannot be received")).ok()
+    };
+    let (Some(mut terminate), Some(mut interrupt)) =
+        (listen(SignalKind::terminate()), listen(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}

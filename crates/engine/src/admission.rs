@@ -57,8 +57,12 @@ impl Admission {
             output_tokens_max: head.output_tokens_max.or(model.profile.max_output_tokens),
             choices: head.choices,
         };
-        let held = match ledger::hold(&model.price, &bound, reserve) {
-            Ok(hold) => Ask { hold, tokens: ledger::tokens(&bound, reserve), counts: true },
+        let ask = match ledger::hold(&model.price, &bound, reserve) {
+            Ok(hold) => Ask {
+                hold,
+                tokens: ledger::tokens(&bound, reserve),
+                counts: true,
+            },
             Err(error) => {
                 tracing::error!(model = %model.id, %error, "a call cannot be priced");
                 return Err((record, Failure::internal()));
@@ -67,7 +71,7 @@ impl Admission {
         let admit = Admit {
             wallet: key.wallet,
             key: key.key,
-            ask: held,
+            ask,
             request_id: record.request_id().into(),
             now: clock::now(),
         };
@@ -78,7 +82,7 @@ impl Admission {
                     engine: Arc::clone(engine),
                     model: Arc::clone(model),
                     hold: admitted.hold,
-                    held,
+                    held: ask,
                     durable: admitted.durable,
                     rates: admitted.rates,
                     input_tokens: head.input_tokens,
@@ -88,7 +92,7 @@ impl Admission {
                     record: Some(record),
                 })
             }
-            Err(error) => Err((record, refusal(error))),
+            Err(error) => Err((record, refusal(&error))),
         }
     }
 
@@ -96,11 +100,9 @@ impl Admission {
     pub(crate) async fn durable(&self) -> Result<(), Failure> {
         match self.engine.settings.commit {
             Commit::Behind => Ok(()),
-            Commit::BeforeAnswer => self
-                .durable
-                .wait()
-                .await
-                .map_err(|_| Failure::unavailable("The call could not be recorded.").retry_after(1)),
+            Commit::BeforeAnswer => self.durable.wait().await.map_err(|_| {
+                Failure::unavailable("The call could not be recorded.").retry_after(1)
+            }),
         }
     }
 
@@ -117,13 +119,26 @@ impl Admission {
         let left = self.output_bound.saturating_sub(self.reserved_output);
         let tokens = self.engine.settings.output_reserve_tokens.min(left);
         let price = |output: u64| {
-            let meter = Meter { input: self.input_tokens, output, ..Meter::default() };
+            let meter = Meter {
+                input: self.input_tokens,
+                output,
+                ..Meter::default()
+            };
             ledger::hold_of(&self.model.price, &meter).ok()
         };
         // The difference of two prices: the input is paid for already, the rounding too.
-        let hold = price(self.reserved_output.checked_add(tokens)?)?.checked_sub(price(self.reserved_output)?)?;
-        let more = Ask { hold, tokens, counts: self.held.counts };
-        Some(Extend { hold: self.hold, more, now: clock::now() })
+        let hold = price(self.reserved_output.checked_add(tokens)?)?
+            .checked_sub(price(self.reserved_output)?)?;
+        let more = Ask {
+            hold,
+            tokens,
+            counts: self.held.counts,
+        };
+        Some(Extend {
+            hold: self.hold,
+            more,
+            now: clock::now(),
+        })
     }
 
     /// The hold has grown.
@@ -164,7 +179,11 @@ impl Admission {
         };
         let metrics = self.engine.metrics();
         let meter = Box::new(self.meter(seen));
-        let basis = if seen.usage.is_some() { Basis::Reported } else { Basis::Counted };
+        let basis = if seen.usage.is_some() {
+            Basis::Reported
+        } else {
+            Basis::Counted
+        };
         let price = self.model.price.price(&meter).unwrap_or_else(|error| {
             tracing::error!(model = %self.model.id, %error, "usage cannot be priced; the hold is charged");
             self.held.hold
@@ -197,7 +216,11 @@ impl Admission {
         let Some(record) = self.record.take() else {
             return;
         };
-        self.engine.store.close(Close { hold: self.hold, end: End::Released, now: clock::now() });
+        self.engine.store.close(Close {
+            hold: self.hold,
+            end: End::Released,
+            now: clock::now(),
+        });
         self.engine.journal(record.released(outcome));
     }
 
@@ -244,24 +267,32 @@ fn meter_of(usage: &Usage) -> Meter {
 }
 
 /// The ledger's no, in the caller's words.
-pub(crate) fn refusal(error: AdmitError) -> Failure {
+pub(crate) fn refusal(error: &AdmitError) -> Failure {
     let seconds = |ms: u64| u32::try_from(ms.div_ceil(1000)).unwrap_or(u32::MAX).max(1);
     match error {
-        AdmitError::Busy => Failure::unavailable("The ledger is busy; try again soon.").retry_after(1),
-        AdmitError::Unavailable => Failure::unavailable("The ledger does not answer now.").retry_after(1),
-        AdmitError::Refused(refusal) => match refusal {
+        AdmitError::Busy => {
+            Failure::unavailable("The ledger is busy; try again soon.").retry_after(1)
+        }
+        AdmitError::Unavailable => {
+            Failure::unavailable("The ledger does not answer now.").retry_after(1)
+        }
+        AdmitError::Refused(refusal) => match *refusal {
             Refusal::KeyDisabled | Refusal::KeyExpired => Failure::invalid_api_key(),
             Refusal::WalletDisabled => Failure::wallet_disabled(),
             Refusal::InsufficientQuota => Failure::insufficient_quota(),
             Refusal::KeyLimitReached => Failure::key_limit_reached(),
             Refusal::RequestRate { retry_after_ms } => {
-                Failure::rate_limit_exceeded("The key's requests per minute are used up.").retry_after(seconds(retry_after_ms))
+                Failure::rate_limit_exceeded("The key's requests per minute are used up.")
+                    .retry_after(seconds(retry_after_ms))
             }
-            Refusal::TokenRate { retry_after_ms: Some(ms) } => {
-                Failure::rate_limit_exceeded("The key's tokens per minute are used up.").retry_after(seconds(ms))
-            }
+            Refusal::TokenRate {
+                retry_after_ms: Some(ms),
+            } => Failure::rate_limit_exceeded("The key's tokens per minute are used up.")
+                .retry_after(seconds(ms)),
             // Waiting does not help: the request is larger than the whole bucket.
-            Refusal::TokenRate { retry_after_ms: None } => Failure {
+            Refusal::TokenRate {
+                retry_after_ms: None,
+            } => Failure {
                 should_retry: Some(false),
                 ..Failure::new(
                     Code::RateLimitExceeded,

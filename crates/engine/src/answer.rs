@@ -37,10 +37,15 @@ impl Body for AnswerBody {
     type Data = Bytes;
     type Error = Aborted;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
         match self.get_mut() {
             Self::Whole(pieces) => Poll::Ready(pieces.pop().map(|piece| Ok(Frame::data(piece)))),
-            Self::Stream(relay) => relay.poll_piece(cx).map(|piece| piece.map(|piece| piece.map(Frame::data))),
+            Self::Stream(relay) => relay
+                .poll_piece(cx)
+                .map(|piece| piece.map(|piece| piece.map(Frame::data))),
         }
     }
 
@@ -53,7 +58,9 @@ impl Body for AnswerBody {
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Whole(pieces) => SizeHint::with_exact(u64::try_from(pieces.len()).unwrap_or(u64::MAX)),
+            Self::Whole(pieces) => {
+                SizeHint::with_exact(u64::try_from(pieces.len()).unwrap_or(u64::MAX))
+            }
             Self::Stream(_) => SizeHint::default(),
         }
     }

@@ -95,7 +95,10 @@ impl Catalog {
     ) -> Result<Self, CatalogError> {
         let mut catalog = Self::default();
         for spec in channels {
-            let kept = before.channels.get(&spec.name).filter(|old| *old.spec() == spec && old.timeouts() == *timeouts);
+            let kept = before
+                .channels
+                .get(&spec.name)
+                .filter(|old| *old.spec() == spec && old.timeouts() == *timeouts);
             let channel = match kept {
                 Some(channel) => channel.clone(),
                 None => Channel::new(spec, *timeouts)?,
@@ -105,22 +108,27 @@ impl Catalog {
         for spec in models {
             if spec.enabled {
                 let model = catalog.model_of(spec, store).await?;
-                catalog.models.insert(Arc::clone(&model.id), Arc::new(model));
+                catalog
+                    .models
+                    .insert(Arc::clone(&model.id), Arc::new(model));
             }
         }
         Ok(catalog)
     }
 
     async fn model_of(&self, spec: ModelSpec, store: &Store) -> Result<Model, CatalogError> {
-        let card = serde_json::to_string(&spec.price).map_err(|error| CatalogError::Price(spec.id.clone(), error))?;
+        let card = serde_json::to_string(&spec.price)
+            .map_err(|error| CatalogError::Price(spec.id.clone(), error))?;
         let price_version = store.price_version(&spec.id, &card).await?;
         let routes = spec
             .routes
             .into_iter()
             .map(|route| {
-                let channel = self.channels.get(&route.channel).ok_or_else(|| CatalogError::UnknownChannel {
-                    model: spec.id.clone(),
-                    channel: route.channel.clone(),
+                let channel = self.channels.get(&route.channel).ok_or_else(|| {
+                    CatalogError::UnknownChannel {
+                        model: spec.id.clone(),
+                        channel: route.channel.clone(),
+                    }
                 })?;
                 Ok(Route {
                     channel: channel.clone(),
@@ -151,7 +159,9 @@ impl Catalog {
     /// The models that can be called now, by id.
     pub fn list(&self) -> impl Iterator<Item = &Arc<Model>> {
         let now = Instant::now();
-        self.models.values().filter(move |model| model.is_callable(now))
+        self.models
+            .values()
+            .filter(move |model| model.is_callable(now))
     }
 
     /// All channels, by name.
@@ -168,6 +178,8 @@ impl Model {
 
     /// The maker's slug: the part of the id before the first slash.
     pub fn maker(&self) -> &str {
-        self.id.split_once('/').map_or(&*self.id, |(maker, _)| maker)
+        self.id
+            .split_once('/')
+            .map_or(&*self.id, |(maker, _)| maker)
     }
 }

@@ -6,6 +6,8 @@ use ledger::UnixMs;
 
 /// Milliseconds since the Unix epoch, now.
 pub fn now() -> UnixMs {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     UnixMs::new(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -104,17 +104,24 @@ impl Engine {
 
     /// Who holds this secret.
     pub async fn recognise(&self, secret: &str) -> Result<KeyHead, Failure> {
-        self.keyring.find(&self.store, secret, clock::now()).await.map_err(|unrecognised| match unrecognised {
-            Unrecognised::NoSuchKey => Failure::invalid_api_key(),
-            Unrecognised::Unavailable => Failure::unavailable("Keys cannot be looked up now.").retry_after(1),
-        })
+        self.keyring
+            .find(&self.store, secret, clock::now())
+            .await
+            .map_err(|unrecognised| match unrecognised {
+                Unrecognised::NoSuchKey => Failure::invalid_api_key(),
+                Unrecognised::Unavailable => {
+                    Failure::unavailable("Keys cannot be looked up now.").retry_after(1)
+                }
+            })
     }
 
     /// Takes one of the node's places, or refuses before anything was read.
     pub fn enter(&self) -> Result<Place, Failure> {
         let place = Place(Arc::clone(&self.in_flight));
         if place.0.fetch_add(1, Ordering::Relaxed) >= self.settings.in_flight_max {
-            return Err(Failure::unavailable("This node serves as many calls as it may.").retry_after(1));
+            return Err(
+                Failure::unavailable("This node serves as many calls as it may.").retry_after(1),
+            );
         }
         Ok(place)
     }
@@ -139,7 +146,10 @@ impl Engine {
             State::TakenOut { .. } => "taken_out",
         };
         let catalog = self.catalog.load();
-        catalog.channels().map(|channel| (channel.name().to_owned(), spell(channel.state(now)))).collect()
+        catalog
+            .channels()
+            .map(|channel| (channel.name().to_owned(), spell(channel.state(now))))
+            .collect()
     }
 
     /// A caller's wallet and key at one instant, after all its charges so far.

@@ -19,7 +19,7 @@ const SHARD_KEYS_MAX: usize = 4096;
 
 /// Why nobody is calling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unrecognised {
+pub(crate) enum Unrecognised {
     /// Unknown, disabled or expired.
     NoSuchKey,
     /// The store could not be asked; never told as a wrong key.
@@ -41,11 +41,18 @@ struct Memory {
 
 impl Keyring {
     pub(crate) fn new() -> Self {
-        Self { shards: std::array::from_fn(|_| Mutex::new(HashMap::new())) }
+        Self {
+            shards: std::array::from_fn(|_| Mutex::new(HashMap::new())),
+        }
     }
 
     /// The live key behind a secret.
-    pub(crate) async fn find(&self, store: &Store, secret: &str, now: UnixMs) -> Result<KeyHead, Unrecognised> {
+    pub(crate) async fn find(
+        &self,
+        store: &Store,
+        secret: &str,
+        now: UnixMs,
+    ) -> Result<KeyHead, Unrecognised> {
         let digest = Digest::of(secret.as_bytes());
         if let Some(head) = self.believed(&digest)
             && is_live(&head, now)
@@ -65,11 +72,18 @@ impl Keyring {
         *memory.found.get()?
     }
 
-    async fn ask(&self, store: &Store, digest: Digest, now: UnixMs) -> Result<KeyHead, Unrecognised> {
+    async fn ask(
+        &self,
+        store: &Store,
+        digest: Digest,
+        now: UnixMs,
+    ) -> Result<KeyHead, Unrecognised> {
         let memory = self.begin(&digest);
         let found = memory
             .found
-            .get_or_try_init(async || -> Result<_, StoreError> { store.key_by_digest(&digest).await })
+            .get_or_try_init(async || -> Result<_, StoreError> {
+                store.key_by_digest(&digest).await
+            })
             .await;
         match found {
             Ok(Some(head)) if is_live(head, now) => Ok(*head),
@@ -100,7 +114,10 @@ impl Keyring {
                 shard.clear();
             }
         }
-        let memory = Arc::new(Memory { asked: Instant::now(), found: OnceCell::new() });
+        let memory = Arc::new(Memory {
+            asked: Instant::now(),
+            found: OnceCell::new(),
+        });
         shard.insert(*digest, Arc::clone(&memory));
         memory
     }
@@ -108,7 +125,10 @@ impl Keyring {
     /// Strangers' keys take no memory.
     fn forget(&self, digest: &Digest, memory: &Arc<Memory>) {
         let mut shard = self.shard(digest).lock();
-        if shard.get(digest).is_some_and(|current| Arc::ptr_eq(current, memory)) {
+        if shard
+            .get(digest)
+            .is_some_and(|current| Arc::ptr_eq(current, memory))
+        {
             shard.remove(digest);
         }
     }

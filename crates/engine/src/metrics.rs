@@ -20,7 +20,8 @@ use store::Stats;
 
 /// Bucket bounds in seconds, from a cached answer to a long reasoning run.
 const LATENCY_BOUNDS: [f64; 16] = [
-    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0,
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
+    600.0,
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -112,22 +113,41 @@ impl Metrics {
         let usage_missing = counter("usage_missing", "Answers that ended cleanly without usage");
         let failovers = counter("failovers", "Tries on a further route");
         let panics = counter("panics", "Panics contained to their request");
-        let clients_gone = counter("clients_gone", "Callers that left before their answer ended");
+        let clients_gone = counter(
+            "clients_gone",
+            "Callers that left before their answer ended",
+        );
         let in_flight = Gauge::default();
         registry.register("in_flight", "Requests being served", in_flight.clone());
         let store = StoreGauges::register(&mut registry);
         let requests = Family::default();
         registry.register("requests", "Requests answered", requests.clone());
         let latency = LatencyFamily::new_with_constructor(latency_histogram);
-        registry.register("request_seconds", "Time until the answer ended", latency.clone());
+        registry.register(
+            "request_seconds",
+            "Time until the answer ended",
+            latency.clone(),
+        );
         let first_byte = LatencyFamily::new_with_constructor(latency_histogram);
-        registry.register("first_byte_seconds", "Time until the answer began", first_byte.clone());
+        registry.register(
+            "first_byte_seconds",
+            "Time until the answer began",
+            first_byte.clone(),
+        );
         let tokens = Family::default();
         registry.register("tokens", "Tokens settled, by class", tokens.clone());
         let credits = Family::default();
-        registry.register("charged_micro_credits", "Micro-credits settled", credits.clone());
+        registry.register(
+            "charged_micro_credits",
+            "Micro-credits settled",
+            credits.clone(),
+        );
         let channels = Family::default();
-        registry.register("channel_state", "1 for the state a channel is in", channels.clone());
+        registry.register(
+            "channel_state",
+            "1 for the state a channel is in",
+            channels.clone(),
+        );
         let uptime = Gauge::default();
         registry.register("uptime_seconds", "Seconds since the start", uptime.clone());
         Self {
@@ -155,14 +175,20 @@ impl Metrics {
 
     /// The head of an answer is on its way.
     pub fn answered(&self, endpoint: &'static str, status: u16, after: Duration) {
-        self.requests.get_or_create(&Answered { endpoint, status }).inc();
-        self.first_byte.get_or_create(&ByEndpoint { endpoint }).observe(after.as_secs_f64());
+        self.requests
+            .get_or_create(&Answered { endpoint, status })
+            .inc();
+        self.first_byte
+            .get_or_create(&ByEndpoint { endpoint })
+            .observe(after.as_secs_f64());
     }
 
     /// An answer has ended, with its body.
     pub fn ended(&self, endpoint: &'static str, after: Duration) {
         self.in_flight.dec();
-        self.latency.get_or_create(&ByEndpoint { endpoint }).observe(after.as_secs_f64());
+        self.latency
+            .get_or_create(&ByEndpoint { endpoint })
+            .observe(after.as_secs_f64());
     }
 
     /// A call was settled.
@@ -175,12 +201,19 @@ impl Metrics {
         ];
         for (class, count) in classes {
             if count > 0 {
-                let labels = TokenClass { model: Arc::clone(model), class };
+                let labels = TokenClass {
+                    model: Arc::clone(model),
+                    class,
+                };
                 self.tokens.get_or_create(&labels).inc_by(count);
             }
         }
         let micro = u64::try_from(charge.get()).unwrap_or(0);
-        self.credits.get_or_create(&ByModel { model: Arc::clone(model) }).inc_by(micro);
+        self.credits
+            .get_or_create(&ByModel {
+                model: Arc::clone(model),
+            })
+            .inc_by(micro);
     }
 
     /// The text a scraper reads.
@@ -189,7 +222,12 @@ impl Metrics {
         self.uptime.set(reading.uptime.as_secs());
         self.channels.clear();
         for (channel, state) in &reading.channels {
-            self.channels.get_or_create(&ByChannel { channel: channel.clone(), state }).set(1);
+            self.channels
+                .get_or_create(&ByChannel {
+                    channel: channel.clone(),
+                    state,
+                })
+                .set(1);
         }
         let mut text = String::new();
         // Writing to a string cannot fail.
@@ -200,7 +238,10 @@ impl Metrics {
 
 /// One gauge for each counter of the store, read when a scraper asks.
 #[derive(Debug)]
-struct StoreGauges([(Gauge, fn(&Stats) -> u64); 14]);
+struct StoreGauges([StoreGauge; 14]);
+
+/// A gauge and the counter that it shows.
+type StoreGauge = (Gauge, fn(&Stats) -> u64);
 
 impl StoreGauges {
     fn register(registry: &mut Registry) -> Self {
@@ -210,20 +251,52 @@ impl StoreGauges {
             (gauge, read)
         };
         Self([
-            gauge("ledger_queue_depth", "Commands that wait for the ledger writer", |it| it.queue_depth),
+            gauge(
+                "ledger_queue_depth",
+                "Commands that wait for the ledger writer",
+                |it| it.queue_depth,
+            ),
             gauge("holds_open", "Open holds of this node", |it| it.open_holds),
-            gauge("holds_abandoned", "Holds closed as abandoned", |it| it.abandoned),
-            gauge("ledger_batches", "Ledger transactions committed", |it| it.batches),
+            gauge("holds_abandoned", "Holds closed as abandoned", |it| {
+                it.abandoned
+            }),
+            gauge("ledger_batches", "Ledger transactions committed", |it| {
+                it.batches
+            }),
             gauge("ledger_commands", "Commands in them", |it| it.commands),
-            gauge("ledger_commits_failed", "Ledger transactions that failed", |it| it.commits_failed),
-            gauge("closes_late", "Closes that found their hold closed", |it| it.late_closes),
-            gauge("closes_stuck", "Closes that the database refuses", |it| it.stuck_closes),
-            gauge("settled_above_hold", "Settlements above their hold", |it| it.above_hold),
-            gauge("settled_zero_charge", "Settlements of real usage at no charge", |it| it.zero_charges),
-            gauge("disk_free_bytes", "Free bytes where the database lies", |it| it.disk_free_bytes),
-            gauge("journal_queue_depth", "Journal rows that wait", |it| it.journal_queue),
-            gauge("journal_written", "Journal rows written", |it| it.journal_written),
-            gauge("journal_dropped", "Journal rows dropped", |it| it.journal_dropped),
+            gauge(
+                "ledger_commits_failed",
+                "Ledger transactions that failed",
+                |it| it.commits_failed,
+            ),
+            gauge("closes_late", "Closes that found their hold closed", |it| {
+                it.late_closes
+            }),
+            gauge("closes_stuck", "Closes that the database refuses", |it| {
+                it.stuck_closes
+            }),
+            gauge("settled_above_hold", "Settlements above their hold", |it| {
+                it.above_hold
+            }),
+            gauge(
+                "settled_zero_charge",
+                "Settlements of real usage at no charge",
+                |it| it.zero_charges,
+            ),
+            gauge(
+                "disk_free_bytes",
+                "Free bytes where the database lies",
+                |it| it.disk_free_bytes,
+            ),
+            gauge("journal_queue_depth", "Journal rows that wait", |it| {
+                it.journal_queue
+            }),
+            gauge("journal_written", "Journal rows written", |it| {
+                it.journal_written
+            }),
+            gauge("journal_dropped", "Journal rows dropped", |it| {
+                it.journal_dropped
+            }),
         ])
     }
 

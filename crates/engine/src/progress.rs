@@ -55,7 +55,12 @@ impl<T: Send + 'static> Outliving<T> {
         drain: Duration,
         tasks: TaskTracker,
     ) -> Self {
-        Self { call: Some(Box::pin(call)), progress, drain, tasks }
+        Self {
+            call: Some(Box::pin(call)),
+            progress,
+            drain,
+            tasks,
+        }
     }
 }
 

@@ -21,17 +21,26 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// The answer was complete.
     pub(crate) fn done() -> Self {
-        Self { status: 200, code: None }
+        Self {
+            status: 200,
+            code: None,
+        }
     }
 
     /// The caller got an error, before the answer or in the stream.
     pub(crate) fn failed(failure: &Failure) -> Self {
-        Self { status: failure.status(), code: Some(failure.code.as_str()) }
+        Self {
+            status: failure.status(),
+            code: Some(failure.code.as_str()),
+        }
     }
 
     /// The caller left; 499 is what operators know it by.
     pub(crate) fn client_gone() -> Self {
-        Self { status: 499, code: Some("client_gone") }
+        Self {
+            status: 499,
+            code: Some("client_gone"),
+        }
     }
 }
 
@@ -52,7 +61,11 @@ impl Record {
             endpoint: call.endpoint.into(),
             ..JournalRow::default()
         };
-        Self { row, arrived: call.arrived, route_notes: String::new() }
+        Self {
+            row,
+            arrived: call.arrived,
+            route_notes: String::new(),
+        }
     }
 
     pub(crate) fn request_id(&self) -> &str {
@@ -113,7 +126,12 @@ impl Record {
     }
 
     /// The hold was settled.
-    pub(crate) fn settled(mut self, outcome: &Outcome, charge: Micro, meter: Box<Meter>) -> JournalRow {
+    pub(crate) fn settled(
+        mut self,
+        outcome: &Outcome,
+        charge: Micro,
+        meter: Box<Meter>,
+    ) -> JournalRow {
         self.row.charge = charge;
         self.row.meter = Some(meter);
         self.ended(outcome, Some("settled"))

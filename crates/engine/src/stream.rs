@@ -53,7 +53,9 @@ type Growth = Pin<Box<dyn Future<Output = Result<Ask, AdmitError>> + Send>>;
 
 impl std::fmt::Debug for Relay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Relay").field("request_id", &self.request_id).finish_non_exhaustive()
+        f.debug_struct("Relay")
+            .field("request_id", &self.request_id)
+            .finish_non_exhaustive()
     }
 }
 
@@ -85,7 +87,10 @@ impl Relay {
     /// and a write for each would cost more than all else. So when the upstream has no more at
     /// this instant, the relay lets the connection's task run once and looks again before it
     /// answers. Nothing is ever held back for what has not arrived.
-    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
+    pub(crate) fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Aborted>>> {
         self.poll_growth(cx);
         while self.out.len() < OUT_BYTES_MAX {
             let Some(feed) = self.feed.as_mut() else {
@@ -128,26 +133,35 @@ impl Relay {
         };
         let is_over = next.is_none();
         let result = match next {
-            Some(Ok(chunk)) => feed.rewriter.push(chunk, &mut self.out).map_err(|broken| broken_failure(&broken)),
-            None => feed.rewriter.end().map_err(|broken| broken_failure(&broken)),
+            Some(Ok(chunk)) => feed
+                .rewriter
+                .push(chunk, &mut self.out)
+                .map_err(|broken| broken_failure(&broken)),
+            None => feed
+                .rewriter
+                .end()
+                .map_err(|broken| broken_failure(&broken)),
             Some(Err(error)) => {
                 let request_id = &*self.request_id;
-                tracing::warn!(request_id, error = &error as &dyn std::error::Error, "an upstream stream broke");
+                tracing::warn!(
+                    request_id,
+                    error = &error as &dyn std::error::Error,
+                    "an upstream stream broke"
+                );
                 Err(call_failure(&error))
             }
         };
-        match result {
-            Err(failure) => self.fail(feed.rewriter.seen(), &failure),
-            Ok(()) => {
-                if is_over || feed.rewriter.seen().ended {
-                    self.settle(feed.rewriter.seen());
-                } else {
-                    self.grow_if_needed(feed.rewriter.seen());
-                }
-                if !is_over {
-                    self.feed = Some(feed);
-                }
-            }
+        let seen = feed.rewriter.seen();
+        if let Err(failure) = result {
+            return self.fail(seen, &failure);
+        }
+        if is_over || seen.ended {
+            self.settle(seen);
+        } else {
+            self.grow_if_needed(seen);
+        }
+        if !is_over {
+            self.feed = Some(feed);
         }
     }
 
@@ -169,7 +183,11 @@ impl Relay {
         } else {
             admission.release(failure);
         }
-        self.out.push(native::terminal_failure(self.dialect, failure, &self.request_id));
+        self.out.push(native::terminal_failure(
+            self.dialect,
+            failure,
+            &self.request_id,
+        ));
         self.abort = self.dialect == Dialect::Generate;
     }
 
@@ -207,7 +225,7 @@ impl Relay {
             }
             Err(error @ AdmitError::Refused(_)) => {
                 if let Some(feed) = self.feed.take() {
-                    self.fail(feed.rewriter.seen(), &refusal(error));
+                    self.fail(feed.rewriter.seen(), &refusal(&error));
                 }
             }
             // Our own trouble is not the caller's: the settlement books what the answer costs (W6).
@@ -221,7 +239,9 @@ impl Relay {
             return Poll::Pending;
         };
         let silence = admission.engine().settings.keep_alive;
-        let timer = self.keep_alive.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + silence)));
+        let timer = self
+            .keep_alive
+            .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + silence)));
         ready!(timer.as_mut().poll(cx));
         self.keep_alive = None;
         self.out.push(Bytes::from_static(self.dialect.keep_alive()));

@@ -36,11 +36,21 @@ impl Engine {
     pub async fn text(self: &Arc<Self>, call: TextCall) -> Result<Answer, Failure> {
         let progress = Arc::new(Progress::default());
         let run = run(Arc::clone(self), call, Arc::clone(&progress));
-        Outliving::new(run, progress, self.settings.client_gone_drain, self.tasks.clone()).await
+        Outliving::new(
+            run,
+            progress,
+            self.settings.client_gone_drain,
+            self.tasks.clone(),
+        )
+        .await
     }
 }
 
-async fn run(engine: Arc<Engine>, call: TextCall, progress: Arc<Progress>) -> Result<Answer, Failure> {
+async fn run(
+    engine: Arc<Engine>,
+    call: TextCall,
+    progress: Arc<Progress>,
+) -> Result<Answer, Failure> {
     let mut record = Box::new(Record::begin(&call));
     let (head, model, tries) = match prepare(&engine, &call, &mut record) {
         Ok(prepared) => prepared,
@@ -49,7 +59,15 @@ async fn run(engine: Arc<Engine>, call: TextCall, progress: Arc<Progress>) -> Re
             return Err(failure);
         }
     };
-    let admitted = Admission::ask(&engine, &call.key, &model, &head, Arc::clone(&progress), record).await;
+    let admitted = Admission::ask(
+        &engine,
+        &call.key,
+        &model,
+        &head,
+        Arc::clone(&progress),
+        record,
+    )
+    .await;
     let admission = match admitted {
         Ok(admission) => admission,
         Err((record, failure)) => {
@@ -57,8 +75,17 @@ async fn run(engine: Arc<Engine>, call: TextCall, progress: Arc<Progress>) -> Re
             return Err(failure);
         }
     };
-    let identity = Identity { id: ids::fresh(id_prefix(call.dialect)).into(), model: Arc::clone(&model.id) };
-    let attempt = Attempt { engine: &engine, call: &call, head: &head, identity, progress: &progress };
+    let identity = Identity {
+        id: ids::fresh(id_prefix(call.dialect)).into(),
+        model: Arc::clone(&model.id),
+    };
+    let attempt = Attempt {
+        engine: &engine,
+        call: &call,
+        head: &head,
+        identity,
+        progress: &progress,
+    };
     if head.stream {
         attempt.streamed(tries, admission).await
     } else {
@@ -67,21 +94,33 @@ async fn run(engine: Arc<Engine>, call: TextCall, progress: Arc<Progress>) -> Re
 }
 
 /// Everything that can be refused before money moves.
-fn prepare(engine: &Engine, call: &TextCall, record: &mut Record) -> Result<(Head, Arc<Model>, Tries), Failure> {
+fn prepare(
+    engine: &Engine,
+    call: &TextCall,
+    record: &mut Record,
+) -> Result<(Head, Arc<Model>, Tries), Failure> {
     let head = native::read_head(call.dialect, &call.body)?;
     record.reads(&head);
     let catalog = engine.catalog();
-    let model = catalog.find(&head.model).ok_or_else(|| Failure::model_not_found(&head.model))?;
+    let model = catalog
+        .find(&head.model)
+        .ok_or_else(|| Failure::model_not_found(&head.model))?;
     serves_text(model)?;
     let tries = Tries::native(model, call.dialect).ok_or_else(|| {
-        Failure::model_not_supported(format!("The model `{}` cannot be reached through this endpoint.", model.id))
+        Failure::model_not_supported(format!(
+            "The model `{}` cannot be reached through this endpoint.",
+            model.id
+        ))
     })?;
     Ok((head, Arc::clone(model), tries))
 }
 
 fn serves_text(model: &Model) -> Result<(), Failure> {
     if model.kind != Kind::Text {
-        return Err(Failure::model_not_supported(format!("The model `{}` does not generate text.", model.id)));
+        return Err(Failure::model_not_supported(format!(
+            "The model `{}` does not generate text.",
+            model.id
+        )));
     }
     if model.profile.image_output == Some(true) {
         return Err(Failure::model_not_supported(format!(
@@ -115,7 +154,9 @@ impl Attempt<'_> {
     /// Answers when the whole answer is there.
     async fn whole(self, mut tries: Tries, mut admission: Admission) -> Result<Answer, Failure> {
         while let Some(index) = tries.next(self.engine, self.progress) {
-            let Some(route) = tries.route(index) else { continue };
+            let Some(route) = tries.route(index) else {
+                continue;
+            };
             admission.note(|record| record.tries(route));
             match self.try_whole(route, &mut admission).await {
                 Ok(answer) => return self.deliver_whole(answer, admission).await,
@@ -130,16 +171,31 @@ impl Attempt<'_> {
         Err(failure)
     }
 
-    async fn try_whole(&self, route: &Route, admission: &mut Admission) -> Result<native::Answer, Miss> {
+    async fn try_whole(
+        &self,
+        route: &Route,
+        admission: &mut Admission,
+    ) -> Result<native::Answer, Miss> {
         let incoming = self.send(route).await?;
         admission.note(Record::head_came);
-        let body = incoming.body.collect(self.engine.settings.answer_bytes_max).await;
+        let body = incoming
+            .body
+            .collect(self.engine.settings.answer_bytes_max)
+            .await;
         // An answer cut halfway was content: it is not asked for again.
-        let body = body.map_err(|error| Miss { elsewhere: false, ..tries::lost(route, &error) })?;
-        native::rewrite_answer(self.call.dialect, body, &self.identity).map_err(|broken| broken_miss(route, &broken))
+        let body = body.map_err(|error| Miss {
+            elsewhere: false,
+            ..tries::lost(route, &error)
+        })?;
+        native::rewrite_answer(self.call.dialect, body, &self.identity)
+            .map_err(|broken| broken_miss(route, &broken))
     }
 
-    async fn deliver_whole(&self, answer: native::Answer, mut admission: Admission) -> Result<Answer, Failure> {
+    async fn deliver_whole(
+        &self,
+        answer: native::Answer,
+        mut admission: Admission,
+    ) -> Result<Answer, Failure> {
         if let Err(failure) = admission.durable().await {
             admission.release(&failure);
             return Err(failure);
@@ -153,13 +209,19 @@ impl Attempt<'_> {
             ended: true,
         };
         admission.settle(&seen, &Outcome::done());
-        Ok(Answer { content_type: "application/json", rates, body: AnswerBody::Whole(answer.pieces) })
+        Ok(Answer {
+            content_type: "application/json",
+            rates,
+            body: AnswerBody::Whole(answer.pieces),
+        })
     }
 
     /// Answers when the stream has shown content, which no other route may repeat.
     async fn streamed(self, mut tries: Tries, mut admission: Admission) -> Result<Answer, Failure> {
         while let Some(index) = tries.next(self.engine, self.progress) {
-            let Some(route) = tries.route(index) else { continue };
+            let Some(route) = tries.route(index) else {
+                continue;
+            };
             admission.note(|record| record.tries(route));
             match self.try_stream(route, &mut admission).await {
                 Ok(opened) => return self.deliver_stream(opened, admission).await,
@@ -179,19 +241,28 @@ impl Attempt<'_> {
         admission.note(Record::head_came);
         let mut opened = Opened {
             incoming,
-            rewriter: Rewriter::new(self.call.dialect, self.identity.clone(), self.head.include_usage),
+            rewriter: Rewriter::new(
+                self.call.dialect,
+                self.identity.clone(),
+                self.head.include_usage,
+            ),
             out: Joined::new(),
         };
         // A model that thinks for long sends nothing: then the stream begins without content,
         // so that the caller gets signs of life.
-        let content = tokio::time::timeout(self.engine.settings.keep_alive, opened.until_content(route));
+        let content =
+            tokio::time::timeout(self.engine.settings.keep_alive, opened.until_content(route));
         match content.await {
             Ok(Err(miss)) => Err(miss),
             Ok(Ok(())) | Err(_) => Ok(opened),
         }
     }
 
-    async fn deliver_stream(&self, opened: Opened, mut admission: Admission) -> Result<Answer, Failure> {
+    async fn deliver_stream(
+        &self,
+        opened: Opened,
+        mut admission: Admission,
+    ) -> Result<Answer, Failure> {
         if let Err(failure) = admission.durable().await {
             admission.release(&failure);
             return Err(failure);
@@ -206,12 +277,24 @@ impl Attempt<'_> {
             self.call.dialect,
             Arc::clone(&self.call.request_id),
         );
-        Ok(Answer { content_type: "text/event-stream", rates, body: AnswerBody::Stream(Box::new(relay)) })
+        Ok(Answer {
+            content_type: "text/event-stream",
+            rates,
+            body: AnswerBody::Stream(Box::new(relay)),
+        })
     }
 
     async fn send(&self, route: &Route) -> Result<Incoming, Miss> {
         let model = &self.identity.model;
-        tries::send(route, model, self.call.dialect, self.head, &self.call.body, self.progress).await
+        tries::send(
+            route,
+            model,
+            self.call.dialect,
+            self.head,
+            &self.call.body,
+            self.progress,
+        )
+        .await
     }
 }
 
@@ -228,11 +311,15 @@ impl Opened {
         loop {
             match self.incoming.body.next().await {
                 Some(Ok(chunk)) => {
-                    self.rewriter.push(chunk, &mut self.out).map_err(|broken| broken_miss(route, &broken))?;
+                    self.rewriter
+                        .push(chunk, &mut self.out)
+                        .map_err(|broken| broken_miss(route, &broken))?;
                 }
                 Some(Err(error)) => return Err(tries::lost(route, &error)),
                 None => {
-                    self.rewriter.end().map_err(|broken| broken_miss(route, &broken))?;
+                    self.rewriter
+                        .end()
+                        .map_err(|broken| broken_miss(route, &broken))?;
                     return Ok(());
                 }
             }
@@ -248,14 +335,18 @@ impl Opened {
 fn broken_miss(route: &Route, broken: &Broken) -> Miss {
     tracing::warn!(channel = route.channel.name(), %broken, "an upstream's answer is not one");
     let failure = broken_failure(broken);
-    Miss { elsewhere: failure.status() >= 500, failure }
+    Miss {
+        elsewhere: failure.status() >= 500,
+        failure,
+    }
 }
 
 /// What the caller is told of a broken answer.
 pub(crate) fn broken_failure(broken: &Broken) -> Failure {
     match broken {
         Broken::Failure(failure) => failure.clone(),
-        Broken::Malformed(_) | Broken::TooLarge(_) | Broken::Unfinished => Failure::upstream_error(),
+        Broken::Malformed(_) | Broken::TooLarge(_) | Broken::Unfinished => {
+            Failure::upstream_error()
+        }
     }
 }
-

@@ -29,11 +29,17 @@ pub(crate) struct Miss {
 
 impl Miss {
     pub(crate) fn elsewhere(failure: Failure) -> Self {
-        Self { failure, elsewhere: true }
+        Self {
+            failure,
+            elsewhere: true,
+        }
     }
 
     pub(crate) fn here(failure: Failure) -> Self {
-        Self { failure, elsewhere: false }
+        Self {
+            failure,
+            elsewhere: false,
+        }
     }
 }
 
@@ -51,10 +57,16 @@ impl Tries {
     pub(crate) fn native(model: &Arc<Model>, dialect: Dialect) -> Option<Self> {
         let now = Instant::now();
         let speaks = |route: &Route| {
-            route.channel.is_live(now) && route.channel.text_dialect_for(dialect, route.dialect) == Some(dialect)
+            route.channel.is_live(now)
+                && route.channel.text_dialect_for(dialect, route.dialect) == Some(dialect)
         };
-        let fit: Vec<usize> =
-            model.routes.iter().enumerate().filter(|(_, route)| speaks(route)).map(|(index, _)| index).collect();
+        let fit: Vec<usize> = model
+            .routes
+            .iter()
+            .enumerate()
+            .filter(|(_, route)| speaks(route))
+            .map(|(index, _)| index)
+            .collect();
         let order = match fit.as_slice() {
             [] => return None,
             [_] => fit,
@@ -69,10 +81,18 @@ impl Tries {
                     })
                     .collect();
                 let ranks = order(&candidates, rand::rng().random());
-                ranks.into_iter().filter_map(|rank| fit.get(rank).copied()).collect()
+                ranks
+                    .into_iter()
+                    .filter_map(|rank| fit.get(rank).copied())
+                    .collect()
             }
         };
-        Some(Self { model: Arc::clone(model), order, next: 0, missed: None })
+        Some(Self {
+            model: Arc::clone(model),
+            order,
+            next: 0,
+            missed: None,
+        })
     }
 
     /// The next route worth trying. The first is free; further ones come out of the budget.
@@ -116,7 +136,11 @@ pub(crate) async fn send(
     body: &Bytes,
     progress: &Progress,
 ) -> Result<Incoming, Miss> {
-    let endpoint = Endpoint::Text { dialect, upstream_model: &route.model, stream: head.stream };
+    let endpoint = Endpoint::Text {
+        dialect,
+        upstream_model: &route.model,
+        stream: head.stream,
+    };
     let request = native::write_request(dialect, body, head, &route.model);
     // From here on a byte may be under way; a provable "nothing left us" takes it back below.
     let was_sent = progress.is_sent();
@@ -140,33 +164,57 @@ pub(crate) async fn send(
 }
 
 /// The upstream answered with an error.
-async fn refused(route: &Route, public_model: &str, dialect: Dialect, incoming: Incoming, outcome: Outcome) -> Miss {
+async fn refused(
+    route: &Route,
+    public_model: &str,
+    dialect: Dialect,
+    incoming: Incoming,
+    outcome: Outcome,
+) -> Miss {
     let status = incoming.status;
     let retry_after = incoming.retry_after;
-    let text = incoming.body.collect(ERROR_BYTES_MAX).await.unwrap_or_default();
+    let text = incoming
+        .body
+        .collect(ERROR_BYTES_MAX)
+        .await
+        .unwrap_or_default();
     let mut failure = native::read_failure(dialect, status, &text, &route.model, public_model);
     if failure.status() == 503 {
         let seconds = retry_after.map_or(1, |pause| pause.as_secs().clamp(1, RETRY_AFTER_S_MAX));
         failure = failure.retry_after(u32::try_from(seconds).unwrap_or(1));
     }
-    tracing::debug!(channel = route.channel.name(), status, "the upstream refused a call");
+    tracing::debug!(
+        channel = route.channel.name(),
+        status,
+        "the upstream refused a call"
+    );
     if outcome == Outcome::CredentialRefused {
-        tracing::error!(channel = route.channel.name(), status, "the upstream refuses our credential");
+        tracing::error!(
+            channel = route.channel.name(),
+            status,
+            "the upstream refuses our credential"
+        );
     }
     // Whoever refuses the request as such would be right on the next route as well.
-    Miss { elsewhere: failure.status() >= 500, failure }
+    Miss {
+        elsewhere: failure.status() >= 500,
+        failure,
+    }
 }
 
 /// The upstream gave no answer, or none that can be used.
 pub(crate) fn lost(route: &Route, error: &CallError) -> Miss {
-    tracing::warn!(channel = route.channel.name(), error = error as &dyn std::error::Error, "an upstream call failed");
+    tracing::warn!(
+        channel = route.channel.name(),
+        error = error as &dyn std::error::Error,
+        "an upstream call failed"
+    );
     route.channel.report(Outcome::Failed, Instant::now());
     match error.what {
-        What::Connect => Miss::elsewhere(Failure::upstream_error()),
+        What::Connect | What::Broken => Miss::elsewhere(Failure::upstream_error()),
         What::Timeout(_) if error.sent == Sent::No => Miss::elsewhere(Failure::upstream_timeout()),
         // The time for this call is used up.
         What::Timeout(_) => Miss::here(Failure::upstream_timeout()),
-        What::Broken => Miss::elsewhere(Failure::upstream_error()),
         What::TooLarge => Miss::here(Failure::upstream_error()),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::{Catalog, CatalogError, Commit, Engine, Settings};
+use engine::{Catalog, CatalogError, Engine};
 use store::{OpenError, Recovery, Store};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +26,10 @@ pub enum StartError {
     #[error(transparent)]
     Catalog(#[from] CatalogError),
     #[error("cannot listen on {address}: {source}")]
-    Listen { address: SocketAddr, source: io::Error },
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
 }
 
 /// A gateway that serves.
@@ -49,18 +52,29 @@ impl Gateway {
     pub async fn start(config: &Config) -> Result<Self, StartError> {
         let plan = config::resolve(config).map_err(StartError::Config)?;
         let (store, recovery) = Store::open(&config.store_settings())?;
-        let engine = Arc::new(Engine::new(store, settings_of(config)));
+        let engine = Arc::new(Engine::new(store, config.engine_settings()));
         let admin_token = plan.admin_token.clone();
         install(&engine, plan).await?;
 
         let limits = Limits::of(config);
         let public = Public::bind(config.server.listen, Arc::clone(&engine), limits)
             .await
-            .map_err(|source| StartError::Listen { address: config.server.listen, source })?;
+            .map_err(|source| StartError::Listen {
+                address: config.server.listen,
+                source,
+            })?;
         let ready = Arc::new(AtomicBool::new(true));
-        let admin = Admin::bind(config.admin.listen, Arc::clone(&engine), admin_token, Arc::clone(&ready))
-            .await
-            .map_err(|source| StartError::Listen { address: config.admin.listen, source })?;
+        let admin = Admin::bind(
+            config.admin.listen,
+            Arc::clone(&engine),
+            admin_token,
+            Arc::clone(&ready),
+        )
+        .await
+        .map_err(|source| StartError::Listen {
+            address: config.admin.listen,
+            source,
+        })?;
 
         let stop_public = CancellationToken::new();
         let stop_all = CancellationToken::new();
@@ -111,7 +125,8 @@ impl Gateway {
 
     /// Says "not ready", waits until load balancers have seen it, then ends open work.
     pub async fn stop(self) {
-        self.ready.store(false, std::sync::atomic::Ordering::Relaxed);
+        self.ready
+            .store(false, std::sync::atomic::Ordering::Relaxed);
         tokio::time::sleep(self.notice).await;
         self.stop_public.cancel();
         let _ = self.public.await;
@@ -126,21 +141,14 @@ impl Gateway {
 /// Builds the catalog of a plan and puts it in place, all or nothing.
 pub(crate) async fn install(engine: &Engine, plan: Plan) -> Result<(), CatalogError> {
     let before = engine.catalog();
-    let catalog = Catalog::build(plan.channels, &plan.timeouts, plan.models, &before, engine.store()).await?;
+    let catalog = Catalog::build(
+        plan.channels,
+        &plan.timeouts,
+        plan.models,
+        &before,
+        engine.store(),
+    )
+    .await?;
     engine.set_catalog(catalog);
     Ok(())
-}
-
-fn settings_of(config: &Config) -> Settings {
-    Settings {
-        commit: match config.ledger.commit {
-            config::Commit::BeforeAnswer => Commit::BeforeAnswer,
-            config::Commit::Behind => Commit::Behind,
-        },
-        output_reserve_tokens: config.ledger.output_reserve_tokens,
-        answer_bytes_max: config.limits.answer_text_bytes,
-        client_gone_drain: config.timeouts.client_gone_drain,
-        keep_alive: config.timeouts.stream_keep_alive,
-        in_flight_max: config.limits.requests_in_flight,
-    }
 }

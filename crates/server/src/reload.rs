@@ -42,7 +42,8 @@ pub(crate) async fn watch(file: PathBuf, started_with: Config, engine: Arc<Engin
 }
 
 async fn reload(file: &Path, started_with: &Config, engine: &Engine) {
-    let loaded = Config::load(file).and_then(|config| config::resolve(&config).map(|plan| (config, plan)));
+    let loaded =
+        Config::load(file).and_then(|config| config::resolve(&config).map(|plan| (config, plan)));
     let (config, plan) = match loaded {
         Ok(loaded) => loaded,
         Err(problems) => {
@@ -58,7 +59,7 @@ async fn reload(file: &Path, started_with: &Config, engine: &Engine) {
         return;
     }
     tracing::info!(models, "the configuration is reloaded");
-    if !is_same_but_catalog(config, started_with) {
+    if !config.differs_only_in_catalog(started_with) {
         tracing::warn!("settings other than channels and models changed; they act after a restart");
     }
 }
@@ -66,11 +67,4 @@ async fn reload(file: &Path, started_with: &Config, engine: &Engine) {
 fn stamp(file: &Path) -> Option<(SystemTime, u64)> {
     let metadata = std::fs::metadata(file).ok()?;
     Some((metadata.modified().ok()?, metadata.len()))
-}
-
-/// Whether nothing but channels and models differs.
-fn is_same_but_catalog(mut config: Config, started_with: &Config) -> bool {
-    config.channels.clone_from(&started_with.channels);
-    config.models.clone_from(&started_with.models);
-    config == *started_with
 }

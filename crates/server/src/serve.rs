@@ -30,11 +30,14 @@ pub async fn run(config: &Config) -> Result<(), StartError> {
 /// Waits for SIGTERM or SIGINT.
 pub async fn until_stopped() {
     let listen = |kind: SignalKind| -> Option<Signal> {
-        signal(kind).inspect_err(|error| tracing::error!(%error, "a signal cannot be received")).ok()
+        signal(kind)
+            .inspect_err(|error| tracing::error!(%error, "a signal cannot be received"))
+            .ok()
     };
-    let (Some(mut terminate), Some(mut interrupt)) =
-        (listen(SignalKind::terminate()), listen(SignalKind::interrupt()))
-    else {
+    let (Some(mut terminate), Some(mut interrupt)) = (
+        listen(SignalKind::terminate()),
+        listen(SignalKind::interrupt()),
+    ) else {
         return std::future::pending().await;
     };
     tokio::select! {

@@ -10,8 +10,12 @@ const DEFAULT_FILTER: &str = "info";
 
 /// Starts the log; JSON lines when standard error is not a terminal.
 pub(crate) fn start() {
-    let filter = EnvFilter::try_from_env("TOLLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
-    let log = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    let filter =
+        EnvFilter::try_from_env("TOLLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
+    let log = fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false);
     // A second start in one process (tests) keeps the first.
     let _ = if std::io::stderr().is_terminal() {
         log.try_init()

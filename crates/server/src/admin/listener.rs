@@ -50,7 +50,14 @@ impl Admin {
         ready: Arc<AtomicBool>,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
-        Ok(Self { listener, desk: Arc::new(Desk { engine, token, ready }) })
+        Ok(Self {
+            listener,
+            desk: Arc::new(Desk {
+                engine,
+                token,
+                ready,
+            }),
+        })
     }
 
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
@@ -112,24 +119,42 @@ impl Desk {
             "store": is_store_healthy,
             "channels": self.engine.channel_states().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
         });
-        let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        let status = if is_ready {
+            StatusCode::OK
+        } else {
+            StatusCode::SERVICE_UNAVAILABLE
+        };
         reply(status, "application/json", detail.to_string())
     }
 
     fn knows(&self, request: &Request<Incoming>) -> bool {
-        let given = request.headers().get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+        let given = request
+            .headers()
+            .get(AUTHORIZATION)
+            .and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
         matches!((&self.token, given), (Some(token), Some(given)) if token.matches(given))
     }
 }
 
 fn refuse(failure: &Failure) -> Response<Full<Bytes>> {
-    let status = StatusCode::from_u16(failure.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    reply(status, "application/json", failure.write(Family::OpenAi, ""))
+    let status =
+        StatusCode::from_u16(failure.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    reply(
+        status,
+        "application/json",
+        failure.write(Family::OpenAi, ""),
+    )
 }
 
-fn reply(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+fn reply(
+    status: StatusCode,
+    content_type: &'static str,
+    body: impl Into<Bytes>,
+) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(content_type));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, http::HeaderValue::from_static(content_type));
     response
 }

@@ -32,21 +32,32 @@ pub(crate) fn check_json_headers(headers: &HeaderMap) -> Result<(), Failure> {
     if let Some(encoding) = headers.get(header::CONTENT_ENCODING)
         && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
     {
-        return Err(Failure::unsupported_media_type("Request bodies are taken without Content-Encoding."));
+        return Err(Failure::unsupported_media_type(
+            "Request bodies are taken without Content-Encoding.",
+        ));
     }
     let is_multipart = headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.as_bytes().get(..10))
         .is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"));
     if is_multipart {
-        return Err(Failure::unsupported_media_type("This endpoint takes a JSON body, not a form."));
+        return Err(Failure::unsupported_media_type(
+            "This endpoint takes a JSON body, not a form.",
+        ));
     }
     Ok(())
 }
 
 /// Reads the whole body.
-pub(crate) async fn read(mut body: Incoming, bounds: Bounds, budget: &Budget) -> Result<Bytes, Failure> {
-    let length = body.size_hint().exact().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+pub(crate) async fn read(
+    mut body: Incoming,
+    bounds: Bounds,
+    budget: &Budget,
+) -> Result<Bytes, Failure> {
+    let length = body
+        .size_hint()
+        .exact()
+        .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     if length.is_some_and(|bytes| bytes > bounds.bytes_max) {
         return Err(too_large(bounds.bytes_max));
     }
@@ -76,7 +87,11 @@ pub(crate) async fn read(mut body: Incoming, bounds: Bounds, budget: &Budget) ->
         }
         joined.extend_from_slice(&piece);
     }
-    let whole = if joined.is_empty() { first } else { joined.freeze() };
+    let whole = if joined.is_empty() {
+        first
+    } else {
+        joined.freeze()
+    };
     Ok(share.charge(whole))
 }
 
@@ -93,9 +108,12 @@ async fn next_piece(
             std::task::Poll::Pending => {
                 let now = Instant::now();
                 let total = *waiting.get_or_insert(now + bounds.total);
-                timeout_at(total.min(now + bounds.idle), poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)))
-                    .await
-                    .map_err(|_| Failure::request_timeout())?
+                timeout_at(
+                    total.min(now + bounds.idle),
+                    poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)),
+                )
+                .await
+                .map_err(|_| Failure::request_timeout())?
             }
         };
         match frame {

@@ -16,13 +16,18 @@ impl Budget {
 
     /// Takes `bytes`, or nothing when there is not enough left.
     pub(crate) fn take(&self, bytes: usize) -> Option<Share> {
-        let mut share = Share { budget: self.clone(), bytes: 0 };
+        let mut share = Share {
+            budget: self.clone(),
+            bytes: 0,
+        };
         share.grow(bytes).then_some(share)
     }
 
     fn try_take(&self, bytes: usize) -> bool {
         self.0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes))
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(bytes)
+            })
             .is_ok()
     }
 }
@@ -78,7 +83,10 @@ mod tests {
     #[test]
     fn a_share_returns_with_the_last_clone_of_its_body() {
         let budget = Budget::new(10);
-        let body = budget.take(8).unwrap().charge(Bytes::from_static(b"12345678"));
+        let body = budget
+            .take(8)
+            .unwrap()
+            .charge(Bytes::from_static(b"12345678"));
         let clone = body.slice(2..4);
         drop(body);
         assert!(budget.take(3).is_none());

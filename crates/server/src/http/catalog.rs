@@ -39,7 +39,10 @@ struct GoogleEntry<'a> {
 /// `GET /v1/models`
 pub(crate) fn list(catalog: &Catalog) -> Vec<u8> {
     let data = catalog.list().map(|model| entry(model)).collect();
-    written(&List { object: "list", data })
+    written(&List {
+        object: "list",
+        data,
+    })
 }
 
 /// `GET /v1/models/{id}`
@@ -59,7 +62,12 @@ pub(crate) fn google_one(model: &Model) -> Vec<u8> {
 }
 
 fn entry(model: &Model) -> Entry<'_> {
-    Entry { id: &model.id, object: "model", created: model.created, owned_by: model.maker() }
+    Entry {
+        id: &model.id,
+        object: "model",
+        created: model.created,
+        owned_by: model.maker(),
+    }
 }
 
 fn google_entry(model: &Model) -> GoogleEntry<'_> {

@@ -16,7 +16,11 @@ pub(crate) enum NoKey {
 const GOOGLE_HEADERS: [&str; 2] = ["x-goog-api-key", "x-alpha-api-key"];
 
 /// Finds the one key of a request.
-pub(crate) fn find<'r>(family: Family, headers: &'r HeaderMap, uri: &'r Uri) -> Result<&'r str, NoKey> {
+pub(crate) fn find<'r>(
+    family: Family,
+    headers: &'r HeaderMap,
+    uri: &'r Uri,
+) -> Result<&'r str, NoKey> {
     let mut found: Option<&str> = None;
     let mut offer = |key: &'r str| match found {
         _ if key.is_empty() => Err(NoKey::Malformed),
@@ -70,15 +74,30 @@ mod tests {
             (OpenAi, &[bearer], "/", Ok("k1")),
             (OpenAi, &[("authorization", "bearer  k1 ")], "/", Ok("k1")),
             (OpenAi, &[], "/", Err(Missing)),
-            (OpenAi, &[("authorization", "Basic k1")], "/", Err(Malformed)),
+            (
+                OpenAi,
+                &[("authorization", "Basic k1")],
+                "/",
+                Err(Malformed),
+            ),
             (OpenAi, &[("authorization", "Bearer")], "/", Err(Malformed)),
             (OpenAi, &[("authorization", "Bearer ")], "/", Err(Malformed)),
             (OpenAi, &[("x-api-key", "k1")], "/", Err(Missing)),
             (OpenAi, &[], "/?key=k1", Err(Missing)),
-            (OpenAi, &[bearer, ("authorization", "Bearer k2")], "/", Err(Conflicting)),
+            (
+                OpenAi,
+                &[bearer, ("authorization", "Bearer k2")],
+                "/",
+                Err(Conflicting),
+            ),
             (Messages, &[("x-api-key", "k1")], "/", Ok("k1")),
             (Messages, &[("x-api-key", "k1"), bearer], "/", Ok("k1")),
-            (Messages, &[("x-api-key", "k2"), bearer], "/", Err(Conflicting)),
+            (
+                Messages,
+                &[("x-api-key", "k2"), bearer],
+                "/",
+                Err(Conflicting),
+            ),
             (Google, &[("x-goog-api-key", "k1")], "/", Ok("k1")),
             (Google, &[("x-alpha-api-key", "k1")], "/", Ok("k1")),
             (Google, &[], "/?alt=sse&key=k1", Ok("k1")),
@@ -92,7 +111,11 @@ mod tests {
                 headers.append(*name, value.parse().unwrap());
             }
             let uri: Uri = uri.parse().unwrap();
-            assert_eq!(find(*family, &headers, &uri), *expected, "{family:?} {pairs:?} {uri}");
+            assert_eq!(
+                find(*family, &headers, &uri),
+                *expected,
+                "{family:?} {pairs:?} {uri}"
+            );
         }
     }
 }

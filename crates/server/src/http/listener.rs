@@ -31,14 +31,16 @@ const SWEEP: Duration = Duration::from_secs(1);
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 /// hyper's own buffer: heads above it are refused before they reach us.
 const READ_BUFFER_BYTES: usize = 128 << 10;
+const HEADERS_MAX: usize = 100;
+const H2_STREAMS_MAX: u32 = 250;
 
 /// Bounds of the public listener.
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub target_bytes_max: usize,
-    /// All headers together; one of them may take half of it.
+    /// One header, name and value.
+    pub header_bytes_max: usize,
     pub headers_bytes_max: usize,
-    pub headers_max: usize,
     pub body_text_bytes: usize,
     /// Request bodies in memory, whole node.
     pub bodies_bytes_max: usize,
@@ -52,17 +54,18 @@ pub struct Limits {
     pub connections_per_address_max: usize,
     /// Peers exempt from the bound per address.
     pub trusted_proxies: Vec<Network>,
-    pub h2_streams_max: u32,
 }
 
 impl Limits {
     /// The bounds that a configuration sets.
     pub fn of(config: &Config) -> Self {
-        let Config { limits, timeouts, .. } = config;
+        let Config {
+            limits, timeouts, ..
+        } = config;
         Self {
             target_bytes_max: limits.target_bytes,
             headers_bytes_max: limits.header_bytes,
-            headers_max: limits.header_count,
+            header_bytes_max: limits.header_one_bytes,
             body_text_bytes: limits.body_text_bytes,
             bodies_bytes_max: limits.body_memory_bytes,
             body_idle: timeouts.client_body_idle,
@@ -73,13 +76,19 @@ impl Limits {
             connections_max: limits.connections,
             connections_per_address_max: limits.connections_per_address,
             trusted_proxies: config.server.trusted_proxies.clone(),
-            h2_streams_max: limits.http2_streams,
         }
     }
 
     fn per_address_max(&self, address: IpAddr) -> usize {
-        let is_trusted = self.trusted_proxies.iter().any(|network| network.contains(address));
-        if is_trusted { usize::MAX } else { self.connections_per_address_max }
+        let is_trusted = self
+            .trusted_proxies
+            .iter()
+            .any(|network| network.contains(address));
+        if is_trusted {
+            usize::MAX
+        } else {
+            self.connections_per_address_max
+        }
     }
 }
 
@@ -97,12 +106,20 @@ pub struct Public {
 
 impl Public {
     /// Binds the address; nothing is accepted yet.
-    pub async fn bind(address: SocketAddr, engine: Arc<Engine>, limits: Limits) -> io::Result<Self> {
+    pub async fn bind(
+        address: SocketAddr,
+        engine: Arc<Engine>,
+        limits: Limits,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let budget = Budget::new(limits.bodies_bytes_max);
         Ok(Self {
             listener,
-            shared: Arc::new(Shared { engine, limits, budget }),
+            shared: Arc::new(Shared {
+                engine,
+                limits,
+                budget,
+            }),
             crowd: Arc::default(),
             clock: Arc::new(CoarseClock::new()),
             connections: TaskTracker::new(),
@@ -117,7 +134,11 @@ impl Public {
 
     /// Serves until `stop`, then gives open work `drain` to end; what is left is cut off.
     pub async fn run(self, stop: CancellationToken, drain: Duration) {
-        let sweeper = tokio::spawn(sweep(Arc::clone(&self.crowd), Arc::clone(&self.clock), self.patience()));
+        let sweeper = tokio::spawn(sweep(
+            Arc::clone(&self.crowd),
+            Arc::clone(&self.clock),
+            self.patience(),
+        ));
         while let Some(accepted) = stop.run_until_cancelled(self.listener.accept()).await {
             match accepted {
                 Ok((socket, peer)) => self.welcome(socket, peer),
@@ -130,7 +151,10 @@ impl Public {
         drop(self.listener);
         self.closing.cancel();
         self.connections.close();
-        if tokio::time::timeout(drain, self.connections.wait()).await.is_err() {
+        if tokio::time::timeout(drain, self.connections.wait())
+            .await
+            .is_err()
+        {
             self.crowd.end_all();
             self.connections.wait().await;
         }
@@ -139,7 +163,11 @@ impl Public {
 
     fn patience(&self) -> Patience {
         let limits = &self.shared.limits;
-        Patience { head: limits.head, keep_alive: limits.keep_alive, write: limits.write }
+        Patience {
+            head: limits.head,
+            keep_alive: limits.keep_alive,
+            write: limits.write,
+        }
     }
 
     fn welcome(&self, socket: TcpStream, peer: SocketAddr) {
@@ -151,12 +179,24 @@ impl Public {
         };
         // Answers are small and joined by us; waiting for acknowledgements would cost 40 ms.
         let _ = socket.set_nodelay(true);
-        let connection = serve(socket, pulse, seat, Arc::clone(&self.shared), self.closing.clone());
+        let connection = serve(
+            socket,
+            pulse,
+            seat,
+            Arc::clone(&self.shared),
+            self.closing.clone(),
+        );
         self.connections.spawn(connection);
     }
 }
 
-async fn serve(socket: TcpStream, pulse: Arc<Pulse>, seat: Seat, shared: Arc<Shared>, closing: CancellationToken) {
+async fn serve(
+    socket: TcpStream,
+    pulse: Arc<Pulse>,
+    seat: Seat,
+    shared: Arc<Shared>,
+    closing: CancellationToken,
+) {
     let io = TokioIo::new(Watched::new(socket, Arc::clone(&pulse)));
     let builder = builder(&shared.limits);
     let service = service_fn(move |request| {
@@ -185,11 +225,11 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
         // The sweep times heads without a timer per request.
         .header_read_timeout(None)
         .max_buf_size(READ_BUFFER_BYTES)
-        .max_headers(limits.headers_max);
+        .max_headers(HEADERS_MAX);
     builder
         .http2()
         .timer(TokioTimer::new())
-        .max_concurrent_streams(limits.h2_streams_max)
+        .max_concurrent_streams(H2_STREAMS_MAX)
         .max_header_list_size(u32::try_from(limits.headers_bytes_max).unwrap_or(u32::MAX));
     builder
 }
@@ -208,7 +248,12 @@ struct Seats {
 }
 
 impl Crowd {
-    fn enter(self: &Arc<Self>, address: IpAddr, pulse: &Arc<Pulse>, limits: &Limits) -> Option<Seat> {
+    fn enter(
+        self: &Arc<Self>,
+        address: IpAddr,
+        pulse: &Arc<Pulse>,
+        limits: &Limits,
+    ) -> Option<Seat> {
         let mut seats = self.open.lock();
         if seats.by_id.len() >= limits.connections_max {
             return None;
@@ -220,8 +265,15 @@ impl Crowd {
         *from_there += 1;
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let ended = Arc::new(Notify::new());
-        seats.by_id.insert(id, (Arc::clone(pulse), Arc::clone(&ended)));
-        Some(Seat { id, address, ended, crowd: Arc::clone(self) })
+        seats
+            .by_id
+            .insert(id, (Arc::clone(pulse), Arc::clone(&ended)));
+        Some(Seat {
+            id,
+            address,
+            ended,
+            crowd: Arc::clone(self),
+        })
     }
 
     fn end_overdue(&self, patience: &Patience) {

@@ -6,8 +6,8 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,10 @@ pub(crate) struct CoarseClock {
 
 impl CoarseClock {
     pub(crate) fn new() -> Self {
-        Self { start: Instant::now(), now_ms: AtomicU64::new(1) }
+        Self {
+            start: Instant::now(),
+            now_ms: AtomicU64::new(1),
+        }
     }
 
     pub(crate) fn advance(&self) {
@@ -81,14 +84,18 @@ impl Pulse {
     }
 
     fn read_some(&self) {
-        if self.serving.load(Ordering::Relaxed) == 0 && self.head_since.load(Ordering::Relaxed) == 0 {
-            self.head_since.store(self.clock.now_ms(), Ordering::Relaxed);
+        if self.serving.load(Ordering::Relaxed) == 0 && self.head_since.load(Ordering::Relaxed) == 0
+        {
+            self.head_since
+                .store(self.clock.now_ms(), Ordering::Relaxed);
         }
     }
 
     fn write_blocked(&self) {
         let now = self.clock.now_ms();
-        let _ = self.blocked_since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self
+            .blocked_since
+            .compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     fn wrote_some(&self) {
@@ -120,7 +127,9 @@ pub(crate) struct Serving(Arc<Pulse>);
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.0.idle_since.store(self.0.clock.now_ms(), Ordering::Relaxed);
+        self.0
+            .idle_since
+            .store(self.0.clock.now_ms(), Ordering::Relaxed);
         self.0.serving.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -146,7 +155,11 @@ impl<S> Watched<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.socket).poll_read(cx, buf);
         if read.is_ready() {
             self.pulse.read_some();
@@ -156,7 +169,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.socket).poll_write(cx, buf);
         self.note_write(&wrote);
         wrote
@@ -234,7 +251,10 @@ mod tests {
         pulse.read_some();
         assert!(!pulse.is_overdue(&PATIENCE));
         at(&clock, 61);
-        assert!(pulse.is_overdue(&PATIENCE), "a further byte must not extend the time");
+        assert!(
+            pulse.is_overdue(&PATIENCE),
+            "a further byte must not extend the time"
+        );
     }
 
     #[test]

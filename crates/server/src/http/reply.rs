@@ -36,7 +36,11 @@ pub(crate) struct Visit {
 impl Visit {
     /// An answer of the engine.
     pub(crate) fn answer(self, answer: Answer) -> Response<ReplyBody> {
-        let mut response = self.response(StatusCode::OK, HeaderValue::from_static(answer.content_type), answer.body);
+        let mut response = self.response(
+            StatusCode::OK,
+            HeaderValue::from_static(answer.content_type),
+            answer.body,
+        );
         write_rates(response.headers_mut(), &answer.rates);
         response
     }
@@ -49,20 +53,31 @@ impl Visit {
     /// An error in the envelope of the called endpoint.
     pub(crate) fn failure(self, failure: &Failure) -> Response<ReplyBody> {
         let document = failure.write(self.family, &self.request_id);
-        let status = StatusCode::from_u16(failure.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status =
+            StatusCode::from_u16(failure.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = self.response(status, JSON, whole(document));
         let headers = response.headers_mut();
         if let Some(seconds) = failure.retry_after_s {
             headers.insert(RETRY_AFTER, seconds.into());
         }
         if let Some(should) = failure.should_retry {
-            headers.insert(SHOULD_RETRY, HeaderValue::from_static(if should { "true" } else { "false" }));
+            headers.insert(
+                SHOULD_RETRY,
+                HeaderValue::from_static(if should { "true" } else { "false" }),
+            );
         }
         response
     }
 
-    fn response(self, status: StatusCode, content_type: HeaderValue, body: AnswerBody) -> Response<ReplyBody> {
-        self.engine.metrics().answered(self.endpoint, status.as_u16(), self.arrived.elapsed());
+    fn response(
+        self,
+        status: StatusCode,
+        content_type: HeaderValue,
+        body: AnswerBody,
+    ) -> Response<ReplyBody> {
+        self.engine
+            .metrics()
+            .answered(self.endpoint, status.as_u16(), self.arrived.elapsed());
         let mut headers = HeaderMap::with_capacity(8);
         headers.insert(CONTENT_TYPE, content_type);
         if let Ok(id) = HeaderValue::from_str(&self.request_id) {
@@ -80,7 +95,9 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        self.engine.metrics().ended(self.endpoint, self.arrived.elapsed());
+        self.engine
+            .metrics()
+            .ended(self.endpoint, self.arrived.elapsed());
     }
 }
 
@@ -129,7 +146,10 @@ impl Body for ReplyBody {
     type Data = Bytes;
     type Error = Aborted;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
         Pin::new(&mut self.body).poll_frame(cx)
     }
 

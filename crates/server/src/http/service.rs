@@ -28,7 +28,11 @@ pub(crate) struct Shared {
 }
 
 /// Answers one request. It always answers: refusals and panics have their envelope too.
-pub(crate) async fn serve(shared: Arc<Shared>, pulse: Arc<Pulse>, request: Request<Incoming>) -> Response<ReplyBody> {
+pub(crate) async fn serve(
+    shared: Arc<Shared>,
+    pulse: Arc<Pulse>,
+    request: Request<Incoming>,
+) -> Response<ReplyBody> {
     let surface = Surface::find(request.method(), request.uri().path());
     let place = shared.engine.enter();
     shared.engine.metrics().arrived();
@@ -54,7 +58,11 @@ pub(crate) async fn serve(shared: Arc<Shared>, pulse: Arc<Pulse>, request: Reque
         Ok(Err(failure)) => visit.failure(&failure),
         Err(_) => {
             shared.engine.metrics().panics.inc();
-            tracing::error!(request_id = &*visit.request_id, endpoint = visit.endpoint, "a request panicked");
+            tracing::error!(
+                request_id = &*visit.request_id,
+                endpoint = visit.endpoint,
+                "a request panicked"
+            );
             visit.failure(&Failure::internal())
         }
     }
@@ -65,7 +73,12 @@ enum Served {
     Answer(engine::Answer),
 }
 
-async fn dispatch(shared: &Shared, visit: &Visit, surface: Surface, request: Request<Incoming>) -> Result<Served, Failure> {
+async fn dispatch(
+    shared: &Shared,
+    visit: &Visit,
+    surface: Surface,
+    request: Request<Incoming>,
+) -> Result<Served, Failure> {
     let engine = &shared.engine;
     check_head(request.headers(), request.uri(), &shared.limits)?;
     if surface.endpoint == Endpoint::Unknown {
@@ -85,36 +98,55 @@ async fn dispatch(shared: &Shared, visit: &Visit, surface: Surface, request: Req
 
 /// Limits of the head, beyond what the HTTP library refuses by itself.
 fn check_head(headers: &HeaderMap, uri: &Uri, limits: &Limits) -> Result<(), Failure> {
-    let target_bytes = uri.path_and_query().map_or(0, |target| target.as_str().len());
+    let target_bytes = uri
+        .path_and_query()
+        .map_or(0, |target| target.as_str().len());
     if target_bytes > limits.target_bytes_max {
-        return Err(Failure { status: Some(414), ..Failure::new(Code::RequestTooLarge, "The request target is too long.") });
+        return Err(Failure {
+            status: Some(414),
+            ..Failure::new(Code::RequestTooLarge, "The request target is too long.")
+        });
     }
     let mut total = 0;
     for (name, value) in headers {
         let bytes = name.as_str().len() + value.len();
         total += bytes;
-        if bytes > limits.headers_bytes_max / 2 || total > limits.headers_bytes_max {
-            return Err(Failure { status: Some(431), ..Failure::new(Code::RequestTooLarge, "The request headers are too large.") });
+        if bytes > limits.header_bytes_max || total > limits.headers_bytes_max {
+            return Err(Failure {
+                status: Some(431),
+                ..Failure::new(Code::RequestTooLarge, "The request headers are too large.")
+            });
         }
     }
     Ok(())
 }
 
-async fn recognise(engine: &Engine, surface: &Surface, request: &Request<Incoming>) -> Result<KeyHead, Failure> {
+async fn recognise(
+    engine: &Engine,
+    surface: &Surface,
+    request: &Request<Incoming>,
+) -> Result<KeyHead, Failure> {
     let secret = credentials::find(surface.family, request.headers(), request.uri())
         .map_err(|_| Failure::invalid_api_key())?;
     engine.recognise(secret).await
 }
 
-fn with_model(engine: &Engine, id: &str, write: fn(&engine::Model) -> Vec<u8>) -> Result<Served, Failure> {
+fn with_model(
+    engine: &Engine,
+    id: &str,
+    write: fn(&engine::Model) -> Vec<u8>,
+) -> Result<Served, Failure> {
     let catalog = engine.catalog();
-    let model = catalog.find(id).ok_or_else(|| Failure::model_not_found(id))?;
+    let model = catalog
+        .find(id)
+        .ok_or_else(|| Failure::model_not_found(id))?;
     Ok(Served::Document(write(model)))
 }
 
 async fn balance(engine: &Engine, key: &KeyHead) -> Result<Served, Failure> {
     let (wallet, key) = engine.balance(key).await?;
-    let document = serde_json::to_vec(&Balance::view(&wallet, &key)).map_err(|_| Failure::internal())?;
+    let document =
+        serde_json::to_vec(&Balance::view(&wallet, &key)).map_err(|_| Failure::internal())?;
     Ok(Served::Document(document))
 }
 

@@ -46,7 +46,10 @@ impl Surface {
             ("GET", _) => named_model(path),
             _ => Endpoint::Unknown,
         };
-        Self { endpoint, family: family(path) }
+        Self {
+            endpoint,
+            family: family(path),
+        }
     }
 
     /// The path as logs and metrics may show it: ids replaced by their names.
@@ -86,7 +89,10 @@ fn family(path: &str) -> Family {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     // Generate Content names its action behind a colon: `/v1/models/{model}:generateContent`.
-    let is_action = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.contains(':'));
+    let is_action = |root: &str| {
+        path.strip_prefix(root)
+            .is_some_and(|rest| rest.contains(':'))
+    };
     if below("/v1/messages") {
         Family::Messages
     } else if below("/v1beta/interactions") || below("/v1/interactions") {
@@ -125,28 +131,92 @@ mod tests {
     fn paths_name_their_endpoint_and_family() {
         let model = |id: &str| Endpoint::Model(id.to_owned());
         let table = [
-            ("POST", "/v1/chat/completions", Endpoint::Text(Dialect::Chat), Family::OpenAi),
-            ("GET", "/v1/chat/completions", Endpoint::Unknown, Family::OpenAi),
+            (
+                "POST",
+                "/v1/chat/completions",
+                Endpoint::Text(Dialect::Chat),
+                Family::OpenAi,
+            ),
+            (
+                "GET",
+                "/v1/chat/completions",
+                Endpoint::Unknown,
+                Family::OpenAi,
+            ),
             ("GET", "/v1/models", Endpoint::Models, Family::OpenAi),
-            ("GET", "/v1/models/maker/m", model("maker/m"), Family::OpenAi),
-            ("GET", "/v1/models/maker%2Fm", model("maker/m"), Family::OpenAi),
-            ("GET", "/v1/models/maker%252Fm", model("maker%2Fm"), Family::OpenAi),
-            ("GET", "/v1/models/maker%2", Endpoint::Unknown, Family::OpenAi),
+            (
+                "GET",
+                "/v1/models/maker/m",
+                model("maker/m"),
+                Family::OpenAi,
+            ),
+            (
+                "GET",
+                "/v1/models/maker%2Fm",
+                model("maker/m"),
+                Family::OpenAi,
+            ),
+            (
+                "GET",
+                "/v1/models/maker%252Fm",
+                model("maker%2Fm"),
+                Family::OpenAi,
+            ),
+            (
+                "GET",
+                "/v1/models/maker%2",
+                Endpoint::Unknown,
+                Family::OpenAi,
+            ),
             ("GET", "/v1/models/%ff", Endpoint::Unknown, Family::OpenAi),
             ("GET", "/v1/models/", Endpoint::Unknown, Family::OpenAi),
-            ("GET", "/v1beta/models", Endpoint::GoogleModels, Family::Google),
-            ("GET", "/v1beta/models/a/b", Endpoint::GoogleModel("a/b".into()), Family::Google),
+            (
+                "GET",
+                "/v1beta/models",
+                Endpoint::GoogleModels,
+                Family::Google,
+            ),
+            (
+                "GET",
+                "/v1beta/models/a/b",
+                Endpoint::GoogleModel("a/b".into()),
+                Family::Google,
+            ),
             ("GET", "/v1/balance", Endpoint::Balance, Family::OpenAi),
-            ("POST", "/v1/messages/count_tokens", Endpoint::Unknown, Family::Messages),
+            (
+                "POST",
+                "/v1/messages/count_tokens",
+                Endpoint::Unknown,
+                Family::Messages,
+            ),
             ("POST", "/v1/messagesx", Endpoint::Unknown, Family::OpenAi),
-            ("POST", "/v1/models/a/b:countTokens", Endpoint::Unknown, Family::Google),
-            ("POST", "/upload/v1beta/files", Endpoint::Unknown, Family::Google),
-            ("POST", "/v1/interactions", Endpoint::Unknown, Family::Interactions),
+            (
+                "POST",
+                "/v1/models/a/b:countTokens",
+                Endpoint::Unknown,
+                Family::Google,
+            ),
+            (
+                "POST",
+                "/upload/v1beta/files",
+                Endpoint::Unknown,
+                Family::Google,
+            ),
+            (
+                "POST",
+                "/v1/interactions",
+                Endpoint::Unknown,
+                Family::Interactions,
+            ),
             ("GET", "/", Endpoint::Unknown, Family::OpenAi),
         ];
         for (method, path, endpoint, family) in table {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
-            assert_eq!(Surface::find(&method, path), Surface { endpoint, family }, "{path}");
+            assert_eq!(
+                Surface::find(&method, path),
+                Surface { endpoint, family },
+                "{path}"
+            );
         }
     }
 }

@@ -127,3 +127,107 @@ impl<T: std::fmt::Display> Serialize for Shown<T> {
         serializer.collect_str(&self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::time::UnixMs;
+
+    fn wallet() -> Wallet {
+        Wallet {
+            balance: Micro::new(12_500_000),
+            gift_balance: Micro::new(250_000),
+            frozen: Micro::new(1_000_001),
+            credit_limit: Micro::new(50_000_000),
+            ..Wallet::default()
+        }
+    }
+
+    #[test]
+    fn the_view_is_the_contracts_object() {
+        let key = Key {
+            enabled: true,
+            limit: Some(Micro::new(10_000_000)),
+            usage: Micro::new(1_234_567),
+            rpm_limit: Some(60),
+            tpm_limit: Some(100_000),
+            concurrency_limit: Some(4),
+            expires_at: Some(UnixMs::new(1_767_225_600_000)),
+            ..Key::default()
+        };
+        let shown = serde_json::to_string(&Balance::view(&wallet(), &key)).unwrap();
+        assert_eq!(
+            shown,
+            concat!(
+                r#"{"object":"balance","available":"8.765433","available_micro":"8765433","#,
+                r#""key":{"limit":"10","limit_micro":"10000000","#,
+                r#""usage":"1.234567","usage_micro":"1234567","#,
+                r#""limit_remaining":"8.765433","limit_remaining_micro":"8765433","#,
+                r#""rpm_limit":60,"tpm_limit":100000,"concurrency_limit":4,"#,
+                r#""expires_at":1767225600000},"#,
+                r#""wallet":{"status":"active","available":"11.749999","available_micro":"11749999","#,
+                r#""total_available":"61.749999","total_available_micro":"61749999","#,
+                r#""balance":"12.5","balance_micro":"12500000","#,
+                r#""gift_balance":"0.25","gift_balance_micro":"250000","#,
+                r#""frozen":"1.000001","frozen_micro":"1000001","#,
+                r#""credit_limit":"50","credit_limit_micro":"50000000","#,
+                r#""credit_used":"0","credit_used_micro":"0","#,
+                r#""credit_remaining":"50","credit_remaining_micro":"50000000"}}"#,
+            )
+        );
+    }
+
+    #[test]
+    fn limits_that_are_not_set_are_null() {
+        let view = serde_json::to_value(Balance::view(&wallet(), &Key::default())).unwrap();
+        let key = json!({
+            "limit": null, "limit_micro": null,
+            "usage": "0", "usage_micro": "0",
+            "limit_remaining": null, "limit_remaining_micro": null,
+            "rpm_limit": null, "tpm_limit": null, "concurrency_limit": null,
+            "expires_at": null,
+        });
+        assert_eq!(view["key"], key);
+        assert_eq!(view["available"], "61.749999");
+    }
+
+    #[test]
+    fn a_spent_limit_leaves_nothing_available() {
+        for usage in [10_000_000, 10_000_001] {
+            let key = Key {
+                limit: Some(Micro::new(10_000_000)),
+                usage: Micro::new(usage),
+                ..Key::default()
+            };
+            let view = serde_json::to_value(Balance::view(&wallet(), &key)).unwrap();
+            assert_eq!(view["key"]["limit_remaining"], "0");
+            assert_eq!(view["available"], "0");
+            assert_eq!(view["available_micro"], "0");
+        }
+    }
+
+    #[test]
+    fn the_keys_own_holds_do_not_lower_its_limit_remaining() {
+        let key = Key {
+            limit: Some(Micro::new(10_000_000)),
+            frozen: Micro::new(1_000_001),
+            ..Key::default()
+        };
+        let view = serde_json::to_value(Balance::view(&wallet(), &key)).unwrap();
+        assert_eq!(view["key"]["limit_remaining"], "10");
+    }
+
+    #[test]
+    fn a_disabled_wallet_has_nothing_available_to_the_key() {
+        let wallet = Wallet {
+            status: WalletStatus::Disabled,
+            ..wallet()
+        };
+        let view = serde_json::to_value(Balance::view(&wallet, &Key::default())).unwrap();
+        assert_eq!(view["available"], "0");
+        assert_eq!(view["wallet"]["status"], "disabled");
+        assert_eq!(view["wallet"]["total_available"], "61.749999");
+    }
+}

@@ -36,9 +36,13 @@ pub enum Wait {
 const MINUTE_NS: i128 = 60_000_000_000;
 const MS_NS: i128 = 1_000_000;
 
-/// How deep in debt a correction may leave a bucket. A state further ahead was written under a
-/// clock that has since been set back, and counts for nothing.
-const DEBT_NS_MAX: i128 = 60 * MINUTE_NS;
+/// How far ahead a correction may push a bucket: a nonsensical report locks a key for an hour.
+const AHEAD_NS_MAX: i128 = 60 * MINUTE_NS;
+
+/// A state further ahead than this was written under a clock that has since been set back, and
+/// counts for nothing. Twice the bound above, so that requests which arrive a little out of order
+/// never wipe out a debt.
+const CREDIBLE_NS_MAX: i128 = 2 * AHEAD_NS_MAX;
 
 impl Bucket {
     /// The bucket with a stored state.
@@ -83,7 +87,7 @@ impl Bucket {
             return;
         }
         let kept = self.used(limit, now) - i128::from(count) * MINUTE_NS;
-        self.set_ahead(kept.max(0) / i128::from(limit), now);
+        self.set_ahead(div_up(kept.max(0), limit), now);
     }
 
     /// Corrects an estimate to what was really used.
@@ -108,25 +112,34 @@ impl Bucket {
     /// How far ahead the bucket is full, in nanoseconds.
     fn ahead(self, now: UnixMs) -> i128 {
         let ahead = i128::from(self.0) - i128::from(now.get()) * MS_NS;
-        if ahead > DEBT_NS_MAX { 0 } else { ahead.max(0) }
+        if ahead > CREDIBLE_NS_MAX {
+            0
+        } else {
+            ahead.max(0)
+        }
     }
 
     /// What is used of the bucket, in tokens times a minute of nanoseconds.
     ///
-    /// The state is rounded up to a whole nanosecond when it is written. Undoing that here, where
-    /// it hides a whole number of tokens, is what makes a burst of N exactly N for every N.
+    /// The state was rounded up to a whole nanosecond, which adds less than `limit` here. Time
+    /// passes in whole milliseconds, so what is used is a multiple of [`MS_NS`], and as long as a
+    /// grid is wider than the rounding, the exact value is found again: nothing adds up over any
+    /// number of calls. Limits above that still find whole tokens again, so that a burst of N is
+    /// exactly N for every N.
     fn used(self, limit: u32, now: UnixMs) -> i128 {
-        let used = self.ahead(now) * i128::from(limit);
-        let fraction = used % MINUTE_NS;
-        if fraction < i128::from(limit) {
-            used - fraction
+        let limit = i128::from(limit);
+        let used = self.ahead(now) * limit;
+        let grid = if limit <= MS_NS { MS_NS } else { MINUTE_NS };
+        let rounding = used % grid;
+        if rounding < limit {
+            used - rounding
         } else {
             used
         }
     }
 
     fn set_ahead(&mut self, ahead: i128, now: UnixMs) {
-        let full_at = i128::from(now.get()) * MS_NS + ahead.min(DEBT_NS_MAX);
+        let full_at = i128::from(now.get()) * MS_NS + ahead.min(AHEAD_NS_MAX);
         self.0 = i64::try_from(full_at).unwrap_or(i64::MAX);
     }
 }
@@ -138,4 +151,251 @@ fn div_up(amount: i128, limit: u32) -> i128 {
 
 fn ms_up(ns: i128) -> u64 {
     u64::try_from((ns + MS_NS - 1) / MS_NS).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
+
+    fn burst(bucket: &mut Bucket, limit: u32, now: UnixMs) -> u32 {
+        let mut taken = 0;
+        while taken <= limit && bucket.take(1, limit, now).is_ok() {
+            taken += 1;
+        }
+        taken
+    }
+
+    #[test]
+    fn a_burst_of_the_limit_is_admitted_exactly() {
+        // Limits that divide a minute and limits that do not, small and beyond a nanosecond grid.
+        for limit in [1, 2, 3, 7, 59, 60, 61, 999, 10_007, 99_991] {
+            assert_eq!(burst(&mut Bucket::default(), limit, NOON), limit);
+        }
+        for limit in [1_000_003, 7_000_001, 999_999_937, u32::MAX] {
+            // A burst in a thousand unequal pieces, each rounded by itself.
+            let mut bucket = Bucket::default();
+            let mut left = u64::from(limit);
+            for piece in 1..1000 {
+                let count = (left / 300 + piece).min(left);
+                assert_eq!(bucket.take(count, limit, NOON), Ok(()), "{limit}");
+                left -= count;
+            }
+            assert_eq!(u64::from(bucket.rate(limit, NOON).remaining), left);
+            assert!(bucket.take(left + 1, limit, NOON).is_err());
+            assert_eq!(bucket.take(left, limit, NOON), Ok(()));
+            assert_eq!(bucket.rate(limit, NOON).remaining, 0);
+            assert!(bucket.take(1, limit, NOON).is_err());
+        }
+    }
+
+    #[test]
+    fn after_a_burst_the_refill_rate_holds() {
+        let mut bucket = Bucket::default();
+        assert_eq!(burst(&mut bucket, 7, NOON), 7);
+        // A seventh of a minute is 8571.43 ms.
+        assert_eq!(bucket.take(1, 7, NOON), Err(Wait::Ms(8572)));
+        assert_eq!(bucket.take(1, 7, NOON.plus_ms(8571)), Err(Wait::Ms(1)));
+        assert_eq!(bucket.take(1, 7, NOON.plus_ms(8572)), Ok(()));
+        assert_eq!(bucket.take(1, 7, NOON.plus_ms(8572)), Err(Wait::Ms(8571)));
+        assert_eq!(bucket.take(1, 7, NOON.plus_ms(17_143)), Ok(()));
+    }
+
+    #[test]
+    fn more_than_the_whole_bucket_is_never_there() {
+        assert_eq!(Bucket::default().take(11, 10, NOON), Err(Wait::Never));
+        assert_eq!(Bucket::default().take(u64::MAX, 10, NOON), Err(Wait::Never));
+        assert_eq!(Bucket::default().take(1, 0, NOON), Err(Wait::Never));
+    }
+
+    #[test]
+    fn the_rate_tells_what_is_left_and_when_it_is_whole() {
+        let mut bucket = Bucket::default();
+        let full = Rate {
+            limit: 60,
+            remaining: 60,
+            reset_ms: 0,
+        };
+        assert_eq!(bucket.rate(60, NOON), full);
+        bucket.take(45, 60, NOON).unwrap();
+        for (after_ms, remaining, reset_ms) in [
+            (0, 15, 45_000),
+            (1, 15, 44_999),
+            (999, 15, 44_001),
+            (1000, 16, 44_000),
+            (44_999, 59, 1),
+            (45_000, 60, 0),
+            (90_000, 60, 0),
+        ] {
+            let rate = bucket.rate(60, NOON.plus_ms(after_ms));
+            assert_eq!(
+                (rate.remaining, rate.reset_ms),
+                (remaining, reset_ms),
+                "{after_ms}"
+            );
+        }
+        assert_eq!(bucket.rate(0, NOON).remaining, 0);
+    }
+
+    #[test]
+    fn a_change_of_the_limit_keeps_the_used_part() {
+        let mut bucket = Bucket::default();
+        bucket.take(30, 60, NOON).unwrap();
+        assert_eq!(bucket.rate(600, NOON).remaining, 300);
+        assert_eq!(bucket.rate(6, NOON).remaining, 3);
+        assert_eq!(bucket.rate(7, NOON).remaining, 3);
+        bucket.take(3, 6, NOON).unwrap();
+        assert_eq!(bucket.take(1, 600, NOON), Err(Wait::Ms(100)));
+    }
+
+    #[test]
+    fn a_correction_gives_back_or_leaves_a_debt() {
+        for (actual, remaining, wait_ms) in
+            [(40, 60, 0), (0, 100, 0), (100, 0, 600), (160, 0, 36_600)]
+        {
+            let mut bucket = Bucket::default();
+            bucket.take(40, 100, NOON).unwrap();
+            bucket.correct(40, actual, 100, NOON);
+            assert_eq!(bucket.rate(100, NOON).remaining, remaining, "{actual}");
+            let next = bucket.take(1, 100, NOON);
+            let wait = if wait_ms == 0 {
+                Ok(())
+            } else {
+                Err(Wait::Ms(wait_ms))
+            };
+            assert_eq!(next, wait, "{actual}");
+        }
+    }
+
+    #[test]
+    fn giving_back_never_fills_beyond_the_limit() {
+        let mut bucket = Bucket::default();
+        bucket.take(5, 10, NOON).unwrap();
+        bucket.give_back(u64::MAX, 10, NOON);
+        assert_eq!(burst(&mut bucket, 10, NOON), 10);
+    }
+
+    #[test]
+    fn no_report_locks_a_bucket_for_more_than_an_hour() {
+        let mut bucket = Bucket::default();
+        bucket.force(u64::MAX, 1, NOON);
+        assert_eq!(bucket.take(1, 1, NOON), Err(Wait::Ms(3_600_000)));
+        // A request that was a moment earlier does not wipe the debt out.
+        assert_eq!(
+            bucket.take(1, 1, NOON.minus_ms(5)),
+            Err(Wait::Ms(3_600_005))
+        );
+        assert_eq!(bucket.take(1, 1, NOON.plus_ms(3_600_000)), Ok(()));
+    }
+
+    #[test]
+    fn a_clock_set_back_does_not_lock_a_bucket() {
+        let mut bucket = Bucket::default();
+        burst(&mut bucket, 10, NOON);
+        assert_eq!(bucket.take(1, 10, NOON.minus_ms(86_400_000)), Ok(()));
+    }
+
+    #[test]
+    fn nothing_asked_for_is_always_there() {
+        let mut bucket = Bucket::default();
+        bucket.force(200, 100, NOON);
+        let before = bucket;
+        assert_eq!(bucket.take(0, 100, NOON), Ok(()));
+        assert_eq!(bucket, before);
+    }
+
+    #[test]
+    fn no_time_makes_it_panic() {
+        for now in [i64::MIN, -1, 0, i64::MAX].map(UnixMs::new) {
+            for state in [i64::MIN, 0, i64::MAX] {
+                let mut bucket = Bucket::from_state(state);
+                let _ = bucket.take(1, u32::MAX, now);
+                bucket.correct(0, u64::MAX, u32::MAX, now);
+                bucket.correct(u64::MAX, 0, 1, now);
+                assert!(bucket.rate(1, now).remaining <= 1);
+            }
+        }
+    }
+
+    /// A bucket as one would draw it: a level that rises with every millisecond.
+    struct Naive {
+        /// In parts of 1/60000 token, of which a limit of N gets N in a millisecond.
+        level: i128,
+        filled_at: i64,
+        limit: i128,
+    }
+
+    impl Naive {
+        fn refill(&mut self, now: i64) {
+            let risen = self.level + self.limit * i128::from(now - self.filled_at);
+            self.level = risen.min(self.limit * 60_000);
+            self.filled_at = now;
+        }
+
+        fn take(&mut self, count: u64) -> bool {
+            let left = self.level - i128::from(count) * 60_000;
+            if left >= 0 {
+                self.level = left;
+            }
+            left >= 0
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_decides_as_a_level_that_rises(
+            limit in prop_oneof![1_u32..50, 50_u32..5_000, 5_000_u32..1_000_000],
+            steps in prop::collection::vec((0_i64..4_000, 0_u8..4, 0_u64..1_000), 1..200),
+        ) {
+            let mut bucket = Bucket::default();
+            let mut naive = Naive { level: i128::from(limit) * 60_000, filled_at: NOON.get(), limit: i128::from(limit) };
+            let mut now = NOON;
+            for (pause_ms, what, part) in steps {
+                now = now.plus_ms(pause_ms);
+                naive.refill(now.get());
+                let count = (u64::from(limit) * part / 2_000).max(1);
+                match what {
+                    0 => {
+                        bucket.give_back(count, limit, now);
+                        naive.level += i128::from(count) * 60_000;
+                        naive.refill(now.get());
+                    }
+                    1 => {
+                        bucket.force(count / 2, limit, now);
+                        naive.level -= i128::from(count / 2) * 60_000;
+                    }
+                    _ => {
+                        let taken = bucket.take(count, limit, now);
+                        prop_assert_eq!(taken.is_ok(), naive.take(count));
+                        if let Err(Wait::Ms(ms)) = taken {
+                            let (mut early, mut late) = (bucket, bucket);
+                            let at = now.plus_ms(i64::try_from(ms).unwrap());
+                            prop_assert!(late.take(count, limit, at).is_ok());
+                            prop_assert!(early.take(count, limit, at.minus_ms(1)).is_err());
+                        }
+                    }
+                }
+                let shown = i128::from(bucket.rate(limit, now).remaining);
+                prop_assert_eq!(shown, naive.level.max(0) / 60_000);
+            }
+        }
+
+        #[test]
+        fn what_is_taken_and_given_back_leaves_no_trace(
+            limit in 1_u32..1_000_000, before in 0_u64..1_000, count in 0_u64..1_000, pause in 0_i64..70_000,
+        ) {
+            let mut bucket = Bucket::default();
+            bucket.force(before, limit, NOON);
+            let now = NOON.plus_ms(pause);
+            let rate = bucket.rate(limit, now);
+            bucket.force(count, limit, now);
+            bucket.give_back(count, limit, now);
+            // Unless the debt was so deep that it was cut off.
+            prop_assume!(u64::from(limit) * 59 > before + count);
+            prop_assert_eq!(bucket.rate(limit, now), rate);
+        }
+    }
 }

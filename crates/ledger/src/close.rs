@@ -62,3 +62,146 @@ fn thawed(wallet: &Wallet, key: &Key, held: &Ask) -> Result<(Wallet, Key), Overf
     }
     Ok((wallet, key))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admit::admit;
+    use crate::wallet::WalletStatus;
+
+    const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
+
+    /// A wallet of 100 with a hold of 60 credits and 500 tokens.
+    fn held() -> (Wallet, Key, Ask) {
+        let mut wallet = Wallet {
+            balance: Micro::new(100),
+            ..Wallet::default()
+        };
+        let mut key = Key {
+            enabled: true,
+            rpm_limit: Some(10),
+            tpm_limit: Some(1_000),
+            ..Key::default()
+        };
+        let ask = Ask {
+            hold: Micro::new(60),
+            tokens: 500,
+            counts: true,
+        };
+        admit(&mut wallet, &mut key, &ask, NOON).unwrap();
+        (wallet, key, ask)
+    }
+
+    #[test]
+    fn a_settlement_ends_the_hold_and_books_the_charge() {
+        // Below the hold, above it, and above everything.
+        for (charge, balance, credit_used) in [(0, 100, 0), (25, 75, 0), (90, 10, 0), (130, 0, 30)]
+        {
+            let (mut wallet, mut key, ask) = held();
+            let charge = Micro::new(charge);
+            let delta = settle(&mut wallet, &mut key, &ask, charge, None, NOON).unwrap();
+            assert_eq!((wallet.frozen, key.frozen), (Micro::ZERO, Micro::ZERO));
+            assert_eq!(
+                (wallet.balance, wallet.credit_used),
+                (Micro::new(balance), Micro::new(credit_used))
+            );
+            assert_eq!(
+                (delta.balance, delta.credit_used),
+                (balance - 100, credit_used)
+            );
+            assert_eq!((key.usage, key.open_holds), (charge, 0));
+        }
+    }
+
+    #[test]
+    fn tokens_are_corrected_to_those_used() {
+        for (tokens, remaining) in [
+            (None, 500),
+            (Some(500), 500),
+            (Some(100), 900),
+            (Some(800), 200),
+            (Some(9_000), 0),
+        ] {
+            let (mut wallet, mut key, ask) = held();
+            settle(&mut wallet, &mut key, &ask, Micro::ZERO, tokens, NOON).unwrap();
+            assert_eq!(key.tpm.rate(1_000, NOON).remaining, remaining, "{tokens:?}");
+        }
+    }
+
+    #[test]
+    fn a_release_gives_back_all_but_the_request_itself() {
+        let (mut wallet, mut key, ask) = held();
+        release(&mut wallet, &mut key, &ask, NOON).unwrap();
+        assert_eq!((wallet.frozen, key.frozen), (Micro::ZERO, Micro::ZERO));
+        assert_eq!((wallet.balance, key.usage), (Micro::new(100), Micro::ZERO));
+        assert_eq!(key.open_holds, 0);
+        assert_eq!(key.tpm.rate(1_000, NOON).remaining, 1_000);
+        assert_eq!(key.rpm.rate(10, NOON).remaining, 9);
+    }
+
+    /// W11.
+    #[test]
+    fn what_was_admitted_settles_whatever_became_of_wallet_and_key() {
+        let (mut wallet, mut key, ask) = held();
+        wallet.status = WalletStatus::Disabled;
+        key = Key {
+            enabled: false,
+            expires_at: Some(NOON),
+            limit: Some(Micro::ZERO),
+            rpm_limit: Some(0),
+            tpm_limit: Some(0),
+            concurrency_limit: Some(0),
+            ..key
+        };
+        settle(&mut wallet, &mut key, &ask, Micro::new(70), Some(10), NOON).unwrap();
+        assert_eq!(
+            (wallet.balance, key.usage),
+            (Micro::new(30), Micro::new(70))
+        );
+    }
+
+    #[test]
+    fn a_caller_that_is_gone_is_not_in_flight() {
+        let (mut wallet, mut key, mut ask) = held();
+        stop_counting(&mut key, &mut ask).unwrap();
+        assert_eq!(key.open_holds, 0);
+        // A second time changes nothing, and neither does the end.
+        stop_counting(&mut key, &mut ask).unwrap();
+        release(&mut wallet, &mut key, &ask, NOON).unwrap();
+        assert_eq!(key.open_holds, 0);
+    }
+
+    #[test]
+    fn an_end_that_does_not_fit_the_books_changes_nothing() {
+        type Break = fn(&mut Wallet, &mut Key);
+        let breaks: [Break; 3] = [
+            |wallet, _| wallet.frozen = Micro::new(59),
+            |_, key| key.frozen = Micro::new(59),
+            |_, key| key.open_holds = 0,
+        ];
+        for break_books in breaks {
+            let (mut wallet, mut key, ask) = held();
+            break_books(&mut wallet, &mut key);
+            let before = (wallet, key);
+            assert_eq!(release(&mut wallet, &mut key, &ask, NOON), Err(Overflow));
+            let settled = settle(&mut wallet, &mut key, &ask, Micro::ZERO, Some(1), NOON);
+            assert_eq!(settled, Err(Overflow));
+            assert_eq!((wallet, key), before);
+        }
+        let (mut wallet, mut key, ask) = held();
+        key.usage = Micro::new(i64::MAX);
+        let before = (wallet, key);
+        for charge in [1, -1, i64::MAX] {
+            let settled = settle(
+                &mut wallet,
+                &mut key,
+                &ask,
+                Micro::new(charge),
+                Some(1),
+                NOON,
+            );
+            assert_eq!(settled, Err(Overflow));
+            assert_eq!((wallet, key), before);
+        }
+    }
+}

@@ -54,3 +54,93 @@ pub fn tokens(bound: &Bound, reserve_tokens: u64) -> u64 {
 pub fn hold_of(card: &PriceCard, bound: &Meter) -> Result<Micro, PriceError> {
     card.price_with(&card.dearest_tokens(bound.input_total()), bound)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::micro::Overflow;
+
+    fn card(json: &str) -> PriceCard {
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn bound(input_tokens: u64, output_tokens_max: Option<u64>, choices: u32) -> Bound {
+        Bound {
+            input_tokens,
+            output_tokens_max,
+            choices,
+        }
+    }
+
+    #[test]
+    fn output_is_reserved_up_to_the_reserve() {
+        for (max, choices, reserve, reserved) in [
+            (Some(100), 1, 4_096, 100),
+            (Some(100), 3, 4_096, 300),
+            (Some(100), 0, 4_096, 100),
+            (Some(128_000), 1, 4_096, 4_096),
+            (Some(2_000), 3, 4_096, 4_096),
+            (Some(128_000), 2, 0, 256_000),
+            (Some(0), 1, 4_096, 0),
+            (None, 1, 4_096, 4_096),
+            (None, 1, 0, u64::MAX),
+            (Some(u64::MAX), u32::MAX, 0, u64::MAX),
+        ] {
+            let bound = bound(7, max, choices);
+            let meter = bound_meter(&bound, reserve);
+            assert_eq!((meter.input, meter.output), (7, reserved), "{bound:?}");
+            assert_eq!(tokens(&bound, reserve), reserved.saturating_add(7));
+        }
+    }
+
+    #[test]
+    fn the_hold_is_the_price_of_the_bound() {
+        let card = card(r#"{"input":"1.25","output":"10"}"#);
+        let hold = hold(&card, &bound(1_000, Some(128_000), 1), 4_096);
+        assert_eq!(hold, Ok(Micro::new(1_250 + 40_960)));
+    }
+
+    #[test]
+    fn the_dearest_class_is_held() {
+        let card = card(
+            r#"{"input":"4","cached_input":"0.4","cache_write":"5","output":"20","image_output":"30"}"#,
+        );
+        let hold = hold(&card, &bound(100, Some(10), 1), 0);
+        assert_eq!(hold, Ok(Micro::new(500 + 300)));
+    }
+
+    #[test]
+    fn long_context_prices_are_held_when_the_count_comes_near() {
+        let card = card(
+            r#"{"input":"1","output":"0","long_context":{"above_tokens":200000,"input":"2"}}"#,
+        );
+        for (input, micro) in [
+            (160_000, 160_000),
+            (160_001, 320_002),
+            (200_000, 400_000),
+            (200_001, 400_002),
+        ] {
+            assert_eq!(
+                hold(&card, &bound(input, Some(0), 1), 0),
+                Ok(Micro::new(micro)),
+                "{input}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_step_that_is_cheaper_does_not_lower_the_hold() {
+        let card =
+            card(r#"{"input":"2","output":"0","long_context":{"above_tokens":100,"input":"1"}}"#);
+        assert_eq!(hold(&card, &bound(150, Some(0), 1), 0), Ok(Micro::new(300)));
+    }
+
+    #[test]
+    fn what_nothing_bounds_cannot_be_held() {
+        let card = card(r#"{"input":"1","output":"10"}"#);
+        assert_eq!(
+            hold(&card, &bound(1, None, 1), 0),
+            Err(PriceError::Overflow(Overflow))
+        );
+    }
+}

@@ -46,9 +46,8 @@ impl Key {
 
     /// Whether `amount` more can be held under the spending limit.
     pub(crate) fn covers(&self, amount: Micro) -> bool {
-        self.limit.is_none_or(|limit| {
-            let rest = wide(limit) - wide(self.usage) - wide(self.frozen);
-            rest.max(0) >= wide(amount)
-        })
+        // Not cut off at zero: a limit that was overdrawn refuses even what costs nothing.
+        self.limit
+            .is_none_or(|limit| wide(limit) - wide(self.usage) - wide(self.frozen) >= wide(amount))
     }
 }

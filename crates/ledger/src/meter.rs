@@ -143,3 +143,99 @@ impl Meter {
 fn is_zero(quantity: &u64) -> bool {
     *quantity == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_members_are_left_out() {
+        let json = |meter: &Meter| serde_json::to_string(meter).unwrap();
+        assert_eq!(json(&Meter::default()), "{}");
+        let text = Meter {
+            input: 12,
+            output: 3,
+            ..Meter::default()
+        };
+        assert_eq!(json(&text), r#"{"input":12,"output":3}"#);
+        let image = Meter {
+            images: 2,
+            image_tier: Some("high".into()),
+            tools: BTreeMap::from([("web_search".to_owned(), 1)]),
+            ..Meter::default()
+        };
+        assert_eq!(
+            json(&image),
+            r#"{"images":2,"image_tier":"high","tools":{"web_search":1}}"#
+        );
+    }
+
+    #[test]
+    fn a_stored_meter_is_read_back() {
+        // Every member, each with a value of its own, so that none can stand for another.
+        let members: Vec<String> = METERED
+            .iter()
+            .zip(1..)
+            .map(|(name, quantity)| format!(r#""{name}":{quantity}"#))
+            .collect();
+        let meter: Meter = serde_json::from_str(&format!("{{{}}}", members.join(","))).unwrap();
+        for (key, quantity) in PriceKey::ALL.into_iter().zip(1..) {
+            assert_eq!(meter.quantity(key), quantity, "{key}");
+        }
+        let again = serde_json::to_string(&meter).unwrap();
+        assert_eq!(serde_json::from_str::<Meter>(&again).unwrap(), meter);
+    }
+
+    #[test]
+    fn a_member_nobody_knows_is_refused() {
+        assert!(serde_json::from_str::<Meter>(r#"{"inputs":1}"#).is_err());
+        assert!(serde_json::from_str::<Meter>(r#"{"input":-1}"#).is_err());
+        assert!(serde_json::from_str::<Meter>(r#"{"input":1.5}"#).is_err());
+    }
+
+    #[test]
+    fn totals_are_over_every_class() {
+        let meter = Meter {
+            input: 1,
+            cached_input: 20,
+            cache_write: 300,
+            image_input: 4_000,
+            audio_input: 50_000,
+            output: 2,
+            image_output: 30,
+            audio_output: 400,
+            video_tokens: 999,
+            ..Meter::default()
+        };
+        assert_eq!((meter.input_total(), meter.output_total()), (54_321, 432));
+        assert!(!meter.is_zero());
+        assert!(Meter::default().is_zero());
+        let tool = Meter {
+            tools: BTreeMap::from([("web_search".to_owned(), 1)]),
+            ..Meter::default()
+        };
+        assert!(!tool.is_zero());
+    }
+
+    /// The members as they are stored, in the order of [`PriceKey::ALL`].
+    const METERED: [&str; 18] = [
+        "input",
+        "cached_input",
+        "cache_write",
+        "output",
+        "image_input",
+        "image_output",
+        "audio_input",
+        "audio_output",
+        "images",
+        "video_seconds",
+        "video_tokens",
+        "usd_ticks",
+        "tts_characters",
+        "tts_stream_characters",
+        "stt_seconds",
+        "stt_stream_seconds",
+        "realtime_seconds",
+        "text_inputs",
+    ];
+}

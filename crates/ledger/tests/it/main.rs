@@ -1,0 +1,5 @@
+//! The ledger from outside: prices, and books that balance.
+
+mod books;
+mod price_laws;
+mod prices;

@@ -20,6 +20,12 @@ use crate::proc;
 /// A target that fails this often is not asked further.
 const FAILURES_MAX: u64 = 100;
 const FAILURE_REST: Duration = Duration::from_millis(20);
+/// Connections that are served side by side end side by side. So that no window falls between two
+/// such waves, it is prolonged until each has been answered a few times on average.
+const ANSWERS_EACH_MIN: u64 = 4;
+const MEASURE_TIMES_MAX: u32 = 4;
+const WARM_UP_MAX: Duration = Duration::from_secs(5);
+const WAIT_STEP: Duration = Duration::from_millis(20);
 /// How long the last requests may take when the time is up.
 const LAST_ANSWERS: Duration = Duration::from_secs(20);
 
@@ -30,7 +36,7 @@ pub(crate) struct Args {
     /// Time before the measurement starts.
     #[arg(long, default_value_t = 200)]
     warm_up_ms: u64,
-    /// Length of the measurement.
+    /// Length of the measurement; longer when the answers are few.
     #[arg(long, default_value_t = 1000)]
     measure_ms: u64,
     /// The connections start evenly over this time, so that they do not ask in step.
@@ -113,11 +119,20 @@ async fn measure(args: Args) -> io::Result<Measured> {
         tasks.spawn(Arc::clone(&load).ask_until_over(client, start_after));
     }
 
-    sleep(Duration::from_millis(args.warm_up_ms)).await;
+    let connections = u64::from(args.ask.connections);
+    let warm_up = Duration::from_millis(args.warm_up_ms);
+    wait(warm_up, WARM_UP_MAX, || {
+        load.clients_answered.load(Ordering::Relaxed) >= connections
+    })
+    .await;
     let cpu_before = cpu_time(args.watch)?;
     let started = Instant::now();
     load.phase.store(MEASURED, Ordering::Relaxed);
-    sleep(Duration::from_millis(args.measure_ms)).await;
+    let measure = Duration::from_millis(args.measure_ms);
+    wait(measure, measure * MEASURE_TIMES_MAX, || {
+        load.latencies.count() >= connections * ANSWERS_EACH_MIN
+    })
+    .await;
     load.phase.store(OVER, Ordering::Relaxed);
     let elapsed = started.elapsed();
     let cpu = cpu_time(args.watch)?.saturating_sub(cpu_before);
@@ -128,6 +143,15 @@ async fn measure(args: Args) -> io::Result<Measured> {
         load.note(&io::Error::other("the last answers did not come"));
     }
     Ok(load.measured(elapsed, cpu))
+}
+
+/// Waits for `least`, and then until it is enough, but not longer than `most`.
+async fn wait(least: Duration, most: Duration, enough: impl Fn() -> bool) {
+    let started = Instant::now();
+    sleep(least).await;
+    while !enough() && started.elapsed() < most {
+        sleep(WAIT_STEP).await;
+    }
 }
 
 async fn once_with_each_key(args: Args) -> io::Result<Measured> {
@@ -164,6 +188,7 @@ struct Load {
     keys: Vec<String>,
     keys_used: AtomicUsize,
     phase: AtomicU8,
+    clients_answered: AtomicU64,
     latencies: Histogram,
     failures: AtomicU64,
     first_failure: OnceLock<String>,
@@ -178,6 +203,7 @@ impl Load {
             keys: ask.keys()?,
             keys_used: AtomicUsize::new(0),
             phase: AtomicU8::new(WARM_UP),
+            clients_answered: AtomicU64::new(0),
             latencies: Histogram::new(),
             failures: AtomicU64::new(0),
             first_failure: OnceLock::new(),
@@ -193,6 +219,7 @@ impl Load {
         {
             self.recover(&mut client, &failure).await;
         }
+        self.clients_answered.fetch_add(1, Ordering::Relaxed);
         while self.phase.load(Ordering::Relaxed) != OVER {
             let key = self.next_key();
             let started = Instant::now();

@@ -8,7 +8,7 @@
 //! touches either. What does not fit is an error: nothing wraps and nothing is clamped.
 //!
 //! Where to start: [`PriceCard::price`] turns a [`Meter`] into a charge with the only rounding
-//! there is; [`hold`] does the same for the most a call may use; [`admit`] and its ends
+//! there is; [`hold`] does the same for the most a call may use; [`admit()`] and its ends
 //! ([`settle`], [`release`]) move a [`Wallet`] and a [`Key`].
 
 mod admit;

@@ -75,6 +75,7 @@ struct Part<'a> {
     price: Option<Price>,
 }
 
+#[derive(Clone, Copy)]
 enum Thing<'a> {
     Key(PriceKey, Option<&'a str>),
     Tool(&'a str),
@@ -93,12 +94,14 @@ impl PriceCard {
     pub(crate) fn price_with(&self, tokens: &Tokens, meter: &Meter) -> Result<Micro, PriceError> {
         let mut sum = Exact::ZERO;
         for part in self.parts(tokens, meter) {
-            let amount = match (part.price, &part.thing) {
-                (Some(_), _) => part.amount()?,
-                (None, Thing::Tool(_)) => continue,
-                (None, Thing::Key(key, _)) => return Err(PriceError::Unpriced(*key)),
-            };
-            sum = sum.checked_add(amount).ok_or(Overflow)?;
+            match (part.price, part.thing) {
+                (Some(price), thing) => {
+                    let amount = Exact::of(part.quantity, price, thing.per())?;
+                    sum = sum.checked_add(amount).ok_or(Overflow)?;
+                }
+                (None, Thing::Tool(_)) => {}
+                (None, Thing::Key(key, _)) => return Err(PriceError::Unpriced(key)),
+            }
         }
         Ok(sum.round_up()?)
     }
@@ -107,13 +110,19 @@ impl PriceCard {
     /// [`PriceCard::price`] rounds.
     pub fn lines(&self, meter: &Meter) -> Vec<Line> {
         self.parts(self.tokens_at(meter.input_total()), meter)
-            .map(|part| Line {
-                component: part.thing.name(),
-                quantity: part.quantity,
-                per: part.thing.per(),
-                price: part.price,
-                amount: part.price.and_then(|_| part.amount().ok()),
-            })
+            .map(
+                |Part {
+                     thing,
+                     quantity,
+                     price,
+                 }| Line {
+                    component: thing.name(),
+                    quantity,
+                    per: thing.per(),
+                    price,
+                    amount: price.and_then(|price| Exact::of(quantity, price, thing.per()).ok()),
+                },
+            )
             .collect()
     }
 
@@ -153,48 +162,6 @@ impl PriceCard {
             .iter()
             .max_by_key(|(_, price)| *price)?;
         (Some(*price) > self.plain[key as usize]).then_some(name)
-    }
-
-    /// Whether the card holds the prices that a model of this kind is billed and held by; else
-    /// everything that is missing.
-    pub fn billable_as(&self, kind: &str) -> Result<(), Vec<String>> {
-        let has = |key| self.unit_price(key).is_some();
-        let missing: Vec<String> = match kind {
-            "text" => [PriceKey::Input, PriceKey::Output]
-                .into_iter()
-                .filter(|key| !has(*key))
-                .map(|key| format!("a text model needs `{key}`"))
-                .collect(),
-            "embedding" if !has(PriceKey::Input) => {
-                vec!["an embedding model needs `input`".to_owned()]
-            }
-            "image" if !has(PriceKey::Image) => {
-                let mut missing = Vec::new();
-                if !has(PriceKey::ImageOutput) {
-                    missing.push(
-                        "an image model needs `image`, or `image_output` and `input`".to_owned(),
-                    );
-                } else if !has(PriceKey::Input) {
-                    missing.push("an image model billed by tokens needs `input`".to_owned());
-                }
-                missing
-            }
-            // The upstream's cost is known at the end only: it settles, but it cannot hold.
-            "video" if !has(PriceKey::VideoSecond) && !has(PriceKey::VideoTokens) => {
-                vec!["a video model needs `video_second` or `video_tokens`".to_owned()]
-            }
-            "audio" if !VOICE.into_iter().any(has) => {
-                let keys: Vec<_> = VOICE.iter().map(|key| format!("`{key}`")).collect();
-                vec![format!("an audio model needs one of {}", keys.join(", "))]
-            }
-            "embedding" | "image" | "video" | "audio" => Vec::new(),
-            _ => vec![format!("`{kind}` is not a kind of model")],
-        };
-        if missing.is_empty() {
-            Ok(())
-        } else {
-            Err(missing)
-        }
     }
 
     /// The dearest price of any input class and of any output class that a call with at most
@@ -258,15 +225,6 @@ impl PriceCard {
     }
 }
 
-const VOICE: [PriceKey; 6] = [
-    PriceKey::TtsCharacters,
-    PriceKey::TtsStreamCharacters,
-    PriceKey::SttSecond,
-    PriceKey::SttStreamSecond,
-    PriceKey::RealtimeMinute,
-    PriceKey::RealtimeTextInput,
-];
-
 impl Tokens {
     /// The price of a token class, by its own name or by its fallback's.
     pub(super) fn get(&self, key: PriceKey) -> Option<Price> {
@@ -294,18 +252,8 @@ impl Tokens {
     }
 }
 
-impl Part<'_> {
-    fn amount(&self) -> Result<Exact, Overflow> {
-        let price = self.price.unwrap_or_default();
-        match self.thing {
-            Thing::Key(key, _) => Exact::of(key, self.quantity, price),
-            Thing::Tool(_) => Exact::each(self.quantity, price),
-        }
-    }
-}
-
 impl Thing<'_> {
-    fn name(&self) -> String {
+    fn name(self) -> String {
         match self {
             Self::Key(key, None) => key.to_string(),
             Self::Key(key, Some(tier)) => format!("{key}.{tier}"),
@@ -313,7 +261,8 @@ impl Thing<'_> {
         }
     }
 
-    fn per(&self) -> u64 {
+    /// How many metered units the price is for.
+    fn per(self) -> u64 {
         match self {
             Self::Key(key, _) => key.per(),
             Self::Tool(_) => 1,

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::PriceKey;
 use crate::decimal::{self, DecimalError};
 use crate::micro::{Micro, Overflow};
 
@@ -53,21 +52,13 @@ impl Exact {
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
-    /// `quantity` at `price`, which is quoted in the unit of `key`.
-    pub(crate) fn of(key: PriceKey, quantity: u64, price: Price) -> Result<Self, Overflow> {
-        Self::per(key.per(), quantity, price)
-    }
-
-    /// `quantity` at `price` for each of them.
-    pub(crate) fn each(quantity: u64, price: Price) -> Result<Self, Overflow> {
-        Self::per(1, quantity, price)
-    }
-
-    // Amounts are never below zero, so a part that does not fit cannot be part of a sum that does.
-    fn per(unit: u64, quantity: u64, price: Price) -> Result<Self, Overflow> {
+    /// `quantity` at `price`, which is for `per` of them; `per` is a unit of [`PriceKey::per`](super::PriceKey::per).
+    ///
+    /// Amounts are never below zero, so a part that does not fit is no part of a sum that does.
+    pub(crate) fn of(quantity: u64, price: Price, per: u64) -> Result<Self, Overflow> {
         i128::from(quantity)
             .checked_mul(i128::from(price.0))
-            .and_then(|amount| amount.checked_mul(PARTS / i128::from(unit)))
+            .and_then(|amount| amount.checked_mul(PARTS / i128::from(per)))
             .map(Self)
             .ok_or(Overflow)
     }
@@ -108,5 +99,40 @@ impl fmt::Display for Exact {
             f.write_str("…")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::price::PriceKey;
+
+    #[test]
+    fn every_unit_divides_the_one_denominator() {
+        for key in PriceKey::ALL {
+            assert_eq!(PARTS % i128::from(key.per()), 0, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_price_has_no_sign() {
+        assert_eq!("-1".parse::<Price>(), Err(DecimalError::Malformed));
+        assert_eq!("-0".parse::<Price>(), Err(DecimalError::Malformed));
+        assert_eq!("0".parse::<Price>().map(Price::pico), Ok(0));
+        assert_eq!("0.000000000001".parse::<Price>().map(Price::pico), Ok(1));
+    }
+
+    #[test]
+    fn rounding_is_up_and_only_where_there_is_a_rest() {
+        for (parts, micro) in [
+            (0, 0),
+            (1, 1),
+            (PARTS_PER_MICRO - 1, 1),
+            (PARTS_PER_MICRO, 1),
+            (PARTS_PER_MICRO + 1, 2),
+        ] {
+            assert_eq!(Exact(parts).round_up(), Ok(Micro::new(micro)), "{parts}");
+        }
+        assert_eq!(Exact(i128::MAX).round_up(), Err(Overflow));
     }
 }

@@ -3,6 +3,7 @@
 mod card;
 mod exact;
 mod key;
+mod kind;
 mod read;
 mod value;
 mod write;

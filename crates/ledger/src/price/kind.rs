@@ -1,0 +1,51 @@
+//! Which prices a model needs, by its kind.
+
+use super::{PriceCard, PriceKey};
+
+const VOICE: [PriceKey; 6] = [
+    PriceKey::TtsCharacters,
+    PriceKey::TtsStreamCharacters,
+    PriceKey::SttSecond,
+    PriceKey::SttStreamSecond,
+    PriceKey::RealtimeMinute,
+    PriceKey::RealtimeTextInput,
+];
+
+impl PriceCard {
+    /// Whether the card holds the prices that a model of this kind is billed and held by; else
+    /// everything that is missing.
+    pub fn billable_as(&self, kind: &str) -> Result<(), Vec<String>> {
+        let has = |key| self.unit_price(key).is_some();
+        let missing: Vec<String> = match kind {
+            "text" => [PriceKey::Input, PriceKey::Output]
+                .into_iter()
+                .filter(|key| !has(*key))
+                .map(|key| format!("a text model needs `{key}`"))
+                .collect(),
+            "embedding" if !has(PriceKey::Input) => {
+                vec!["an embedding model needs `input`".to_owned()]
+            }
+            "image" if !has(PriceKey::Image) && !has(PriceKey::ImageOutput) => {
+                vec!["an image model needs `image`, or `image_output` and `input`".to_owned()]
+            }
+            "image" if !has(PriceKey::Image) && !has(PriceKey::Input) => {
+                vec!["an image model billed by tokens needs `input`".to_owned()]
+            }
+            // The upstream's cost is known at the end only: it settles, but it cannot hold.
+            "video" if !has(PriceKey::VideoSecond) && !has(PriceKey::VideoTokens) => {
+                vec!["a video model needs `video_second` or `video_tokens`".to_owned()]
+            }
+            "audio" if !VOICE.into_iter().any(has) => {
+                let keys: Vec<_> = VOICE.iter().map(|key| format!("`{key}`")).collect();
+                vec![format!("an audio model needs one of {}", keys.join(", "))]
+            }
+            "embedding" | "image" | "video" | "audio" => Vec::new(),
+            _ => vec![format!("`{kind}` is not a kind of model")],
+        };
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(missing)
+        }
+    }
+}

@@ -4,13 +4,17 @@
 //! comes in as an argument. Start reading at [`native`], the path of a call whose caller and
 //! upstream speak the same dialect.
 
+pub mod chat;
 pub mod count;
 pub mod dialect;
 pub mod failure;
+pub mod guard;
 pub mod joined;
 pub mod json;
 pub mod native;
 pub mod profile;
+pub mod rejection;
+pub mod scrub;
 pub mod sse;
 pub mod usage;
 

@@ -84,6 +84,11 @@ impl Frame {
         self.bytes.get(data_in(&self.bytes, 0..self.lines.first)?)
     }
 
+    /// Whether the frame is a single line.
+    pub fn is_one_line(&self) -> bool {
+        self.lines.count == 1
+    }
+
     /// The name of the event.
     pub fn event(&self) -> Option<&[u8]> {
         let mut names = lines(&self.bytes).filter_map(|line| field(&self.bytes, line, b"event"));
@@ -225,12 +230,12 @@ impl Splitter {
         Ok(None)
     }
 
-    /// What came behind the last complete frame. A line that has ended is known to be whole.
-    pub fn pending(&self) -> Option<Frame> {
-        (self.lines.count > 0).then(|| Frame {
-            bytes: Bytes::copy_from_slice(&self.carry),
-            lines: self.lines,
-        })
+    /// The data in the first line of a frame that is not complete, once that line is.
+    pub fn pending_data(&self) -> Option<&[u8]> {
+        if self.lines.count == 0 {
+            return None;
+        }
+        self.carry.get(data_in(&self.carry, 0..self.lines.first)?)
     }
 
     /// The stream is over: what is left, as a frame of its own.
@@ -396,10 +401,10 @@ mod tests {
         let mut splitter = Splitter::default();
         splitter.push(Bytes::from_static(b"data: 1"));
         assert_eq!(splitter.next_frame(), Ok(None));
-        assert_eq!(splitter.pending(), None);
+        assert_eq!(splitter.pending_data(), None);
         splitter.push(Bytes::from_static(b"\n"));
         assert_eq!(splitter.next_frame(), Ok(None));
-        assert_eq!(splitter.pending().unwrap().first_data(), Some(&b"1"[..]));
+        assert_eq!(splitter.pending_data(), Some(&b"1"[..]));
     }
 
     fn any_stream() -> impl Strategy<Value = Vec<u8>> {

@@ -1,5 +1,7 @@
 //! What an answer consumed, in classes that do not overlap.
 
+use crate::json::{Integer, Raw};
+
 /// Token counts of one call. No token is in two classes, so that each is priced once; only
 /// `reasoning` is told beside them, and lies inside `output`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,5 +50,114 @@ impl Usage {
     /// Input and output together.
     pub fn total(&self) -> u64 {
         self.input_total().saturating_add(self.output_total())
+    }
+}
+
+/// The counts of a report in which the special classes lie inside the totals, as Chat Completions
+/// and Responses tell them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Inclusive {
+    /// All input.
+    pub input: u64,
+    /// The part of the input read from a cache.
+    pub cached_input: u64,
+    /// The part of the input written to a cache.
+    pub cache_write: u64,
+    /// The part of the input that was images.
+    pub image_input: u64,
+    /// The part of the input that was audio.
+    pub audio_input: u64,
+    /// All output.
+    pub output: u64,
+    /// The part of the output that was reasoning.
+    pub reasoning: u64,
+    /// The part of the output that was images.
+    pub image_output: u64,
+    /// The part of the output that was audio.
+    pub audio_output: u64,
+}
+
+impl From<Inclusive> for Usage {
+    /// Each part is taken out of what is left of its total, so that the classes never add up to
+    /// more than was reported, whatever the parts claim.
+    fn from(report: Inclusive) -> Self {
+        let mut input = report.input;
+        let mut output = report.output;
+        Self {
+            cached_input: take(&mut input, report.cached_input),
+            cache_write: take(&mut input, report.cache_write),
+            audio_input: take(&mut input, report.audio_input),
+            image_input: take(&mut input, report.image_input),
+            input,
+            audio_output: take(&mut output, report.audio_output),
+            image_output: take(&mut output, report.image_output),
+            reasoning: report.reasoning.min(output),
+            output,
+        }
+    }
+}
+
+fn take(rest: &mut u64, part: u64) -> u64 {
+    let part = part.min(*rest);
+    *rest -= part;
+    part
+}
+
+/// A token count as an upstream reports it. What is no whole number, negative or beyond `i64` is
+/// missing: it cannot be billed.
+pub fn count(value: Raw<'_>) -> Option<u64> {
+    match value.integer()? {
+        Integer::Value(count) => i64::try_from(count).is_ok().then_some(count),
+        Integer::Negative | Integer::Huge => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn classes_are_taken_out_of_their_totals() {
+        let usage = Usage::from(Inclusive {
+            input: 100,
+            cached_input: 60,
+            cache_write: 10,
+            audio_input: 5,
+            output: 50,
+            reasoning: 30,
+            audio_output: 4,
+            ..Inclusive::default()
+        });
+        let expected = Usage {
+            input: 25,
+            cached_input: 60,
+            cache_write: 10,
+            audio_input: 5,
+            output: 46,
+            reasoning: 30,
+            audio_output: 4,
+            ..Usage::default()
+        };
+        assert_eq!(usage, expected);
+        assert_eq!(usage.total(), 150);
+    }
+
+    proptest! {
+        #[test]
+        fn totals_are_kept_whatever_the_parts_claim(
+            input in 0..1000_u64, cached_input in 0..1000_u64, cache_write in any::<u64>(),
+            image_input in 0..1000_u64, output in 0..1000_u64, reasoning in any::<u64>(),
+            audio_output in 0..2000_u64,
+        ) {
+            let usage = Usage::from(Inclusive {
+                input, cached_input, cache_write, image_input, output, reasoning, audio_output,
+                ..Inclusive::default()
+            });
+            prop_assert_eq!(usage.input_total(), input);
+            prop_assert_eq!(usage.output_total(), output);
+            prop_assert!(usage.reasoning <= usage.output);
+        }
     }
 }

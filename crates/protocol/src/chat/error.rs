@@ -1,0 +1,15 @@
+//! Chat errors: what an upstream says, and what a caller reads.
+
+use crate::failure::{Failure, Family};
+use crate::rejection;
+use crate::scrub::Names;
+
+/// Reads the answer of an upstream that refused a chat call.
+pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
+    rejection::read_failure(status, body, names)
+}
+
+/// Writes the error body that chat clients read.
+pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
+    failure.write(Family::OpenAi, request_id)
+}

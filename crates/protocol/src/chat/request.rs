@@ -1,0 +1,115 @@
+//! Reads a chat request: what we must know, and what the contract refuses.
+
+use crate::count;
+use crate::failure::Failure;
+use crate::guard;
+use crate::json::patch::Edit;
+use crate::json::{Integer, Members, Spelling};
+use crate::native::Head;
+
+/// Tokens of a request that stand in none of its strings.
+const FRAME_TOKENS: u64 = 3;
+/// Members whose text the model reads.
+const READ_BY_MODEL: [&str; 5] = [
+    "messages",
+    "tools",
+    "functions",
+    "response_format",
+    "prediction",
+];
+
+/// Reads the head of a request. Ranges are left to the upstream to judge; what we read ourselves
+/// must be of the right type.
+pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
+    if body.trim_ascii().is_empty() {
+        return Err(Failure::invalid(
+            "The body is empty; it must be a JSON object.",
+        ));
+    }
+    let members = Members::read(body, Spelling::One)?;
+    let Some(model) = members.string("model")? else {
+        return Err(Failure::invalid("`model` is required.").param("model"));
+    };
+    guard::model_id(&model)?;
+    let messages = members.array("messages")?;
+    if messages.is_none_or(|messages| messages.is_empty()) {
+        let failure = Failure::invalid("`messages` must be an array with at least one message.");
+        return Err(failure.param("messages"));
+    }
+    guard::not_kept(&members, "deferred")?;
+    guard::not_kept(&members, "store")?;
+    guard::routing(&members)?;
+    guard::service_tier(&members)?;
+
+    let stream = members.boolean("stream")?.unwrap_or(false);
+    let mut edits = Vec::new();
+    let mut include_usage = false;
+    if stream {
+        include_usage = ask_for_usage(&members, &mut edits)?;
+    }
+    let model_span = members.get("model")?.map(|value| value.span());
+    Ok(Head {
+        stream,
+        include_usage,
+        output_tokens_max: output_tokens_max(&members)?,
+        choices: choices(&members)?,
+        input_tokens: input_tokens(&members)?,
+        model_span: model_span.unwrap_or_default(),
+        model: model.into_owned(),
+        edits,
+    })
+}
+
+/// Makes the upstream report usage, since billing needs it, and says whether the caller asked too
+/// (contract, "Server-sent event streams").
+fn ask_for_usage(members: &Members<'_>, edits: &mut Vec<Edit>) -> Result<bool, Failure> {
+    const NAME: &str = "stream_options";
+    let Some(options) = members.object(NAME)? else {
+        edits.push(match members.find(NAME)? {
+            Some(null) => Edit::replace(null.span(), &br#"{"include_usage":true}"#[..]),
+            None => Edit::insert(
+                members.inside(),
+                &br#""stream_options":{"include_usage":true},"#[..],
+            ),
+        });
+        return Ok(false);
+    };
+    let options = Members::nested(options, "stream_options.", Spelling::One)?;
+    let asked = options.boolean("include_usage")?.unwrap_or(false);
+    if !asked {
+        edits.push(match options.find("include_usage")? {
+            Some(value) => Edit::replace(value.span(), &b"true"[..]),
+            None if options.is_empty() => {
+                Edit::insert(options.inside(), &br#""include_usage":true"#[..])
+            }
+            None => Edit::insert(options.inside(), &br#""include_usage":true,"#[..]),
+        });
+    }
+    Ok(asked)
+}
+
+/// The larger of the two limits: which of them an upstream obeys is not ours to know.
+fn output_tokens_max(members: &Members<'_>) -> Result<Option<u64>, Failure> {
+    let mut largest = None;
+    for name in ["max_completion_tokens", "max_tokens"] {
+        let limit = members.integer(name)?;
+        let limit = limit.filter(|limit| *limit != Integer::Negative);
+        largest = largest.max(limit.map(Integer::saturating));
+    }
+    Ok(largest)
+}
+
+fn choices(members: &Members<'_>) -> Result<u32, Failure> {
+    let asked = members.integer("n")?.map_or(1, Integer::saturating);
+    Ok(u32::try_from(asked).unwrap_or(u32::MAX).max(1))
+}
+
+fn input_tokens(members: &Members<'_>) -> Result<u64, Failure> {
+    let mut tokens = FRAME_TOKENS;
+    for name in READ_BY_MODEL {
+        if let Some(value) = members.get(name)? {
+            tokens = tokens.saturating_add(count::tokens_in_json(value.text().as_bytes()));
+        }
+    }
+    Ok(tokens)
+}

@@ -1,0 +1,197 @@
+//! Refusals that are the same on every endpoint: what a caller may not choose or keep here.
+//!
+//! An explicit `null` means absent (some SDKs send every unset member as `null`), so only values
+//! are refused.
+
+use crate::failure::Failure;
+use crate::json::Members;
+
+/// Members by which callers of other gateways choose routes.
+const ROUTING: [&str; 6] = [
+    "provider",
+    "routing",
+    "route",
+    "routes",
+    "models",
+    "fallbacks",
+];
+
+/// Tiers that cost nothing extra.
+const FREE_TIERS: [&str; 4] = ["auto", "default", "standard", "standard_only"];
+
+/// The longest model id.
+const MODEL_BYTES_MAX: usize = 256;
+
+/// Refuses client routing controls (contract, "Rules common to all model-call endpoints").
+pub fn routing(members: &Members<'_>) -> Result<(), Failure> {
+    for name in ROUTING {
+        if members.get(name)?.is_some() {
+            return Err(Failure::routing_not_supported(name));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses paid service tiers, and whatever else stands in their place.
+pub fn service_tier(members: &Members<'_>) -> Result<(), Failure> {
+    const NAME: &str = "service_tier";
+    let Some(value) = members.get(NAME)? else {
+        return Ok(());
+    };
+    let tier = value.string().and_then(|text| text.decode().ok());
+    match tier {
+        Some(tier) if FREE_TIERS.contains(&tier.as_ref()) => Ok(()),
+        _ => Err(Failure::service_tier_not_supported(NAME)),
+    }
+}
+
+/// Refuses a member that would make the upstream keep something when it is `true`: `store`,
+/// `background`, `deferred`.
+pub fn not_kept(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
+    if members.boolean(name)? == Some(true) {
+        return Err(Failure::stateful_not_supported(format!(
+            "`{name}: true` is not supported: the service keeps no state."
+        ))
+        .param(name));
+    }
+    Ok(())
+}
+
+/// Refuses a member that refers to something kept, whatever its value.
+pub fn no_reference(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
+    if members.get(name)?.is_some() {
+        return Err(Failure::stateful_not_supported(format!(
+            "`{name}` is not supported: the service keeps no state."
+        ))
+        .param(name));
+    }
+    Ok(())
+}
+
+/// Refuses texts that cannot be model ids, before they are looked up or repeated anywhere.
+pub fn model_id(id: &str) -> Result<(), Failure> {
+    let wrong = if id.is_empty() {
+        "must not be empty"
+    } else if id.len() > MODEL_BYTES_MAX {
+        "is longer than 256 bytes"
+    } else if id.split('/').any(str::is_empty) {
+        "has an empty part"
+    } else if id.contains("..") {
+        "must not contain `..`"
+    } else if id.chars().any(char::is_control) {
+        "has a control character"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::invalid(format!("The model id {wrong}.")).param("model"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Code;
+    use crate::json::Spelling;
+
+    fn check(body: &str) -> Result<(), Failure> {
+        let members = Members::read(body.as_bytes(), Spelling::One)?;
+        routing(&members)?;
+        service_tier(&members)?;
+        not_kept(&members, "store")?;
+        no_reference(&members, "conversation")
+    }
+
+    #[test]
+    fn values_are_refused_and_nulls_are_not() {
+        for (body, refused) in [
+            ("{}", None),
+            (
+                r#"{"provider":null,"routes":null,"service_tier":null}"#,
+                None,
+            ),
+            (r#"{"store":null,"conversation":null}"#, None),
+            (r#"{"store":false}"#, None),
+            (r#"{"service_tier":"auto"}"#, None),
+            (r#"{"service_tier":"default"}"#, None),
+            (r#"{"service_tier":"standard"}"#, None),
+            (r#"{"service_tier":"standard_only"}"#, None),
+            (r#"{"service_tier":"a\u0075to"}"#, None),
+            (r#"{"metadata":{"provider":"x"}}"#, None),
+            (
+                r#"{"provider":{}}"#,
+                Some((Code::RoutingNotSupported, "provider")),
+            ),
+            (
+                r#"{"routing":""}"#,
+                Some((Code::RoutingNotSupported, "routing")),
+            ),
+            (
+                r#"{"route":false}"#,
+                Some((Code::RoutingNotSupported, "route")),
+            ),
+            (
+                r#"{"routes":[]}"#,
+                Some((Code::RoutingNotSupported, "routes")),
+            ),
+            (
+                r#"{"models":["a"]}"#,
+                Some((Code::RoutingNotSupported, "models")),
+            ),
+            (
+                r#"{"fall\u0062acks":0}"#,
+                Some((Code::RoutingNotSupported, "fallbacks")),
+            ),
+            (
+                r#"{"Provider":{}}"#,
+                Some((Code::InvalidRequest, "provider")),
+            ),
+            (
+                r#"{"service_tier":"flex"}"#,
+                Some((Code::ServiceTierNotSupported, "service_tier")),
+            ),
+            (
+                r#"{"service_tier":"Auto"}"#,
+                Some((Code::ServiceTierNotSupported, "service_tier")),
+            ),
+            (
+                r#"{"service_tier":1}"#,
+                Some((Code::ServiceTierNotSupported, "service_tier")),
+            ),
+            (
+                r#"{"store":true}"#,
+                Some((Code::StatefulNotSupported, "store")),
+            ),
+            (r#"{"store":"yes"}"#, Some((Code::InvalidRequest, "store"))),
+            (
+                r#"{"conversation":"c"}"#,
+                Some((Code::StatefulNotSupported, "conversation")),
+            ),
+        ] {
+            let found = check(body).err();
+            let found = found
+                .as_ref()
+                .map(|f| (f.code, f.param.as_deref().unwrap()));
+            assert_eq!(found, refused, "{body}");
+        }
+    }
+
+    #[test]
+    fn model_ids_have_bounds() {
+        let longest = format!("maker/{}", "m".repeat(MODEL_BYTES_MAX - 6));
+        for id in [
+            "maker/model",
+            "a",
+            "a/b/c",
+            "maker/m-1.5:latest",
+            "界/模型",
+            &longest,
+        ] {
+            assert_eq!(model_id(id), Ok(()), "{id}");
+        }
+        let too_long = format!("{longest}m");
+        for id in [
+            "", "/", "a/", "/a", "a//b", "a/../b", "a..b", "a\n", "a\u{7f}", &too_long,
+        ] {
+            assert!(model_id(id).is_err(), "{id}");
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Makes a body fit for the journal: media, vectors and other bulk become markers that tell what
+//! stood there (`<image/png base64, 48213 bytes>`), and the whole is bounded.
+//!
+//! The text is taken as it comes, whether or not it is JSON: bodies worth a look are often the
+//! broken ones.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// The longest run of base64 that is left standing.
+pub const RUN_CHARS_MAX: usize = 96;
+/// The longest list of numbers that is left standing.
+const NUMBERS_MAX: usize = 32;
+/// From this length on, a line of base64 goes on behind its line end.
+const WRAPPED_LINE_CHARS_MIN: usize = 40;
+/// The longest head of a data URI, up to its comma.
+const URI_HEAD_CHARS_MAX: usize = 128;
+/// Members whose values are the caller's secrets.
+const SECRET: [&str; 1] = ["callback_url"];
+
+/// The body without its bulk, at most `bytes_max` bytes long.
+pub fn redact(body: &[u8], bytes_max: usize) -> String {
+    let text: Cow<'_, str> = String::from_utf8_lossy(body);
+    let mut out = String::with_capacity(text.len().min(bytes_max).min(4096));
+    let mut rest: &str = &text;
+    let mut key = "";
+    while out.len() <= bytes_max {
+        let Some(at) = memchr::memchr2(b'"', b'[', rest.as_bytes()) else {
+            put_runs(&mut out, rest, bytes_max);
+            break;
+        };
+        let (before, found) = rest.split_at(at);
+        put_runs(&mut out, before, bytes_max);
+        if let Some(inside) = found.strip_prefix('"') {
+            let (string, after) = inside.split_at(string_length(inside));
+            let is_key = after
+                .strip_prefix('"')
+                .is_some_and(|after| after.trim_ascii_start().starts_with(':'));
+            out.push('"');
+            if is_key {
+                key = string;
+                put_runs(&mut out, string, bytes_max);
+            } else if SECRET.contains(&key) {
+                out.push_str("<hidden>");
+            } else {
+                put_string(&mut out, string, bytes_max);
+            }
+            rest = match after.strip_prefix('"') {
+                Some(after) => {
+                    out.push('"');
+                    after
+                }
+                None => after,
+            };
+        } else if let Some((length, numbers)) = vector(found) {
+            let _ = write!(out, "\"<vector, {numbers} numbers>\"");
+            rest = found.get(length..).unwrap_or_default();
+        } else {
+            out.push('[');
+            rest = found.get(1..).unwrap_or_default();
+        }
+    }
+    bounded(out, bytes_max, text.len())
+}
+
+/// Cuts what is too long, and says so.
+fn bounded(mut out: String, bytes_max: usize, whole: usize) -> String {
+    if out.len() <= bytes_max {
+        return out;
+    }
+    let mark = format!("<cut, {whole} bytes in all>");
+    let mut keep = bytes_max.saturating_sub(mark.len());
+    while !out.is_char_boundary(keep) {
+        keep -= 1;
+    }
+    out.truncate(keep);
+    if mark.len() <= bytes_max {
+        out.push_str(&mark);
+    }
+    out
+}
+
+/// How much of `inside` belongs to the string that was opened before it.
+fn string_length(inside: &str) -> usize {
+    let bytes = inside.as_bytes();
+    let mut length = 0;
+    loop {
+        let ahead = bytes.get(length..).unwrap_or_default();
+        match memchr::memchr2(b'"', b'\\', ahead) {
+            Some(at) if ahead.get(at) == Some(&b'"') => return length + at,
+            // The character behind a backslash may be longer than a byte.
+            Some(at) => {
+                let escaped = inside.get(length + at + 1..).and_then(|s| s.chars().next());
+                length += at + 1 + escaped.map_or(0, char::len_utf8);
+            }
+            None => return inside.len(),
+        }
+    }
+}
+
+fn put_string(out: &mut String, string: &str, bytes_max: usize) {
+    match data_uri(string) {
+        Some((kind, true, data)) => {
+            let _ = write!(out, "<{kind} base64, {} bytes>", decoded_bytes(data));
+        }
+        Some((kind, false, data)) if data.len() > RUN_CHARS_MAX => {
+            let _ = write!(out, "<{kind}, {} bytes>", data.len());
+        }
+        _ => put_runs(out, string, bytes_max),
+    }
+}
+
+/// The media type of a data URI, whether it is base64, and its data.
+fn data_uri(string: &str) -> Option<(&str, bool, &str)> {
+    let (head, data) = string.strip_prefix("data:")?.split_once(',')?;
+    if head.len() > URI_HEAD_CHARS_MAX {
+        return None;
+    }
+    let kind = head.split(';').next().unwrap_or_default();
+    // JSON may write a slash as `\/`.
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/+.-_\\".contains(c);
+    let kind = if kind.is_empty() || kind.len() > RUN_CHARS_MAX || !kind.chars().all(plain) {
+        "data"
+    } else {
+        kind
+    };
+    Some((kind, head.ends_with(";base64"), data))
+}
+
+/// Copies text, with markers in place of long runs of base64.
+fn put_runs(out: &mut String, text: &str, bytes_max: usize) {
+    let bytes = text.as_bytes();
+    let mut done = 0;
+    let mut at = 0;
+    while at < bytes.len() && out.len() + (at - done) <= bytes_max {
+        let run = run_length(bytes, at);
+        if run.chars > RUN_CHARS_MAX {
+            out.push_str(text.get(done..at).unwrap_or_default());
+            let found = text.get(at..at + run.bytes).unwrap_or_default();
+            let _ = write!(out, "<base64, {} bytes>", decoded_bytes(found));
+            done = at + run.bytes;
+        }
+        at += run.bytes.max(1);
+    }
+    // What is beyond the bound is cut later; here it only must not cut a character.
+    let mut end = at.min(bytes.len());
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    out.push_str(text.get(done..end).unwrap_or_default());
+}
+
+#[derive(Default)]
+struct Run {
+    /// All bytes, line ends and escapes included.
+    bytes: usize,
+    /// Characters of base64.
+    chars: usize,
+}
+
+/// The run of base64 that begins at `at`, over the line ends of wrapped base64 too.
+fn run_length(bytes: &[u8], at: usize) -> Run {
+    let mut run = Run::default();
+    let mut line = 0;
+    loop {
+        let rest = bytes.get(at + run.bytes..).unwrap_or_default();
+        let taken = match rest {
+            [byte, ..] if is_base64(*byte) => 1,
+            [b'\\', b'/', ..] => 2,
+            _ => {
+                let end = line_end_length(rest);
+                let goes_on = rest.get(end).is_some_and(|byte| is_base64(*byte));
+                if end == 0 || line < WRAPPED_LINE_CHARS_MIN || !goes_on {
+                    return run;
+                }
+                line = 0;
+                run.bytes += end;
+                continue;
+            }
+        };
+        run.bytes += taken;
+        run.chars += 1;
+        line += 1;
+    }
+}
+
+fn line_end_length(rest: &[u8]) -> usize {
+    const ENDS: [&[u8]; 4] = [b"\\r\\n", b"\\n", b"\r\n", b"\n"];
+    let end = ENDS.iter().find(|end| rest.starts_with(end));
+    end.map_or(0, |end| end.len())
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
+}
+
+/// How many bytes base64 stands for, line ends and their escapes left out.
+fn decoded_bytes(base64: &str) -> usize {
+    let mut digits: usize = 0;
+    let mut escaped = false;
+    for byte in base64.bytes() {
+        let digit = is_base64(byte) && byte != b'=' && (!escaped || byte == b'/');
+        digits += usize::from(digit);
+        escaped = byte == b'\\' && !escaped;
+    }
+    digits.saturating_mul(3) / 4
+}
+
+/// A long list of numbers: its length in bytes, and how many they are.
+fn vector(text: &str) -> Option<(usize, usize)> {
+    let inside = text.strip_prefix('[')?;
+    let length = inside.bytes().position(|byte| {
+        !matches!(
+            byte,
+            b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E' | b',' | b' ' | b'\n' | b'\r' | b'\t'
+        )
+    })?;
+    let numbers = inside.get(..length)?.split(',').count();
+    let closed = inside.as_bytes().get(length) == Some(&b']');
+    (closed && numbers > NUMBERS_MAX).then_some((length + 2, numbers))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn longest_run(text: &str) -> usize {
+        let runs = text.split(|c: char| !c.is_ascii() || !is_base64(c as u8));
+        runs.map(str::len).max().unwrap_or_default()
+    }
+
+    #[test]
+    fn bulk_becomes_markers() {
+        let data = "QUJD".repeat(100);
+        let wrapped = vec!["QUJD".repeat(19); 10];
+        let numbers = vec!["0.125"; 1536].join(",");
+        for (body, redacted) in [
+            (
+                format!(r#"{{"url":"data:image/png;base64,{data}"}}"#),
+                r#"{"url":"<image/png base64, 300 bytes>"}"#.to_owned(),
+            ),
+            (
+                format!(r#"{{"b64_json": "{data}=="}}"#),
+                r#"{"b64_json": "<base64, 300 bytes>"}"#.to_owned(),
+            ),
+            (
+                format!(r#"{{"x":"see {data} there"}}"#),
+                r#"{"x":"see <base64, 300 bytes> there"}"#.to_owned(),
+            ),
+            (
+                format!(r#"{{"x":"{}"}}"#, wrapped.join("\\n")),
+                r#"{"x":"<base64, 570 bytes>"}"#.to_owned(),
+            ),
+            (
+                format!(r#"{{"embedding":[{numbers}],"i":[1,2,3]}}"#),
+                r#"{"embedding":"<vector, 1536 numbers>","i":[1,2,3]}"#.to_owned(),
+            ),
+            (
+                format!(r#"{{"u":"data:text\/html,{}"}}"#, "<p>".repeat(50)),
+                r#"{"u":"<text\/html, 150 bytes>"}"#.to_owned(),
+            ),
+            (
+                r#"{"callback_url": "https://me.example/hook?token=1", "n": 1}"#.to_owned(),
+                r#"{"callback_url": "<hidden>", "n": 1}"#.to_owned(),
+            ),
+            (
+                format!("data: {{\"a\":\"{data}"),
+                "data: {\"a\":\"<base64, 300 bytes>".to_owned(),
+            ),
+        ] {
+            assert_eq!(redact(body.as_bytes(), 10_000), redacted);
+        }
+    }
+
+    #[test]
+    fn what_is_no_bulk_stays() {
+        for body in [
+            r#"{"model":"maker/model","messages":[{"role":"user","content":"Hi \"you\"\n"}]}"#,
+            r#"{"url":"data:,short"}"#,
+            "not json at all [1,2",
+            "",
+        ] {
+            assert_eq!(redact(body.as_bytes(), 10_000), body);
+        }
+    }
+
+    #[test]
+    fn the_bound_is_hard() {
+        let body = "words and more words ".repeat(1000);
+        let redacted = redact(body.as_bytes(), 200);
+        assert!(redacted.len() <= 200);
+        assert!(redacted.ends_with("<cut, 21000 bytes in all>"));
+        assert_eq!(redact(body.as_bytes(), 0), "");
+    }
+
+    fn any_body() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            "[A-Za-z0-9+/=_-]{0,300}",
+            "[A-Za-z0-9]{76}",
+            Just("\\n".to_owned()),
+            Just("\\/".to_owned()),
+            Just("\"".to_owned()),
+            Just("\\".to_owned()),
+            Just("\"callback_url\":".to_owned()),
+            Just("data:image/png;base64,".to_owned()),
+            Just("[".to_owned()),
+            "(0\\.[0-9]{1,4},){0,60}1\\]",
+            any::<String>(),
+        ];
+        prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat().into_bytes())
+    }
+
+    proptest! {
+        #[test]
+        fn no_long_run_of_base64_is_left(body in any_body(), bytes_max in 0_usize..3000) {
+            let redacted = redact(&body, bytes_max);
+            prop_assert!(longest_run(&redacted) <= RUN_CHARS_MAX, "{}", redacted);
+            prop_assert!(redacted.len() <= bytes_max);
+        }
+
+        #[test]
+        fn any_bytes_can_be_redacted(body in prop::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(redact(&body, 100).len() <= 100);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Whole answers: identity replaced, usage read, everything else as it came.
+
+use bytes::Bytes;
+
+use super::broken::Broken;
+use super::identity::{Identity, Written};
+use super::places::{self, Output};
+use super::sighting::Sighting;
+use crate::dialect::Dialect;
+use crate::joined::Joined;
+use crate::json::Cursor;
+use crate::json::patch::{self, Edit};
+use crate::json::scan::utf8;
+use crate::rejection;
+use crate::usage::Usage;
+
+/// A whole answer, rewritten.
+#[derive(Debug)]
+pub struct Answer {
+    /// The bytes for the caller.
+    pub pieces: Joined,
+    /// What the upstream reported.
+    pub usage: Option<Usage>,
+    /// Whether it reported something that cannot be billed by, which is worth an alarm.
+    pub usage_malformed: bool,
+    /// Output tokens as we count them, for answers without usage.
+    pub output_tokens_counted: u64,
+}
+
+/// Puts our identity into an answer. An error body, an empty object and what is not JSON are no
+/// answers, though they came with a 200.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the answer lives on in the pieces; a caller that kept it would keep it twice"
+)]
+pub fn rewrite_answer(
+    dialect: Dialect,
+    body: Bytes,
+    identity: &Identity,
+) -> Result<Answer, Broken> {
+    let Some(places) = places::of(dialect) else {
+        return Err(Broken::malformed("the dialect is not served"));
+    };
+    let mut output = Output::default();
+    let text = utf8(&body)?;
+    let mut cursor = Cursor::new(text);
+    let sighting = Sighting::of_object(places, &mut cursor, &mut output)?;
+    cursor.end()?;
+    if output.failed || sighting.error.is_some() {
+        let error = sighting.error.map_or(text, |error| error.text());
+        let failure = rejection::read_event(error.as_bytes(), &identity.model);
+        return Err(Broken::Failure(failure));
+    }
+    if !sighting.any {
+        return Err(Broken::malformed("the answer is an empty object"));
+    }
+    if places.needs_items && !output.has_items {
+        return Err(Broken::malformed("the answer has no choices"));
+    }
+    let written = Written::new(identity);
+    let edits = sighting
+        .spans()
+        .map(|(name, span)| Edit::replace(span, written.get(name).to_vec()))
+        .collect();
+    let (usage, usage_malformed) = (sighting.usage, sighting.usage_malformed);
+    let mut pieces = Joined::new();
+    patch::apply_to(&body, edits, &mut pieces);
+    Ok(Answer {
+        pieces,
+        usage,
+        usage_malformed,
+        output_tokens_counted: output.counter.tokens(),
+    })
+}

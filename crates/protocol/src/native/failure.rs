@@ -1,0 +1,73 @@
+//! Failures on the native path: what the upstream says, and how a stream is ended by one.
+
+use bytes::Bytes;
+
+use crate::chat;
+use crate::dialect::Dialect;
+use crate::failure::{Failure, Family};
+use crate::json::write_string;
+use crate::rejection;
+use crate::scrub::Names;
+
+/// Reads the answer of an upstream that refused a call. Nothing of the upstream's identity is in
+/// the message; what helps an operator is in the cause.
+pub fn read_failure(
+    dialect: Dialect,
+    status: u16,
+    body: &[u8],
+    upstream_model: &str,
+    public_model: &str,
+) -> Failure {
+    let names = Names {
+        upstream: upstream_model,
+        public: public_model,
+    };
+    match dialect {
+        Dialect::Chat => chat::read_failure(status, body, names),
+        Dialect::Responses | Dialect::Messages | Dialect::Generate | Dialect::Interactions => {
+            rejection::read_failure(status, body, names)
+        }
+    }
+}
+
+/// The last event of a stream that failed. Nothing follows it, least of all an end mark.
+pub fn terminal_failure(dialect: Dialect, failure: &Failure, request_id: &str) -> Bytes {
+    let event = match dialect {
+        Dialect::Chat => chat::write_failure_event(failure, request_id),
+        Dialect::Responses => {
+            let mut data = b"{\"type\":\"error\",\"code\":".to_vec();
+            write_string(&mut data, failure.code.as_str());
+            data.extend_from_slice(b",\"message\":");
+            write_string(&mut data, &failure.message);
+            data.extend_from_slice(b",\"param\":");
+            match &failure.param {
+                Some(param) => write_string(&mut data, param),
+                None => data.extend_from_slice(b"null"),
+            }
+            data.push(b'}');
+            named_event(&data)
+        }
+        Dialect::Messages => named_event(&failure.write(Family::Messages, request_id)),
+        Dialect::Generate => {
+            let mut event = b"data: ".to_vec();
+            event.extend(failure.write(Family::Google, request_id));
+            event.extend_from_slice(b"\n\n");
+            event
+        }
+        Dialect::Interactions => {
+            // Clients go by the type inside the data, not by the event's name.
+            let body = failure.write(Family::Interactions, request_id);
+            let mut data = b"{\"event_type\":\"error\",".to_vec();
+            data.extend_from_slice(body.strip_prefix(b"{").unwrap_or_default());
+            named_event(&data)
+        }
+    };
+    Bytes::from(event)
+}
+
+fn named_event(data: &[u8]) -> Vec<u8> {
+    let mut event = b"event: error\ndata: ".to_vec();
+    event.extend_from_slice(data);
+    event.extend_from_slice(b"\n\n");
+    event
+}

@@ -1,0 +1,21 @@
+//! The native path: caller and upstream speak the same dialect, and only spans are changed.
+//!
+//! A request is read by [`read_head`], sent on by [`write_request`]; the answer comes back through
+//! [`rewrite_answer`] or, as a stream, through a [`Rewriter`]. No tree is built on the way. Where
+//! a dialect keeps what must be found or changed is a row of the table in `places`.
+
+mod answer;
+mod broken;
+mod failure;
+mod identity;
+pub(crate) mod places;
+mod request;
+mod sighting;
+mod stream;
+
+pub use answer::{Answer, rewrite_answer};
+pub use broken::Broken;
+pub use failure::{read_failure, terminal_failure};
+pub use identity::Identity;
+pub use request::{Head, read_head, write_request};
+pub use stream::{Rewriter, Seen};

@@ -1,0 +1,62 @@
+//! Where each dialect keeps what the native path must find or change in an answer.
+
+use crate::chat;
+use crate::count::Counter;
+use crate::dialect::Dialect;
+use crate::json::{Cursor, Raw, SyntaxError, Text};
+use crate::usage::Usage;
+
+/// The row of one dialect. Names are those of the members of an answer or of an event.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// The member of an event in which the answer's own members stand, if there is one.
+    pub(crate) envelope: Option<&'static str>,
+    /// The response id.
+    pub(crate) id: &'static str,
+    /// The model.
+    pub(crate) model: &'static str,
+    /// The usage report.
+    pub(crate) usage: &'static str,
+    /// Reads the usage report; nothing if it cannot be billed by.
+    pub(crate) read_usage: fn(Raw<'_>) -> Option<Usage>,
+    /// Reads a member that carries output; `false` if it is none and was not read.
+    pub(crate) read_output: fn(Text<'_>, &mut Cursor<'_>, &mut Output) -> Result<bool, SyntaxError>,
+    /// Whether a whole answer without items (choices, candidates) is none.
+    pub(crate) needs_items: bool,
+    /// The data that ends a stream, where data does.
+    pub(crate) done: Option<&'static str>,
+    /// Whether usage comes in an event of its own, which a caller gets only on request.
+    pub(crate) usage_event: bool,
+}
+
+/// What is learnt of the output in passing.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    /// Counts all output.
+    pub(crate) counter: Counter,
+    /// Whether there was any output.
+    pub(crate) content: bool,
+    /// Items of the current event or answer.
+    pub(crate) items: usize,
+    /// Whether the current event or answer has a list of items.
+    pub(crate) has_items: bool,
+    /// Whether the current event says that it is an error.
+    pub(crate) failed: bool,
+}
+
+impl Output {
+    /// Forgets what belongs to one event alone.
+    pub(crate) fn next_event(&mut self) {
+        self.items = 0;
+        self.has_items = false;
+        self.failed = false;
+    }
+}
+
+/// The row of a dialect, once it has one.
+pub(crate) fn of(dialect: Dialect) -> Option<&'static Places> {
+    match dialect {
+        Dialect::Chat => Some(&chat::PLACES),
+        Dialect::Responses | Dialect::Messages | Dialect::Generate | Dialect::Interactions => None,
+    }
+}

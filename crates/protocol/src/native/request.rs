@@ -1,0 +1,52 @@
+//! Requests: read once, sent on with a few spans changed.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::chat;
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::json::patch::{self, Edit};
+use crate::json::write_string;
+
+/// What a request says that we must know, and where it says it.
+#[derive(Debug, Clone)]
+pub struct Head {
+    /// The public model id.
+    pub model: String,
+    /// Whether the answer is a stream.
+    pub stream: bool,
+    /// Whether the caller asked for the usage chunk.
+    pub include_usage: bool,
+    /// The output limit of one choice; unknown when absent or senseless.
+    pub output_tokens_max: Option<u64>,
+    /// Answers asked for, at least one.
+    pub choices: u32,
+    /// Input tokens, estimated.
+    pub input_tokens: u64,
+    pub(crate) model_span: Range<usize>,
+    /// What the contract demands to be changed, the model aside.
+    pub(crate) edits: Vec<Edit>,
+}
+
+/// Reads a request and refuses what the contract refuses for its endpoint.
+pub fn read_head(dialect: Dialect, body: &Bytes) -> Result<Head, Failure> {
+    match dialect {
+        Dialect::Chat => chat::read_head(body),
+        Dialect::Responses | Dialect::Messages | Dialect::Generate | Dialect::Interactions => {
+            Err(Failure::not_found("This endpoint is not served."))
+        }
+    }
+}
+
+/// Writes the request for the upstream: its own name for the model, usage asked for when
+/// streaming, and otherwise the caller's bytes. `head` must have been read from `body`.
+pub fn write_request(_dialect: Dialect, body: &Bytes, head: &Head, upstream_model: &str) -> Bytes {
+    let mut name = Vec::with_capacity(upstream_model.len() + 2);
+    write_string(&mut name, upstream_model);
+    let mut edits = Vec::with_capacity(head.edits.len() + 1);
+    edits.extend_from_slice(&head.edits);
+    edits.push(Edit::replace(head.model_span.clone(), name));
+    patch::apply(body, edits)
+}

@@ -1,0 +1,144 @@
+//! Looks through one answer or event for what its row of the table names.
+
+use std::ops::Range;
+
+use super::identity::Name;
+use super::places::{Output, Places};
+use crate::json::scan::What;
+use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
+use crate::usage::Usage;
+
+/// Identity members of one event; a text with more of them is none we know.
+const SPANS_MAX: usize = 8;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Sighting<'a> {
+    spans: [Option<(Name, usize, usize)>; SPANS_MAX],
+    count: usize,
+    /// A usage report that can be billed by.
+    pub(super) usage: Option<Usage>,
+    /// A usage report that cannot.
+    pub(super) usage_malformed: bool,
+    /// An error where an answer should be.
+    pub(super) error: Option<Raw<'a>>,
+    /// Whether there was any member at all.
+    pub(super) any: bool,
+    /// Where the first member ends that says more than who answers.
+    telling: Option<usize>,
+    /// Whether identity was found inside an envelope.
+    nested: bool,
+}
+
+impl<'a> Sighting<'a> {
+    /// Looks through a whole object.
+    pub(super) fn of_object(
+        places: &Places,
+        cursor: &mut Cursor<'a>,
+        output: &mut Output,
+    ) -> Result<Self, SyntaxError> {
+        let mut sighting = Self::default();
+        output.next_event();
+        cursor.object(|cursor, name| sighting.member(places, name, cursor, output))?;
+        Ok(sighting)
+    }
+
+    /// Looks through the rest of an object whose beginning is known.
+    pub(super) fn of_rest(
+        places: &Places,
+        cursor: &mut Cursor<'a>,
+        output: &mut Output,
+    ) -> Result<Self, SyntaxError> {
+        let mut sighting = Self {
+            any: true,
+            ..Self::default()
+        };
+        output.next_event();
+        cursor.rest_of_object(|cursor, name| sighting.member(places, name, cursor, output))?;
+        Ok(sighting)
+    }
+
+    /// The identity members, in the order of the text.
+    pub(super) fn spans(&self) -> impl Iterator<Item = (Name, Range<usize>)> {
+        let found = self.spans.iter().flatten();
+        found.map(|(name, start, end)| (*name, *start..*end))
+    }
+
+    /// Where the beginning ends that says nothing but who answers, if it is all of the identity.
+    pub(super) fn plain_start(&self) -> Option<usize> {
+        let (_, _, end) = self.spans.iter().flatten().next_back()?;
+        let plain = self.telling.is_none_or(|telling| telling > *end);
+        (plain && !self.nested).then_some(*end)
+    }
+
+    /// Whether usage was reported, readable or not.
+    pub(super) fn has_usage(&self) -> bool {
+        self.usage.is_some() || self.usage_malformed
+    }
+
+    fn member(
+        &mut self,
+        places: &Places,
+        name: Text<'a>,
+        cursor: &mut Cursor<'a>,
+        output: &mut Output,
+    ) -> Result<(), SyntaxError> {
+        self.any = true;
+        if name.is(places.id) {
+            return self.note(Name::Id, cursor);
+        }
+        if name.is(places.model) {
+            return self.note(Name::Model, cursor);
+        }
+        if name.is(places.usage) {
+            let value = cursor.value()?;
+            if !value.is_null() {
+                let usage = (places.read_usage)(value);
+                self.usage_malformed = usage.is_none();
+                self.usage = usage.or(self.usage);
+            }
+        } else if name.is("error") {
+            let value = cursor.value()?;
+            if is_error(value) {
+                self.error = Some(value);
+            }
+        } else if places.envelope.is_some_and(|envelope| name.is(envelope))
+            && cursor.shape()? == Shape::Object
+        {
+            let inside = Places {
+                envelope: None,
+                ..*places
+            };
+            self.nested = true;
+            cursor.object(|cursor, name| self.member(&inside, name, cursor, output))?;
+        } else if !(places.read_output)(name, cursor, output)? {
+            cursor.value()?;
+            return Ok(());
+        } else if output.items == 0 && !output.failed {
+            return Ok(());
+        }
+        self.telling.get_or_insert(cursor.position());
+        Ok(())
+    }
+
+    fn note(&mut self, name: Name, cursor: &mut Cursor<'a>) -> Result<(), SyntaxError> {
+        let span = cursor.value()?.span();
+        let place = self.spans.get_mut(self.count).ok_or(SyntaxError {
+            what: What::Keys,
+            at: span.start,
+        })?;
+        *place = Some((name, span.start, span.end));
+        self.count += 1;
+        Ok(())
+    }
+}
+
+/// Whether an `error` member means one: not when it is only there to say that there is none.
+fn is_error(value: Raw<'_>) -> bool {
+    match value.shape() {
+        Shape::Null => false,
+        Shape::Boolean => value.boolean() == Some(true),
+        Shape::String => !value.is_empty(),
+        Shape::Number | Shape::Array | Shape::Object => true,
+    }
+}

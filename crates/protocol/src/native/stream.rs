@@ -1,0 +1,321 @@
+//! Streams: identity replaced in every event, usage read in passing, the end mark watched for.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::broken::Broken;
+use super::identity::{Identity, Written};
+use super::places::{self, Output, Places};
+use super::sighting::Sighting;
+use crate::dialect::Dialect;
+use crate::joined::Joined;
+use crate::json::Cursor;
+use crate::json::scan::utf8;
+use crate::rejection;
+use crate::sse::{Data, Frame, Splitter};
+use crate::usage::Usage;
+
+/// Room made for the events of one read, so that they go out in one piece.
+const JOINED_BYTES_MAX: usize = 16 << 10;
+
+/// What a stream has shown so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The last usage report.
+    pub usage: Option<Usage>,
+    /// Whether a report came that cannot be billed by, which is worth an alarm.
+    pub usage_malformed: bool,
+    /// Whether any output went by.
+    pub content: bool,
+    /// Output tokens counted over all deltas, reasoning included.
+    pub output_tokens_counted: u64,
+    /// Whether the end mark went by.
+    pub ended: bool,
+}
+
+/// Rewrites a stream as it comes.
+#[derive(Debug)]
+pub struct Rewriter {
+    places: Option<&'static Places>,
+    identity: Identity,
+    written: Written,
+    include_usage: bool,
+    splitter: Splitter,
+    output: Output,
+    start: KnownStart,
+    seen: Seen,
+}
+
+impl Rewriter {
+    /// A rewriter for one stream.
+    pub fn new(dialect: Dialect, identity: Identity, include_usage: bool) -> Self {
+        Self {
+            places: places::of(dialect),
+            written: Written::new(&identity),
+            identity,
+            include_usage,
+            splitter: Splitter::default(),
+            output: Output::default(),
+            start: KnownStart::default(),
+            seen: Seen::default(),
+        }
+    }
+
+    /// Takes what one read brought and puts out the complete events in it. When it fails, what
+    /// was put out before is still good.
+    pub fn push(&mut self, chunk: Bytes, out: &mut Joined) -> Result<(), Broken> {
+        if self.seen.ended {
+            return Ok(());
+        }
+        let Some(places) = self.places else {
+            return Err(Broken::malformed("the dialect is not served"));
+        };
+        out.reserve(chunk.len().min(JOINED_BYTES_MAX));
+        self.splitter.push(chunk);
+        let result = self.relay(places, out);
+        self.seen.content = self.output.content;
+        self.seen.output_tokens_counted = self.output.counter.tokens();
+        result
+    }
+
+    /// The upstream has closed the stream: an error, unless its end mark went by.
+    pub fn end(&mut self) -> Result<(), Broken> {
+        if !self.seen.ended
+            && let Some(rest) = self.splitter.finish()
+            && rest.first_data().is_some_and(|data| self.is_done(data))
+        {
+            // An end mark without a line end is one all the same.
+            self.seen.ended = true;
+        }
+        if self.seen.ended {
+            Ok(())
+        } else {
+            Err(Broken::Unfinished)
+        }
+    }
+
+    /// What has gone by.
+    pub fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    fn relay(&mut self, places: &Places, out: &mut Joined) -> Result<(), Broken> {
+        while let Some(frame) = self.splitter.next_frame()? {
+            self.frame(places, &frame, out)?;
+            if self.seen.ended {
+                return Ok(());
+            }
+        }
+        // Some upstreams close behind the line that ends the stream, without the blank one.
+        if self
+            .splitter
+            .pending_data()
+            .is_some_and(|data| self.is_done(data))
+        {
+            self.finish(places, out);
+        }
+        Ok(())
+    }
+
+    fn frame(&mut self, places: &Places, frame: &Frame, out: &mut Joined) -> Result<(), Broken> {
+        if frame.first_data().is_some_and(|data| self.is_done(data)) {
+            self.finish(places, out);
+            return Ok(());
+        }
+        match frame.data() {
+            // Comments keep a connection alive. An event without data is none, and clients that
+            // take it for one fail on it.
+            Data::Absent if frame.has_fields() => Ok(()),
+            Data::Absent => {
+                out.push(frame.bytes.clone());
+                Ok(())
+            }
+            Data::Line(span) if frame.is_one_line() => self.line(places, frame, span, out),
+            Data::Line(span) => {
+                let data = frame.bytes.get(span.clone()).unwrap_or_default();
+                if self.is_done(data) {
+                    self.finish(places, out);
+                    return Ok(());
+                }
+                self.named(frame, data)?;
+                let sighting = self.look(places, data)?;
+                self.put(places, frame, span.start, &sighting, out);
+                Ok(())
+            }
+            Data::Lines(masked) if self.is_done(&masked) => {
+                self.finish(places, out);
+                Ok(())
+            }
+            Data::Lines(masked) => {
+                self.named(frame, &masked)?;
+                let sighting = self.look(places, &masked)?;
+                self.put(places, frame, 0, &sighting, out);
+                Ok(())
+            }
+        }
+    }
+
+    /// The common case: one line of data. Events of one stream begin alike, so that the known
+    /// beginning is neither read nor put together again.
+    fn line(
+        &mut self,
+        places: &Places,
+        frame: &Frame,
+        span: Range<usize>,
+        out: &mut Joined,
+    ) -> Result<(), Broken> {
+        let bytes = &frame.bytes;
+        let known = self.start.length_in(bytes);
+        if known == 0 {
+            let data = bytes.get(span.clone()).unwrap_or_default();
+            let sighting = self.look(places, data)?;
+            if let Some(end) = sighting.plain_start() {
+                self.start
+                    .learn(bytes, span.start, end, &sighting, &self.written);
+            }
+            self.put(places, frame, span.start, &sighting, out);
+            return Ok(());
+        }
+        let text = utf8(bytes.get(known..span.end).unwrap_or_default())?;
+        let mut cursor = Cursor::behind_member(text, 0);
+        let sighting = Sighting::of_rest(places, &mut cursor, &mut self.output)?;
+        cursor.end()?;
+        self.judge(&sighting, text)?;
+        if !self.is_withheld(places, &sighting) {
+            out.copy(&self.start.changed);
+            self.put_rest(frame, known, known, &sighting, out);
+        }
+        Ok(())
+    }
+
+    fn look<'a>(&mut self, places: &Places, data: &'a [u8]) -> Result<Sighting<'a>, Broken> {
+        let text = utf8(data)?;
+        let mut cursor = Cursor::new(text);
+        let sighting = Sighting::of_object(places, &mut cursor, &mut self.output)?;
+        cursor.end()?;
+        self.judge(&sighting, text)?;
+        Ok(sighting)
+    }
+
+    /// Notes what an event says, or that it is none.
+    fn judge(&mut self, sighting: &Sighting<'_>, text: &str) -> Result<(), Broken> {
+        if self.output.failed || sighting.error.is_some() {
+            let error = sighting.error.map_or(text, |error| error.text());
+            let failure = rejection::read_event(error.as_bytes(), &self.identity.model);
+            return Err(Broken::Failure(failure));
+        }
+        if !sighting.any {
+            return Err(Broken::malformed("an event is an empty object"));
+        }
+        self.seen.usage = sighting.usage.or(self.seen.usage);
+        self.seen.usage_malformed |= sighting.usage_malformed;
+        Ok(())
+    }
+
+    /// An event named `error` is one, whatever its data looks like.
+    fn named(&self, frame: &Frame, data: &[u8]) -> Result<(), Broken> {
+        if frame.event() == Some(b"error") {
+            let failure = rejection::read_event(data, &self.identity.model);
+            return Err(Broken::Failure(failure));
+        }
+        Ok(())
+    }
+
+    /// The usage chunk is always asked for upstream, because billing needs it, and is withheld
+    /// from a caller that did not ask (contract, "Server-sent event streams").
+    fn is_withheld(&self, places: &Places, sighting: &Sighting<'_>) -> bool {
+        places.usage_event && !self.include_usage && sighting.has_usage() && self.output.items == 0
+    }
+
+    fn put(
+        &self,
+        places: &Places,
+        frame: &Frame,
+        data_at: usize,
+        sighting: &Sighting<'_>,
+        out: &mut Joined,
+    ) {
+        if !self.is_withheld(places, sighting) {
+            self.put_rest(frame, 0, data_at, sighting, out);
+        }
+    }
+
+    /// Puts out the frame from `from` on. Spans are counted from `data_at`.
+    fn put_rest(
+        &self,
+        frame: &Frame,
+        from: usize,
+        data_at: usize,
+        sighting: &Sighting<'_>,
+        out: &mut Joined,
+    ) {
+        let mut done = from;
+        for (name, span) in sighting.spans() {
+            out.share(&frame.bytes, done..data_at + span.start);
+            out.copy(self.written.get(name));
+            done = data_at + span.end;
+        }
+        out.share(&frame.bytes, done..frame.bytes.len());
+    }
+
+    fn is_done(&self, data: &[u8]) -> bool {
+        let done = self.places.and_then(|places| places.done);
+        done.is_some_and(|done| data.trim_ascii() == done.as_bytes())
+    }
+
+    /// The end mark is written anew, in one form: it may have come without its blank line.
+    fn finish(&mut self, places: &Places, out: &mut Joined) {
+        self.seen.ended = true;
+        out.copy(b"data: ");
+        out.copy(places.done.unwrap_or_default().as_bytes());
+        out.copy(b"\n\n");
+    }
+}
+
+/// The beginning that the events of a stream share, as it comes and as it goes.
+#[derive(Debug, Default)]
+struct KnownStart {
+    came: Vec<u8>,
+    changed: Vec<u8>,
+}
+
+/// Longer beginnings are not worth remembering.
+const KNOWN_START_BYTES_MAX: usize = 1024;
+
+impl KnownStart {
+    /// The length of the known beginning, if the event has it.
+    fn length_in(&self, event: &[u8]) -> usize {
+        if event.starts_with(&self.came) {
+            self.came.len()
+        } else {
+            0
+        }
+    }
+
+    /// Remembers the beginning of an event up to `end` of its data, which stands at `data_at`.
+    fn learn(
+        &mut self,
+        event: &[u8],
+        data_at: usize,
+        end: usize,
+        sighting: &Sighting<'_>,
+        written: &Written,
+    ) {
+        self.came.clear();
+        self.changed.clear();
+        let end = data_at + end;
+        if end > KNOWN_START_BYTES_MAX {
+            return;
+        }
+        self.came
+            .extend_from_slice(event.get(..end).unwrap_or_default());
+        let mut done = 0;
+        for (name, span) in sighting.spans() {
+            let before = event.get(done..data_at + span.start);
+            self.changed.extend_from_slice(before.unwrap_or_default());
+            self.changed.extend_from_slice(written.get(name));
+            done = data_at + span.end;
+        }
+    }
+}

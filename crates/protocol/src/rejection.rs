@@ -1,0 +1,330 @@
+//! Reads what an upstream says went wrong, and decides whose fault it is.
+//!
+//! The error bodies of all protocols are alike enough to be read in one place: an object, perhaps
+//! inside `error`, perhaps inside an array, with a message and a few words that classify it.
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::scrub::{Names, scrub};
+
+/// Words that say that the upstream refused us, not the caller: our key, our money, our model name.
+const OURS: [&str; 18] = [
+    "invalid_api_key",
+    "api_key_invalid",
+    "authentication",
+    "authentication_error",
+    "unauthenticated",
+    "permission_error",
+    "permission_denied",
+    "account_deactivated",
+    "access_terminated",
+    "insufficient_quota",
+    "insufficient_balance",
+    "payment_required",
+    "billing_error",
+    "billing_not_active",
+    "billing_hard_limit_reached",
+    "quota_exceeded",
+    "model_not_found",
+    "not_found_error",
+];
+
+/// Words that say that the upstream has no room.
+const OVERLOAD: [&str; 8] = [
+    "rate_limit_exceeded",
+    "rate_limit_error",
+    "overloaded_error",
+    "engine_overloaded",
+    "server_overloaded",
+    "resource_exhausted",
+    "service_unavailable",
+    "unavailable",
+];
+
+/// Words that say that the request itself is at fault.
+const REFUSED: [&str; 8] = [
+    "invalid_request_error",
+    "invalid_request",
+    "invalid_argument",
+    "bad_request",
+    "badrequesterror",
+    "context_length_exceeded",
+    "content_policy_violation",
+    "content_filter",
+];
+
+/// A failure of an upstream that answered with an error status.
+pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
+    let complaint = Complaint::read(body);
+    let fault = match status {
+        _ if complaint.says(&OURS) => Fault::Ours,
+        401..=404 | 407 | 421 => Fault::Ours,
+        408 => Fault::Silence,
+        429 | 529 => Fault::Overload,
+        400..=498 => Fault::Request(status),
+        _ if complaint.says(&OVERLOAD) => Fault::Overload,
+        _ => Fault::Upstream,
+    };
+    let cause = format!("status {status}: {}", complaint.for_log(names));
+    complaint.into_failure(fault, names).because(cause)
+}
+
+/// A failure that came where an answer should be, behind a status of 200. `error` is the error
+/// object as it stood there. The upstream's own name for the model is not known here, so that its
+/// message is kept for the log alone.
+pub fn read_event(error: &[u8], public_model: &str) -> Failure {
+    let names = Names {
+        upstream: "",
+        public: public_model,
+    };
+    let complaint = Complaint::read(error);
+    let fault = match complaint.status() {
+        _ if complaint.says(&OURS) => Fault::Ours,
+        Some(401..=404) => Fault::Ours,
+        Some(429 | 503 | 529) => Fault::Overload,
+        _ if complaint.says(&OVERLOAD) => Fault::Overload,
+        Some(408 | 504) => Fault::Silence,
+        Some(status @ (400 | 409..=498)) => Fault::Request(status),
+        None if complaint.says(&REFUSED) => Fault::Request(400),
+        _ => Fault::Upstream,
+    };
+    let cause = format!("error in a 200: {}", complaint.for_log(names));
+    Complaint::default()
+        .into_failure(fault, names)
+        .because(cause)
+}
+
+#[derive(Clone, Copy)]
+enum Fault {
+    /// The request was refused, with this status.
+    Request(u16),
+    /// Our credential, money or configuration.
+    Ours,
+    Overload,
+    Silence,
+    Upstream,
+}
+
+/// An error body, as far as it could be read.
+#[derive(Default)]
+struct Complaint {
+    message: Option<String>,
+    param: Option<String>,
+    /// Everything that classifies: type, code, status, reason; in lower case.
+    words: Vec<String>,
+}
+
+impl Complaint {
+    fn read(body: &[u8]) -> Self {
+        let Some(value) = parse(body) else {
+            return Self::default();
+        };
+        let mut error = &value;
+        if let Value::Array(items) = error {
+            error = items.first().unwrap_or(&Value::Null);
+        }
+        error = match error.get("error") {
+            Some(Value::Null) | None => error,
+            Some(inner) => inner,
+        };
+        let text = |name: &str| error.get(name).and_then(Value::as_str);
+        let message = error
+            .as_str()
+            .or_else(|| text("message"))
+            .or_else(|| text("detail"));
+        let mut words = Vec::new();
+        for name in ["type", "code", "status"] {
+            words.extend(error.get(name).and_then(word));
+        }
+        let details = error.get("details").and_then(Value::as_array);
+        for detail in details.into_iter().flatten() {
+            words.extend(detail.get("reason").and_then(word));
+        }
+        Self {
+            message: message.map(str::to_owned),
+            param: text("param").map(str::to_owned),
+            words,
+        }
+    }
+
+    fn says(&self, known: &[&str]) -> bool {
+        self.words.iter().any(|word| known.contains(&word.as_str()))
+    }
+
+    /// A number among the words is an HTTP status.
+    fn status(&self) -> Option<u16> {
+        let mut numbers = self.words.iter().filter_map(|word| word.parse().ok());
+        numbers.find(|status| (400..600).contains(status))
+    }
+
+    fn for_log(&self, names: Names<'_>) -> String {
+        let message = self.message.as_deref().unwrap_or("no message");
+        format!("{} [{}]", scrub(message, names), self.words.join(" "))
+    }
+
+    fn into_failure(self, fault: Fault, names: Names<'_>) -> Failure {
+        match fault {
+            Fault::Request(status) => {
+                let message = self.message.map(|message| scrub(&message, names));
+                let message = message.filter(|message| !message.is_empty());
+                let failure = Failure::upstream_rejected(
+                    status,
+                    message.unwrap_or_else(|| "The model's upstream refused this request.".into()),
+                );
+                match self.param {
+                    Some(param) => failure.param(scrub(&param, names)),
+                    None => failure,
+                }
+            }
+            Fault::Ours | Fault::Upstream => Failure::upstream_error(),
+            Fault::Overload => Failure::upstream_overloaded(),
+            Fault::Silence => Failure::upstream_timeout(),
+        }
+    }
+}
+
+/// The body as JSON, also when it is framed as an event.
+fn parse(body: &[u8]) -> Option<Value> {
+    serde_json::from_slice(body).ok().or_else(|| {
+        let mut lines = body.split(|byte| matches!(byte, b'\n' | b'\r'));
+        let data = lines.find_map(|line| line.strip_prefix(b"data:"))?;
+        serde_json::from_slice(data).ok()
+    })
+}
+
+fn word(value: &Value) -> Option<String> {
+    match value {
+        Value::String(word) => Some(word.to_ascii_lowercase()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Code;
+
+    const NAMES: Names<'_> = Names {
+        upstream: "gpt-x",
+        public: "maker/x",
+    };
+
+    #[test]
+    fn the_status_decides_unless_the_words_know_better() {
+        let plain = br#"{"error":{"message":"gpt-x says no","type":"t","param":"n","code":null}}"#;
+        for (status, code, told) in [
+            (400, Code::UpstreamRejected, 400),
+            (409, Code::UpstreamRejected, 409),
+            (413, Code::UpstreamRejected, 413),
+            (422, Code::UpstreamRejected, 422),
+            (401, Code::UpstreamError, 502),
+            (402, Code::UpstreamError, 502),
+            (403, Code::UpstreamError, 502),
+            (404, Code::UpstreamError, 502),
+            (408, Code::UpstreamTimeout, 504),
+            (429, Code::UpstreamOverloaded, 503),
+            (529, Code::UpstreamOverloaded, 503),
+            (499, Code::UpstreamError, 502),
+            (500, Code::UpstreamError, 502),
+            (503, Code::UpstreamError, 502),
+            (504, Code::UpstreamError, 502),
+            (302, Code::UpstreamError, 502),
+            (204, Code::UpstreamError, 502),
+        ] {
+            let failure = read_failure(status, plain, NAMES);
+            assert_eq!((failure.code, failure.status()), (code, told), "{status}");
+            let shown = failure.message.contains("says no");
+            assert_eq!(shown, code == Code::UpstreamRejected, "{status}");
+            assert!(!failure.message.contains("gpt-x"));
+        }
+        let overloaded = br#"{"error":{"type":"overloaded_error"}}"#;
+        let failure = read_failure(503, overloaded, NAMES);
+        assert_eq!(failure.code, Code::UpstreamOverloaded);
+        for words in [
+            r#"{"error":{"code":"insufficient_quota"}}"#,
+            r#"{"error":{"type":"authentication_error"}}"#,
+            r#"[{"error":{"details":[{"reason":"API_KEY_INVALID"}]}}]"#,
+            r#"{"error":{"code":"model_not_found","message":"no gpt-x"}}"#,
+        ] {
+            for status in [400, 429] {
+                let failure = read_failure(status, words.as_bytes(), NAMES);
+                assert_eq!(failure.code, Code::UpstreamError, "{words}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_cleaned_message_and_param() {
+        for (body, message, param) in [
+            (
+                r#"{"error":{"message":"`gpt-x` wants n < 5, see https://v.com/n","param":"n"}}"#,
+                "`maker/x` wants n < 5, see [url]",
+                Some("n"),
+            ),
+            (r#"{"error":"plain"}"#, "plain", None),
+            (r#"{"detail":"other"}"#, "other", None),
+            (r#"{"message":"bare"}"#, "bare", None),
+            (
+                "event: error\ndata: {\"error\":{\"message\":\"framed\"}}\n\n",
+                "framed",
+                None,
+            ),
+            (
+                "<html>502</html>",
+                "The model's upstream refused this request.",
+                None,
+            ),
+            ("", "The model's upstream refused this request.", None),
+            (
+                r#"{"error":{"message":""}}"#,
+                "The model's upstream refused this request.",
+                None,
+            ),
+            ("[]", "The model's upstream refused this request.", None),
+        ] {
+            let failure = read_failure(400, body.as_bytes(), NAMES);
+            assert_eq!(failure.message, message);
+            assert_eq!(failure.param.as_deref(), param);
+        }
+    }
+
+    #[test]
+    fn an_error_in_a_200_is_classified_by_its_words() {
+        for (error, code) in [
+            (
+                r#"{"message":"x","type":"server_error"}"#,
+                Code::UpstreamError,
+            ),
+            (
+                r#"{"message":"x","type":"rate_limit_error"}"#,
+                Code::UpstreamOverloaded,
+            ),
+            (r#"{"message":"x","code":429}"#, Code::UpstreamOverloaded),
+            (r#"{"message":"x","code":"503"}"#, Code::UpstreamOverloaded),
+            (
+                r#"{"message":"x","type":"invalid_request_error"}"#,
+                Code::UpstreamRejected,
+            ),
+            (r#"{"message":"x","code":400}"#, Code::UpstreamRejected),
+            (r#"{"message":"x","code":401}"#, Code::UpstreamError),
+            (
+                r#"{"message":"x","code":"insufficient_quota"}"#,
+                Code::UpstreamError,
+            ),
+            (r#"{"message":"x","code":504}"#, Code::UpstreamTimeout),
+            (r#""text""#, Code::UpstreamError),
+            ("true", Code::UpstreamError),
+        ] {
+            let failure = read_event(error.as_bytes(), "maker/x");
+            assert_eq!(failure.code, code, "{error}");
+        }
+        let failure = read_event(br#"{"message":"host api.v.com broke"}"#, "maker/x");
+        assert_eq!(
+            failure.cause.as_deref(),
+            Some("error in a 200: host [address] broke []")
+        );
+        assert!(!failure.message.contains("broke"));
+    }
+}

@@ -1,0 +1,250 @@
+//! Takes an upstream's identity out of a text that is to be shown to a caller.
+//!
+//! Model names become the public id; addresses, accounts, request ids and keys go. The text is
+//! judged word by word, and a word in doubt goes.
+
+/// The longest text that is passed on, in bytes.
+const TEXT_BYTES_MAX: usize = 512;
+/// From this length on a word of letters and digits is taken for an id.
+const RANDOM_CHARS_MIN: usize = 20;
+
+/// The two names of a model.
+#[derive(Debug, Clone, Copy)]
+pub struct Names<'a> {
+    /// What the upstream calls it; may be empty when it is not known.
+    pub upstream: &'a str,
+    /// What callers call it.
+    pub public: &'a str,
+}
+
+/// The text without anything that tells who the upstream is.
+pub fn scrub(text: &str, names: Names<'_>) -> String {
+    let mut clean = String::with_capacity(text.len().min(TEXT_BYTES_MAX));
+    let mut rest = text.trim();
+    while let Some(first) = rest.chars().next() {
+        if clean.len() >= TEXT_BYTES_MAX {
+            break;
+        }
+        if is_separator(first) {
+            clean.push(if first.is_control() { ' ' } else { first });
+            rest = rest.get(first.len_utf8()..).unwrap_or_default();
+            continue;
+        }
+        let length = rest.find(is_separator).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(length);
+        // A full stop behind a word does not belong to it.
+        let core = word.trim_end_matches(['.', ':', '!', '?']);
+        clean.push_str(in_place_of(core, names).unwrap_or(core));
+        clean.push_str(word.get(core.len()..).unwrap_or_default());
+        rest = after;
+    }
+    if clean.len() > TEXT_BYTES_MAX {
+        let mut keep = TEXT_BYTES_MAX;
+        while !clean.is_char_boundary(keep) {
+            keep -= 1;
+        }
+        clean.truncate(keep);
+        clean.push('…');
+    }
+    clean
+}
+
+fn is_separator(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || "\"'`()[]{}<>,;|=“”‘’".contains(c)
+}
+
+/// What stands for a word that must not be shown.
+fn in_place_of<'a>(word: &str, names: Names<'a>) -> Option<&'a str> {
+    if word.is_empty() || word == names.public {
+        return None;
+    }
+    if is_model(word, names.upstream) {
+        return Some(names.public);
+    }
+    if word.contains("://") || word.starts_with("www.") {
+        return Some("[url]");
+    }
+    if is_key(word) {
+        return Some("[key]");
+    }
+    if is_address(word) {
+        return Some("[address]");
+    }
+    is_id(word).then_some("[id]")
+}
+
+/// The upstream's name, its last part, or a dated form of either.
+fn is_model(word: &str, upstream: &str) -> bool {
+    let last = upstream.rsplit('/').next().unwrap_or_default();
+    [upstream, last].iter().any(|name| {
+        let start = word.get(..name.len());
+        let behind = word.get(name.len()..).and_then(|rest| rest.chars().next());
+        !name.is_empty()
+            && start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+            && behind.is_none_or(|c| !c.is_alphanumeric())
+    })
+}
+
+fn is_key(word: &str) -> bool {
+    ["sk-", "sk_", "pk-", "rk-", "xai-", "AIza", "ya29.", "eyJ"]
+        .iter()
+        .any(|start| word.starts_with(start) && word.len() > start.len() + 4)
+}
+
+fn is_address(word: &str) -> bool {
+    let host = word.split(['/', '?']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    let (host, port) = host.split_once(':').unwrap_or((host, ""));
+    if port.contains(':') {
+        // Two colons: an IPv6 address, or a time of day.
+        return word.chars().all(|c| c.is_ascii_hexdigit() || c == ':');
+    }
+    let labels: Vec<&str> = host.split('.').collect();
+    let numbers = labels.iter().all(|label| label.parse::<u8>().is_ok());
+    match labels.as_slice() {
+        ["localhost"] => true,
+        [_, _, _, _] if numbers => true,
+        [.., _, last] => is_top_level(last),
+        _ => false,
+    }
+}
+
+/// Endings of host names, chosen so that member paths and file names do not end like them.
+fn is_top_level(label: &str) -> bool {
+    [
+        "com",
+        "net",
+        "org",
+        "io",
+        "ai",
+        "dev",
+        "cloud",
+        "cn",
+        "eu",
+        "internal",
+        "local",
+        "svc",
+        "localhost",
+    ]
+    .iter()
+    .any(|known| label.eq_ignore_ascii_case(known))
+}
+
+fn is_id(word: &str) -> bool {
+    const PREFIXES: [&str; 14] = [
+        "req_",
+        "req-",
+        "request_",
+        "request-",
+        "chatcmpl-",
+        "chatcmpl_",
+        "resp_",
+        "msg_",
+        "org-",
+        "org_",
+        "proj_",
+        "acct_",
+        "user-",
+        "trace-",
+    ];
+    let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
+    let named = PREFIXES.iter().any(|prefix| {
+        let rest = word.strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.len() >= 6)
+    });
+    if named {
+        return has_digit;
+    }
+    // The caller's own tool calls carry long ids too, and are told by them.
+    if word.starts_with("call_") || word.starts_with("toolu_") {
+        return false;
+    }
+    let random = word
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+' | b'/'));
+    random
+        && has_digit
+        && word.len() >= RANDOM_CHARS_MIN
+        && !word.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NAMES: Names<'_> = Names {
+        upstream: "vendors/gpt-large-2026",
+        public: "maker/large",
+    };
+
+    #[test]
+    fn identity_goes_and_meaning_stays() {
+        for (text, clean) in [
+            (
+                "'messages.0.content' is too long (max 10 chars), see https://docs.example.com/x.",
+                "'messages.0.content' is too long (max 10 chars), see [url].",
+            ),
+            (
+                "The model `gpt-large-2026` does not exist",
+                "The model `maker/large` does not exist",
+            ),
+            (
+                "Vendors/GPT-large-2026: bad; gpt-large-2026-08-01 too. maker/large stays",
+                "maker/large: bad; maker/large too. maker/large stays",
+            ),
+            (
+                "gpt-large-2026x is another word",
+                "gpt-large-2026x is another word",
+            ),
+            (
+                "Incorrect API key provided: sk-proj-abc123def. Find it at platform.example.com.",
+                "Incorrect API key provided: [key]. Find it at [address].",
+            ),
+            (
+                "request req_011CSHoEeqs5C35K2UUqR7Fy in org-a1b2c3d4e5 failed (10.0.0.7:8443)",
+                "request [id] in [id] failed ([address])",
+            ),
+            (
+                "id 123e4567-e89b-12d3-a456-426614174000, node-7.svc.internal, localhost:80, ::1",
+                "id [id], [address], [address], [address]",
+            ),
+            (
+                "No tool output for call_abcdefghijklmnop123456, max_completion_tokens=128000",
+                "No tool output for call_abcdefghijklmnop123456, max_completion_tokens=128000",
+            ),
+            ("mail ops@example.com\n\tnow", "mail [address]  now"),
+            (
+                "stream_options.include_usage",
+                "stream_options.include_usage",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(scrub(text, NAMES), clean);
+        }
+    }
+
+    #[test]
+    fn an_unknown_upstream_name_hides_nothing_else() {
+        let names = Names {
+            upstream: "",
+            public: "maker/large",
+        };
+        assert_eq!(scrub("a b", names), "a b");
+    }
+
+    proptest! {
+        #[test]
+        fn the_upstream_name_never_shows(before in "[a-z ]{0,9}", after in "[a-z .,]{0,9}") {
+            let text = format!("{before} vendors/gpt-large-2026 {after}");
+            prop_assert!(!scrub(&text, NAMES).contains("gpt-large-2026"));
+        }
+
+        #[test]
+        fn any_text_is_bounded(text in any::<String>(), times in 0_usize..200) {
+            let clean = scrub(&text.repeat(times), NAMES);
+            prop_assert!(clean.len() <= TEXT_BYTES_MAX + '…'.len_utf8());
+        }
+    }
+}

@@ -56,10 +56,6 @@ pub struct KeyLimits {
 
 /// A change of a key: the outer `None` leaves a value, the inner `None` lifts the limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[expect(
-    clippy::option_option,
-    reason = "leave, lift and set are three different wishes"
-)]
 pub struct KeyChange {
     pub name: Option<Option<String>>,
     pub limit: Option<Option<Micro>>,

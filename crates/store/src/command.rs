@@ -184,8 +184,11 @@ impl Command {
             Self::Admit(_, reply) => drop(reply.send(Err(why))),
             Self::Extend(_, reply) => drop(reply.send(Err(why))),
             // Dropping the other end of an answer says that the store is not available.
-            Self::Balance(..) | Self::Change(..) | Self::Flush(..) => {}
-            Self::Close(..) | Self::Uncount(..) => {}
+            Self::Balance(..)
+            | Self::Change(..)
+            | Self::Flush(..)
+            | Self::Close(..)
+            | Self::Uncount(..) => {}
         }
     }
 }

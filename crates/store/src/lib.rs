@@ -12,6 +12,7 @@
 
 mod accounts;
 mod call;
+mod clock;
 mod command;
 mod durable;
 mod error;

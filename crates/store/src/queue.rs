@@ -226,6 +226,10 @@ impl Queue {
         self.wake.notify_one();
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.lock().closed
+    }
+
     pub(crate) fn depth(&self) -> usize {
         self.state.lock().queued.len()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ledger::{Micro, UnixMs, WalletStatus};
+use ledger::{Micro, WalletStatus};
 use tokio::sync::oneshot;
 
 use crate::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};

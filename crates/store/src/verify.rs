@@ -22,9 +22,11 @@ impl VerifyReport {
 /// One rule that does not hold for one wallet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The wallet's id, with the key or hold where the rule is about one.
-    pub subject: String,
+    /// The wallet's id.
+    pub wallet: String,
     pub rule: Rule,
+    /// Which amount, key, hold or entry.
+    pub what: String,
     pub expected: String,
     pub found: String,
 }

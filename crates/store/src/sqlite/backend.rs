@@ -1,87 +1,391 @@
-//! placeholder
-#![allow(
-    dead_code,
-    unused_variables,
-    clippy::unused_async,
-    clippy::unused_self,
-    clippy::todo
-)]
+//! The parts put together: what the verbs of [`Store`](crate::Store) call.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use ledger::UnixMs;
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
 
+use super::connect::{READER_CACHE_KIB, make_writer, open, reader, refusal};
+use super::disk::Ballast;
+use super::files::size;
+use super::journal::{Journal, JournalOptions};
+use super::keeper::{self, Keeper, Seen};
+use super::ledger::Ledger;
+use super::lock::ServerLock;
+use super::open::{Opened, for_command, for_server, journal_path, prepared};
+use super::reads::Reads;
+use super::schema::Schema;
+use super::ticker::Ticker;
+use super::writer::{Shared, Writer};
+use super::{journal, lookups, verify};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::clock;
 use crate::command::Command;
+use crate::durable::SyncLine;
 use crate::error::{AdmitError, OpenError, StoreError};
 use crate::ids::{Digest, KeyId, WalletId};
 use crate::journal::{JournalEntry, JournalQuery, JournalRow};
-use crate::queue::Refused;
+use crate::queue::{Bounds, Queue, Refused};
 use crate::settings::Settings;
-use crate::stats::Stats;
+use crate::stats::{Counters, Stats};
 use crate::store::Recovery;
 use crate::verify::VerifyReport;
 
-#[derive(Debug)]
-pub(crate) struct Sqlite {}
+/// A writer or disk that has not answered for this long is not healthy.
+const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
+/// How often commands that waited too long are looked for.
+const EXPIRE_EVERY: Duration = Duration::from_millis(50);
+const READERS: usize = 2;
+
+pub(crate) struct Sqlite {
+    path: PathBuf,
+    queue: Arc<Queue>,
+    line: Arc<SyncLine>,
+    counters: Arc<Counters>,
+    threads: Vec<JoinHandle<()>>,
+    reads: Reads,
+    /// Opened when the journal is first asked.
+    journal_reads: Mutex<Option<Arc<Reads>>>,
+    server: Option<Server>,
+    _expiry: Ticker,
+}
+
+/// What only a server has. The lock goes last: until then nobody else may open the database.
+struct Server {
+    journal: Journal,
+    _keeper: Ticker,
+    _lock: ServerLock,
+}
 
 impl Sqlite {
     pub(crate) fn open(settings: &Settings) -> Result<(Self, Recovery), OpenError> {
-        todo!()
+        let lock = ServerLock::take(&settings.path)?;
+        let counters = Arc::new(Counters::default());
+        let (opened, recovery) = for_server(settings, &counters)?;
+        let gate = Arc::new(Mutex::new(()));
+        let ballast = Arc::new(Ballast::of(&settings.path));
+        let keeper = Self::keeper(settings, &counters, &gate, &ballast)?;
+        let journal = Self::start_journal(settings, &counters)?;
+        let server = Server {
+            journal,
+            _keeper: keeper,
+            _lock: lock,
+        };
+        let sqlite = Self::start(settings, opened, counters, gate, ballast, Some(server))?;
+        Ok((sqlite, recovery))
     }
+
     pub(crate) fn attach(settings: &Settings) -> Result<Self, OpenError> {
-        todo!()
+        let opened = for_command(settings)?;
+        let gate = Arc::new(Mutex::new(()));
+        let ballast = Arc::new(Ballast::none());
+        // A command has one change to make and waits for it: nothing to gather for.
+        let settings = Settings {
+            gather: Duration::ZERO,
+            sync_delay: Duration::ZERO,
+            ..settings.clone()
+        };
+        Self::start(
+            &settings,
+            opened,
+            Arc::new(Counters::default()),
+            gate,
+            ballast,
+            None,
+        )
     }
+
+    fn start(
+        settings: &Settings,
+        opened: Opened,
+        counters: Arc<Counters>,
+        gate: Arc<Mutex<()>>,
+        ballast: Arc<Ballast>,
+        server: Option<Server>,
+    ) -> Result<Self, OpenError> {
+        let path = settings.path.clone();
+        let sql = |error| refusal(&path, error);
+        let io = |source| OpenError::Io {
+            path: path.clone(),
+            source,
+        };
+        let queue = Arc::new(Queue::new(Bounds {
+            gather: settings.gather,
+            waiting_max: settings.queue_max,
+            call_wait_max: settings.queue_wait_max,
+            change_wait_max: settings.lock_wait_max,
+        }));
+        let line = SyncLine::new(settings.sync_delay);
+        let shared = Shared {
+            queue: Arc::clone(&queue),
+            line: Arc::clone(&line),
+            gate,
+            ballast,
+            gather: settings.gather,
+        };
+        let readers: Result<Vec<Connection>, _> = (0..READERS).map(|_| reader(&path)).collect();
+        let reads = Reads::new("store-read", readers.map_err(sql)?).map_err(io)?;
+        let expiry = Ticker::start("store-expiry", EXPIRE_EVERY, {
+            let queue = Arc::clone(&queue);
+            move || queue.expire()
+        });
+        let expiry = expiry.map_err(io)?;
+
+        let Opened {
+            mut writer,
+            log,
+            epoch,
+        } = opened;
+        let hook = {
+            let counters = Arc::clone(&counters);
+            move |_: &mut rusqlite::hooks::Wal, frames| {
+                counters.wal_frames.set(u64::try_from(frames).unwrap_or(0));
+                Ok(())
+            }
+        };
+        writer.wal_hook(Some(hook)).map_err(sql)?;
+        let sync_thread = std::thread::Builder::new()
+            .name("store-sync".to_owned())
+            .spawn({
+                let line = Arc::clone(&line);
+                move || line.run(|| log.sync_data())
+            });
+        let sync_thread = sync_thread.map_err(io)?;
+        let writer_thread = std::thread::Builder::new()
+            .name("store-write".to_owned())
+            .spawn({
+                let (counters, rows_max) = (Arc::clone(&counters), settings.cached_rows_max);
+                move || write(&writer, epoch, rows_max, counters, shared)
+            });
+        let threads = vec![writer_thread.map_err(io)?, sync_thread];
+        Ok(Self {
+            path: settings.path.clone(),
+            queue,
+            line,
+            counters,
+            threads,
+            reads,
+            journal_reads: Mutex::new(None),
+            server,
+            _expiry: expiry,
+        })
+    }
+
+    fn keeper(
+        settings: &Settings,
+        counters: &Arc<Counters>,
+        gate: &Arc<Mutex<()>>,
+        ballast: &Arc<Ballast>,
+    ) -> Result<Ticker, OpenError> {
+        let path = &settings.path;
+        let mut connection =
+            open(path, rusqlite::OpenFlags::empty()).map_err(|error| refusal(path, error))?;
+        make_writer(&mut connection, settings.lock_wait_max)
+            .map_err(|error| refusal(path, error))?;
+        let cache = connection.pragma_update(None, "cache_size", -READER_CACHE_KIB);
+        cache.map_err(|error| refusal(path, error))?;
+        let mut keeper = Keeper {
+            path: path.clone(),
+            connection,
+            gate: Arc::clone(gate),
+            counters: Arc::clone(counters),
+            ballast: Arc::clone(ballast),
+            wal_bytes_max: settings.wal_bytes_max,
+            disk_floor_bytes: settings.disk_floor_bytes,
+            seen: Seen::default(),
+        };
+        // Before anyone is admitted.
+        keeper.look_at_disk();
+        let ticker = Ticker::start("store-keep", keeper::TICK, move || keeper.tick());
+        ticker.map_err(|source| OpenError::Io {
+            path: path.clone(),
+            source,
+        })
+    }
+
+    fn start_journal(settings: &Settings, counters: &Arc<Counters>) -> Result<Journal, OpenError> {
+        let path = journal_path(&settings.path);
+        let connection = prepared(&path, Schema::Journal, settings.lock_wait_max)?;
+        let sql = |error| refusal(&path, error);
+        // Its own thread may wait for its own disk.
+        connection
+            .pragma_update(None, "wal_autocheckpoint", 1_000)
+            .map_err(sql)?;
+        connection
+            .pragma_update(None, "cache_size", -READER_CACHE_KIB)
+            .map_err(sql)?;
+        let options = JournalOptions {
+            queue_max: settings.journal_queue_max,
+            retention_days: settings.journal_retention_days,
+        };
+        let journal = Journal::start(connection, options, Arc::clone(counters));
+        journal.map_err(|source| OpenError::Io {
+            path: path.clone(),
+            source,
+        })
+    }
+
     pub(crate) fn push(&self, command: Command) -> Result<(), Refused> {
-        todo!()
+        self.queue.push(command)
     }
+
     pub(crate) fn push_close(&self, command: Command) {
-        todo!()
+        self.queue.push_close(command);
     }
+
+    /// Whether there is any use in asking.
     pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
-        todo!()
+        if self.server.is_none() || self.counters.below_floor.get() || self.line.is_broken() {
+            return Err(AdmitError::Unavailable);
+        }
+        Ok(())
     }
+
+    #[expect(
+        clippy::unused_self,
+        reason = "another store's clock is its database's"
+    )]
     pub(crate) fn now(&self) -> UnixMs {
-        todo!()
+        clock::now()
     }
+
     pub(crate) fn healthy(&self) -> bool {
-        todo!()
+        !self.counters.failing.get()
+            && !self.counters.below_floor.get()
+            && !self.line.is_broken()
+            && self.queue.oldest() < HEALTHY_WITHIN
+            && self.line.stalled_for() < HEALTHY_WITHIN
     }
+
     pub(crate) fn stats(&self) -> Stats {
-        todo!()
+        Stats {
+            queue_depth: self.queue.depth() as u64,
+            journal_queue: self
+                .server
+                .as_ref()
+                .map_or(0, |server| server.journal.queued() as u64),
+            ..self.counters.read()
+        }
     }
-    pub(crate) async fn journal_flush(&self) {
-        todo!()
-    }
+
     pub(crate) async fn key_by_digest(
         &self,
         digest: Digest,
     ) -> Result<Option<KeyHead>, StoreError> {
-        todo!()
+        self.reads
+            .run(move |on| lookups::key_by_digest(on, &digest))
+            .await
     }
+
     pub(crate) async fn wallets(&self) -> Result<Vec<WalletRow>, StoreError> {
-        todo!()
+        self.reads.run(lookups::wallets).await
     }
+
     pub(crate) async fn find_wallet(
         &self,
         name_or_id: String,
     ) -> Result<Option<WalletRow>, StoreError> {
-        todo!()
+        self.reads
+            .run(move |on| lookups::find_wallet(on, &name_or_id))
+            .await
     }
+
     pub(crate) async fn keys(&self, wallet: Option<WalletId>) -> Result<Vec<KeyRow>, StoreError> {
-        todo!()
+        self.reads.run(move |on| lookups::keys(on, wallet)).await
     }
+
     pub(crate) async fn find_key(&self, key: KeyId) -> Result<Option<KeyRow>, StoreError> {
-        todo!()
+        self.reads.run(move |on| lookups::find_key(on, key)).await
     }
+
+    /// On a thread and a connection of its own: it reads everything, and look-ups must not wait for it.
     pub(crate) async fn verify(&self) -> Result<VerifyReport, StoreError> {
-        todo!()
+        let connection = reader(&self.path)?;
+        let (reply, answer) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("store-verify".to_owned());
+        let spawned = thread.spawn(move || drop(reply.send(verify::verify(&connection))));
+        spawned.map_err(|_| StoreError::Unavailable)?;
+        Ok(answer.await.map_err(|_| StoreError::Unavailable)??)
     }
+
     pub(crate) fn journal_append(&self, row: JournalRow) {
-        todo!()
+        match &self.server {
+            Some(server) => server.journal.append(row),
+            None => self.counters.journal_dropped.add(1),
+        }
     }
+
+    pub(crate) async fn journal_flush(&self) {
+        if let Some(server) = &self.server {
+            server.journal.flush().await;
+        }
+    }
+
     pub(crate) async fn journal(
         &self,
         query: JournalQuery,
     ) -> Result<Vec<JournalEntry>, StoreError> {
-        todo!()
+        match self.journal_reads()? {
+            Some(reads) => reads.run(move |on| journal::find(on, &query)).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn journal_reads(&self) -> Result<Option<Arc<Reads>>, StoreError> {
+        let mut reads = self.journal_reads.lock();
+        if let Some(reads) = &*reads {
+            return Ok(Some(Arc::clone(reads)));
+        }
+        let path = journal_path(&self.path);
+        // Beside a database that no server has used yet.
+        if size(&path).is_none_or(|bytes| bytes == 0) {
+            return Ok(None);
+        }
+        let pool = Reads::new("journal-read", vec![reader(&path)?])
+            .map_err(|_| StoreError::Unavailable)?;
+        Ok(Some(Arc::clone(reads.insert(Arc::new(pool)))))
+    }
+}
+
+fn write(
+    on: &Connection,
+    epoch: crate::ids::Epoch,
+    rows_max: usize,
+    counters: Arc<Counters>,
+    shared: Shared,
+) {
+    let line = Arc::clone(&shared.line);
+    match Ledger::new(on, epoch, rows_max, counters) {
+        Ok(ledger) => Writer::new(ledger, shared).run(),
+        // The same statements were prepared a moment ago, for recovery.
+        Err(error) => tracing::error!(%error, "the ledger's writer could not start"),
+    }
+    // Nothing more will be committed; what was is still to be synced.
+    line.close();
+}
+
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        self.queue.close();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the store panicked");
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Sqlite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sqlite")
+            .field("path", &self.path)
+            .field("server", &self.server.is_some())
+            .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,31 @@
-//! SQLite behind the verbs: the embedded default, one node.
+//! `SQLite` behind the verbs: the embedded default, one node.
+//!
+//! `ledger` is one connection's transactions, with `calls` and `changes` in them; `writer` runs it on
+//! its thread. `keeper` folds the log and watches the disk, `reads` serves look-ups, `journal` is a file and a thread
+//! of its own. `backend` puts them together.
 
 mod backend;
+mod cache;
+mod calls;
+mod changes;
+mod connect;
+mod disk;
+mod files;
+mod journal;
+mod keeper;
+mod ledger;
+mod lock;
+mod lookups;
+mod open;
+mod pending;
+mod reads;
+mod recovery;
+mod rows;
+mod schema;
+mod statements;
+mod ticker;
+mod trouble;
+mod verify;
+mod writer;
 
 pub(crate) use backend::Sqlite;

@@ -1,4 +1,7 @@
-//! A row of the journal: one call, told for people.
+//! The journal: one row per call, told for people.
+//!
+//! It is not for money. It never delays a call: a full queue drops rows and counts them, and
+//! what a crash takes is the last fraction of a second.
 
 use ledger::{Meter, Micro, UnixMs};
 

@@ -1,0 +1,139 @@
+//! Connections to the database, and the checks before one is trusted.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::files::size;
+use crate::error::OpenError;
+
+/// `Toll` in ASCII, in the header of our files.
+const APPLICATION_ID: i32 = 0x546f_6c6c;
+/// Up to here a file is checked as a whole at the start; above, the tables that recovery changes.
+const CHECKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// A waiting writer looks again this often.
+const LOCK_STEP: Duration = Duration::from_micros(500);
+
+/// Page cache of each kind of connection, in KiB; it is filled on use only.
+pub(super) const WRITER_CACHE_KIB: i32 = 8_192;
+pub(super) const READER_CACHE_KIB: i32 = 1_024;
+
+/// Opens a file that exists or not, and refuses one that is damaged or not ours. A refused
+/// file is left as it is.
+pub(super) fn open_checked(path: &Path) -> Result<Connection, OpenError> {
+    let fresh = size(path).is_none_or(|bytes| bytes == 0);
+    let connection =
+        open(path, OpenFlags::SQLITE_OPEN_CREATE).map_err(|error| refusal(path, error))?;
+    if fresh {
+        connection
+            .pragma_update(None, "application_id", APPLICATION_ID)
+            .map_err(|error| refusal(path, error))?;
+        return Ok(connection);
+    }
+    // The last connection to leave folds the log into the file; a damaged one is not touched.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .map_err(|error| refusal(path, error))?;
+    check(&connection, path)?;
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
+        .map_err(|error| refusal(path, error))?;
+    Ok(connection)
+}
+
+fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let refused = |error| refusal(path, error);
+    let id: i32 = connection
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .map_err(refused)?;
+    let tables = "SELECT count(*) FROM sqlite_schema";
+    let tables: i64 = connection
+        .query_row(tables, [], |row| row.get(0))
+        .map_err(refused)?;
+    if id != APPLICATION_ID && (id != 0 || tables > 0) {
+        return Err(OpenError::Foreign {
+            path: path.to_owned(),
+        });
+    }
+    if id == 0 {
+        connection
+            .pragma_update(None, "application_id", APPLICATION_ID)
+            .map_err(refused)?;
+    }
+    let whole = size(path).unwrap_or(0) <= CHECKED_BYTES_MAX;
+    let parts: &[Option<&str>] = if whole {
+        &[None]
+    } else {
+        &[Some("wallets"), Some("keys"), Some("holds"), Some("epochs")]
+    };
+    for part in parts {
+        let pragma = part.map_or("PRAGMA quick_check(1)".to_owned(), |table| {
+            format!("PRAGMA quick_check({table})")
+        });
+        let found: String = connection
+            .query_row(&pragma, [], |row| row.get(0))
+            .map_err(refused)?;
+        if found != "ok" {
+            return Err(OpenError::Corrupt {
+                path: path.to_owned(),
+                reason: found,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A connection that writes: write-ahead log, synced by us, folded by the checkpointer.
+pub(super) fn make_writer(
+    connection: &mut Connection,
+    lock_wait: Duration,
+) -> rusqlite::Result<()> {
+    wait_for_lock(connection, lock_wait)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    Ok(())
+}
+
+/// A connection that only reads.
+pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = open(path, OpenFlags::empty())?;
+    connection.pragma_update(None, "query_only", true)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+    Ok(connection)
+}
+
+/// Any connection to a file that has been checked.
+pub(super) fn open(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
+    // Each connection has one thread, so SQLite need not guard it.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags | more)
+}
+
+/// Looks often, since whoever holds the lock is done in a millisecond or two.
+pub(super) fn wait_for_lock(connection: &mut Connection, wait: Duration) -> rusqlite::Result<()> {
+    let tries = i32::try_from(wait.as_micros() / LOCK_STEP.as_micros()).unwrap_or(i32::MAX);
+    connection.busy_handler(Some(move |tried| {
+        std::thread::sleep(LOCK_STEP);
+        tried < tries
+    }))
+}
+
+pub(super) fn refusal(path: &Path, error: rusqlite::Error) -> OpenError {
+    let path = path.to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => OpenError::Corrupt {
+            path,
+            reason: error.to_string(),
+        },
+        _ => OpenError::Sql {
+            path,
+            source: error,
+        },
+    }
+}

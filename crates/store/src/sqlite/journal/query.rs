@@ -1,0 +1,142 @@
+//! Searching the journal, newest first, page by page.
+
+use ledger::{Micro, UnixMs};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
+
+use super::writer::TIME_SHIFT;
+use crate::journal::{JournalEntry, JournalPlace, JournalQuery, JournalRow, Timings};
+
+const ROWS_DEFAULT: u32 = 100;
+const ROWS_MAX: u32 = 1_000;
+
+/// The rows that match. A condition is a bound value, never a piece of SQL.
+pub(in crate::sqlite) fn find(
+    on: &Connection,
+    query: &JournalQuery,
+) -> rusqlite::Result<Vec<JournalEntry>> {
+    let mut conditions = Conditions::default();
+    if let Some(wallet) = query.wallet {
+        let Some((n, _)) = name(on, &wallet.to_string())? else {
+            return Ok(Vec::new());
+        };
+        conditions.add("c.wallet = ?", n);
+    }
+    if let Some(key) = query.key {
+        let Some((n, wallet)) = name(on, &key.to_string())? else {
+            return Ok(Vec::new());
+        };
+        // The index is by wallet, and a key has one for ever.
+        if query.wallet.is_none() {
+            conditions.add("c.wallet = ?", wallet);
+        }
+        conditions.add("c.key = ?", n);
+    }
+    if let Some(model) = &query.model {
+        conditions.add("c.model = ?", model.clone());
+    }
+    if let Some(status) = query.status {
+        conditions.add("c.status >= ?", i64::from(status.first));
+        conditions.add("c.status <= ?", i64::from(status.last));
+    }
+    if let Some(request_id) = &query.request_id {
+        conditions.add("c.request_id = ?", request_id.clone());
+    }
+    if let Some(since) = query.since {
+        // A row's number is never before its time.
+        conditions.add(
+            "c.n >= ?",
+            since.get().max(0).saturating_mul(1 << TIME_SHIFT),
+        );
+        conditions.add("c.at >= ?", since.get());
+    }
+    if let Some(before) = query.before {
+        conditions.add("c.n < ?", before.get());
+    }
+    if let Some(after) = query.after {
+        conditions.add("c.n > ?", after.get());
+    }
+    let limit = if query.limit == 0 {
+        ROWS_DEFAULT
+    } else {
+        query.limit.min(ROWS_MAX)
+    };
+    let sql = format!(
+        "SELECT c.n, c.at, w.name, k.name, c.status, c.request_id, c.model, c.endpoint, c.channel, c.upstream_model,
+         c.code, c.stream, c.outcome, c.meter, c.charge, c.admitted_us, c.upstream_us, c.first_byte_us, c.total_us,
+         c.dropped_params, c.route_notes, c.request_body, c.response_body
+         FROM calls c LEFT JOIN names w ON w.n = c.wallet LEFT JOIN names k ON k.n = c.key
+         WHERE {} ORDER BY c.n DESC LIMIT {limit}",
+        conditions.sql()
+    );
+    let mut select = on.prepare_cached(&sql)?;
+    let rows = select.query_map(params_from_iter(conditions.values), entry)?;
+    rows.collect()
+}
+
+#[derive(Default)]
+struct Conditions {
+    texts: Vec<&'static str>,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    fn add(&mut self, text: &'static str, value: impl Into<Value>) {
+        self.texts.push(text);
+        self.values.push(value.into());
+    }
+
+    fn sql(&self) -> String {
+        if self.texts.is_empty() {
+            "TRUE".to_owned()
+        } else {
+            self.texts.join(" AND ")
+        }
+    }
+}
+
+fn name(on: &Connection, name: &str) -> rusqlite::Result<Option<(i64, Option<i64>)>> {
+    let mut select = on.prepare_cached("SELECT n, wallet FROM names WHERE name = ?1")?;
+    select
+        .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+}
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<JournalEntry> {
+    let micros = |column| {
+        Ok::<_, rusqlite::Error>(
+            row.get::<_, Option<i64>>(column)?
+                .and_then(|us| u64::try_from(us).ok()),
+        )
+    };
+    let meter: Option<String> = row.get(13)?;
+    Ok(JournalEntry {
+        place: JournalPlace(row.get(0)?),
+        row: JournalRow {
+            at: UnixMs::new(row.get(1)?),
+            wallet: row.get(2)?,
+            key: row.get(3)?,
+            status: row.get(4)?,
+            request_id: row.get(5)?,
+            model: row.get(6)?,
+            endpoint: row.get(7)?,
+            channel: row.get(8)?,
+            upstream_model: row.get(9)?,
+            code: row.get(10)?,
+            stream: row.get(11)?,
+            outcome: row.get(12)?,
+            meter: meter.and_then(|meter| serde_json::from_str(&meter).ok()),
+            charge: Micro::new(row.get(14)?),
+            timings: Timings {
+                admitted_us: micros(15)?,
+                upstream_us: micros(16)?,
+                first_byte_us: micros(17)?,
+                total_us: micros(18)?.unwrap_or(0),
+            },
+            dropped_params: row.get(19)?,
+            route_notes: row.get(20)?,
+            request_body: row.get(21)?,
+            response_body: row.get(22)?,
+        },
+    })
+}

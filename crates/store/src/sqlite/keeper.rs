@@ -1,0 +1,131 @@
+//! The keeper: folds the log into the database and watches the disk, off the writer's thread.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+
+use super::disk::{Ballast, free_bytes};
+use crate::stats::Counters;
+
+/// How often the log and the disk are looked at.
+pub(super) const TICK: Duration = Duration::from_millis(250);
+/// After so much quiet what is left in the log is folded too, however little.
+const QUIET: Duration = Duration::from_secs(5);
+/// When a reader keeps the log from starting anew, how long until it is tried again.
+const STUBBORN_PAUSE: Duration = Duration::from_secs(2);
+const PAGE_BYTES: u64 = 4_096;
+
+pub(super) struct Keeper {
+    pub(super) path: PathBuf,
+    pub(super) connection: Connection,
+    pub(super) gate: Arc<Mutex<()>>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) ballast: Arc<Ballast>,
+    pub(super) wal_bytes_max: u64,
+    pub(super) disk_floor_bytes: u64,
+    pub(super) seen: Seen,
+}
+
+/// What the keeper saw at its last tick.
+#[derive(Debug)]
+pub(super) struct Seen {
+    batches: u64,
+    changed_at: Instant,
+    /// Batches, frames and time of the last folding.
+    folded_batches: u64,
+    folded_frames: u64,
+    folded_at: Instant,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        let now = Instant::now();
+        Self {
+            batches: 0,
+            changed_at: now,
+            folded_batches: 0,
+            folded_frames: 0,
+            folded_at: now,
+        }
+    }
+}
+
+impl Keeper {
+    pub(super) fn tick(&mut self) {
+        self.look_at_disk();
+        self.look_at_log(Instant::now());
+    }
+
+    pub(super) fn look_at_disk(&self) {
+        match free_bytes(&self.path) {
+            Ok(free) => {
+                self.counters.disk_free_bytes.set(free);
+                let below = free < self.disk_floor_bytes;
+                if below != self.counters.below_floor.get() {
+                    tracing::warn!(
+                        free_bytes = free,
+                        below,
+                        "the disk crossed the floor for admissions"
+                    );
+                }
+                self.counters.below_floor.set(below);
+                self.counters
+                    .below_journal_floor
+                    .set(free < self.disk_floor_bytes.saturating_mul(2));
+                // With room for it twice over: laying it must not be what fills the disk.
+                if !below
+                    && !self.counters.failing.get()
+                    && let Err(error) = self.ballast.lay()
+                {
+                    tracing::warn!(%error, "the ballast file could not be written");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "free room on the disk is unknown"),
+        }
+    }
+
+    fn look_at_log(&mut self, now: Instant) {
+        let batches = self.counters.batches.get();
+        if batches != self.seen.batches {
+            self.seen.batches = batches;
+            self.seen.changed_at = now;
+        }
+        let frames = self.counters.wal_frames.get();
+        let large = frames.saturating_mul(PAGE_BYTES) > self.wal_bytes_max;
+        let quiet =
+            batches != self.seen.folded_batches && now.duration_since(self.seen.changed_at) > QUIET;
+        // Either nobody has written since the last folding, or a reader holds on to the log.
+        let same_log = self.seen.folded_frames > 0 && frames >= self.seen.folded_frames;
+        let too_soon = same_log && now.duration_since(self.seen.folded_at) < STUBBORN_PAUSE;
+        if too_soon || !(large || quiet) {
+            return;
+        }
+        if let Err(error) = self.fold() {
+            tracing::warn!(%error, "the log could not be folded into the database");
+        }
+        self.seen.folded_batches = batches;
+        self.seen.folded_frames = self.counters.wal_frames.get();
+        self.seen.folded_at = now;
+    }
+
+    /// Folds the log so that the writer can begin it anew. The bulk is copied beside the writer;
+    /// only the last few pages, which came meanwhile, are copied while it waits.
+    fn fold(&mut self) -> rusqlite::Result<()> {
+        self.copy()?;
+        self.copy()?;
+        let _writer_waits = self.gate.lock();
+        self.copy()?;
+        self.counters.checkpoints.add(1);
+        Ok(())
+    }
+
+    fn copy(&self) -> rusqlite::Result<()> {
+        // Passive: it never waits for a reader or writer, and leaves alone the log's header, whose
+        // change would look to the writer like somebody else's commit.
+        self.connection
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+    }
+}

@@ -1,0 +1,60 @@
+//! Reads of wallets and keys, on the read pool.
+
+use ledger::UnixMs;
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::rows::{KEY, WALLET, key_row, wallet_row};
+use crate::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::ids::{Digest, KeyId, WalletId};
+
+pub(super) fn key_by_digest(on: &Connection, digest: &Digest) -> rusqlite::Result<Option<KeyHead>> {
+    let select =
+        "SELECT k.id, w.id, k.enabled, k.expires_at FROM keys k JOIN wallets w ON w.n = k.wallet
+                  WHERE k.digest = ?1";
+    let head = |row: &rusqlite::Row<'_>| {
+        Ok(KeyHead {
+            key: row.get(0)?,
+            wallet: row.get(1)?,
+            enabled: row.get(2)?,
+            expires_at: row.get::<_, Option<i64>>(3)?.map(UnixMs::new),
+        })
+    };
+    on.prepare_cached(select)?
+        .query_row([digest.as_bytes()], head)
+        .optional()
+}
+
+pub(super) fn wallets(on: &Connection) -> rusqlite::Result<Vec<WalletRow>> {
+    let mut select = on.prepare_cached(&format!("SELECT {WALLET} FROM wallets w ORDER BY w.n"))?;
+    select.query_map([], wallet_row)?.collect()
+}
+
+/// By id, else by name: no name looks like an id.
+pub(super) fn find_wallet(
+    on: &Connection,
+    name_or_id: &str,
+) -> rusqlite::Result<Option<WalletRow>> {
+    let select = format!("SELECT {WALLET} FROM wallets w WHERE w.id = ?1 OR w.name = ?1");
+    on.prepare_cached(&select)?
+        .query_row([name_or_id], wallet_row)
+        .optional()
+}
+
+pub(super) fn keys(on: &Connection, wallet: Option<WalletId>) -> rusqlite::Result<Vec<KeyRow>> {
+    let all = format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet");
+    if let Some(wallet) = wallet {
+        let mut select = on.prepare_cached(&format!("{all} WHERE w.id = ?1 ORDER BY k.n"))?;
+        select.query_map([wallet], key_row)?.collect()
+    } else {
+        let mut select = on.prepare_cached(&format!("{all} ORDER BY k.n"))?;
+        select.query_map([], key_row)?.collect()
+    }
+}
+
+pub(super) fn find_key(on: &Connection, key: KeyId) -> rusqlite::Result<Option<KeyRow>> {
+    let select =
+        format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = ?1");
+    on.prepare_cached(&select)?
+        .query_row([key], key_row)
+        .optional()
+}

@@ -1,0 +1,116 @@
+//! Reads outside the writer: a few threads, each with its own connection.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex};
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::error::StoreError;
+
+/// Reads that may wait.
+const WAITING_MAX: usize = 4_096;
+
+type Job = Box<dyn FnOnce(&Connection) + Send>;
+
+/// A pool of readers. Jobs that wait when it closes are dropped, and their callers learn so.
+pub(super) struct Reads {
+    line: Arc<Line>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Line {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    closed: bool,
+}
+
+impl Reads {
+    pub(super) fn new(name: &str, connections: Vec<Connection>) -> std::io::Result<Self> {
+        let line = Arc::new(Line::default());
+        let mut reads = Self {
+            line,
+            threads: Vec::new(),
+        };
+        for connection in connections {
+            let line = Arc::clone(&reads.line);
+            let thread = std::thread::Builder::new()
+                .name(name.to_owned())
+                .spawn(move || line.work(&connection))?;
+            reads.threads.push(thread);
+        }
+        Ok(reads)
+    }
+
+    /// Runs a read on some connection.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |connection| drop(reply.send(read(connection))));
+        {
+            let mut state = self.line.state.lock();
+            if state.closed || state.jobs.len() >= WAITING_MAX {
+                return Err(StoreError::Unavailable);
+            }
+            state.jobs.push_back(job);
+        }
+        self.line.wake.notify_one();
+        Ok(answer.await.map_err(|_| StoreError::Unavailable)??)
+    }
+}
+
+impl Line {
+    fn work(&self, connection: &Connection) {
+        while let Some(job) = self.next() {
+            job(connection);
+        }
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut state = self.state.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(job) = state.jobs.pop_front() {
+                return Some(job);
+            }
+            self.wake.wait(&mut state);
+        }
+    }
+}
+
+impl Drop for Reads {
+    fn drop(&mut self) {
+        let left = {
+            let mut state = self.line.state.lock();
+            state.closed = true;
+            std::mem::take(&mut state.jobs)
+        };
+        drop(left);
+        self.line.wake.notify_all();
+        for thread in self.threads.drain(..) {
+            // A reader that panicked has told its caller by dropping the answer.
+            drop(thread.join());
+        }
+    }
+}
+
+impl fmt::Debug for Reads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reads")
+            .field("threads", &self.threads.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,163 @@
+//! How rows of the ledger are read.
+
+use ledger::{Ask, Bucket, Key, Micro, UnixMs, Wallet, WalletStatus};
+use rusqlite::Row;
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
+
+use crate::accounts::{KeyRow, WalletRow};
+use crate::ids::{KeyId, WalletId};
+
+/// Columns of a wallet, for [`wallet_row`].
+pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened";
+
+/// Columns of a key beside its wallet, for [`key_row`].
+pub(super) const KEY: &str = "k.id, w.id, k.name, k.shown_prefix, k.enabled, k.expires_at, k.spend_limit, k.usage, k.frozen, k.open_holds, k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state, k.created_at, k.n, k.wallet";
+
+pub(super) fn wallet_row(row: &Row<'_>) -> rusqlite::Result<WalletRow> {
+    Ok(WalletRow {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        wallet: Wallet {
+            status: row.get::<_, Status>(2)?.0,
+            balance: micro(row, 3)?,
+            gift_balance: micro(row, 4)?,
+            frozen: micro(row, 5)?,
+            credit_limit: micro(row, 6)?,
+            credit_used: micro(row, 7)?,
+        },
+        created_at: UnixMs::new(row.get(8)?),
+    })
+}
+
+/// A wallet as the writer keeps it.
+#[derive(Debug)]
+pub(super) struct CachedWallet {
+    pub(super) wallet: Wallet,
+    /// The number of its last entry.
+    pub(super) entries: i64,
+    pub(super) holds_opened: i64,
+    /// Changed in the present batch.
+    pub(super) dirty: bool,
+}
+
+impl CachedWallet {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let wallet = wallet_row(row)?.wallet;
+        Ok(Self {
+            wallet,
+            entries: row.get(9)?,
+            holds_opened: row.get(10)?,
+            dirty: false,
+        })
+    }
+}
+
+pub(super) fn key_row(row: &Row<'_>) -> rusqlite::Result<KeyRow> {
+    Ok(KeyRow {
+        id: row.get::<_, KeyId>(0)?,
+        wallet: row.get::<_, WalletId>(1)?,
+        name: row.get(2)?,
+        shown_prefix: row.get(3)?,
+        key: Key {
+            enabled: row.get(4)?,
+            expires_at: row.get::<_, Option<i64>>(5)?.map(UnixMs::new),
+            limit: row.get::<_, Option<i64>>(6)?.map(Micro::new),
+            usage: micro(row, 7)?,
+            frozen: micro(row, 8)?,
+            open_holds: row.get(9)?,
+            rpm_limit: row.get(10)?,
+            tpm_limit: row.get(11)?,
+            concurrency_limit: row.get(12)?,
+            rpm: Bucket::from_state(row.get(13)?),
+            tpm: Bucket::from_state(row.get(14)?),
+        },
+        created_at: UnixMs::new(row.get(15)?),
+    })
+}
+
+/// A key as the writer keeps it.
+#[derive(Debug)]
+pub(super) struct CachedKey {
+    pub(super) n: i64,
+    /// Its wallet, by number and by name.
+    pub(super) wallet: i64,
+    pub(super) wallet_id: WalletId,
+    pub(super) key: Key,
+    /// Changed in the present batch.
+    pub(super) dirty: bool,
+}
+
+impl CachedKey {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let KeyRow {
+            wallet: wallet_id,
+            key,
+            ..
+        } = key_row(row)?;
+        Ok(Self {
+            n: row.get(16)?,
+            wallet: row.get(17)?,
+            wallet_id,
+            key,
+            dirty: false,
+        })
+    }
+}
+
+/// A hold as the writer keeps it.
+#[derive(Debug)]
+pub(super) struct OpenHold {
+    pub(super) wallet: i64,
+    pub(super) key: KeyId,
+    pub(super) held: Ask,
+    pub(super) request_id: Box<str>,
+    pub(super) opened_at: UnixMs,
+    pub(super) row: HoldRow,
+}
+
+/// What the table knows of a hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HoldRow {
+    /// Nothing yet: the hold was opened in the present batch.
+    None,
+    /// All.
+    Same,
+    /// Less: the hold was changed in the present batch.
+    Stale,
+}
+
+impl OpenHold {
+    /// Columns for [`OpenHold::read`].
+    pub(super) const COLUMNS: &str =
+        "h.wallet, k.id, h.amount, h.tokens, h.counts, h.request_id, h.opened_at";
+
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            wallet: row.get(0)?,
+            key: row.get(1)?,
+            held: Ask {
+                hold: micro(row, 2)?,
+                tokens: u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
+                counts: row.get(4)?,
+            },
+            request_id: row.get(5)?,
+            opened_at: UnixMs::new(row.get(6)?),
+            row: HoldRow::Same,
+        })
+    }
+}
+
+pub(super) fn micro(row: &Row<'_>, column: usize) -> rusqlite::Result<Micro> {
+    row.get(column).map(Micro::new)
+}
+
+struct Status(WalletStatus);
+
+impl FromSql for Status {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let status = value.as_str()?.parse();
+        status
+            .map(Self)
+            .map_err(|error| FromSqlError::Other(Box::new(error)))
+    }
+}

@@ -1,0 +1,56 @@
+//! The statements of the request path, prepared once.
+
+use rusqlite::{Connection, Statement};
+
+use super::rows::{KEY, OpenHold, WALLET};
+
+pub(super) struct Statements<'c> {
+    pub(super) begin: Statement<'c>,
+    pub(super) commit: Statement<'c>,
+    pub(super) data_version: Statement<'c>,
+    pub(super) wallet: Statement<'c>,
+    pub(super) key: Statement<'c>,
+    pub(super) hold: Statement<'c>,
+    pub(super) update_wallet: Statement<'c>,
+    pub(super) update_key: Statement<'c>,
+    pub(super) open_hold: Statement<'c>,
+    pub(super) change_hold: Statement<'c>,
+    pub(super) delete_hold: Statement<'c>,
+    pub(super) post: Statement<'c>,
+}
+
+impl<'c> Statements<'c> {
+    pub(super) fn prepare(on: &'c Connection) -> rusqlite::Result<Self> {
+        let hold = OpenHold::COLUMNS;
+        Ok(Self {
+            begin: on.prepare("BEGIN IMMEDIATE")?,
+            commit: on.prepare("COMMIT")?,
+            data_version: on.prepare("PRAGMA data_version")?,
+            wallet: on.prepare(&format!("SELECT {WALLET} FROM wallets w WHERE w.n = ?1"))?,
+            key: on.prepare(&format!(
+                "SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = ?1"
+            ))?,
+            hold: on.prepare(&format!(
+                "SELECT {hold} FROM holds h JOIN keys k ON k.n = h.key WHERE h.id = ?1"
+            ))?,
+            update_wallet: on.prepare(
+                "UPDATE wallets SET status = ?2, balance = ?3, gift_balance = ?4, frozen = ?5, credit_limit = ?6,
+                 credit_used = ?7, entries = ?8, holds_opened = ?9 WHERE n = ?1",
+            )?,
+            update_key: on.prepare(
+                "UPDATE keys SET usage = ?2, frozen = ?3, open_holds = ?4, rpm_state = ?5, tpm_state = ?6 WHERE n = ?1",
+            )?,
+            open_hold: on.prepare(
+                "INSERT INTO holds (id, wallet, key, amount, tokens, counts, request_id, opened_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?,
+            change_hold: on.prepare("UPDATE holds SET amount = ?2, tokens = ?3, counts = ?4 WHERE id = ?1")?,
+            delete_hold: on.prepare("DELETE FROM holds WHERE id = ?1")?,
+            post: on.prepare(
+                "INSERT INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta, gift_delta,
+                 credit_delta, opened_at, request_id, meter, price_version, basis, note)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+            )?,
+        })
+    }
+}

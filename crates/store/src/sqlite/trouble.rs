@@ -1,0 +1,37 @@
+//! What kind of failure the database reports.
+
+use rusqlite::ErrorCode;
+
+/// Whose fault a failed transaction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Another connection holds the lock.
+    Locked,
+    /// The disk is full.
+    Full,
+    /// The disk, the memory or the file: the same commands may succeed later.
+    Outside,
+    /// The commands or the stored rows: the same commands would fail again.
+    Inside,
+}
+
+impl Trouble {
+    pub(super) fn of(error: &rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(
+                ErrorCode::SystemIoFailure
+                | ErrorCode::CannotOpen
+                | ErrorCode::OutOfMemory
+                | ErrorCode::ReadOnly
+                | ErrorCode::FileLockingProtocolFailed
+                | ErrorCode::PermissionDenied
+                | ErrorCode::NoLargeFileSupport
+                | ErrorCode::OperationInterrupted
+                | ErrorCode::OperationAborted,
+            ) => Self::Outside,
+            _ => Self::Inside,
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! The writer thread: drains the queue into one transaction after another.
+//!
+//! It begins the transaction before it takes commands, so that while another process holds the
+//! lock they stay in the queue, where they can be refused in time. Decisions are answered at
+//! once. When a transaction fails, who was admitted in it learns so, and its closes are kept and
+//! booked again, for as long as the process lives.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::calls::{Closed, Unbooked};
+use super::disk::Ballast;
+use super::ledger::Ledger;
+use super::trouble::Trouble;
+use crate::call::Admitted;
+use crate::command::{Change, Closing, Command, Granted, Reply};
+use crate::durable::{Batch, SyncLine};
+use crate::error::{AdmitError, StoreError};
+use crate::queue::{Pace, Queue, Queued, Wake};
+
+/// From so many admissions in one batch on, batches keep their distance.
+const LOADED_ADMITS: usize = 4;
+/// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// How often a close that the database refuses by itself is tried again.
+const STUCK_PAUSE: Duration = Duration::from_secs(60);
+/// How long a closing store tries to book what is left.
+const LAST_TRIES: Duration = Duration::from_secs(5);
+
+/// What the writer shares with the rest of the store.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) queue: Arc<Queue>,
+    pub(super) line: Arc<SyncLine>,
+    /// Held during a batch; the checkpointer takes it to have the log to itself.
+    pub(super) gate: Arc<Mutex<()>>,
+    pub(super) ballast: Arc<Ballast>,
+    pub(super) gather: Duration,
+}
+
+pub(super) struct Writer<'c> {
+    ledger: Ledger<'c>,
+    shared: Shared,
+    batches: u64,
+    /// Closes of failed transactions, in order.
+    retry: VecDeque<Closing>,
+    /// Closes that fail by themselves.
+    stuck: Vec<Closing>,
+    stuck_due: Option<Instant>,
+    failures: u32,
+    /// One command per transaction: a command among the last ones spoils its transaction, and must not
+    /// take others with it.
+    careful: bool,
+    drained: Vec<Queued>,
+}
+
+impl<'c> Writer<'c> {
+    pub(super) fn new(ledger: Ledger<'c>, shared: Shared) -> Self {
+        Self {
+            ledger,
+            shared,
+            batches: 0,
+            retry: VecDeque::new(),
+            stuck: Vec::new(),
+            stuck_due: None,
+            failures: 0,
+            careful: false,
+            drained: Vec::new(),
+        }
+    }
+
+    /// Works until the queue is closed and everything in it is booked.
+    pub(super) fn run(mut self) {
+        let now = Instant::now();
+        let mut pace = Pace {
+            not_before: now,
+            linger_until: now,
+            due: None,
+        };
+        let mut last_commit = now;
+        while self.shared.queue.wait(&pace) == Wake::Work {
+            let started = Instant::now();
+            let (batches, closed) = (
+                self.ledger.counters.batches.get(),
+                self.shared.queue.is_closed(),
+            );
+            let admits = self.work();
+            pace = self.pace(started, admits);
+            if !closed || self.ledger.counters.batches.get() > batches {
+                last_commit = started;
+            } else if last_commit.elapsed() > LAST_TRIES {
+                break;
+            }
+        }
+        let left = self.retry.len() + self.stuck.len();
+        if left > 0 {
+            tracing::error!(
+                closes = left,
+                "holds could not be closed; the next start closes them as abandoned"
+            );
+        }
+    }
+
+    fn pace(&mut self, started: Instant, admits: usize) -> Pace {
+        let now = Instant::now();
+        let not_before = if self.failures > 0 {
+            now + PAUSE_MAX.min(PAUSE_MIN * 2_u32.saturating_pow(self.failures.min(10) - 1))
+        } else if admits >= LOADED_ADMITS {
+            started + self.shared.gather
+        } else {
+            now
+        };
+        let retry_due = (!self.retry.is_empty() || self.failures > 0).then_some(not_before);
+        let due = retry_due.into_iter().chain(self.stuck_due).min();
+        Pace {
+            not_before,
+            linger_until: now + self.shared.gather,
+            due,
+        }
+    }
+
+    /// One transaction, or in careful mode one for each command. Answers how many were admitted.
+    fn work(&mut self) -> usize {
+        // Cloned: the guard must not borrow from what the batch changes.
+        let gate = Arc::clone(&self.shared.gate);
+        let _guard = gate.lock();
+        if self.stuck_due.is_some_and(|due| Instant::now() >= due) {
+            self.retry.extend(self.stuck.drain(..));
+            self.stuck_due = None;
+            self.careful = true;
+        }
+        if self.careful {
+            return self.work_carefully();
+        }
+        if let Err(error) = self.ledger.begin() {
+            self.not_begun(&error);
+            return 0;
+        }
+        let batch = self.next_batch();
+        let mut drained = std::mem::take(&mut self.drained);
+        self.shared.queue.drain(&mut drained);
+        let commands = drained.len() + self.retry.len();
+        let mut again = VecDeque::new();
+        let mut admits = 0;
+        for closing in std::mem::take(&mut self.retry) {
+            self.close(closing, &mut again);
+        }
+        for queued in drained.drain(..) {
+            admits += usize::from(matches!(queued.command, Command::Admit(..)));
+            self.apply(queued.command, &batch, &mut again);
+        }
+        self.drained = drained;
+        self.retry = again;
+        // Some closes could not even be decided; alone they show whether it is their own fault.
+        self.careful = !self.retry.is_empty();
+        // A failure has been told to everyone it concerns; what is left of it is in `retry`.
+        let _: Result<(), Trouble> = self.end(batch, commands);
+        admits
+    }
+
+    fn work_carefully(&mut self) -> usize {
+        let mut drained = Vec::new();
+        self.shared.queue.drain(&mut drained);
+        let retry = std::mem::take(&mut self.retry)
+            .into_iter()
+            .map(Command::Close);
+        let commands: Vec<Command> = retry
+            .chain(drained.into_iter().map(|queued| queued.command))
+            .collect();
+        let mut commands = commands.into_iter();
+        let mut admits = 0;
+        self.careful = false;
+        while let Some(command) = commands.next() {
+            if let Err(error) = self.ledger.begin() {
+                self.not_begun(&error);
+                self.keep(std::iter::once(command).chain(commands));
+                self.careful = true;
+                return admits;
+            }
+            let batch = self.next_batch();
+            let mut again = VecDeque::new();
+            admits += usize::from(matches!(command, Command::Admit(..)));
+            self.apply(command, &batch, &mut again);
+            self.stick(again);
+            match self.end(batch, 1) {
+                Ok(()) | Err(Trouble::Inside) => {
+                    // What failed by itself was alone in its transaction.
+                    let failed = std::mem::take(&mut self.retry);
+                    self.stick(failed);
+                }
+                Err(Trouble::Locked | Trouble::Full | Trouble::Outside) => {
+                    self.keep(commands);
+                    self.careful = true;
+                    return admits;
+                }
+            }
+        }
+        admits
+    }
+
+    /// Keeps the closes of commands that were not reached, and refuses the rest.
+    fn keep(&mut self, commands: impl Iterator<Item = Command>) {
+        for command in commands {
+            match command {
+                Command::Close(closing) => self.retry.push_back(closing),
+                other => other.refuse(AdmitError::Unavailable),
+            }
+        }
+    }
+
+    fn stick(&mut self, closings: VecDeque<Closing>) {
+        if closings.is_empty() {
+            return;
+        }
+        self.stuck.extend(closings);
+        self.stuck_due.get_or_insert(Instant::now() + STUCK_PAUSE);
+        self.ledger
+            .counters
+            .stuck_closes
+            .set(self.stuck.len() as u64);
+    }
+
+    fn next_batch(&mut self) -> Arc<Batch> {
+        self.batches += 1;
+        Batch::new(self.batches, &self.shared.line)
+    }
+
+    fn not_begun(&mut self, error: &rusqlite::Error) {
+        // Somebody else's short transaction is no failure; the commands wait in the queue.
+        if Trouble::of(error) == Trouble::Locked {
+            tracing::debug!("the ledger waits for another writer");
+            return;
+        }
+        self.failures = self.failures.saturating_add(1);
+        self.ledger.counters.failing.set(true);
+        tracing::error!(%error, "the ledger could not begin a transaction");
+    }
+
+    fn apply(&mut self, command: Command, batch: &Arc<Batch>, again: &mut VecDeque<Closing>) {
+        // An answer whose receiver has gone is dropped; a grant then closes its hold.
+        match command {
+            Command::Admit(admit, reply) => {
+                if reply.is_closed() {
+                    return;
+                }
+                let now = admit.now;
+                let answer = match self.ledger.admit(admit) {
+                    Ok(Ok((hold, rates))) => {
+                        let admitted = Admitted {
+                            hold,
+                            rates,
+                            durable: batch.durable(),
+                        };
+                        Ok(Granted::new(admitted, now, &self.shared.queue))
+                    }
+                    Ok(Err(refusal)) => Err(AdmitError::Refused(refusal)),
+                    Err(error) => Err(unavailable(&error)),
+                };
+                drop(reply.send(answer));
+            }
+            Command::Extend(extend, reply) => {
+                let answer = match self.ledger.extend(&extend) {
+                    Ok(Some(Ok(()))) => Ok(batch.durable()),
+                    Ok(Some(Err(refusal))) => Err(AdmitError::Refused(refusal)),
+                    Ok(None) => Err(AdmitError::Unavailable),
+                    Err(error) => Err(unavailable(&error)),
+                };
+                drop(reply.send(answer));
+            }
+            Command::Close(closing) => self.close(closing, again),
+            Command::Uncount(hold) => {
+                if let Err(error) = self.ledger.stop_counting(hold) {
+                    tracing::warn!(%error, %hold, "a hold is still counted");
+                }
+            }
+            Command::Balance(key, reply) => {
+                let rows = self.ledger.rows_of(key);
+                let balance = rows.map(|rows| rows.map(|rows| (rows.wallet.wallet, rows.key.key)));
+                let missing = || StoreError::NotFound {
+                    what: "key",
+                    id: key.to_string(),
+                };
+                answer(
+                    reply,
+                    balance
+                        .map_err(StoreError::from)
+                        .and_then(|found| found.ok_or_else(missing)),
+                    batch,
+                );
+            }
+            // When the database has ended the transaction by itself, a change would stand alone.
+            Command::Change(change) if self.ledger.is_in_transaction() => {
+                self.change(change, batch);
+            }
+            Command::Change(_) => {}
+            Command::Flush(reply) => drop(reply.send(batch.durable())),
+        }
+    }
+
+    fn close(&mut self, closing: Closing, again: &mut VecDeque<Closing>) {
+        match self.ledger.close(closing) {
+            Ok(Closed::Booked) => {}
+            Ok(Closed::Late) => self.ledger.counters.late_closes.add(1),
+            Err(unbooked) => {
+                let Unbooked { closing, error } = *unbooked;
+                tracing::error!(%error, hold = %closing.hold, "a hold could not be closed");
+                again.push_back(closing);
+            }
+        }
+    }
+
+    fn change(&mut self, change: Change, batch: &Arc<Batch>) {
+        let ledger = &mut self.ledger;
+        match change {
+            Change::CreateWallet {
+                id,
+                new,
+                now,
+                reply,
+            } => answer(reply, ledger.create_wallet(id, new, now), batch),
+            Change::Credit {
+                wallet,
+                credit,
+                amount,
+                note,
+                now,
+                reply,
+            } => {
+                answer(
+                    reply,
+                    ledger.credit(wallet, credit, amount, &note, now),
+                    batch,
+                );
+            }
+            Change::CreditLimit {
+                wallet,
+                limit,
+                now,
+                reply,
+            } => {
+                answer(reply, ledger.set_credit_limit(wallet, limit, now), batch);
+            }
+            Change::Status {
+                wallet,
+                status,
+                now,
+                reply,
+            } => answer(reply, ledger.set_status(wallet, status, now), batch),
+            Change::CreateKey {
+                id,
+                new,
+                now,
+                reply,
+            } => answer(reply, ledger.create_key(id, new, now), batch),
+            Change::UpdateKey { key, change, reply } => {
+                answer(reply, ledger.update_key(key, change), batch);
+            }
+            Change::EnableKey {
+                key,
+                enabled,
+                reply,
+            } => answer(reply, ledger.enable_key(key, enabled), batch),
+            Change::PriceVersion {
+                model,
+                card,
+                now,
+                reply,
+            } => {
+                answer(reply, ledger.price_version(&model, &card, now), batch);
+            }
+        }
+    }
+
+    /// Commits, or undoes everything and keeps the closes.
+    fn end(&mut self, batch: Arc<Batch>, commands: usize) -> Result<(), Trouble> {
+        let counters = Arc::clone(&self.ledger.counters);
+        let ended = match self.ledger.commit() {
+            Ok(wrote) => {
+                self.shared.line.push(batch, wrote);
+                self.failures = 0;
+                counters.failing.set(false);
+                counters.batches.add(1);
+                counters.commands.add(commands as u64);
+                Ok(())
+            }
+            Err(error) => {
+                let trouble = Trouble::of(&error);
+                tracing::error!(%error, commands, "a transaction of the ledger failed");
+                // In front of what could not be decided: first come, first booked.
+                for closing in self.ledger.roll_back().into_iter().rev() {
+                    self.retry.push_front(closing);
+                }
+                if trouble == Trouble::Full {
+                    self.shared.ballast.drop_it();
+                }
+                batch.lose();
+                self.failures = self.failures.saturating_add(1);
+                self.careful |= trouble == Trouble::Inside;
+                counters.failing.set(true);
+                counters.commits_failed.add(1);
+                if let Err(error) = self.ledger.recount() {
+                    tracing::error!(%error, "open holds could not be counted");
+                }
+                Err(trouble)
+            }
+        };
+        counters.open_holds.set(self.ledger.open_holds);
+        counters.retried_closes.set(self.retry.len() as u64);
+        counters.stuck_closes.set(self.stuck.len() as u64);
+        ended
+    }
+}
+
+fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>, batch: &Arc<Batch>) {
+    drop(reply.send(result.map(|value| (value, batch.durable()))));
+}
+
+fn unavailable(error: &rusqlite::Error) -> AdmitError {
+    tracing::error!(%error, "a call could not be decided");
+    AdmitError::Unavailable
+}

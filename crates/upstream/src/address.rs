@@ -1,7 +1,7 @@
 //! Where a channel's upstream is: a `base_url`, read once.
 
 use http::Uri;
-use http::uri::{PathAndQuery, Scheme};
+use http::uri::Scheme;
 
 use crate::error::ChannelError;
 
@@ -80,11 +80,6 @@ fn without_userinfo(text: &str) -> String {
         return text.to_owned();
     };
     format!("{scheme}://***@{host}{path}")
-}
-
-/// A request target from parts that are already in the form a path takes.
-pub(crate) fn target(prefix: &str, rest: &str) -> Option<PathAndQuery> {
-    PathAndQuery::from_maybe_shared(bytes::Bytes::from(format!("{prefix}{rest}"))).ok()
 }
 
 #[cfg(test)]

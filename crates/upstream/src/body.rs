@@ -1,28 +1,249 @@
 //! An answer's body, with its deadlines.
 
-use std::task::{Context, Poll};
+use std::fmt;
+use std::future::poll_fn;
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use tokio::time::Instant;
 
-use crate::error::CallError;
+use crate::channel::Channel;
+use crate::error::{CallError, Sent, Stage, What};
+use crate::wire::{Conn, Framing};
 
-/// The body of an answer.
-#[derive(Debug)]
-pub struct Body {}
+/// Pieces that are looked at when a body is dropped before its end.
+const LEFT_PIECES_MAX: usize = 4;
+
+/// The body of an answer, as it comes.
+///
+/// Its connection goes back to the pool as soon as the last byte has been taken. Dropped
+/// before that, it closes the connection, which tells the upstream to stop; only when the
+/// end has already come is the connection kept all the same.
+pub struct Body {
+    state: BodyState,
+    framing: Framing,
+    keep_alive: bool,
+    idle: Duration,
+    /// When the whole call must be over.
+    total: Instant,
+    /// Since when we wait for the upstream. While the caller does not ask for more nobody
+    /// waits, and the upstream is not to blame.
+    waiting: Option<Instant>,
+    channel: Channel,
+}
+
+enum BodyState {
+    Open(Box<Conn>),
+    Ended,
+    Broken,
+}
 
 impl Body {
-    /// The next piece, or `None` at the body's proper end.
-    pub fn poll_next(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, CallError>>> {
-        Poll::Ready(None)
+    pub(crate) fn new(
+        conn: Box<Conn>,
+        framing: Framing,
+        keep_alive: bool,
+        total: Instant,
+        channel: Channel,
+    ) -> Self {
+        let mut body = Self {
+            state: BodyState::Open(conn),
+            framing,
+            keep_alive,
+            idle: channel.timeouts().idle,
+            total,
+            waiting: None,
+            channel,
+        };
+        if framing.has_ended() {
+            body.finish();
+        }
+        body
     }
 
-    /// The next piece, or `None` at the body's proper end.
+    /// The next piece, or `None` at the proper end. A body that broke never ends: it gives
+    /// an error each time it is asked.
+    ///
+    /// A piece is what one read brought. Whoever asks until `Pending` has everything that
+    /// is there.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, CallError>>> {
+        loop {
+            let BodyState::Open(conn) = &mut self.state else {
+                return Poll::Ready(self.after_end());
+            };
+            match self.framing.take(&mut conn.buf) {
+                Ok(piece) => {
+                    if self.framing.has_ended() {
+                        self.finish();
+                    }
+                    if let Some(piece) = piece {
+                        return Poll::Ready(Some(Ok(piece)));
+                    }
+                }
+                Err(malformed) => return Poll::Ready(Some(Err(self.broken(malformed)))),
+            }
+            if let Err(error) = ready!(self.poll_more(cx)) {
+                return Poll::Ready(Some(Err(error)));
+            }
+        }
+    }
+
+    /// The next piece, or `None` at the proper end; see [`Self::poll_next`].
     pub async fn next(&mut self) -> Option<Result<Bytes, CallError>> {
-        std::future::poll_fn(|cx| self.poll_next(cx)).await
+        poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// The whole body, at most `limit` bytes of it.
-    pub async fn collect(mut self, _limit: usize) -> Result<Bytes, CallError> {
+    /// The whole body, if it is not larger than `limit` bytes.
+    pub async fn collect(mut self, limit: usize) -> Result<Bytes, CallError> {
+        if let Some(length) = self.length_left() {
+            return self.collect_known(length, limit).await;
+        }
+        let mut first = Bytes::new();
+        let mut whole = BytesMut::new();
+        while let Some(piece) = self.next().await {
+            let piece = piece?;
+            if first.len() + whole.len() + piece.len() > limit {
+                return Err(CallError::new(Sent::Maybe, What::TooLarge));
+            }
+            if first.is_empty() && whole.is_empty() {
+                first = piece;
+            } else {
+                whole.extend_from_slice(&std::mem::take(&mut first));
+                whole.extend_from_slice(&piece);
+            }
+        }
+        // Most answers come in one read; those are not copied.
+        Ok(if whole.is_empty() {
+            first
+        } else {
+            whole.freeze()
+        })
+    }
+
+    /// Reads a body of known length into one buffer, without a copy.
+    async fn collect_known(&mut self, length: u64, limit: usize) -> Result<Bytes, CallError> {
+        let length = usize::try_from(length).ok().filter(|it| *it <= limit);
+        let Some(length) = length else {
+            return Err(CallError::new(Sent::Maybe, What::TooLarge));
+        };
+        poll_fn(|cx| {
+            loop {
+                match &mut self.state {
+                    BodyState::Open(conn) if conn.buf.len() < length => {
+                        conn.buf.reserve(length - conn.buf.len());
+                    }
+                    _ => return Poll::Ready(Ok(())),
+                }
+                ready!(self.poll_more(cx))?;
+            }
+        })
+        .await?;
         self.next().await.unwrap_or(Ok(Bytes::new()))
+    }
+
+    /// How many bytes are still to come, where the upstream said so.
+    pub fn length_left(&self) -> Option<u64> {
+        self.framing.left()
+    }
+
+    /// Whether the last byte has been taken.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, BodyState::Ended)
+    }
+
+    /// Reads more into the connection's buffer, or finds that the upstream has closed.
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        let BodyState::Open(conn) = &mut self.state else {
+            return Poll::Ready(Ok(()));
+        };
+        let read = match conn.poll_fill(cx) {
+            Poll::Ready(read) => read,
+            Poll::Pending => {
+                let idle = *self.waiting.get_or_insert_with(Instant::now) + self.idle;
+                let (deadline, stage) = if self.total <= idle {
+                    (self.total, Stage::Total)
+                } else {
+                    (idle, Stage::Idle)
+                };
+                ready!(conn.alarm.poll_at(deadline, cx));
+                self.state = BodyState::Broken;
+                return Poll::Ready(Err(CallError::late(stage)));
+            }
+        };
+        self.waiting = None;
+        match read {
+            Ok(0) => match self.framing.close() {
+                Ok(()) => {
+                    self.finish();
+                    Poll::Ready(Ok(()))
+                }
+                Err(malformed) => Poll::Ready(Err(self.broken(malformed))),
+            },
+            Ok(_) => Poll::Ready(Ok(())),
+            Err(error) => Poll::Ready(Err(self.broken(error))),
+        }
+    }
+
+    fn finish(&mut self) {
+        if let BodyState::Open(conn) = &mut self.state {
+            conn.alarm.forget();
+        }
+        self.give_back();
+    }
+
+    fn give_back(&mut self) {
+        if let BodyState::Open(conn) = std::mem::replace(&mut self.state, BodyState::Ended)
+            && self.keep_alive
+        {
+            self.channel.give_back(conn);
+        }
+    }
+
+    fn broken(&mut self, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> CallError {
+        self.state = BodyState::Broken;
+        CallError::broken(why)
+    }
+
+    fn after_end(&self) -> Option<Result<Bytes, CallError>> {
+        match self.state {
+            BodyState::Broken => Some(Err(CallError::new(Sent::Maybe, What::Broken))),
+            BodyState::Open(_) | BodyState::Ended => None,
+        }
+    }
+}
+
+impl Drop for Body {
+    /// A reader that knows its stream's end mark stops there, often just before the few
+    /// bytes that end the body. If they are here already the connection is still good.
+    fn drop(&mut self) {
+        if !self.keep_alive {
+            return;
+        }
+        let mut cx = Context::from_waker(Waker::noop());
+        for _ in 0..LEFT_PIECES_MAX {
+            let BodyState::Open(conn) = &mut self.state else {
+                return;
+            };
+            match self.framing.take(&mut conn.buf) {
+                Err(_) => return,
+                Ok(_) if self.framing.has_ended() => return self.give_back(),
+                Ok(Some(_)) => {}
+                // No timer is asked here: this may run while the runtime shuts down.
+                Ok(None) => match conn.poll_fill(&mut cx) {
+                    Poll::Ready(Ok(count)) if count > 0 => {}
+                    _ => return,
+                },
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body")
+            .field("framing", &self.framing)
+            .field("ended", &self.has_ended())
+            .finish_non_exhaustive()
     }
 }

@@ -225,3 +225,238 @@ impl Window {
 fn later(start: Instant, span: Duration) -> Instant {
     start.checked_add(span).unwrap_or(start)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What happens at a second, and how the channel stands right after it.
+    enum Event {
+        Attempt,
+        Ends(Outcome),
+        Nothing,
+    }
+    use Event::{Attempt, Ends, Nothing};
+
+    /// A state without its time, as the tables write it.
+    #[derive(Debug, PartialEq)]
+    enum Seen {
+        Closed,
+        Probe,
+        OpenSince(u64),
+        OutSince(u64),
+    }
+
+    const SERVED: Event = Ends(Outcome::Served);
+    const FAILED: Event = Ends(Outcome::Failed);
+    const REFUSED: Event = Ends(Outcome::CredentialRefused);
+    const UNKNOWN: Event = Ends(Outcome::Unknown);
+
+    fn overloaded(retry_after: u64) -> Event {
+        Ends(Outcome::Overloaded {
+            retry_after: Some(Duration::from_secs(retry_after)),
+        })
+    }
+
+    fn play(story: Vec<(u64, Event, Seen)>) {
+        let start = Instant::now();
+        let mut breaker = Breaker::new();
+        for (step, (second, event, seen)) in story.into_iter().enumerate() {
+            let now = start + Duration::from_secs(second);
+            match event {
+                Attempt => breaker.attempt(now),
+                Ends(outcome) => breaker.report(outcome, now),
+                Nothing => {}
+            }
+            let found = match breaker.state(now) {
+                State::Closed => Seen::Closed,
+                State::Probe => Seen::Probe,
+                State::Open { since } => Seen::OpenSince((since - start).as_secs()),
+                State::TakenOut { since } => Seen::OutSince((since - start).as_secs()),
+            };
+            assert_eq!(found, seen, "step {step} at {second} s");
+        }
+    }
+
+    #[test]
+    fn five_failures_in_a_row_open_and_a_good_probe_closes() {
+        play(vec![
+            (0, FAILED, Seen::Closed),
+            (0, FAILED, Seen::Closed),
+            (0, FAILED, Seen::Closed),
+            (0, FAILED, Seen::Closed),
+            (0, FAILED, Seen::OpenSince(0)),
+            (4, Nothing, Seen::OpenSince(0)),
+            (5, Nothing, Seen::Probe),
+            (5, Attempt, Seen::OpenSince(0)),
+            (6, SERVED, Seen::Closed),
+            (6, FAILED, Seen::Closed),
+        ]);
+    }
+
+    #[test]
+    fn a_good_answer_between_failures_begins_the_row_anew() {
+        play(vec![
+            (0, FAILED, Seen::Closed),
+            (0, FAILED, Seen::Closed),
+            (0, FAILED, Seen::Closed),
+            (0, FAILED, Seen::Closed),
+            (0, SERVED, Seen::Closed),
+            (0, FAILED, Seen::Closed),
+            (0, FAILED, Seen::Closed),
+        ]);
+    }
+
+    #[test]
+    fn failed_probes_double_the_rest_up_to_a_minute() {
+        let mut story: Vec<_> = (0..4).map(|_| (0, FAILED, Seen::Closed)).collect();
+        story.push((0, FAILED, Seen::OpenSince(0)));
+        let mut opened = 0;
+        for rest in [5, 10, 20, 40, 60, 60] {
+            let due = opened + rest;
+            story.extend([
+                (due - 1, Nothing, Seen::OpenSince(opened)),
+                (due, Nothing, Seen::Probe),
+                (due, Attempt, Seen::OpenSince(opened)),
+                (due, FAILED, Seen::OpenSince(due)),
+            ]);
+            opened = due;
+        }
+        play(story);
+    }
+
+    #[test]
+    fn half_of_the_calls_failing_opens() {
+        let start = Instant::now();
+        for (every, opens) in [(2, true), (3, false)] {
+            let mut breaker = Breaker::new();
+            for call in 0..60u32 {
+                breaker.report(
+                    match call % every {
+                        0 => Outcome::Failed,
+                        _ => Outcome::Served,
+                    },
+                    start,
+                );
+            }
+            let open = breaker.state(start) != State::Closed;
+            assert_eq!(open, opens, "one of {every} failed");
+        }
+    }
+
+    #[test]
+    fn a_ratio_counts_within_its_window_only() {
+        let start = Instant::now();
+        let mut breaker = Breaker::new();
+        // Every second call fails, but 20 calls never fall into one window.
+        for call in 0..200u32 {
+            let now = start + Duration::from_secs(u64::from(call) * 2);
+            breaker.report(
+                match call % 2 {
+                    0 => Outcome::Failed,
+                    _ => Outcome::Served,
+                },
+                now,
+            );
+            assert_eq!(breaker.state(now), State::Closed, "call {call}");
+        }
+    }
+
+    #[test]
+    fn retry_after_cools_down_at_once_and_no_longer_than_a_minute() {
+        play(vec![
+            (0, overloaded(7), Seen::OpenSince(0)),
+            (6, Nothing, Seen::OpenSince(0)),
+            (7, Nothing, Seen::Probe),
+            (7, Attempt, Seen::OpenSince(0)),
+            (8, overloaded(86_400), Seen::OpenSince(8)),
+            (67, Nothing, Seen::OpenSince(8)),
+            (68, Nothing, Seen::Probe),
+            (68, Attempt, Seen::OpenSince(8)),
+            (69, SERVED, Seen::Closed),
+        ]);
+    }
+
+    #[test]
+    fn overload_without_a_time_is_a_failure_like_others() {
+        let vague = || Ends(Outcome::Overloaded { retry_after: None });
+        play(vec![
+            (0, vague(), Seen::Closed),
+            (0, vague(), Seen::Closed),
+            (0, vague(), Seen::Closed),
+            (0, vague(), Seen::Closed),
+            (0, vague(), Seen::OpenSince(0)),
+        ]);
+    }
+
+    #[test]
+    fn a_refused_credential_is_taken_out_and_tried_again_each_minute() {
+        play(vec![
+            (0, REFUSED, Seen::OutSince(0)),
+            (1, FAILED, Seen::OutSince(0)),
+            (1, overloaded(1), Seen::OutSince(0)),
+            (59, Nothing, Seen::OutSince(0)),
+            (60, Nothing, Seen::Probe),
+            (60, Attempt, Seen::OutSince(0)),
+            (61, REFUSED, Seen::OutSince(61)),
+            (120, Nothing, Seen::OutSince(61)),
+            (121, Attempt, Seen::OutSince(61)),
+            (122, SERVED, Seen::Closed),
+        ]);
+    }
+
+    #[test]
+    fn old_calls_that_end_after_the_trouble_began_change_nothing() {
+        play(vec![
+            (0, overloaded(10), Seen::OpenSince(0)),
+            (1, SERVED, Seen::OpenSince(0)),
+            (2, FAILED, Seen::OpenSince(0)),
+            (10, Nothing, Seen::Probe),
+        ]);
+    }
+
+    #[test]
+    fn a_call_that_is_tried_for_want_of_better_counts_as_a_probe() {
+        play(vec![
+            (0, overloaded(30), Seen::OpenSince(0)),
+            (1, Attempt, Seen::OpenSince(0)),
+            (2, SERVED, Seen::Closed),
+        ]);
+    }
+
+    #[test]
+    fn a_probe_that_tells_nothing_makes_room_for_the_next() {
+        play(vec![
+            (0, overloaded(5), Seen::OpenSince(0)),
+            (5, Attempt, Seen::OpenSince(0)),
+            (6, UNKNOWN, Seen::Probe),
+            (6, Attempt, Seen::OpenSince(0)),
+            // Nobody ever reported on this one.
+            (35, Nothing, Seen::OpenSince(0)),
+            (36, Nothing, Seen::Probe),
+        ]);
+    }
+
+    #[test]
+    fn a_status_says_what_it_says_of_the_channel() {
+        let wait = Some(Duration::from_secs(3));
+        for (status, retry_after, outcome) in [
+            (200, None, Outcome::Served),
+            (400, None, Outcome::Served),
+            (404, None, Outcome::Served),
+            (413, None, Outcome::Served),
+            (401, None, Outcome::CredentialRefused),
+            (403, None, Outcome::CredentialRefused),
+            (402, None, Outcome::Failed),
+            (408, None, Outcome::Failed),
+            (429, None, Outcome::Overloaded { retry_after: None }),
+            (429, wait, Outcome::Overloaded { retry_after: wait }),
+            (529, None, Outcome::Overloaded { retry_after: None }),
+            (500, wait, Outcome::Failed),
+            (503, None, Outcome::Failed),
+            (503, wait, Outcome::Overloaded { retry_after: wait }),
+        ] {
+            assert_eq!(Outcome::of_status(status, retry_after), outcome, "{status}");
+        }
+    }
+}

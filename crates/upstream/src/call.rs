@@ -20,6 +20,14 @@ pub enum Endpoint<'a> {
     },
 }
 
+impl Endpoint<'_> {
+    pub(crate) fn dialect(self) -> Dialect {
+        match self {
+            Self::Text { dialect, .. } => dialect,
+        }
+    }
+}
+
 /// A call that is ready to go out.
 #[derive(Debug)]
 pub struct Outgoing<'a> {

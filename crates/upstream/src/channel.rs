@@ -1,18 +1,25 @@
 //! One upstream account: its settings, its connections, its health.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 
 use parking_lot::Mutex;
 use protocol::Dialect;
+use tokio::time::Instant as Clock;
 
 use crate::address::Address;
+use crate::body::Body;
 use crate::breaker::{Breaker, Outcome, State};
 use crate::call::{Incoming, Outgoing};
-use crate::error::{CallError, ChannelError, Sent, What};
+use crate::error::{CallError, ChannelError, Sent, Stage, What};
+use crate::pool::Pool;
 use crate::preset::{Preset, Protocol};
+use crate::request::Template;
 use crate::secret::Secret;
 use crate::timeouts::Timeouts;
+use crate::wire::{Conn, Connector, Fault};
 
 /// The settings of a channel, as an operator writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +44,9 @@ struct Inner {
     spec: ChannelSpec,
     timeouts: Timeouts,
     protocols: Vec<Protocol>,
-    address: Address,
+    template: Template,
+    connector: Connector,
+    pool: Pool<Box<Conn>>,
     breaker: Mutex<Breaker>,
 }
 
@@ -57,7 +66,9 @@ impl Channel {
         Ok(Self(Arc::new(Inner {
             timeouts,
             protocols,
-            address,
+            template: Template::new(spec.preset, &address, spec.credential.as_ref())?,
+            connector: Connector::new(&address)?,
+            pool: Pool::new(),
             breaker: Mutex::new(Breaker::new()),
             spec,
         })))
@@ -102,9 +113,76 @@ impl Channel {
     }
 
     /// Sends a call and gives its answer as soon as its head has come.
+    ///
+    /// A resting connection that turns out to be closed is left for another one, as long as
+    /// no byte of the call went into it. Whether the answer is a good one is for the caller to
+    /// [`report`](Self::report).
     pub async fn send(&self, call: Outgoing<'_>) -> Result<Incoming, CallError> {
-        drop(call);
-        std::future::ready(Err(CallError::new(Sent::No, What::Connect))).await
+        let start = Clock::now();
+        let total = start + self.0.timeouts.total;
+        self.0.breaker.lock().attempt(start.into_std());
+        while let Some(conn) = self.0.pool.take(start) {
+            match self.exchange(conn, &call, start, total).await {
+                Err(error) if error.is_stale() => {}
+                result => return result,
+            }
+        }
+        let deadline = (start + self.0.timeouts.connect).min(total);
+        let stream = self.0.connector.connect(deadline).await?;
+        let connected = Clock::now();
+        let conn = Box::new(Conn::new(stream, connected + self.0.timeouts.first_byte));
+        self.exchange(conn, &call, connected, total).await
+    }
+
+    /// One request and its answer's head on one connection.
+    async fn exchange(
+        &self,
+        mut conn: Box<Conn>,
+        call: &Outgoing<'_>,
+        start: Clock,
+        total: Clock,
+    ) -> Result<Incoming, CallError> {
+        conn.begin(
+            |head| self.0.template.write_head(call, head),
+            call.body.clone(),
+        );
+        let first_byte = start + self.0.timeouts.first_byte;
+        let (deadline, stage) = if total <= first_byte {
+            (total, Stage::Total)
+        } else {
+            (first_byte, Stage::FirstByte)
+        };
+        let head = poll_fn(|cx| match conn.poll_answer(cx) {
+            Poll::Ready(Ok(head)) => Poll::Ready(Ok(head)),
+            Poll::Ready(Err(Fault::Unsent(error))) => {
+                Poll::Ready(Err(CallError::because(Sent::No, What::Broken, error)))
+            }
+            Poll::Ready(Err(Fault::Lost(error))) => Poll::Ready(Err(CallError::broken(error))),
+            Poll::Pending => conn
+                .alarm
+                .poll_at(deadline, cx)
+                .map(|()| Err(CallError::new(conn.sent(), What::Timeout(stage)))),
+        })
+        .await?;
+        Ok(Incoming {
+            status: head.status,
+            content_type: head.content_type,
+            retry_after: head.retry_after,
+            body: Body::new(conn, head.framing, head.keep_alive, total, self.clone()),
+        })
+    }
+
+    /// Lets a connection rest whose answer has been read to its end.
+    pub(crate) fn give_back(&self, mut conn: Box<Conn>) {
+        if conn.is_clean() {
+            conn.rest();
+            self.0.pool.put(conn, Clock::now());
+        }
+    }
+
+    /// How many connections rest between calls now.
+    pub fn resting(&self) -> usize {
+        self.0.pool.len()
     }
 
     /// How it stands at `now`.

@@ -96,6 +96,11 @@ impl CallError {
         Self::because(Sent::Maybe, What::Broken, source)
     }
 
+    /// A connection that was closed while it rested: another one may do.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.sent == Sent::No && self.what == What::Broken
+    }
+
     /// A deadline passed after the request had begun to leave.
     pub(crate) fn late(stage: Stage) -> Self {
         Self::new(Sent::Maybe, What::Timeout(stage))

@@ -8,22 +8,22 @@
 //! This crate knows no wallet, key or price, and reads no body: bytes go through unseen.
 //! An upstream's credential enters as a [`Secret`] and leaves only in a request header.
 //!
-//! Start reading in `channel.rs`; one call's life is `call.rs`, `conn.rs`, `body.rs`.
+//! Start reading in `channel.rs`; the life of a call goes on in `request.rs`, `wire/` and `body.rs`.
 
 mod address;
 mod body;
 mod breaker;
 mod call;
 mod channel;
-mod conn;
-mod connect;
 mod error;
+mod pool;
 mod preset;
 mod request;
 mod retry_after;
 mod secret;
 mod select;
 mod timeouts;
+mod wire;
 
 pub use body::Body;
 pub use breaker::{Breaker, Outcome, State};

@@ -1,1 +1,376 @@
-//! request
+//! A channel's requests: what is the same for all of them is built once.
+
+use std::fmt;
+use std::io::Write as _;
+
+use http::HeaderValue;
+use protocol::Dialect;
+
+use crate::address::Address;
+use crate::call::{Endpoint, Outgoing};
+use crate::error::ChannelError;
+use crate::preset::{Auth, Base, Preset};
+use crate::secret::Secret;
+
+/// The version that Messages upstreams demand to be told; a caller may name another.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// The headers of a caller that may go on to an upstream, by their names on the wire.
+const FORWARDED: [&str; 2] = ["anthropic-version", "anthropic-beta"];
+
+/// What never changes between the requests of a channel.
+pub(crate) struct Template {
+    /// Whole header lines. The credential is among them.
+    lines: Box<[u8]>,
+    chat: Box<str>,
+    responses: Box<str>,
+    messages: Box<str>,
+    interactions: Box<str>,
+    /// What stands before a model's name.
+    generate: Box<str>,
+}
+
+impl Template {
+    pub(crate) fn new(
+        preset: Preset,
+        address: &Address,
+        credential: Option<&Secret>,
+    ) -> Result<Self, ChannelError> {
+        let path = address.path.as_str();
+        // What a vendor's SDK would add to this base. Protocols that are not the vendor's
+        // own stand where its compatible endpoints and the usual servers have them.
+        let (openai_like, root) = match preset.base() {
+            Base::Versioned => (path.to_owned(), address.root()),
+            Base::Bare => (format!("{path}/v1"), path),
+            Base::BareBeta => (format!("{path}/v1beta/openai"), path),
+        };
+        Ok(Self {
+            lines: lines(preset, address, credential)?,
+            chat: format!("{openai_like}/chat/completions").into(),
+            responses: format!("{openai_like}/responses").into(),
+            messages: format!("{root}/v1/messages").into(),
+            interactions: format!("{root}/v1beta/interactions").into(),
+            generate: format!("{root}/v1beta/models/").into(),
+        })
+    }
+
+    /// Writes the head of a call. A header value cannot hold a line end, and paths are made
+    /// of checked parts, so nothing can be smuggled in.
+    pub(crate) fn write_head(&self, call: &Outgoing<'_>, head: &mut Vec<u8>) {
+        head.extend_from_slice(b"POST ");
+        self.write_target(call.endpoint, head);
+        head.extend_from_slice(b" HTTP/1.1\r\n");
+        head.extend_from_slice(&self.lines);
+        write_line(head, "content-type", &call.content_type);
+        for name in FORWARDED {
+            for value in call.extra.get_all(name) {
+                write_line(head, name, value);
+            }
+        }
+        if call.endpoint.dialect() == Dialect::Messages
+            && !call.extra.contains_key("anthropic-version")
+        {
+            write_line(
+                head,
+                "anthropic-version",
+                &HeaderValue::from_static(ANTHROPIC_VERSION),
+            );
+        }
+        // Writing into a Vec cannot fail.
+        let _ = write!(head, "content-length: {}\r\n\r\n", call.body.len());
+    }
+
+    fn write_target(&self, endpoint: Endpoint<'_>, head: &mut Vec<u8>) {
+        let Endpoint::Text {
+            dialect,
+            upstream_model,
+            stream,
+        } = endpoint;
+        let fixed = match dialect {
+            Dialect::Chat => &self.chat,
+            Dialect::Responses => &self.responses,
+            Dialect::Messages => &self.messages,
+            Dialect::Interactions => &self.interactions,
+            Dialect::Generate => {
+                head.extend_from_slice(self.generate.as_bytes());
+                write_segment(upstream_model, head);
+                head.extend_from_slice(if stream {
+                    b":streamGenerateContent?alt=sse"
+                } else {
+                    b":generateContent"
+                });
+                return;
+            }
+        };
+        head.extend_from_slice(fixed.as_bytes());
+    }
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Template")
+            .field("chat", &self.chat)
+            .finish_non_exhaustive()
+    }
+}
+
+fn lines(
+    preset: Preset,
+    address: &Address,
+    credential: Option<&Secret>,
+) -> Result<Box<[u8]>, ChannelError> {
+    let mut lines = Vec::new();
+    let mut line = |name: &str, value: &str| {
+        let value = HeaderValue::try_from(value).ok()?;
+        write_line(&mut lines, name, &value);
+        Some(())
+    };
+    line("host", &address.authority).ok_or_else(|| {
+        ChannelError::BaseUrl(
+            address.authority.clone(),
+            "has a host that no header can carry",
+        )
+    })?;
+    if let Some(secret) = credential {
+        match preset.auth() {
+            Auth::Bearer => line("authorization", &format!("Bearer {}", secret.expose())),
+            Auth::Header(name) => line(name, secret.expose()),
+        }
+        .ok_or(ChannelError::Credential)?;
+    }
+    for (name, value) in [
+        (
+            "user-agent",
+            concat!("tollgate/", env!("CARGO_PKG_VERSION")),
+        ),
+        ("accept", "application/json"),
+        // We read usage out of every answer and pass its bytes on: no inflating.
+        ("accept-encoding", "identity"),
+    ] {
+        line(name, value);
+    }
+    Ok(lines.into())
+}
+
+fn write_line(head: &mut Vec<u8>, name: &str, value: &HeaderValue) {
+    for part in [name.as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+        head.extend_from_slice(part);
+    }
+}
+
+/// One path segment; a slash in a model's name stays inside it.
+fn write_segment(text: &str, head: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            head.push(byte);
+        } else {
+            let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');
+            head.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::{HeaderMap, HeaderName};
+
+    use super::*;
+
+    fn head(preset: Preset, base_url: Option<&str>, call: &Outgoing<'_>) -> String {
+        let base_url = base_url.or(preset.base_url()).unwrap();
+        let address = Address::parse(base_url).unwrap();
+        let secret = Secret::new("sk-secret");
+        let template = Template::new(preset, &address, Some(&secret)).unwrap();
+        let mut head = Vec::new();
+        template.write_head(call, &mut head);
+        String::from_utf8(head).unwrap()
+    }
+
+    fn call(dialect: Dialect, upstream_model: &str, stream: bool) -> Outgoing<'_> {
+        let endpoint = Endpoint::Text {
+            dialect,
+            upstream_model,
+            stream,
+        };
+        Outgoing::json(endpoint, Bytes::from_static(b"{}"))
+    }
+
+    #[test]
+    fn a_request_is_written_as_the_vendors_sdk_would_write_it() {
+        assert_eq!(
+            head(Preset::Openai, None, &call(Dialect::Chat, "m", true)),
+            concat!(
+                "POST /v1/chat/completions HTTP/1.1\r\n",
+                "host: api.openai.com\r\n",
+                "authorization: Bearer sk-secret\r\n",
+                "user-agent: tollgate/",
+                env!("CARGO_PKG_VERSION"),
+                "\r\n",
+                "accept: application/json\r\n",
+                "accept-encoding: identity\r\n",
+                "content-type: application/json\r\n",
+                "content-length: 2\r\n\r\n"
+            )
+        );
+    }
+
+    #[test]
+    fn each_dialect_has_its_path_at_each_kind_of_upstream() {
+        use Dialect::{Chat, Generate, Interactions, Messages, Responses};
+        use Preset::{Anthropic, Ark, Gemini, Openai, OpenaiCompatible, Sim, Xai};
+        let sim = Some("http://127.0.0.1:9/v1");
+        for (preset, base_url, dialect, stream, target) in [
+            (Openai, None, Chat, false, "/v1/chat/completions"),
+            (Openai, None, Responses, true, "/v1/responses"),
+            (Xai, None, Chat, false, "/v1/chat/completions"),
+            (Ark, None, Chat, false, "/api/v3/chat/completions"),
+            (Ark, None, Responses, false, "/api/v3/responses"),
+            (
+                OpenaiCompatible,
+                Some("http://h:1/x/v1/"),
+                Chat,
+                false,
+                "/x/v1/chat/completions",
+            ),
+            (
+                OpenaiCompatible,
+                Some("http://h:1/x/v1/"),
+                Messages,
+                false,
+                "/x/v1/messages",
+            ),
+            (Anthropic, None, Messages, true, "/v1/messages"),
+            (
+                Anthropic,
+                Some("http://h/proxy"),
+                Messages,
+                true,
+                "/proxy/v1/messages",
+            ),
+            (Anthropic, None, Chat, true, "/v1/chat/completions"),
+            (
+                Gemini,
+                None,
+                Generate,
+                false,
+                "/v1beta/models/m-1.5:generateContent",
+            ),
+            (
+                Gemini,
+                None,
+                Generate,
+                true,
+                "/v1beta/models/m-1.5:streamGenerateContent?alt=sse",
+            ),
+            (Gemini, None, Interactions, true, "/v1beta/interactions"),
+            (Gemini, None, Chat, true, "/v1beta/openai/chat/completions"),
+            (Sim, sim, Chat, false, "/v1/chat/completions"),
+            (Sim, sim, Responses, false, "/v1/responses"),
+            (Sim, sim, Messages, false, "/v1/messages"),
+            (
+                Sim,
+                sim,
+                Generate,
+                false,
+                "/v1beta/models/m-1.5:generateContent",
+            ),
+            (Sim, sim, Interactions, false, "/v1beta/interactions"),
+        ] {
+            let head = head(preset, base_url, &call(dialect, "m-1.5", stream));
+            let line = format!("POST {target} HTTP/1.1\r\n");
+            assert!(head.starts_with(&line), "{preset} {dialect}: {head}");
+        }
+    }
+
+    #[test]
+    fn the_credential_goes_out_in_the_vendors_header_alone() {
+        for (preset, base_url, line) in [
+            (Preset::Openai, None, "authorization: Bearer sk-secret"),
+            (Preset::Xai, None, "authorization: Bearer sk-secret"),
+            (Preset::Ark, None, "authorization: Bearer sk-secret"),
+            (
+                Preset::Sim,
+                Some("http://h/v1"),
+                "authorization: Bearer sk-secret",
+            ),
+            (Preset::Anthropic, None, "x-api-key: sk-secret"),
+            (Preset::Gemini, None, "x-goog-api-key: sk-secret"),
+        ] {
+            let head = head(preset, base_url, &call(Dialect::Messages, "m", false));
+            assert!(
+                head.contains(&format!("\r\n{line}\r\n")),
+                "{preset}: {head}"
+            );
+            assert_eq!(head.matches("sk-secret").count(), 1, "{preset}: {head}");
+        }
+    }
+
+    #[test]
+    fn a_model_name_cannot_leave_its_path_segment() {
+        let head = head(
+            Preset::Gemini,
+            None,
+            &call(Dialect::Generate, "../a b?key=1#\r\nx: y", false),
+        );
+        assert!(
+            head.starts_with(
+                "POST /v1beta/models/..%2Fa%20b%3Fkey%3D1%23%0D%0Ax%3A%20y:generateContent HTTP/1.1\r\n"
+            ),
+            "{head}"
+        );
+    }
+
+    #[test]
+    fn only_listed_headers_of_the_caller_go_on() {
+        let mut call = call(Dialect::Messages, "m", false);
+        call.extra = HeaderMap::from_iter(
+            [
+                ("anthropic-version", "2099-01-01"),
+                ("anthropic-beta", "one"),
+                ("x-api-key", "the callers own"),
+                ("cookie", "a=b"),
+            ]
+            .map(|(name, value)| {
+                (
+                    HeaderName::from_static(name),
+                    HeaderValue::from_static(value),
+                )
+            }),
+        );
+        call.extra
+            .append("anthropic-beta", HeaderValue::from_static("two"));
+        let head = head(Preset::Anthropic, None, &call);
+        assert_eq!(head.matches("anthropic-version: 2099-01-01\r\n").count(), 1);
+        assert_eq!(head.matches("anthropic-version").count(), 1);
+        assert!(
+            head.contains("anthropic-beta: one\r\nanthropic-beta: two\r\n"),
+            "{head}"
+        );
+        assert!(
+            !head.contains("cookie") && !head.contains("callers own"),
+            "{head}"
+        );
+    }
+
+    #[test]
+    fn messages_upstreams_are_told_a_version() {
+        for (dialect, told) in [(Dialect::Messages, 1), (Dialect::Chat, 0)] {
+            let head = head(Preset::Sim, Some("http://h/v1"), &call(dialect, "m", false));
+            assert_eq!(
+                head.matches("anthropic-version: 2023-06-01\r\n").count(),
+                told
+            );
+        }
+    }
+
+    #[test]
+    fn a_credential_that_no_header_can_carry_is_refused_unshown() {
+        let address = Address::parse("http://h/v1").unwrap();
+        let secret = Secret::new("sk-line\nx-evil: 1");
+        let error = Template::new(Preset::Sim, &address, Some(&secret)).unwrap_err();
+        assert_eq!(error, ChannelError::Credential);
+        assert!(!error.to_string().contains("evil"));
+    }
+}

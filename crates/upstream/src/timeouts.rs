@@ -19,9 +19,9 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
-            first_byte: Duration::from_mins(10),
-            idle: Duration::from_mins(5),
-            total: Duration::from_mins(30),
+            first_byte: Duration::from_secs(600),
+            idle: Duration::from_secs(300),
+            total: Duration::from_secs(1_800),
         }
     }
 }

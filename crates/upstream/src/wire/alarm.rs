@@ -1,0 +1,67 @@
+//! A timer that is seldom touched.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// Wakes the task at or after a deadline that moves.
+///
+/// Arming a timer takes a lock of the runtime, and almost every deadline is replaced by a
+/// later one long before it passes. So the timer lives as long as its connection and is left
+/// where it stands when the deadline moves back; if it goes off too early it is set anew.
+#[derive(Debug)]
+pub(crate) struct Alarm(Pin<Box<Sleep>>);
+
+impl Alarm {
+    pub(crate) fn new(first: Instant) -> Self {
+        Self(Box::pin(sleep_until(first)))
+    }
+
+    /// Ready when `deadline` has passed; until then the task will be woken for it.
+    pub(crate) fn poll_at(&mut self, deadline: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        if deadline < self.0.deadline() {
+            self.0.as_mut().reset(deadline);
+        }
+        loop {
+            ready!(self.0.as_mut().poll(cx));
+            if self.0.deadline() >= deadline {
+                return Poll::Ready(());
+            }
+            self.0.as_mut().reset(deadline);
+        }
+    }
+
+    /// Lets go of the task that was to be woken: a resting connection must not keep it.
+    pub(crate) fn forget(&mut self) {
+        let _ = self
+            .0
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::Alarm;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_is_kept_whether_it_moved_forth_or_back() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let mut alarm = Alarm::new(after(10));
+        for seconds in [20, 25, 300, 301] {
+            poll_fn(|cx| alarm.poll_at(after(seconds), cx)).await;
+            assert_eq!(start.elapsed().as_secs(), seconds);
+        }
+
+        let mut alarm = Alarm::new(after(1_000));
+        poll_fn(|cx| alarm.poll_at(after(400), cx)).await;
+        assert_eq!(start.elapsed().as_secs(), 400);
+    }
+}

@@ -1,0 +1,150 @@
+//! The chunked transfer coding (RFC 9112 section 7.1), read without a copy where that pays.
+
+use bytes::{Buf, Bytes, BytesMut};
+
+use super::framing::Malformed;
+
+/// A chunk's size line; extensions are skipped, and nobody needs long ones.
+const SIZE_LINE_BYTES_MAX: usize = 1024;
+/// All trailer fields together; they are read past and dropped.
+const TRAILER_BYTES_MAX: usize = 16 * 1024;
+/// A chunk below this is moved next to the one before it, so that both go on as one piece.
+/// Moving costs less than handling two pieces; for larger ones it does not.
+const JOINED_BYTES_MAX: usize = 4096;
+
+/// Where in the coding the reader stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chunked {
+    /// At a size line.
+    Size,
+    /// Inside a chunk; this much of it is still to come.
+    Data(u64),
+    /// At the line end that follows a chunk.
+    DataEnd,
+    /// Behind the last chunk; this many bytes of trailer fields have been read past.
+    Trailer(usize),
+    /// Behind everything.
+    Ended,
+}
+
+impl Chunked {
+    /// Takes the data of all chunks that stand in `buf`, joined, and leaves what cannot be
+    /// understood before more has come. No data means that more is needed, or the end.
+    pub(crate) fn take(&mut self, buf: &mut BytesMut) -> Result<Option<Bytes>, Malformed> {
+        // The front of `buf` is data up to `joined`; the coding is read from `at`.
+        let mut joined = 0;
+        let mut at = 0;
+        let result = loop {
+            match self.step(buf, &mut joined, &mut at) {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(malformed) => break Err(malformed),
+            }
+        };
+        let data = (joined > 0).then(|| buf.split_to(joined).freeze());
+        buf.advance(at - joined);
+        // What was good goes on; the same fault is met again on the next call.
+        match result {
+            Err(malformed) if data.is_none() => Err(malformed),
+            _ => Ok(data),
+        }
+    }
+
+    /// One part of the coding; false when there is nothing more to do with these bytes.
+    fn step(
+        &mut self,
+        buf: &mut BytesMut,
+        joined: &mut usize,
+        at: &mut usize,
+    ) -> Result<bool, Malformed> {
+        let rest = buf.get(*at..).unwrap_or_default();
+        match *self {
+            Self::Size => {
+                let Some((size, line)) = size_line(rest)? else {
+                    return Ok(false);
+                };
+                *at += line;
+                *self = match size {
+                    0 => Self::Trailer(0),
+                    _ => Self::Data(size),
+                };
+            }
+            Self::Data(left) => {
+                let here = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
+                if here == 0 || (*joined > 0 && here > JOINED_BYTES_MAX) {
+                    return Ok(false);
+                }
+                if *joined == 0 {
+                    buf.advance(*at);
+                    *at = 0;
+                } else {
+                    buf.copy_within(*at..*at + here, *joined);
+                }
+                *joined += here;
+                *at += here;
+                *self = match left - here as u64 {
+                    0 => Self::DataEnd,
+                    left => Self::Data(left),
+                };
+            }
+            Self::DataEnd => match rest {
+                [b'\r', b'\n', ..] => {
+                    *at += 2;
+                    *self = Self::Size;
+                }
+                [] | [b'\r'] => return Ok(false),
+                _ => return Err(Malformed::Chunk),
+            },
+            Self::Trailer(before) => {
+                let Some(end) = rest.iter().position(|&byte| byte == b'\n') else {
+                    if before + rest.len() > TRAILER_BYTES_MAX {
+                        return Err(Malformed::Chunk);
+                    }
+                    return Ok(false);
+                };
+                let read = before + end + 1;
+                if read > TRAILER_BYTES_MAX {
+                    return Err(Malformed::Chunk);
+                }
+                *self = match rest.get(..end) {
+                    Some(b"\r") => Self::Ended,
+                    Some([.., b'\r']) => Self::Trailer(read),
+                    _ => return Err(Malformed::Chunk),
+                };
+                *at += end + 1;
+            }
+            Self::Ended => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// A chunk's size and the length of its line; none when the line is not whole yet.
+fn size_line(bytes: &[u8]) -> Result<Option<(u64, usize)>, Malformed> {
+    let Some(end) = bytes.iter().position(|&byte| byte == b'\n') else {
+        if bytes.len() > SIZE_LINE_BYTES_MAX {
+            return Err(Malformed::Chunk);
+        }
+        return Ok(None);
+    };
+    let line = match bytes.get(..end) {
+        Some([line @ .., b'\r']) if end <= SIZE_LINE_BYTES_MAX => line,
+        _ => return Err(Malformed::Chunk),
+    };
+    let digits = line
+        .iter()
+        .take_while(|byte| byte.is_ascii_hexdigit())
+        .count();
+    let (size, extension) = line.split_at(digits);
+    // Fifteen digits are beyond any body, and cannot overflow.
+    if size.is_empty() || size.len() > 15 {
+        return Err(Malformed::Chunk);
+    }
+    if !matches!(extension, [] | [b';' | b' ' | b'\t', ..]) || extension.contains(&b'\r') {
+        return Err(Malformed::Chunk);
+    }
+    let size = size.iter().fold(0, |size, &digit| {
+        size * 16 + u64::from(char::from(digit).to_digit(16).unwrap_or_default())
+    });
+    Ok(Some((size, end + 1)))
+}

@@ -1,0 +1,184 @@
+//! One connection to an upstream, driven by the task that uses it.
+
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::time::Instant;
+
+use super::alarm::Alarm;
+use super::framing::Malformed;
+use super::head::{self, Head};
+use super::stream::Stream;
+use crate::error::Sent;
+
+/// What is asked of the socket at once, to begin with.
+const READ_BYTES: usize = 8 * 1024;
+/// What is asked for when the upstream keeps filling the room it is given.
+const READ_BYTES_MAX: usize = 64 * 1024;
+/// With less room than this a read is not worth its system call.
+const READ_BYTES_MIN: usize = 1024;
+
+/// A connection. While it rests nobody watches it: an upstream that closes it is noticed
+/// when it is used again, before anything is written.
+#[derive(Debug)]
+pub(crate) struct Conn {
+    stream: Stream,
+    /// What has been read and not yet understood.
+    pub(crate) buf: BytesMut,
+    read_bytes: usize,
+    pub(crate) alarm: Alarm,
+    request: Request,
+}
+
+/// The request under way.
+#[derive(Debug, Default)]
+struct Request {
+    head: Vec<u8>,
+    body: Bytes,
+    written: usize,
+    /// TLS took something: whether a byte left can no longer be known.
+    touched: bool,
+    done: bool,
+    provisional: u8,
+}
+
+/// A request that got no answer.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// No byte of it left us.
+    Unsent(io::Error),
+    /// Some of it may have arrived.
+    Lost(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Conn {
+    pub(crate) fn new(stream: Stream, alarm_at: Instant) -> Self {
+        Self {
+            stream,
+            buf: BytesMut::new(),
+            read_bytes: READ_BYTES,
+            alarm: Alarm::new(alarm_at),
+            request: Request::default(),
+        }
+    }
+
+    /// Takes a request; [`Self::poll_answer`] sends it. `write_head` fills an empty buffer
+    /// that keeps its room from call to call.
+    pub(crate) fn begin(&mut self, write_head: impl FnOnce(&mut Vec<u8>), body: Bytes) {
+        let mut head = std::mem::take(&mut self.request.head);
+        head.clear();
+        write_head(&mut head);
+        self.request = Request {
+            head,
+            body,
+            ..Request::default()
+        };
+    }
+
+    /// Whether the upstream may have seen some of the request.
+    pub(crate) fn sent(&self) -> Sent {
+        if self.request.written == 0 && !self.request.touched {
+            Sent::No
+        } else {
+            Sent::Maybe
+        }
+    }
+
+    /// Sends what is left of the request and waits for the answer's head.
+    pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Fault>> {
+        if !self.request.done {
+            // An upstream that closed a resting connection, or spoke on it unasked, is
+            // noticed here; usually this costs no system call.
+            if self.sent() == Sent::No
+                && let Poll::Ready(early) = self.poll_fill(cx)
+            {
+                let stale = match early {
+                    Err(error) => error,
+                    Ok(_) => io::ErrorKind::ConnectionReset.into(),
+                };
+                return Poll::Ready(Err(Fault::Unsent(stale)));
+            }
+            match self.poll_write(cx) {
+                Poll::Ready(Ok(())) => self.request.done = true,
+                Poll::Ready(Err(error)) if self.sent() == Sent::No => {
+                    return Poll::Ready(Err(Fault::Unsent(error)));
+                }
+                // It may have answered before it stopped listening, as to a body that is
+                // too large for it; and while the writing waits it may answer as well.
+                Poll::Ready(Err(_)) | Poll::Pending => {}
+            }
+        }
+        loop {
+            match head::take(&mut self.buf, &mut self.request.provisional) {
+                Ok(Some(mut head)) => {
+                    head.keep_alive &= self.request.done;
+                    self.request.body = Bytes::new();
+                    return Poll::Ready(Ok(head));
+                }
+                Ok(None) => {}
+                Err(malformed) => return Poll::Ready(Err(Fault::Lost(malformed.into()))),
+            }
+            match ready!(self.poll_fill(cx)) {
+                Ok(0) => return Poll::Ready(Err(Fault::Lost(Malformed::Truncated.into()))),
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Err(Fault::Lost(error.into()))),
+            }
+        }
+    }
+
+    /// Head and body leave together: a peer that waits for the one before it
+    /// acknowledges the other costs 40 ms.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Request {
+            head,
+            body,
+            written,
+            touched,
+            ..
+        } = &mut self.request;
+        let mut stream = Pin::new(&mut self.stream);
+        loop {
+            let head_left = head.get(*written..).unwrap_or_default();
+            let body_left = body
+                .get(written.saturating_sub(head.len())..)
+                .unwrap_or_default();
+            if head_left.is_empty() && body_left.is_empty() {
+                return stream.poll_flush(cx);
+            }
+            *touched |= matches!(*stream, Stream::Tls(_));
+            let slices = [IoSlice::new(head_left), IoSlice::new(body_left)];
+            match ready!(stream.as_mut().poll_write_vectored(cx, &slices))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => *written = written.saturating_add(count),
+            }
+        }
+    }
+
+    /// Reads what the socket has into the buffer; 0 when the upstream has closed.
+    pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.buf.capacity() - self.buf.len() < READ_BYTES_MIN {
+            self.buf.reserve(self.read_bytes);
+        }
+        let count = ready!(pin!(self.stream.read_buf(&mut self.buf)).poll(cx))?;
+        if self.buf.len() == self.buf.capacity() {
+            self.read_bytes = (self.read_bytes * 2).min(READ_BYTES_MAX);
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    /// Whether nothing of the last answer is left: only then may there be a next one.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.buf.is_empty()
+    }
+
+    /// Prepares for resting. The buffer goes: a thousand resting connections need none,
+    /// and the last piece taken from it becomes its only owner.
+    pub(crate) fn rest(&mut self) {
+        self.buf = BytesMut::new();
+        self.read_bytes = READ_BYTES;
+    }
+}

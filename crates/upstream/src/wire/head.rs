@@ -1,0 +1,306 @@
+//! Reads an answer's head: only what this side of the gateway may know of it.
+
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use http::HeaderValue;
+
+use super::chunked::Chunked;
+use super::framing::{Framing, Malformed};
+use crate::retry_after;
+
+/// Status line and fields together.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+const FIELDS_MAX: usize = 128;
+/// Provisional answers before the real one; more is no conversation.
+const PROVISIONAL_MAX: u8 = 8;
+
+/// What is kept of an answer's head. Everything else an upstream says of itself stops here
+/// (reliability.md, K5).
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) content_type: Option<HeaderValue>,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) framing: Framing,
+    /// Whether the connection may serve another call afterwards.
+    pub(crate) keep_alive: bool,
+}
+
+/// Takes the head at the front of `buf`, past provisional ones. None: more is needed.
+pub(crate) fn take(buf: &mut BytesMut, provisional: &mut u8) -> Result<Option<Head>, Malformed> {
+    loop {
+        let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+        let mut answer = httparse::Response::new(&mut fields);
+        let length = match answer.parse(buf) {
+            Ok(httparse::Status::Complete(length)) if length <= HEAD_BYTES_MAX => length,
+            Ok(httparse::Status::Partial) if buf.len() <= HEAD_BYTES_MAX => return Ok(None),
+            Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(Malformed::HeadTooLarge),
+            Err(_) => return Err(Malformed::Head),
+        };
+        let status = answer.code.unwrap_or_default();
+        if status == 101 {
+            return Err(Malformed::Switching);
+        }
+        let head = match status {
+            100..200 => None,
+            200..1000 => Some(read(status, answer.version == Some(1), answer.headers)?),
+            _ => return Err(Malformed::Head),
+        };
+        buf.advance(length);
+        if head.is_some() {
+            return Ok(head);
+        }
+        *provisional += 1;
+        if *provisional > PROVISIONAL_MAX {
+            return Err(Malformed::Head);
+        }
+    }
+}
+
+fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<Head, Malformed> {
+    let mut content_type = None;
+    let mut length = None;
+    let mut chunked = false;
+    let mut keep_alive = http_1_1;
+    let mut retry_after = None;
+    let mut retry_after_ms = None;
+    for field in fields {
+        let (name, value) = (field.name, field.value);
+        // The length of the name decides first: most fields are none of ours.
+        match name.len() {
+            10 if name.eq_ignore_ascii_case("connection") => {
+                keep_alive = keeps_alive(value, keep_alive);
+            }
+            11 if name.eq_ignore_ascii_case("retry-after") => {
+                retry_after = retry_after::seconds(value);
+            }
+            12 if name.eq_ignore_ascii_case("content-type") => {
+                content_type = media_type(value);
+            }
+            14 if name.eq_ignore_ascii_case("content-length") => {
+                let found = digits(value).ok_or(Malformed::Length)?;
+                if length.is_some_and(|before| before != found) {
+                    return Err(Malformed::Length);
+                }
+                length = Some(found);
+            }
+            14 if name.eq_ignore_ascii_case("retry-after-ms") => {
+                retry_after_ms = retry_after::milliseconds(value);
+            }
+            16 if name.eq_ignore_ascii_case("content-encoding") => {
+                let identity = value.trim_ascii().eq_ignore_ascii_case(b"identity");
+                if !identity && !value.trim_ascii().is_empty() {
+                    return Err(Malformed::Encoded);
+                }
+            }
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+                // One coding, once: of anything else the end would be a guess.
+                if chunked || !http_1_1 || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                    return Err(Malformed::Length);
+                }
+                chunked = true;
+            }
+            _ => {}
+        }
+    }
+    let framing = match (status, length) {
+        (204 | 304, _) => Framing::Length(0),
+        _ if chunked => Framing::Chunked(Chunked::Size),
+        (_, Some(length)) => Framing::Length(length),
+        (_, None) => Framing::UntilClose,
+    };
+    // Chunks win over a length beside them, but whoever sends both is not to be trusted
+    // with a second answer (RFC 9112 section 6.3).
+    let doubtful = chunked && length.is_some();
+    Ok(Head {
+        status,
+        content_type,
+        retry_after: retry_after_ms.or(retry_after),
+        keep_alive: keep_alive && !doubtful && framing != Framing::UntilClose,
+        framing,
+    })
+}
+
+fn keeps_alive(value: &[u8], before: bool) -> bool {
+    let mut keep_alive = before;
+    for token in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+        if token.eq_ignore_ascii_case(b"close") {
+            return false;
+        }
+        keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+    }
+    keep_alive
+}
+
+/// The two types that nearly every answer has cost nothing to keep.
+fn media_type(value: &[u8]) -> Option<HeaderValue> {
+    match value {
+        b"application/json" => Some(HeaderValue::from_static("application/json")),
+        b"text/event-stream" => Some(HeaderValue::from_static("text/event-stream")),
+        _ => HeaderValue::from_bytes(value).ok(),
+    }
+}
+
+/// A length: digits alone, within bounds.
+fn digits(value: &[u8]) -> Option<u64> {
+    let value = value.trim_ascii();
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(text: &str) -> Result<Option<Head>, Malformed> {
+        take(&mut BytesMut::from(text), &mut 0)
+    }
+
+    #[test]
+    fn the_end_of_the_body_and_of_the_connection_are_read() {
+        let chunked = Framing::Chunked(Chunked::Size);
+        for (text, framing, keep_alive) in [
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n",
+                Framing::Length(5),
+                true,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length:  5 \r\nCONTENT-LENGTH: 5\r\n\r\n",
+                Framing::Length(5),
+                true,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n",
+                chunked,
+                true,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n",
+                chunked,
+                false,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nconnection: Close\r\ncontent-length: 0\r\n\r\n",
+                Framing::Length(0),
+                false,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nconnection: x, close\r\ncontent-length: 1\r\n\r\n",
+                Framing::Length(1),
+                false,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nconnection: keep-alive\r\n\r\n",
+                Framing::UntilClose,
+                false,
+            ),
+            (
+                "HTTP/1.0 200 OK\r\ncontent-length: 5\r\n\r\n",
+                Framing::Length(5),
+                false,
+            ),
+            (
+                "HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 5\r\n\r\n",
+                Framing::Length(5),
+                true,
+            ),
+            ("HTTP/1.1 204 No Content\r\n\r\n", Framing::Length(0), true),
+            (
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n",
+                Framing::Length(2),
+                true,
+            ),
+            (
+                "HTTP/1.1 200\r\ncontent-encoding: identity\r\ncontent-length: 2\r\n\r\n",
+                Framing::Length(2),
+                true,
+            ),
+        ] {
+            let head = head(text).unwrap().unwrap();
+            assert_eq!(
+                (head.framing, head.keep_alive),
+                (framing, keep_alive),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_head_that_cannot_be_trusted_is_refused() {
+        let large = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "y".repeat(70_000));
+        let endless = format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(70_000));
+        let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(200));
+        let provisional = "HTTP/1.1 100 Continue\r\n\r\n".repeat(20);
+        for (text, why) in [
+            ("SSH-2.0-OpenSSH\r\n", Malformed::Head),
+            ("HTTP/2.0 200 OK\r\n\r\n", Malformed::Head),
+            ("HTTP/1.1 099 Low\r\n\r\n", Malformed::Head),
+            ("HTTP/1.1 200 OK\r\nbad header\r\n\r\n", Malformed::Head),
+            (&provisional, Malformed::Head),
+            (&large, Malformed::HeadTooLarge),
+            (&endless, Malformed::HeadTooLarge),
+            (&many, Malformed::HeadTooLarge),
+            (
+                "HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n",
+                Malformed::Switching,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\n",
+                Malformed::Length,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 5, 5\r\n\r\n",
+                Malformed::Length,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: +5\r\n\r\n",
+                Malformed::Length,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n",
+                Malformed::Length,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999\r\n\r\n",
+                Malformed::Length,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n",
+                Malformed::Length,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n",
+                Malformed::Length,
+            ),
+            (
+                "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+                Malformed::Length,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n",
+                Malformed::Encoded,
+            ),
+        ] {
+            assert_eq!(head(text), Err(why), "{}", text.get(..60).unwrap_or(text));
+        }
+    }
+
+    #[test]
+    fn a_head_is_waited_for_at_every_cut() {
+        let text = "HTTP/1.1 429 Slow\r\ncontent-type: application/json\r\nretry-after: 7\r\ncontent-length: 2\r\n\r\n{}";
+        let whole = text.len() - 2;
+        for cut in 0..whole {
+            assert_eq!(head(&text[..cut]), Ok(None), "{cut}");
+        }
+        let mut buf = BytesMut::from(text);
+        let head = take(&mut buf, &mut 0).unwrap().unwrap();
+        assert_eq!(buf, "{}");
+        assert_eq!(head.status, 429);
+        assert_eq!(head.content_type.unwrap(), "application/json");
+        assert_eq!(head.retry_after, Some(Duration::from_secs(7)));
+    }
+}

@@ -1,0 +1,18 @@
+//! HTTP/1.1 as a client, on our own terms.
+//!
+//! A general client hands each chunk through a channel to another task and wakes it; on a
+//! relay that costs more than the bytes. Here the caller's task does the reading and the
+//! writing itself, a request leaves in one write, and everything that one read brought comes
+//! out as one piece. [`head`] and [`framing`] are pure; [`Conn`] owns the socket.
+
+mod alarm;
+mod chunked;
+mod conn;
+mod connect;
+mod framing;
+mod head;
+mod stream;
+
+pub(crate) use conn::{Conn, Fault};
+pub(crate) use connect::Connector;
+pub(crate) use framing::Framing;

@@ -1,0 +1,101 @@
+//! Answers that are not whole, or not HTTP.
+
+use upstream::{Sent, What};
+
+use crate::upstream_script::{Peer, both, call, upstream};
+
+/// What a caller sees of an answer: the pieces before a fault, and whether one came.
+async fn see(answer: &str, reset: bool) -> (String, bool) {
+    let (listener, channel) = upstream().await;
+    let (taken, wait) = tokio::sync::oneshot::channel::<()>();
+    let server = async {
+        let mut peer = Peer::accept(&listener).await;
+        peer.request().await;
+        peer.say(answer).await;
+        if reset {
+            // A reset throws away what was not yet read.
+            let _ = wait.await;
+            peer.reset();
+        }
+    };
+    let client = async {
+        let mut seen = String::new();
+        let mut body = match channel.send(call("{}")).await {
+            Ok(incoming) => incoming.body,
+            Err(error) => {
+                assert_eq!((error.sent, error.what), (Sent::Maybe, What::Broken));
+                return (seen, true);
+            }
+        };
+        let mut taken = Some(taken);
+        loop {
+            match body.next().await {
+                Some(Ok(piece)) => {
+                    seen.push_str(std::str::from_utf8(&piece).unwrap());
+                    drop(taken.take());
+                }
+                Some(Err(error)) => {
+                    assert_eq!((error.sent, error.what), (Sent::Maybe, What::Broken));
+                    // It stays broken: no later look may find a clean end.
+                    assert!(matches!(body.next().await, Some(Err(_))));
+                    break (seen, true);
+                }
+                None => break (seen, false),
+            }
+        }
+    };
+    let seen = both(server, client).await;
+    if seen.1 {
+        assert_eq!(channel.resting(), 0, "a broken connection rests");
+    }
+    seen
+}
+
+#[tokio::test]
+async fn an_answer_cut_at_any_byte_is_never_a_clean_end() {
+    let chunked =
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n";
+    let length = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nonetwo";
+    for answer in [chunked, length] {
+        for cut in 0..answer.len() {
+            let (seen, broken) = see(&answer[..cut], false).await;
+            assert!(broken, "cut at {cut}: {answer:?}");
+            assert!("onetwo".starts_with(&seen), "{seen:?} cut at {cut}");
+        }
+        assert_eq!(see(answer, false).await, ("onetwo".to_owned(), false));
+    }
+}
+
+#[tokio::test]
+async fn a_reset_within_the_body_is_an_error() {
+    for answer in [
+        "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\none",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n",
+        // Without a length only a proper close is an end.
+        "HTTP/1.0 200 OK\r\n\r\none",
+    ] {
+        assert_eq!(
+            see(answer, true).await,
+            ("one".to_owned(), true),
+            "{answer:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_http_is_broken() {
+    for answer in [
+        "garbage\r\n\r\n",
+        "\u{0}\u{1}\u{2}",
+        "HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\nxx",
+        "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nnot a size\r\n",
+    ] {
+        assert_eq!(
+            see(answer, false).await,
+            (String::new(), true),
+            "{answer:?}"
+        );
+    }
+}

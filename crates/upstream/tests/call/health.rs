@@ -1,0 +1,188 @@
+//! A channel's settings, its health, and what it tells of itself.
+
+use std::time::{Duration, Instant};
+
+use protocol::Dialect;
+use upstream::{
+    Channel, ChannelError, ChannelSpec, Outcome, Preset, Protocol, Secret, State, Timeouts,
+};
+
+use crate::upstream_script::{HELLO, Peer, SECRET, both, call, upstream};
+
+fn spec(preset: Preset) -> ChannelSpec {
+    ChannelSpec {
+        name: "main".to_owned(),
+        preset,
+        base_url: None,
+        credential: Some(Secret::new(SECRET)),
+        protocols: None,
+        private_network: false,
+    }
+}
+
+fn channel(spec: ChannelSpec) -> Channel {
+    Channel::new(spec, Timeouts::default()).unwrap()
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    for (spec, error) in [
+        (spec(Preset::OpenaiCompatible), ChannelError::NoBaseUrl),
+        (spec(Preset::Sim), ChannelError::NoBaseUrl),
+        (
+            ChannelSpec {
+                credential: Some(Secret::new("  ")),
+                ..spec(Preset::Openai)
+            },
+            ChannelError::EmptyCredential,
+        ),
+        (
+            ChannelSpec {
+                credential: Some(Secret::new("a\u{7f}b")),
+                ..spec(Preset::Openai)
+            },
+            ChannelError::Credential,
+        ),
+        (
+            ChannelSpec {
+                protocols: Some(vec![]),
+                ..spec(Preset::Openai)
+            },
+            ChannelError::NoProtocols,
+        ),
+    ] {
+        assert_eq!(Channel::new(spec, Timeouts::default()).unwrap_err(), error);
+    }
+}
+
+#[test]
+fn a_call_goes_out_in_the_pinned_dialect_or_its_own_or_the_channels_first() {
+    let openai = channel(spec(Preset::Openai));
+    let anthropic = channel(spec(Preset::Anthropic));
+    let gemini = channel(spec(Preset::Gemini));
+    let media = channel(ChannelSpec {
+        protocols: Some(vec![Protocol::Images]),
+        ..spec(Preset::Openai)
+    });
+    for (channel, client, pinned, found) in [
+        (&openai, Dialect::Chat, None, Some(Dialect::Chat)),
+        (&openai, Dialect::Responses, None, Some(Dialect::Responses)),
+        (&openai, Dialect::Messages, None, Some(Dialect::Chat)),
+        (
+            &openai,
+            Dialect::Chat,
+            Some(Dialect::Responses),
+            Some(Dialect::Responses),
+        ),
+        (&openai, Dialect::Chat, Some(Dialect::Generate), None),
+        (&anthropic, Dialect::Chat, None, Some(Dialect::Messages)),
+        (&gemini, Dialect::Chat, None, Some(Dialect::Generate)),
+        (
+            &gemini,
+            Dialect::Interactions,
+            None,
+            Some(Dialect::Interactions),
+        ),
+        (&media, Dialect::Chat, None, None),
+    ] {
+        assert_eq!(
+            channel.text_dialect_for(client, pinned),
+            found,
+            "{client} {pinned:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_of_a_channel_shows_its_credential() {
+    let channel = channel(spec(Preset::Anthropic));
+    for shown in [
+        format!("{channel:?}"),
+        format!("{channel:#?}"),
+        format!("{:?}", channel.spec()),
+    ] {
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn no_error_and_no_answer_shows_the_credential() {
+    for answer in ["garbage", HELLO] {
+        let (listener, channel) = upstream().await;
+        let server = async {
+            let mut peer = Peer::accept(&listener).await;
+            peer.request().await;
+            peer.say(answer).await;
+        };
+        let shown = match both(server, channel.send(call("{}"))).await {
+            Ok(incoming) => format!("{incoming:?} {:#?}", incoming.body),
+            Err(error) => format!("{error} {error:?} {error:#?}"),
+        };
+        assert!(
+            !shown.contains("secret") && !shown.contains("Bearer"),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn a_channel_without_the_credential_it_needs_is_not_live() {
+    let now = Instant::now();
+    for (preset, live) in [(Preset::Openai, false), (Preset::OpenaiCompatible, true)] {
+        let bare = ChannelSpec {
+            credential: None,
+            base_url: Some("http://127.0.0.1:1/v1".to_owned()),
+            ..spec(preset)
+        };
+        assert_eq!(channel(bare).is_live(now), live, "{preset}");
+    }
+}
+
+#[test]
+fn a_refused_credential_unlists_a_channel_until_it_is_time_to_try_again() {
+    let channel = channel(spec(Preset::Openai));
+    let now = Instant::now();
+    let later = now + Duration::from_secs(60);
+    assert!(channel.is_live(now));
+    channel.report(Outcome::CredentialRefused, now);
+    assert!(!channel.is_live(now));
+    assert!(channel.is_live(later));
+    channel.report(Outcome::CredentialRefused, later);
+    assert!(!channel.is_live(later));
+    channel.report(Outcome::Served, later);
+    assert!(channel.is_live(later));
+}
+
+#[test]
+fn trouble_of_other_kinds_does_not_unlist_a_channel() {
+    let channel = channel(spec(Preset::Openai));
+    let now = Instant::now();
+    let wait = Duration::from_secs(9);
+    channel.report(
+        Outcome::Overloaded {
+            retry_after: Some(wait),
+        },
+        now,
+    );
+    assert_eq!(channel.state(now), State::Open { since: now });
+    assert!(channel.is_live(now));
+}
+
+#[tokio::test]
+async fn sending_on_a_rested_channel_is_the_probe_and_its_report_ends_the_trouble() {
+    let (listener, channel) = upstream().await;
+    let past = Instant::now().checked_sub(Duration::from_secs(30)).unwrap();
+    let wait = Some(Duration::from_secs(10));
+    channel.report(Outcome::Overloaded { retry_after: wait }, past);
+    assert_eq!(channel.state(Instant::now()), State::Probe);
+    let server = async {
+        let mut peer = Peer::accept(&listener).await;
+        peer.request().await;
+        peer.say(HELLO).await;
+    };
+    let incoming = both(server, channel.send(call("{}"))).await.unwrap();
+    assert_eq!(channel.state(Instant::now()), State::Open { since: past });
+    let outcome = Outcome::of_status(incoming.status, incoming.retry_after);
+    channel.report(outcome, Instant::now());
+    assert_eq!(channel.state(Instant::now()), State::Closed);
+}

@@ -1,0 +1,14 @@
+//! Calls over real sockets, against an upstream that does exactly what a test says.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests stand outside of the test functions"
+)]
+
+mod broken;
+mod deadlines;
+mod health;
+mod pooling;
+mod wire;
+
+mod upstream_script;

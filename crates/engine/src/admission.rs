@@ -196,6 +196,10 @@ impl Admission {
         if basis == Basis::Counted {
             metrics.usage_missing.inc();
         }
+        if seen.usage_malformed {
+            metrics.usage_malformed.inc();
+            tracing::error!(model = %self.model.id, request_id = record.request_id(), "an upstream reported usage that is none");
+        }
         metrics.settled(&self.model.id, &meter, charge);
         let tokens = meter.input_total().saturating_add(meter.output_total());
         self.engine.store.close(Close {

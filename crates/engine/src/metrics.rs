@@ -65,6 +65,8 @@ pub struct Metrics {
     in_flight: Gauge,
     /// Answers that ended cleanly without a usage report.
     pub usage_missing: Counter,
+    /// Usage reports that were negative, no number or beyond all bounds.
+    pub usage_malformed: Counter,
     /// Tries on a further route after the first failed.
     pub failovers: Counter,
     /// Panics that a request was shielded from.
@@ -111,6 +113,7 @@ impl Metrics {
             counter
         };
         let usage_missing = counter("usage_missing", "Answers that ended cleanly without usage");
+        let usage_malformed = counter("usage_malformed", "Usage reports that cannot be read");
         let failovers = counter("failovers", "Tries on a further route");
         let panics = counter("panics", "Panics contained to their request");
         let clients_gone = counter(
@@ -159,6 +162,7 @@ impl Metrics {
             credits,
             in_flight,
             usage_missing,
+            usage_malformed,
             failovers,
             panics,
             clients_gone,

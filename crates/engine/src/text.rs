@@ -204,6 +204,7 @@ impl Attempt<'_> {
         let rates = admission.rates;
         let seen = Seen {
             usage: answer.usage,
+            usage_malformed: answer.usage_malformed,
             content: true,
             output_tokens_counted: answer.output_tokens_counted,
             ended: true,

@@ -1,0 +1,8 @@
+//! The native path and the error envelopes, seen from outside.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
+mod answers;
+mod envelopes;
+mod requests;
+mod streams;

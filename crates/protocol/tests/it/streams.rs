@@ -1,0 +1,460 @@
+//! Chat streams: what a caller is sent, for any chunking of what the upstream sends.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use protocol::native::{Broken, Rewriter, Seen};
+use protocol::{Code, Dialect, Joined};
+
+use crate::answers::identity;
+
+/// What came out of a stream that was pushed in pieces of the given sizes, in turn.
+#[derive(Debug, PartialEq)]
+struct Relayed {
+    text: String,
+    seen: Seen,
+    result: Result<(), Broken>,
+}
+
+fn relay(stream: &[u8], include_usage: bool, sizes: &[usize]) -> Relayed {
+    let mut rewriter = Rewriter::new(Dialect::Chat, identity(), include_usage);
+    let mut out = Joined::new();
+    let mut rest = Bytes::copy_from_slice(stream);
+    let mut sizes = sizes.iter().cycle();
+    let mut result = Ok(());
+    while !rest.is_empty() && result.is_ok() {
+        let size = sizes.next().copied().unwrap_or(usize::MAX);
+        let chunk = rest.split_to(size.clamp(1, rest.len()));
+        result = rewriter.push(chunk, &mut out);
+    }
+    let result = result.and_then(|()| rewriter.end());
+    Relayed {
+        text: String::from_utf8(out.into_bytes().to_vec()).unwrap(),
+        seen: rewriter.seen().clone(),
+        result,
+    }
+}
+
+fn chunk(rest: &str) -> String {
+    format!(
+        "data: {{\"id\":\"chatcmpl-theirs\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"up-2026\",{rest}}}\n\n"
+    )
+}
+
+fn ours(text: &str) -> String {
+    text.replace("chatcmpl-theirs", "chatcmpl_ours")
+        .replace("up-2026", "maker/m")
+}
+
+fn delta(delta: &str) -> String {
+    chunk(&format!(
+        r#""choices":[{{"index":0,"delta":{delta},"finish_reason":null}}],"usage":null"#
+    ))
+}
+
+const USAGE: &str =
+    r#""choices":[],"usage":{"prompt_tokens":9,"completion_tokens":7,"total_tokens":16}"#;
+const DONE: &str = "data: [DONE]\n\n";
+
+fn plain_stream() -> String {
+    [
+        delta(r#"{"role":"assistant","content":""}"#),
+        delta(r#"{"content":"Hello"}"#),
+        delta(r#"{"content":" wörld, \u00e9"}"#),
+        chunk(r#""choices":[{"index":0,"delta":{},"finish_reason":"stop"}]"#),
+    ]
+    .concat()
+}
+
+#[test]
+fn identity_is_replaced_in_every_chunk() {
+    let stream = plain_stream() + DONE;
+    let relayed = relay(stream.as_bytes(), false, &[]);
+    assert_eq!(relayed.text, ours(&stream));
+    assert_eq!(relayed.result, Ok(()));
+    assert!(relayed.seen.content && relayed.seen.ended);
+    assert_eq!(relayed.seen.usage, None);
+    assert!((3..=6).contains(&relayed.seen.output_tokens_counted));
+}
+
+#[test]
+fn the_usage_chunk_is_withheld_unless_asked_for() {
+    let stream = plain_stream() + &chunk(USAGE) + DONE;
+    let withheld = relay(stream.as_bytes(), false, &[]);
+    assert_eq!(withheld.text, ours(&(plain_stream() + DONE)));
+    let asked = relay(stream.as_bytes(), true, &[]);
+    assert_eq!(asked.text, ours(&stream));
+    for relayed in [withheld, asked] {
+        let usage = relayed.seen.usage.unwrap();
+        assert_eq!((usage.input, usage.output), (9, 7));
+    }
+}
+
+#[test]
+fn usage_chunks_are_known_in_every_form() {
+    for usage in [
+        r#"data: {"usage":{"prompt_tokens":1,"completion_tokens":2}}"#,
+        r#"data: {"usage":{"prompt_tokens":1,"completion_tokens":2},"choices":null}"#,
+        r#"data: {"choices": [ ],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#,
+        r#"data: {"id":"x","choices":[],"usage":{"prompt_tokens":-1}}"#,
+    ] {
+        let stream = format!("{usage}\n\n{DONE}");
+        assert_eq!(relay(stream.as_bytes(), false, &[]).text, DONE, "{usage}");
+        let asked = relay(stream.as_bytes(), true, &[]).text;
+        assert_eq!(asked, stream.replace("\"x\"", "\"chatcmpl_ours\""));
+    }
+}
+
+#[test]
+fn usage_beside_choices_stays_and_the_last_report_wins() {
+    let report = |tokens: i32| {
+        chunk(&format!(
+            r#""choices":[{{"index":0,"delta":{{"content":"x"}}}}],"usage":{{"prompt_tokens":5,"completion_tokens":{tokens}}}"#
+        ))
+    };
+    let stream = report(1) + &report(3) + &report(2) + DONE;
+    let relayed = relay(stream.as_bytes(), false, &[]);
+    assert_eq!(relayed.text, ours(&stream));
+    assert_eq!(relayed.seen.usage.unwrap().output, 2);
+    assert!(!relayed.seen.usage_malformed);
+    // A report that is none does not take the place of one.
+    let stream = report(3) + &report(-1) + DONE;
+    let relayed = relay(stream.as_bytes(), false, &[]);
+    assert_eq!(relayed.seen.usage.unwrap().output, 3);
+    assert!(relayed.seen.usage_malformed);
+}
+
+#[test]
+fn identity_is_found_in_any_order_or_left_out() {
+    for (event, expected) in [
+        (
+            r#"{"choices":[{"delta":{"content":"a"}}],"model":"up","id":"x"}"#,
+            r#"{"choices":[{"delta":{"content":"a"}}],"model":"maker/m","id":"chatcmpl_ours"}"#,
+        ),
+        (
+            r#"{"model":"up","choices":[{"delta":{"id":"y","model":"z"}}]}"#,
+            r#"{"model":"maker/m","choices":[{"delta":{"id":"y","model":"z"}}]}"#,
+        ),
+        (
+            r#"{"choices":[{"delta":{}}]}"#,
+            r#"{"choices":[{"delta":{}}]}"#,
+        ),
+        (
+            r#"{"id":"","choices":[{}]}"#,
+            r#"{"id":"chatcmpl_ours","choices":[{}]}"#,
+        ),
+        (r#"{"object":"ping"}"#, r#"{"object":"ping"}"#),
+        (
+            r#"{"i\u0064":"x","id":"y","choices":[1]}"#,
+            r#"{"i\u0064":"chatcmpl_ours","id":"chatcmpl_ours","choices":[1]}"#,
+        ),
+    ] {
+        // Twice, so that the second finds what was learnt from the first.
+        let stream = format!("data: {event}\n\ndata:{event}\r\n\r\ndata: {event}\n\n{DONE}");
+        let relayed = relay(stream.as_bytes(), false, &[]);
+        assert_eq!(relayed.text, stream.replace(event, expected));
+        assert_eq!(relayed.result, Ok(()));
+    }
+}
+
+#[test]
+fn a_known_beginning_hides_nothing_behind_it() {
+    let first = chunk(r#""choices":[{"delta":{"content":"a"}}]"#);
+    for (next, expected) in [
+        (
+            chunk(r#""choices":[{"delta":{}}],"id":"again","model":"up-again""#),
+            chunk(r#""choices":[{"delta":{}}],"id":"chatcmpl_ours","model":"maker/m""#),
+        ),
+        (
+            first.replace(r#"model":"up-2026"#, r#"model":"up-20267"#),
+            { first.replace("up-2026", "maker/m") },
+        ),
+        (
+            first.replace(r#","choices"#, r#" , "choices"#),
+            first.replace(r#","choices"#, r#" , "choices"#),
+        ),
+    ] {
+        let stream = format!("{first}{next}{DONE}");
+        let relayed = relay(stream.as_bytes(), false, &[]);
+        assert_eq!(relayed.text, ours(&format!("{first}{expected}{DONE}")));
+    }
+    let errors = [
+        chunk(r#""error":{"message":"late"}"#),
+        chunk(r#""choices":[}"#),
+        chunk(r#""choices":[]"#).replace('}', "}}"),
+    ];
+    for error in errors {
+        let stream = format!("{first}{error}{DONE}");
+        let relayed = relay(stream.as_bytes(), false, &[]);
+        assert_eq!(relayed.text, ours(&first), "{error}");
+        assert!(relayed.result.is_err(), "{error}");
+    }
+}
+
+#[test]
+fn the_end_mark_is_known_in_every_form_and_nothing_follows_it() {
+    for end in [
+        "data: [DONE]\n\n",
+        "data:[DONE]\n\n",
+        "data:   [DONE]  \r\n\r\n",
+        "data: [DONE]\n",
+        "data: [DONE]\r",
+        ": last\ndata: [DONE]\n\n",
+        "event: done\ndata: [DONE]\n\n",
+        "data: [DONE]\n\ndata: {\"late\":1}\n\n",
+        "data: [DONE]\n\ngarbage",
+    ] {
+        for sizes in [&[][..], &[1], &[3, 2]] {
+            let relayed = relay(end.as_bytes(), false, sizes);
+            assert_eq!(relayed.text, DONE, "{end:?}");
+            assert!(relayed.seen.ended && !relayed.seen.content);
+            assert_eq!(relayed.result, Ok(()));
+        }
+    }
+    // Without any line end it is an end too, though there is no event to pass on.
+    let relayed = relay(b"data: [DONE]", false, &[]);
+    assert_eq!((relayed.text.as_str(), relayed.result), ("", Ok(())));
+}
+
+#[test]
+fn keep_alives_pass_and_empty_events_do_not() {
+    let comments = ": keep-alive\n\n\n: PROCESSING\r\n\r\n";
+    let stream = format!("{comments}event: ping\n\ndata:\n\nid: 7\nretry: 1\n\n{DONE}");
+    let relayed = relay(stream.as_bytes(), false, &[]);
+    assert_eq!(relayed.text, format!("{comments}{DONE}"));
+    assert!(!relayed.seen.content);
+}
+
+#[test]
+fn data_of_several_lines_is_rewritten_in_place() {
+    let stream = "event: chunk\r\ndata: {\"id\":\r\ndata: \"x\", \"choices\":[{\"delta\":\r\ndata:{\"content\":\"a\"}}]}\r\n\r\n";
+    let relayed = relay(format!("{stream}{DONE}").as_bytes(), false, &[]);
+    let expected = stream.replace("\"x\"", "\"chatcmpl_ours\"");
+    assert_eq!(relayed.text, format!("{expected}{DONE}"));
+    assert!(relayed.seen.content);
+    // A string cannot go on in the next line.
+    let broken = relay(b"data: {\"id\":\"a\ndata: b\"}\n\n", false, &[]);
+    assert!(matches!(broken.result, Err(Broken::Malformed(_))));
+}
+
+#[test]
+fn output_is_whatever_is_not_the_role() {
+    for (delta_text, content, tokens) in [
+        (r#"{"role":"assistant"}"#, false, 0..=0),
+        (r#"{"role":"assistant","content":""}"#, false, 0..=0),
+        (
+            r#"{"content":null,"refusal":null,"tool_calls":[]}"#,
+            false,
+            0..=0,
+        ),
+        ("null", false, 0..=0),
+        ("{}", false, 0..=0),
+        (r#"{"content":"Hello"}"#, true, 1..=2),
+        (
+            r#"{"content":[{"type":"text","text":"Hello"}]}"#,
+            true,
+            1..=2,
+        ),
+        (r#"{"refusal":"No"}"#, true, 1..=2),
+        (r#"{"reasoning_content":"Let me think"}"#, true, 3..=4),
+        (
+            r#"{"reasoning":"Let me","reasoning_content":"Let me"}"#,
+            true,
+            2..=3,
+        ),
+        (
+            r#"{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"find","arguments":""}}]}"#,
+            true,
+            1..=2,
+        ),
+        (
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":\"Oslo\"}"}}]}"#,
+            true,
+            4..=8,
+        ),
+        (r#"{"function_call":{"name":"find"}}"#, true, 1..=2),
+        (
+            r#"{"audio":{"id":"a","data":"QUJD","transcript":"Hello"}}"#,
+            true,
+            1..=2,
+        ),
+        (r#"{"reasoning_details":[{"data":"xyz"}]}"#, true, 0..=0),
+    ] {
+        let stream = delta(delta_text) + DONE;
+        let seen = relay(stream.as_bytes(), false, &[]).seen;
+        assert_eq!(seen.content, content, "{delta_text}");
+        assert!(
+            tokens.contains(&seen.output_tokens_counted),
+            "{delta_text}: {seen:?}"
+        );
+    }
+}
+
+#[test]
+fn output_is_counted_over_all_deltas_and_choices() {
+    let words: Vec<String> = (0..100).map(|_| delta(r#"{"content":" word"}"#)).collect();
+    let both = chunk(
+        r#""choices":[{"index":0,"delta":{"content":" one"}},{"index":1,"delta":{"content":" two"}}]"#,
+    );
+    let stream = words.concat() + &both + DONE;
+    let seen = relay(stream.as_bytes(), false, &[]).seen;
+    assert!(
+        (100..=105).contains(&seen.output_tokens_counted),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn a_stream_that_breaks_is_broken_and_keeps_what_was_good() {
+    let good = delta(r#"{"content":"Hello"}"#);
+    for (bad, code) in [
+        ("data: {}\n\n", Code::UpstreamError),
+        ("data: [1]\n\n", Code::UpstreamError),
+        ("data: null\n\n", Code::UpstreamError),
+        ("data: {\"choices\":[\n\n", Code::UpstreamError),
+        ("data: {\"choices\":{}}\n\n", Code::UpstreamError),
+        ("data: nonsense\n\n", Code::UpstreamError),
+        (
+            "data: {\"error\":{\"message\":\"m\",\"code\":429}}\n\n",
+            Code::UpstreamOverloaded,
+        ),
+        (
+            "data: {\"error\":{\"message\":\"m\",\"type\":\"invalid_request_error\"}}\n\n",
+            Code::UpstreamRejected,
+        ),
+        (
+            "data: {\"choices\":[],\"error\":\"x\"}\n\n",
+            Code::UpstreamError,
+        ),
+        (
+            "data: {\"object\":\"error\",\"code\":503}\n\n",
+            Code::UpstreamOverloaded,
+        ),
+        (
+            "event: error\ndata: {\"message\":\"m\",\"code\":400}\n\n",
+            Code::UpstreamRejected,
+        ),
+        ("event: error\ndata: oops\n\n", Code::UpstreamError),
+        // The connection ends.
+        ("", Code::UpstreamError),
+        ("data: {\"id\":\"half", Code::UpstreamError),
+        ("data: [DON", Code::UpstreamError),
+        ("data: [DONE]x", Code::UpstreamError),
+        (
+            "{\"error\":{\"message\":\"no stream at all\"}}",
+            Code::UpstreamError,
+        ),
+    ] {
+        let stream = format!("{good}{bad}");
+        let relayed = relay(stream.as_bytes(), false, &[]);
+        assert_eq!(relayed.text, ours(&good), "{bad}");
+        assert!(!relayed.seen.ended && relayed.seen.content);
+        assert_eq!(
+            relayed.result.unwrap_err().into_failure().code,
+            code,
+            "{bad}"
+        );
+    }
+    let invalid = relay(b"data: {\"choices\":[],\"x\":\"\xff\"}\n\n", false, &[]);
+    assert!(matches!(invalid.result, Err(Broken::Malformed(_))));
+}
+
+#[test]
+fn an_endless_event_is_refused() {
+    let mut rewriter = Rewriter::new(Dialect::Chat, identity(), false);
+    let mut out = Joined::new();
+    let piece = Bytes::from(vec![b'x'; 1 << 20]);
+    let results: Vec<_> = (0..20)
+        .map(|_| rewriter.push(piece.clone(), &mut out))
+        .collect();
+    assert!(matches!(results.last(), Some(Err(Broken::TooLarge(_)))));
+    assert!(out.is_empty());
+}
+
+#[test]
+fn what_one_read_brought_goes_out_in_one_piece() {
+    let stream = plain_stream() + DONE;
+    let mut rewriter = Rewriter::new(Dialect::Chat, identity(), false);
+    let mut out = Joined::new();
+    rewriter.push(Bytes::from(stream), &mut out).unwrap();
+    assert!(out.pop().is_some());
+    assert!(out.pop().is_none());
+}
+
+#[test]
+fn a_large_event_is_not_copied() {
+    let event = Bytes::from(delta(&format!(
+        r#"{{"content":"{}"}}"#,
+        "word ".repeat(4_000)
+    )));
+    let mut rewriter = Rewriter::new(Dialect::Chat, identity(), false);
+    let mut out = Joined::new();
+    rewriter.push(event.clone(), &mut out).unwrap();
+    out.pop().unwrap();
+    let large = out.pop().unwrap();
+    assert!(event.as_ptr_range().contains(&large.as_ptr()));
+}
+
+/// Streams of believable and of odd events.
+fn any_stream() -> impl Strategy<Value = String> {
+    let event = prop_oneof![
+        4 => "[a-zA-Z .,é界😀\\\\n]{0,20}".prop_map(|text| {
+            delta(&format!("{{\"content\":{}}}", serde_json::to_string(&text).unwrap()))
+        }),
+        1 => Just(chunk(USAGE)),
+        1 => Just(": keep-alive\n\n".to_owned()),
+        1 => Just("event: ping\n\n".to_owned()),
+        1 => Just("data: {\"choices\":[{}],\"id\":\"x\",\r\ndata: \"model\":\"y\"}\r\n\r\n".to_owned()),
+        1 => Just(delta("{}").replace('\n', "\r\n")),
+        1 => Just("data: {\"created\":5,\"id\":\"other\",\"choices\":[]}\n\n".to_owned()),
+    ];
+    let end = prop::sample::select(vec![
+        DONE,
+        "data:[DONE]\r\n\r\n",
+        "data: [DONE]\n",
+        "",
+        "data: {\"id\":",
+        "data: {\"error\":{}}\n\n",
+        "data: [DONE]\n\ndata: late\n\n",
+    ]);
+    (prop::collection::vec(event, 0..12), end).prop_map(|(events, end)| events.concat() + end)
+}
+
+proptest! {
+    #[test]
+    fn the_rewritten_stream_does_not_depend_on_chunking(
+        stream in any_stream(),
+        include_usage in any::<bool>(),
+        sizes in prop::collection::vec(1_usize..40, 1..9),
+    ) {
+        let whole = relay(stream.as_bytes(), include_usage, &[]);
+        let pieces = relay(stream.as_bytes(), include_usage, &sizes);
+        prop_assert_eq!(pieces, whole);
+    }
+
+    #[test]
+    fn a_rewrite_changes_nothing_but_its_spans(
+        texts in prop::collection::vec("[ -~é界]{0,30}", 1..8),
+    ) {
+        let stream: String = texts
+            .iter()
+            .map(|text| delta(&format!("{{\"content\":{}}}", serde_json::to_string(text).unwrap())))
+            .collect();
+        let relayed = relay(format!("{stream}{DONE}").as_bytes(), false, &[]);
+        let prefix = "data: {\"id\":\"chatcmpl-theirs\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"up-2026\"";
+        let expected = format!("{stream}{DONE}").replace(prefix, &ours(prefix));
+        prop_assert_eq!(relayed.text, expected);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        at in 0_usize..400,
+    ) {
+        let mut stream = plain_stream().into_bytes();
+        let at = at.min(stream.len());
+        stream.splice(at..at, bytes);
+        let mut rewriter = Rewriter::new(Dialect::Chat, identity(), false);
+        let _ = rewriter.push(Bytes::from(stream), &mut Joined::new());
+        let _ = rewriter.end();
+    }
+}

@@ -1,0 +1,207 @@
+//! Who is calling: credentials by family, dead keys, and a store that cannot be asked.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::harness::{Answer, Key, Plot, Request, Stage, ask, eventually};
+
+fn refused(answer: &Answer) -> bool {
+    answer.status() == 401
+}
+
+#[tokio::test]
+async fn each_family_takes_its_own_credentials_and_no_other() {
+    let (stage, key) = Stage::funded().await;
+    let secret = key.secret.as_str();
+    let bearer = format!("Bearer {secret}");
+    let bearer = ("authorization", bearer.as_str());
+    let in_query = format!("/v1beta/models?key={secret}");
+    let in_query_with_more = format!("/v1beta/models?alt=json&key={secret}");
+    let openai_query = format!("/v1/models?key={secret}");
+    let table: &[(&str, &[(&str, &str)], bool)] = &[
+        ("/v1/models", &[bearer], true),
+        ("/v1/models", &[("Authorization", bearer.1)], true),
+        ("/v1/balance", &[bearer], true),
+        ("/v1/models", &[("x-api-key", secret)], false),
+        ("/v1/models", &[("x-goog-api-key", secret)], false),
+        (&openai_query, &[], false),
+        ("/v1beta/models", &[bearer], true),
+        ("/v1beta/models", &[("x-goog-api-key", secret)], true),
+        ("/v1beta/models", &[("x-alpha-api-key", secret)], true),
+        (
+            "/v1beta/models",
+            &[("x-goog-api-key", secret), bearer],
+            true,
+        ),
+        (&in_query, &[], true),
+        (&in_query_with_more, &[], true),
+        ("/v1beta/models", &[("x-api-key", secret)], false),
+        ("/v1/models", &[], false),
+        ("/v1beta/models", &[], false),
+    ];
+    for (target, headers, accepted) in table {
+        let request = headers
+            .iter()
+            .fold(Request::get(target), |it, (name, value)| {
+                it.header(name, value)
+            });
+        let answer = stage.send(&request).await;
+        let status = if *accepted { 200 } else { 401 };
+        assert_eq!(answer.status(), status, "{target} {headers:?}");
+    }
+}
+
+/// Limits: one request, one caller.
+#[tokio::test]
+async fn credentials_that_differ_are_refused() {
+    let (stage, key) = Stage::funded().await;
+    let other = stage.key("w", &[]).await;
+    let both = Request::get("/v1beta/models")
+        .bearer(&key.secret)
+        .header("x-goog-api-key", &other.secret);
+    assert!(refused(&stage.send(&both).await));
+    let in_query =
+        Request::get(&format!("/v1beta/models?key={}", other.secret)).bearer(&key.secret);
+    assert!(refused(&stage.send(&in_query).await));
+    let twice = Request::chat(&ask("hello"))
+        .bearer(&key.secret)
+        .bearer(&other.secret);
+    assert!(refused(&stage.send(&twice).await));
+    assert_eq!(stage.upstream_calls(), 0);
+}
+
+#[tokio::test]
+async fn a_key_that_does_not_count_is_a_401_whatever_the_reason() {
+    let (stage, _) = Stage::funded().await;
+    let disabled = stage.key("w", &[]).await;
+    stage.cli_json(&["key", "disable", &disabled.id]).await;
+    let expired = stage.key("w", &["--expires", "1s"]).await;
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let unknown = Key {
+        id: String::new(),
+        secret: format!("sk-tg-{}", "0".repeat(43)),
+    };
+    let odd = |secret: &str| Key {
+        id: String::new(),
+        secret: secret.to_owned(),
+    };
+    let longest = "x".repeat(10_000);
+    let mut texts = Vec::new();
+    for key in [
+        &disabled,
+        &expired,
+        &unknown,
+        &odd(""),
+        &odd("sk tg"),
+        &odd(&longest),
+        &odd("' OR 1=1 --"),
+    ] {
+        for answer in [
+            stage.get(key, "/v1/models").await,
+            stage.get(key, "/v1/balance").await,
+            stage.chat(key, &ask("hello")).await,
+        ] {
+            assert_eq!(
+                answer.failure(),
+                (401, "invalid_api_key".to_owned()),
+                "{}",
+                key.secret
+            );
+            assert_eq!(answer.openai_error()["type"], "authentication_error");
+            texts.push(answer.text().to_owned());
+        }
+    }
+    // One text for every reason, so that keys cannot be probed.
+    texts.dedup();
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    assert_eq!(stage.upstream_calls(), 0);
+}
+
+/// K2: revocation acts at the next admission, on reads within five seconds.
+#[tokio::test]
+async fn a_revoked_key_is_refused_at_once_where_money_moves() {
+    let (stage, key) = Stage::funded().await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    stage.cli_json(&["key", "disable", &key.id]).await;
+    let called = stage.chat(&key, &ask("hello")).await;
+    assert_eq!(called.failure(), (401, "invalid_api_key".to_owned()));
+    assert_eq!(stage.upstream_calls(), 1);
+    let since = std::time::Instant::now();
+    eventually("a refused read", async || {
+        refused(&stage.get(&key, "/v1/balance").await).then_some(())
+    })
+    .await;
+    assert!(since.elapsed() < Duration::from_secs(6));
+    stage.cli_json(&["key", "enable", &key.id]).await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    stage.get(&key, "/v1/balance").await.ok();
+}
+
+/// K2: a lookup that fails is 503, never 401.
+#[tokio::test]
+async fn a_store_that_cannot_be_asked_is_not_a_wrong_key() {
+    let (stage, key) = Stage::funded().await;
+    let database = rusqlite::Connection::open(stage.folder().join("data/tollgate.db")).unwrap();
+    database
+        .execute_batch("ALTER TABLE keys RENAME TO keys_away")
+        .unwrap();
+    let answer = stage.get(&key, "/v1/models").await;
+    assert_eq!(answer.failure(), (503, "service_unavailable".to_owned()));
+    assert!(answer.header("retry-after").is_some());
+    database
+        .execute_batch("ALTER TABLE keys_away RENAME TO keys")
+        .unwrap();
+    eventually("the store's return", async || {
+        (stage.get(&key, "/v1/models").await.status() == 200).then_some(())
+    })
+    .await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    stage.verify().await;
+}
+
+/// Reliability 7, "SQLite locked": refused in time, and well again afterwards.
+#[tokio::test]
+async fn a_locked_database_refuses_calls_for_the_moment() {
+    let (stage, key) = Plot::default()
+        .setting("ledger", "queue_wait_ms = 100")
+        .funded()
+        .await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    let spent = stage.usage(&key).await;
+    let database = rusqlite::Connection::open(stage.folder().join("data/tollgate.db")).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let answer = stage.chat(&key, &ask("hello")).await;
+    assert_eq!(answer.failure(), (503, "service_unavailable".to_owned()));
+    assert!(answer.header("retry-after").is_some());
+    assert_eq!(
+        stage.upstream_calls(),
+        1,
+        "nothing was sent for a call without a hold"
+    );
+    database.execute_batch("ROLLBACK").unwrap();
+    drop(database);
+    eventually("an admitted call", async || {
+        (stage.chat(&key, &ask("hello")).await.status() == 200).then_some(())
+    })
+    .await;
+    assert_eq!(stage.usage(&key).await, 2 * spent);
+    assert_eq!(stage.frozen(&key).await, 0);
+    stage.verify().await;
+}
+
+/// Captures A4: whatever SDKs add is ignored.
+#[tokio::test]
+async fn unknown_headers_are_ignored() {
+    let (stage, key) = Stage::funded().await;
+    let request = Request::chat(&ask("say exactly: fine"))
+        .bearer(&key.secret)
+        .header("x-stainless-retry-count", "1")
+        .header("openai-organization", "org-caller")
+        .header("cookie", "")
+        .header("user-agent", "one")
+        .header("user-agent", "two")
+        .header("accept", "application/json");
+    let answer = stage.send(&request).await.ok().json();
+    assert_eq!(answer["choices"][0]["message"]["content"], json!("fine"));
+}

@@ -1,0 +1,202 @@
+//! The model catalog and the paths that do not exist.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Plot, Request, Stage, ask, with};
+
+fn entry(id: &str) -> Value {
+    json!({ "id": id, "object": "model", "created": 1_767_225_600, "owned_by": "maker" })
+}
+
+#[tokio::test]
+async fn the_catalog_lists_what_can_be_called_in_the_contracts_shape() {
+    let (stage, key) = Stage::funded().await;
+    let answer = stage.get(&key, "/v1/models").await.ok();
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    let listed = ["maker/chat", "maker/painter", "maker/vectors"].map(entry);
+    assert_eq!(answer.json(), json!({ "object": "list", "data": listed }));
+}
+
+/// N2: no price, no bound, no live channel, no call.
+#[tokio::test]
+async fn a_model_that_cannot_be_billed_bounded_or_reached_does_not_exist() {
+    let (stage, key) = Plot::default()
+        .entries(
+            r#"
+            [[channel]]
+            name = "keyless"
+            preset = "openai"
+            credential = { env = "TOLLGATE_TEST_NO_SUCH_VARIABLE" }
+            [[model]]
+            id = "maker/off"
+            enabled = false
+            kind = "text"
+            routes = [{ channel = "main", model = "sim-chat" }]
+            price = { input = "1", output = "2" }
+            profile = { max_output_tokens = 1000 }
+            [[model]]
+            id = "maker/priceless"
+            kind = "text"
+            routes = [{ channel = "main", model = "sim-chat" }]
+            profile = { max_output_tokens = 1000 }
+            [[model]]
+            id = "maker/boundless"
+            kind = "text"
+            routes = [{ channel = "main", model = "sim-chat" }]
+            price = { input = "1", output = "2" }
+            [[model]]
+            id = "maker/unreachable"
+            kind = "text"
+            routes = [{ channel = "keyless", model = "gpt" }]
+            price = { input = "1", output = "2" }
+            profile = { max_output_tokens = 1000 }
+            "#,
+        )
+        .funded()
+        .await;
+    let listed = stage.get(&key, "/v1/models").await.ok().json();
+    let ids: Vec<_> = listed["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["id"])
+        .collect();
+    assert_eq!(ids, ["maker/chat", "maker/painter", "maker/vectors"]);
+    for id in [
+        "maker/off",
+        "maker/priceless",
+        "maker/boundless",
+        "maker/unreachable",
+    ] {
+        let body = with(ask("hello"), &json!({ "model": id }));
+        let called = stage.chat(&key, &body).await;
+        assert_eq!(
+            called.failure(),
+            (404, "model_not_found".to_owned()),
+            "{id}"
+        );
+        assert_eq!(called.openai_error()["param"], "model");
+        let shown = stage.get(&key, &format!("/v1/models/{id}")).await;
+        assert_eq!(shown.failure(), (404, "model_not_found".to_owned()), "{id}");
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+}
+
+#[tokio::test]
+async fn one_model_is_found_by_its_plain_and_its_encoded_id() {
+    let (stage, key) = Stage::funded().await;
+    for target in [
+        "/v1/models/maker/chat",
+        "/v1/models/maker%2Fchat",
+        "/v1/models/maker%2fchat",
+    ] {
+        let answer = stage.get(&key, target).await.ok();
+        assert_eq!(answer.json(), entry("maker/chat"), "{target}");
+    }
+    for target in [
+        "/v1/models/maker/none",
+        "/v1/models/chat",
+        // Decoded once, so this asks for an id with a percent sign in it.
+        "/v1/models/maker%252Fchat",
+    ] {
+        let answer = stage.get(&key, target).await;
+        assert_eq!(
+            answer.failure(),
+            (404, "model_not_found".to_owned()),
+            "{target}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_catalog_wears_the_shape_of_the_path_it_is_asked_at() {
+    let (stage, key) = Stage::funded().await;
+    let list = stage.get(&key, "/v1beta/models").await.ok().json();
+    let names: Vec<_> = list["models"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["name"])
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "models/maker/chat",
+            "models/maker/painter",
+            "models/maker/vectors"
+        ]
+    );
+    for target in ["/v1beta/models/maker/chat", "/v1beta/models/maker%2Fchat"] {
+        let one = stage.get(&key, target).await.ok().json();
+        assert_eq!(one["name"], "models/maker/chat");
+        assert_eq!(one["inputTokenLimit"], 400_000);
+        assert_eq!(one["outputTokenLimit"], 128_000);
+        assert!(one["supportedGenerationMethods"].is_array());
+    }
+    let missing = stage.get(&key, "/v1beta/models/maker/none").await;
+    assert_eq!(missing.status(), 404);
+    let error = &missing.json()["error"];
+    assert_eq!(
+        (&error["code"], &error["status"]),
+        (&json!(404), &json!("NOT_FOUND"))
+    );
+    assert_eq!(error["details"][0]["reason"], "model_not_found");
+}
+
+/// Captures A8, G10: SDKs probe paths that are not exposed and must be able to read the refusal.
+#[tokio::test]
+async fn an_unknown_path_is_a_404_in_the_envelope_of_its_family() {
+    let (stage, key) = Stage::funded().await;
+    let openai = |body: &Value| body["error"]["code"].clone();
+    let messages = |body: &Value| {
+        assert_eq!(body["type"], "error");
+        assert_eq!(body["error"]["type"], "not_found_error");
+        assert!(body["request_id"].as_str().unwrap().starts_with("req_"));
+        body["error"]["details"]["error_code"].clone()
+    };
+    let google = |body: &Value| {
+        assert_eq!(body["error"]["status"], "NOT_FOUND");
+        assert_eq!(body["error"]["code"], 404);
+        assert!(
+            body["error"]["message"]
+                .as_str()
+                .unwrap()
+                .starts_with("not_found: ")
+        );
+        body["error"]["details"][0]["reason"].clone()
+    };
+    let interactions = |body: &Value| {
+        assert!(body["error"]["message"].is_string());
+        body["error"]["code"].clone()
+    };
+    let table: &[(&str, &str, &dyn Fn(&Value) -> Value)] = &[
+        ("GET", "/", &openai),
+        ("GET", "/v1/chat/completions", &openai),
+        ("GET", "/v1/nothing", &openai),
+        ("GET", "/v1/chat/completions/chatcmpl_1", &openai),
+        ("POST", "/v1/responses/compact", &openai),
+        ("GET", "/v1/responses/resp_1", &openai),
+        ("DELETE", "/v1/models/maker/chat", &openai),
+        ("GET", "/metrics", &openai),
+        ("GET", "/healthz", &openai),
+        ("POST", "/v1/messages/count_tokens", &messages),
+        ("GET", "/v1/messages/batches", &messages),
+        ("POST", "/v1beta/models/maker/chat:countTokens", &google),
+        ("POST", "/upload/v1beta/files", &google),
+        ("POST", "/v1/models/maker/chat:predict", &google),
+        ("GET", "/v1beta/interactions/int_1", &interactions),
+    ];
+    for (method, target, code) in table {
+        let request = Request::new(method, target).bearer(&key.secret);
+        let answer = stage.send(&request).await;
+        assert_eq!(answer.status(), 404, "{method} {target}");
+        assert_eq!(
+            answer.header("content-type"),
+            Some("application/json"),
+            "{target}"
+        );
+        assert!(answer.header("x-request-id").is_some(), "{target}");
+        assert_eq!(code(&answer.json()), "not_found", "{method} {target}");
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+}

@@ -1,0 +1,294 @@
+//! Chat calls that are answered as a stream.
+
+use serde_json::{Value, json};
+use sim::End;
+
+use crate::harness::{
+    CANNED_MODEL, Canned, Ended, Event, MODEL, Plot, Request, Stage, ask, by_hand, micro, with,
+};
+
+/// The chunks of a stream that ended well.
+#[track_caller]
+fn chunks(events: &[Event], ended: Ended) -> Vec<Value> {
+    let (last, chunks) = events.split_last().unwrap();
+    assert!(last.is_done(), "{last:?}");
+    assert_eq!(ended, Ended::Cleanly);
+    chunks.iter().map(Event::json).collect()
+}
+
+fn text_of(chunks: &[Value]) -> String {
+    let texts = chunks
+        .iter()
+        .filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str());
+    texts.collect()
+}
+
+#[tokio::test]
+async fn every_chunk_carries_our_id_and_the_public_model() {
+    let (stage, key) = Stage::funded().await;
+    let mut stream = stage.stream(&key, &ask("reply with 40 words")).await;
+    assert_eq!(stream.head.status, 200);
+    assert_eq!(
+        stream.head.header("content-type"),
+        Some("text/event-stream")
+    );
+    assert!(
+        stream
+            .head
+            .header("x-request-id")
+            .unwrap()
+            .starts_with("req_")
+    );
+    let (events, ended) = stream.rest().await;
+    let chunks = chunks(&events, ended);
+    assert!(chunks.len() > 5, "{}", chunks.len());
+    let id = chunks[0]["id"].as_str().unwrap();
+    assert!(id.starts_with("chatcmpl_"));
+    for chunk in &chunks {
+        assert_eq!(chunk["id"], id);
+        assert_eq!(chunk["model"], MODEL);
+        assert_eq!(chunk["object"], "chat.completion.chunk");
+    }
+    assert_eq!(text_of(&chunks).split(' ').count(), 40);
+    let last = chunks.last().unwrap();
+    assert_eq!(last["choices"][0]["finish_reason"], "stop");
+}
+
+/// Contract, events: usage is always asked for upstream, and sent on only to those who asked.
+#[tokio::test]
+async fn the_usage_chunk_is_withheld_unless_asked_for() {
+    let (stage, key) = Stage::funded().await;
+    let mut spent = 0;
+    for (options, shown) in [
+        (json!({}), false),
+        (json!({ "stream_options": null }), false),
+        (json!({ "stream_options": {} }), false),
+        (
+            json!({ "stream_options": { "include_usage": null } }),
+            false,
+        ),
+        (
+            json!({ "stream_options": { "include_usage": false } }),
+            false,
+        ),
+        (json!({ "stream_options": { "include_usage": true } }), true),
+    ] {
+        let body = with(ask("reply with 12 words"), &options);
+        let (events, ended) = stage.stream(&key, &body).await.rest().await;
+        let chunks = chunks(&events, ended);
+        let reports: Vec<_> = chunks.iter().filter(|it| it["usage"].is_object()).collect();
+        assert_eq!(reports.len(), usize::from(shown), "{options}");
+        let asked = stage.sim.calls().pop().unwrap();
+        let asked: Value = serde_json::from_slice(&asked.body).unwrap();
+        assert_eq!(asked["stream_options"]["include_usage"], true, "{options}");
+        let before = spent;
+        spent = stage.usage(&key).await;
+        assert!(spent > before, "billed whether shown or not");
+        if shown {
+            let last = chunks.last().unwrap();
+            assert_eq!(last["choices"], json!([]));
+            assert_eq!(spent - before, by_hand(&last["usage"]));
+        } else {
+            assert!(
+                chunks.iter().all(|it| it["choices"] != json!([])),
+                "{options}"
+            );
+        }
+    }
+}
+
+/// Spans: asking for usage changes nothing else of the caller's bytes.
+#[tokio::test]
+async fn the_upstream_gets_the_callers_bytes_but_for_model_and_usage() {
+    let (stage, key) = Stage::funded().await;
+    let table = [
+        (
+            "{ \"stream\" : true,\"model\":\"maker/chat\", \"messages\":[{\"role\":\"user\",\"content\":\"\\u0068i\"}] }",
+            "{\"stream_options\":{\"include_usage\":true}, \"stream\" : true,\"model\":\"sim-chat\", \"messages\":[{\"role\":\"user\",\"content\":\"\\u0068i\"}] }",
+        ),
+        (
+            "{\"model\":\"maker/chat\",\"stream_options\" : { \"include_usage\":  false,\"include_obfuscation\":false },\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}",
+            "{\"model\":\"sim-chat\",\"stream_options\" : { \"include_usage\":  true,\"include_obfuscation\":false },\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}",
+        ),
+        (
+            "{\"model\":\"maker/chat\",\"stream_options\":{\"include_usage\":true},\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}",
+            "{\"model\":\"sim-chat\",\"stream_options\":{\"include_usage\":true},\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}",
+        ),
+    ];
+    for (sent, got) in table {
+        let request = Request::post("/v1/chat/completions")
+            .bearer(&key.secret)
+            .body(sent);
+        stage.send(&request).await.ok();
+        let call = stage.sim.calls().pop().unwrap();
+        assert_eq!(std::str::from_utf8(&call.body).unwrap(), got);
+    }
+}
+
+/// Spans: every byte of a frame but id and model is the upstream's own.
+#[tokio::test]
+async fn only_the_id_and_the_model_of_a_frame_change() {
+    let upstream = concat!(
+        ": opening\n\n",
+        "data: {\"id\":\"up-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"hidden-name-1\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}],\"x\":{\"id\":\"in\"}}\n\n",
+        "data:{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\u00fc model \\\"id\\\"\",\"x_extra\":[1.0,2e5]}}] , \"model\" : \"hidden-name-1\",\"id\" :\"up-1\"}\r\n\r\n",
+        "id: 7\ndata: {\"id\":\"up-1\",\"model\":\"hidden-name-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":null}\n\n",
+        "data: {\"id\":\"up-1\",\"model\":\"hidden-name-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":2,\"total_tokens\":6,\"x\":1}}\n\n",
+        "data: [DONE]\n\n",
+    );
+    let canned = Canned::stream(upstream).await;
+    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+    let body = with(
+        ask("hello"),
+        &json!({ "model": CANNED_MODEL, "stream": true, "stream_options": { "include_usage": true } }),
+    );
+    let answer = stage.chat(&key, &body).await.ok();
+    let text = answer.text();
+    let start = text.find("chatcmpl_").unwrap();
+    let id = &text[start..start + "chatcmpl_".len() + 22];
+    let expected = upstream
+        .replace("up-1", id)
+        .replace("hidden-name-1", CANNED_MODEL);
+    assert_eq!(text, expected);
+    assert_eq!(stage.usage(&key).await, 25, "4 at 1.25 and 2 at 10");
+}
+
+#[tokio::test]
+async fn a_stream_cut_anywhere_gives_the_same_events() {
+    let (stage, key) = Stage::funded().await;
+    let body = with(
+        ask("say exactly: grüße, 世界 and \\ more \"words\""),
+        &json!({ "stream_options": { "include_usage": true } }),
+    );
+    let mut seen: Vec<(String, u64)> = Vec::new();
+    for faults in ["pieces=100000", "pieces=1", "pieces=7", "pieces=64"] {
+        let before = stage.usage(&key).await;
+        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let (events, ended) = stage.stream(&key, &body).await.rest().await;
+        let chunks = chunks(&events, ended);
+        seen.push((text_of(&chunks), stage.usage(&key).await - before));
+    }
+    assert_eq!(seen[0].0, "grüße, 世界 and \\ more \"words\"");
+    assert!(seen.iter().all(|it| *it == seen[0]), "{seen:?}");
+}
+
+/// S6: each event leaves when it has come, and nothing waits for the next.
+#[tokio::test]
+async fn an_event_is_flushed_on_arrival() {
+    let (stage, key) = Stage::funded().await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "hang=content", 1)
+        .unwrap();
+    let mut stream = stage.stream(&key, &ask("reply with 50 words")).await;
+    let mut content = String::new();
+    while content.is_empty() {
+        let event = stream.next().await.unwrap().json();
+        content.push_str(
+            event["choices"][0]["delta"]["content"]
+                .as_str()
+                .unwrap_or_default(),
+        );
+    }
+    // The upstream hangs behind this event: it was not held back for another.
+    assert_eq!(stage.sim.calls()[0].end, End::Open);
+}
+
+/// S6: signs of life while a model thinks, in a form that clients survive.
+#[tokio::test]
+async fn silence_is_filled_with_keep_alives() {
+    let (stage, key) = Plot::default()
+        .setting("timeouts", "stream_keep_alive_ms = 100")
+        .funded()
+        .await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "first-byte=700ms", 1)
+        .unwrap();
+    let mut stream = stage.stream(&key, &ask("say exactly: at last")).await;
+    assert_eq!(stream.head.status, 200);
+    let (events, ended) = stream.rest().await;
+    assert_eq!(text_of(&chunks(&events, ended)), "at last");
+    let raw = String::from_utf8(stream.raw).unwrap();
+    let comments = raw
+        .lines()
+        .take_while(|line| !line.starts_with("data"))
+        .filter(|line| line.starts_with(':'))
+        .count();
+    assert!(comments >= 2, "{raw}");
+}
+
+/// W13: whoever has seen the end sees the charge.
+#[tokio::test]
+async fn the_charge_is_there_when_the_stream_has_ended() {
+    let (stage, key) = Stage::funded().await;
+    let body = with(
+        ask("reply with 30 words"),
+        &json!({ "stream_options": { "include_usage": true } }),
+    );
+    let mut spent = 0;
+    for _ in 0..20 {
+        let mut stream = stage.stream(&key, &body).await;
+        let mut usage = Value::Null;
+        while let Some(event) = stream.next().await {
+            if event.is_done() {
+                break;
+            }
+            usage = event.json()["usage"].clone();
+        }
+        spent += by_hand(&usage);
+        let balance = stage.balance(&key).await;
+        assert_eq!(micro(&balance["key"], "usage"), spent);
+        assert_eq!(micro(&balance["wallet"], "frozen"), 0);
+    }
+}
+
+#[tokio::test]
+async fn tool_calls_and_reasoning_stream_through() {
+    let (stage, key) = Stage::funded().await;
+    let body = with(
+        ask("What is the weather in both \"Oslo\" and \"Rome\"?"),
+        &json!({ "reasoning_effort": "low", "tools": [{ "type": "function", "function": {
+            "name": "get_weather",
+            "parameters": { "type": "object", "properties": { "city": { "type": "string" } },
+                            "required": ["city"] } } }] }),
+    );
+    let (events, ended) = stage.stream(&key, &body).await.rest().await;
+    let chunks = chunks(&events, ended);
+    let deltas: Vec<_> = chunks.iter().map(|it| &it["choices"][0]["delta"]).collect();
+    assert!(deltas.iter().any(|it| it["reasoning_content"].is_string()));
+    let mut arguments = vec![String::new(); 2];
+    let mut starts = 0;
+    for call in deltas
+        .iter()
+        .filter_map(|it| it["tool_calls"][0].as_object())
+    {
+        let index = usize::try_from(call["index"].as_u64().unwrap()).unwrap();
+        starts += usize::from(call.contains_key("id"));
+        arguments[index].push_str(call["function"]["arguments"].as_str().unwrap());
+    }
+    assert_eq!(starts, 2, "an id is told once for each call");
+    for (text, city) in arguments.iter().zip(["Oslo", "Rome"]) {
+        let value: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(value["city"], city);
+    }
+}
+
+#[tokio::test]
+async fn streams_of_one_connection_follow_each_other() {
+    let (stage, key) = Stage::funded().await;
+    let mut connection = crate::harness::Connection::open(stage.address()).await;
+    for count in 1..=5 {
+        let body = with(
+            ask(&format!("reply with {count} words")),
+            &json!({ "stream": true }),
+        );
+        connection
+            .send(&Request::chat(&body).bearer(&key.secret))
+            .await;
+        let answer = connection.answer().await.ok();
+        assert!(answer.text().ends_with("data: [DONE]\n\n"));
+    }
+    // The upstream's connection is used again as well.
+    stage.verify().await;
+}

@@ -1,0 +1,153 @@
+//! An upstream that answers the very bytes a test gives it, and only when it is told to.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::wait::within;
+
+/// The model of the stage that this upstream serves.
+pub(crate) const CANNED_MODEL: &str = "maker/canned";
+/// The name that the upstream knows it by.
+pub(crate) const CANNED_NAME: &str = "hidden-name-1";
+
+/// A running upstream; it ends when dropped.
+#[derive(Debug)]
+pub(crate) struct Canned {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    answer: Vec<u8>,
+    is_open: watch::Sender<bool>,
+    /// Bodies of the requests that came.
+    bodies: watch::Sender<usize>,
+    kept: Mutex<Vec<Vec<u8>>>,
+}
+
+impl Canned {
+    /// Answers every request with a JSON body.
+    pub(crate) async fn json(body: &str) -> Self {
+        Self::start("application/json", body, true).await
+    }
+
+    /// Answers every request with an event stream.
+    pub(crate) async fn stream(body: &str) -> Self {
+        Self::start("text/event-stream", body, true).await
+    }
+
+    /// Answers with a JSON body, but not before [`Canned::open`].
+    pub(crate) async fn waiting(body: &str) -> Self {
+        Self::start("application/json", body, false).await
+    }
+
+    async fn start(content_type: &str, body: &str, is_open: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let shared = Arc::new(Shared {
+            answer: answer.into_bytes(),
+            is_open: watch::Sender::new(is_open),
+            bodies: watch::Sender::new(0),
+            kept: Mutex::default(),
+        });
+        let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Self {
+            address,
+            shared,
+            task,
+        }
+    }
+
+    /// The channel and the model that lead here, priced like the stage's own.
+    pub(crate) fn entries(&self) -> String {
+        format!(
+            "[[channel]]
+            name = \"canned\"
+            preset = \"sim\"
+            base_url = \"http://{}/v1\"
+            [[model]]
+            id = \"{CANNED_MODEL}\"
+            kind = \"text\"
+            routes = [{{ channel = \"canned\", model = \"{CANNED_NAME}\" }}]
+            price = {{ input = \"1.25\", cached_input = \"0.125\", output = \"10\" }}
+            profile = {{ context_tokens = 400000, max_output_tokens = 128000 }}",
+            self.address
+        )
+    }
+
+    /// Lets all answers go.
+    pub(crate) fn open(&self) {
+        self.shared.is_open.send_replace(true);
+    }
+
+    /// Waits until so many requests have come.
+    pub(crate) async fn came(&self, count: usize) {
+        let mut bodies = self.shared.bodies.subscribe();
+        within("the requests", bodies.wait_for(|came| *came >= count))
+            .await
+            .unwrap();
+    }
+
+    /// The bodies of the requests so far.
+    pub(crate) fn bodies(&self) -> Vec<Vec<u8>> {
+        self.shared.kept.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Canned {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok((socket, _)) = listener.accept().await else {
+            return;
+        };
+        connections.spawn(serve(socket, Arc::clone(&shared)));
+    }
+}
+
+/// One connection: requests one after the other, until the peer leaves.
+async fn serve(mut socket: TcpStream, shared: Arc<Shared>) {
+    let mut open = shared.is_open.subscribe();
+    let _ = socket.set_nodelay(true);
+    while let Some(body) = request_body(&mut socket).await {
+        shared.kept.lock().unwrap().push(body);
+        shared.bodies.send_modify(|count| *count += 1);
+        if open.wait_for(|is_open| *is_open).await.is_err() {
+            return;
+        }
+        if socket.write_all(&shared.answer).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn request_body(socket: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(socket.read_u8().await.ok()?);
+    }
+    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:"))
+        .map_or(0, |length| length.trim().parse().unwrap());
+    let mut body = vec![0; length];
+    socket.read_exact(&mut body).await.ok()?;
+    Some(body)
+}

@@ -1,0 +1,190 @@
+//! A connection to a server: raw bytes out, HTTP/1.1 in.
+
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::answer::{Answer, Head};
+use super::request::Request;
+use super::wait::within;
+
+/// How a body ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// As its framing says.
+    Cleanly,
+    /// The connection was gone first.
+    Broken,
+}
+
+/// How the bytes of a body are framed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    Length(usize),
+    Chunked,
+    UntilClose,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    socket: TcpStream,
+    /// Read and not yet used.
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    pub(crate) async fn open(address: SocketAddr) -> Self {
+        let socket = TcpStream::connect(address).await.unwrap();
+        socket.set_nodelay(true).unwrap();
+        Self {
+            socket,
+            buffer: Vec::new(),
+        }
+    }
+
+    pub(crate) async fn send(&mut self, request: &Request) {
+        self.write(&request.bytes()).await;
+    }
+
+    /// Writes raw bytes; a peer that has hung up already is seen when its answer is read.
+    pub(crate) async fn write(&mut self, bytes: &[u8]) {
+        let _ = within("a write", self.socket.write_all(bytes)).await;
+    }
+
+    /// Says that no more will come from us.
+    pub(crate) async fn finish(&mut self) {
+        let _ = self.socket.shutdown().await;
+    }
+
+    /// The next head; `None` when the server closes instead.
+    pub(crate) async fn head(&mut self) -> Option<Head> {
+        loop {
+            if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
+                let head: Vec<u8> = self.buffer.drain(..end + 4).collect();
+                let head = Head::read(std::str::from_utf8(&head[..end]).unwrap());
+                // Interim answers stand before the real one.
+                if head.status >= 200 {
+                    return Some(head);
+                }
+                continue;
+            }
+            if !self.fill().await {
+                assert!(self.buffer.is_empty(), "half a head: {:?}", self.buffer);
+                return None;
+            }
+        }
+    }
+
+    /// The next whole answer; `None` when the server closes instead.
+    pub(crate) async fn try_answer(&mut self) -> Option<Answer> {
+        let head = self.head().await?;
+        let mut reading = BodyReader::new(&head);
+        let mut body = Vec::new();
+        let ended = loop {
+            match reading.next(self).await {
+                Piece::Data(data) => body.extend_from_slice(&data),
+                Piece::End(ended) => break ended,
+            }
+        };
+        Some(Answer { head, body, ended })
+    }
+
+    pub(crate) async fn answer(&mut self) -> Answer {
+        let answer = self.try_answer().await;
+        answer.expect("the server closed without an answer")
+    }
+
+    /// Whether the server closes without a further byte.
+    pub(crate) async fn is_closed(&mut self) -> bool {
+        self.buffer.is_empty() && !self.fill().await
+    }
+
+    /// Reads something; `false` at the end of the stream.
+    async fn fill(&mut self) -> bool {
+        let mut piece = [0; 16 << 10];
+        let read = within("an answer", self.socket.read(&mut piece)).await;
+        // A reset is an end like any other here.
+        let count = read.unwrap_or(0);
+        self.buffer.extend_from_slice(&piece[..count]);
+        count > 0
+    }
+}
+
+/// A part of a body.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    Data(Vec<u8>),
+    End(Ended),
+}
+
+/// Takes a body out of its framing, piece by piece as it arrives.
+#[derive(Debug)]
+pub(crate) struct BodyReader(Framing);
+
+impl BodyReader {
+    pub(crate) fn new(head: &Head) -> Self {
+        let length = head.header("content-length");
+        let encoding = head.header("transfer-encoding");
+        Self(match (encoding, length) {
+            (Some(encoding), None) => {
+                assert_eq!(encoding, "chunked");
+                Framing::Chunked
+            }
+            (None, Some(length)) => Framing::Length(length.parse().unwrap()),
+            (None, None) => Framing::UntilClose,
+            (Some(_), Some(_)) => panic!("two framings: {head:?}"),
+        })
+    }
+
+    pub(crate) async fn next(&mut self, connection: &mut Connection) -> Piece {
+        loop {
+            if let Some(piece) = self.take(&mut connection.buffer) {
+                return piece;
+            }
+            if !connection.fill().await {
+                let ended = match self.0 {
+                    Framing::UntilClose => Ended::Cleanly,
+                    Framing::Length(_) | Framing::Chunked => Ended::Broken,
+                };
+                return Piece::End(ended);
+            }
+        }
+    }
+
+    /// What the buffer allows to say.
+    fn take(&mut self, buffer: &mut Vec<u8>) -> Option<Piece> {
+        match &mut self.0 {
+            Framing::Length(0) => Some(Piece::End(Ended::Cleanly)),
+            Framing::Length(left) => {
+                let count = buffer.len().min(*left);
+                *left -= count;
+                (count > 0).then(|| Piece::Data(buffer.drain(..count).collect()))
+            }
+            Framing::UntilClose => {
+                (!buffer.is_empty()).then(|| Piece::Data(std::mem::take(buffer)))
+            }
+            Framing::Chunked => {
+                let line = find(buffer, b"\r\n")?;
+                let size = std::str::from_utf8(&buffer[..line]).unwrap();
+                let size = usize::from_str_radix(size, 16).unwrap();
+                let end = line + 2 + size + 2;
+                if buffer.len() < end {
+                    return None;
+                }
+                let chunk: Vec<u8> = buffer.drain(..end).collect();
+                if size == 0 {
+                    return Some(Piece::End(Ended::Cleanly));
+                }
+                Some(Piece::Data(chunk[line + 2..line + 2 + size].to_vec()))
+            }
+        }
+    }
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack
+        .windows(needle.len())
+        .position(|window| window == needle)
+}

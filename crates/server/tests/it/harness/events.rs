@@ -1,0 +1,130 @@
+//! A streamed answer, event by event as it arrives.
+
+use serde_json::Value;
+
+use super::answer::Head;
+use super::connection::{BodyReader, Connection, Ended, Piece};
+
+/// One server-sent event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// What its `event:` line names.
+    pub(crate) name: Option<String>,
+    pub(crate) data: String,
+}
+
+impl Event {
+    pub(crate) fn json(&self) -> Value {
+        match serde_json::from_str(&self.data) {
+            Ok(value) => value,
+            Err(error) => panic!("{error} in {}", self.data),
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.data == "[DONE]"
+    }
+}
+
+/// A stream being read.
+#[derive(Debug)]
+pub(crate) struct Streaming {
+    pub(crate) head: Head,
+    connection: Connection,
+    reader: BodyReader,
+    /// Body bytes that hold no whole event yet.
+    rest: Vec<u8>,
+    /// Every byte of the body so far.
+    pub(crate) raw: Vec<u8>,
+    ended: Option<Ended>,
+}
+
+impl Streaming {
+    pub(crate) fn new(head: Head, connection: Connection) -> Self {
+        let reader = BodyReader::new(&head);
+        Self {
+            head,
+            connection,
+            reader,
+            rest: Vec::new(),
+            raw: Vec::new(),
+            ended: None,
+        }
+    }
+
+    /// The next event; comments are passed over. `None` at the end.
+    pub(crate) async fn next(&mut self) -> Option<Event> {
+        loop {
+            while let Some(block) = self.block() {
+                if let Some(event) = read(&block) {
+                    return Some(event);
+                }
+            }
+            if self.ended.is_some() {
+                assert!(
+                    self.rest.is_empty(),
+                    "half an event at the end: {}",
+                    String::from_utf8_lossy(&self.rest)
+                );
+                return None;
+            }
+            match self.reader.next(&mut self.connection).await {
+                Piece::Data(data) => {
+                    self.raw.extend_from_slice(&data);
+                    self.rest.extend_from_slice(&data);
+                }
+                Piece::End(ended) => self.ended = Some(ended),
+            }
+        }
+    }
+
+    /// All events that are left, and how the body ended.
+    pub(crate) async fn rest(&mut self) -> (Vec<Event>, Ended) {
+        let mut events = Vec::new();
+        while let Some(event) = self.next().await {
+            events.push(event);
+        }
+        (events, self.ended.expect("it has ended"))
+    }
+
+    /// Hangs up.
+    pub(crate) fn leave(self) {
+        drop(self);
+    }
+
+    /// The bytes up to the next empty line.
+    fn block(&mut self) -> Option<Vec<u8>> {
+        let end = self.rest.windows(2).position(|pair| pair == b"\n\n")?;
+        Some(self.rest.drain(..end + 2).collect())
+    }
+}
+
+fn read(block: &[u8]) -> Option<Event> {
+    let text = std::str::from_utf8(block).unwrap();
+    let mut name = None;
+    let mut data: Option<String> = None;
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        if line.starts_with(':') {
+            continue;
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => name = Some(value.to_owned()),
+            "data" => match &mut data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                None => data = Some(value.to_owned()),
+            },
+            _ => panic!("an unexpected line: {line}"),
+        }
+    }
+    // An event without data crashes clients; it must not exist.
+    assert!(
+        name.is_none() || data.is_some(),
+        "an event without data: {text}"
+    );
+    data.map(|data| Event { name, data })
+}

@@ -1,0 +1,22 @@
+//! A stage for the tests: the simulated upstream in this process, the real program beside it,
+//! and a client that shares no code with either.
+
+mod answer;
+mod canned;
+mod connection;
+mod events;
+mod process;
+mod request;
+mod stage;
+mod talk;
+mod wait;
+
+pub(crate) use answer::{Answer, assert_openai_error};
+pub(crate) use canned::{CANNED_MODEL, CANNED_NAME, Canned};
+pub(crate) use connection::{Connection, Ended};
+pub(crate) use events::{Event, Streaming};
+pub(crate) use process::{Output, run, signal};
+pub(crate) use request::Request;
+pub(crate) use stage::{Key, Plot, Stage, UPSTREAM_KEY};
+pub(crate) use talk::{MODEL, OUTPUT_RESERVE, ask, by_hand, cost, micro, with};
+pub(crate) use wait::{eventually, within};

@@ -1,0 +1,141 @@
+//! The real program as a child process.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use super::wait::eventually;
+
+/// The program under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_tollgate");
+
+/// What a command that ended has said.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs the program to its end.
+pub(crate) async fn run(arguments: &[&str], folder: &Path) -> Output {
+    let output = tokio::process::Command::new(PROGRAM)
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("TOLLGATE_CONFIG")
+        .kill_on_drop(true)
+        .output()
+        .await
+        .unwrap();
+    Output {
+        status: output.status,
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Sends a signal by name to one process.
+pub(crate) fn signal(name: &str, pid: u32) {
+    let sent = Command::new("sh")
+        .args(["-c", &format!("kill -{name} {pid}")])
+        .status()
+        .unwrap();
+    assert!(sent.success(), "kill -{name} {pid}");
+}
+
+/// A program that runs until it is stopped; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Running {
+    /// Starts the program and listens to one of its outputs.
+    pub(crate) fn start(arguments: &[&str], folder: &Path, listen_to: Channel) -> Self {
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(arguments)
+            .current_dir(folder)
+            .env_remove("TOLLGATE_CONFIG")
+            .env_remove("TOLLGATE_LOG")
+            .stdin(Stdio::null());
+        match listen_to {
+            Channel::Stdout => command.stdout(Stdio::piped()).stderr(Stdio::null()),
+            Channel::Stderr => command.stdout(Stdio::null()).stderr(Stdio::piped()),
+        };
+        let mut child = command.spawn().unwrap();
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&lines);
+        let listen = move |output: &mut dyn std::io::Read| {
+            for line in BufReader::new(output).lines() {
+                let Ok(line) = line else { return };
+                heard.lock().unwrap().push(line);
+            }
+        };
+        match (child.stdout.take(), child.stderr.take()) {
+            (Some(mut output), _) => std::thread::spawn(move || listen(&mut output)),
+            (None, Some(mut output)) => std::thread::spawn(move || listen(&mut output)),
+            (None, None) => unreachable!("one of them is piped"),
+        };
+        Self { child, lines }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Everything it has said so far.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
+    }
+
+    /// The first line that is as wanted; the program must not end before it.
+    pub(crate) async fn line(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        eventually(what, async || {
+            let found = self.lines().into_iter().find(|line| wanted(line));
+            if found.is_none() && self.child.try_wait().unwrap().is_some() {
+                panic!("it ended without {what}:\n{}", self.lines().join("\n"));
+            }
+            found
+        })
+        .await
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        eventually("its end", async || self.child.try_wait().unwrap()).await
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Which output is listened to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Channel {
+    Stdout,
+    Stderr,
+}
+
+/// The addresses in the line a gateway logs when it serves.
+pub(crate) fn addresses(line: &str) -> (SocketAddr, SocketAddr) {
+    let line: Value = serde_json::from_str(line).unwrap();
+    let address = |name: &str| line[name].as_str().unwrap().parse().unwrap();
+    (address("address"), address("admin"))
+}

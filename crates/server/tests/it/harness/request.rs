@@ -1,0 +1,86 @@
+//! A request as bytes, exactly as a test wants it.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// A request on its way to a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    method: String,
+    target: String,
+    headers: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
+}
+
+impl Request {
+    pub(crate) fn new(method: &str, target: &str) -> Self {
+        Self {
+            method: method.to_owned(),
+            target: target.to_owned(),
+            headers: Vec::new(),
+            body: None,
+        }
+    }
+
+    pub(crate) fn get(target: &str) -> Self {
+        Self::new("GET", target)
+    }
+
+    pub(crate) fn post(target: &str) -> Self {
+        Self::new("POST", target)
+    }
+
+    /// A chat call.
+    pub(crate) fn chat(body: &Value) -> Self {
+        Self::post("/v1/chat/completions").json(body)
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn bearer(self, secret: &str) -> Self {
+        self.header("authorization", &format!("Bearer {secret}"))
+    }
+
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.header("content-type", "application/json")
+            .body(body.to_string())
+    }
+
+    pub(crate) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+
+    /// Everything before the body. A length of its own (`content-length`, `transfer-encoding`
+    /// among the headers) takes the place of the true one.
+    pub(crate) fn head(&self) -> Vec<u8> {
+        let mut head = format!(
+            "{} {} HTTP/1.1\r\nhost: gateway\r\n",
+            self.method, self.target
+        );
+        for (name, value) in &self.headers {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        let framed = self.headers.iter().any(|(name, _)| {
+            matches!(
+                name.to_ascii_lowercase().as_str(),
+                "content-length" | "transfer-encoding"
+            )
+        });
+        if let (Some(body), false) = (&self.body, framed) {
+            let _ = write!(head, "content-length: {}\r\n", body.len());
+        }
+        head.push_str("\r\n");
+        head.into_bytes()
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.head();
+        bytes.extend_from_slice(self.body.as_deref().unwrap_or_default());
+        bytes
+    }
+}

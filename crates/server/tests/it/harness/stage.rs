@@ -1,0 +1,327 @@
+//! A whole gateway on free ports, with its upstream, wallets and keys.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use sim::Sim;
+use tempfile::TempDir;
+
+use super::answer::Answer;
+use super::connection::Connection;
+use super::events::Streaming;
+use super::process::{Channel, Output, Running, addresses, run};
+use super::request::Request;
+use super::talk::{OUTPUT_RESERVE, micro, with};
+
+/// The credential that the gateway shows to its upstream; no caller may ever see it.
+pub(crate) const UPSTREAM_KEY: &str = "sk-upstream-secret-4711";
+
+/// A stage before the curtain: settings that differ from the usual.
+#[derive(Debug, Default)]
+pub(crate) struct Plot {
+    /// Lines of sections that a test sets.
+    settings: BTreeMap<String, String>,
+    entries: String,
+    files: Vec<(String, String)>,
+    sim: sim::Settings,
+}
+
+impl Plot {
+    /// Adds a line to a section: `.setting("timeouts", "upstream_idle_ms = 300")`.
+    pub(crate) fn setting(mut self, section: &str, line: &str) -> Self {
+        let lines = self.settings.entry(section.to_owned()).or_default();
+        lines.push_str(line);
+        lines.push('\n');
+        self
+    }
+
+    /// Adds channels and models; `SIM` stands for the upstream's address.
+    pub(crate) fn entries(mut self, toml: &str) -> Self {
+        self.entries.push_str(toml);
+        self.entries.push('\n');
+        self
+    }
+
+    /// Puts a file beside the configuration.
+    pub(crate) fn file(mut self, name: &str, text: &str) -> Self {
+        self.files.push((name.to_owned(), text.to_owned()));
+        self
+    }
+
+    /// How the upstream behaves.
+    pub(crate) fn upstream(mut self, settings: sim::Settings) -> Self {
+        self.sim = settings;
+        self
+    }
+
+    /// Starts the upstream and the gateway.
+    pub(crate) async fn open(self) -> Stage {
+        let sim = Sim::start_with("127.0.0.1:0", self.sim).await.unwrap();
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("tollgate.toml");
+        let config = config(self.settings, &self.entries, sim.address());
+        std::fs::write(&file, config).unwrap();
+        std::fs::write(folder.path().join("upstream-key"), UPSTREAM_KEY).unwrap();
+        for (name, text) in self.files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let gateway = Gateway::start(folder.path()).await;
+        Stage {
+            sim,
+            gateway: Some(gateway),
+            file,
+            folder,
+        }
+    }
+}
+
+/// The usual settings, overridden where a test wants it.
+fn config(settings: BTreeMap<String, String>, entries: &str, upstream: SocketAddr) -> String {
+    let mut sections: BTreeMap<String, String> = [
+        ("server", "listen = \"127.0.0.1:0\"\n".to_owned()),
+        ("admin", "listen = \"127.0.0.1:0\"\n".to_owned()),
+        (
+            "store",
+            "url = \"sqlite:data/tollgate.db\"\ndisk_floor_bytes = 0\n".to_owned(),
+        ),
+        ("ledger", String::new()),
+        ("timeouts", String::new()),
+    ]
+    .map(|(name, lines)| (name.to_owned(), lines))
+    .into();
+    let usual = [
+        (
+            "ledger",
+            "output_reserve_tokens",
+            OUTPUT_RESERVE.to_string(),
+        ),
+        ("timeouts", "shutdown_notice_ms", "0".to_owned()),
+        ("timeouts", "shutdown_drain_ms", "5000".to_owned()),
+    ];
+    for (section, lines) in settings {
+        sections.entry(section).or_default().push_str(&lines);
+    }
+    for (section, key, value) in usual {
+        let lines = sections.entry(section.to_owned()).or_default();
+        if !lines.lines().any(|line| line.starts_with(key)) {
+            lines.push_str(&format!("{key} = {value}\n"));
+        }
+    }
+    let mut text = String::new();
+    for (section, lines) in sections {
+        text.push_str(&format!("[{section}]\n{lines}\n"));
+    }
+    text.push_str(include_str!("stage.toml"));
+    text.push_str(entries);
+    text.replace("SIM", &upstream.to_string())
+}
+
+/// A running gateway.
+#[derive(Debug)]
+struct Gateway {
+    process: Running,
+    address: SocketAddr,
+    admin: SocketAddr,
+}
+
+impl Gateway {
+    async fn start(folder: &Path) -> Self {
+        let arguments = ["serve", "--config", "tollgate.toml"];
+        let mut process = Running::start(&arguments, folder, Channel::Stderr);
+        let line = process.line("\"serving\"", |line| line.contains("\"serving\""));
+        let (address, admin) = addresses(&line.await);
+        Self {
+            process,
+            address,
+            admin,
+        }
+    }
+}
+
+/// An API key that was made for a test.
+#[derive(Debug, Clone)]
+pub(crate) struct Key {
+    pub(crate) id: String,
+    pub(crate) secret: String,
+}
+
+/// Everything a test needs; torn down when dropped.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) sim: Sim,
+    gateway: Option<Gateway>,
+    file: PathBuf,
+    // Last, so that the gateway has ended before its files go.
+    folder: TempDir,
+}
+
+impl Stage {
+    /// The usual stage.
+    pub(crate) async fn open() -> Self {
+        Plot::default().open().await
+    }
+
+    /// The usual stage with a wallet of 100 credits and a key without limits.
+    pub(crate) async fn funded() -> (Self, Key) {
+        Plot::default().funded().await
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn config_file(&self) -> &Path {
+        &self.file
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.running().address
+    }
+
+    pub(crate) fn admin(&self) -> SocketAddr {
+        self.running().admin
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.running().process.pid()
+    }
+
+    /// The log of the running gateway.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.running().process.lines()
+    }
+
+    pub(crate) fn process(&mut self) -> &mut Running {
+        &mut self.gateway.as_mut().expect("the gateway runs").process
+    }
+
+    fn running(&self) -> &Gateway {
+        self.gateway.as_ref().expect("the gateway runs")
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(&mut self) {
+        self.gateway
+            .take()
+            .expect("the gateway runs")
+            .process
+            .kill();
+    }
+
+    /// Starts the gateway again on the same data.
+    pub(crate) async fn restart(&mut self) {
+        self.gateway = None;
+        self.gateway = Some(Gateway::start(self.folder.path()).await);
+    }
+
+    /// Runs a command of the program beside the server.
+    pub(crate) async fn cli(&self, arguments: &[&str]) -> Output {
+        let mut all = vec!["--config", "tollgate.toml"];
+        all.extend_from_slice(arguments);
+        run(&all, self.folder()).await
+    }
+
+    /// Runs a command that must succeed and answer in JSON.
+    pub(crate) async fn cli_json(&self, arguments: &[&str]) -> Value {
+        let mut all = arguments.to_vec();
+        all.push("--json");
+        let output = self.cli(&all).await;
+        assert!(output.status.success(), "{arguments:?}: {}", output.stderr);
+        serde_json::from_str(&output.stdout).unwrap()
+    }
+
+    /// Makes a wallet: `stage.wallet("w", &["--balance", "100"])`.
+    pub(crate) async fn wallet(&self, name: &str, options: &[&str]) -> Value {
+        let mut arguments = vec!["wallet", "create", name];
+        arguments.extend_from_slice(options);
+        self.cli_json(&arguments).await
+    }
+
+    /// Makes a key of a wallet: `stage.key("w", &["--rpm", "3"])`.
+    pub(crate) async fn key(&self, wallet: &str, options: &[&str]) -> Key {
+        let mut arguments = vec!["key", "create", "--wallet", wallet];
+        arguments.extend_from_slice(options);
+        let made = self.cli_json(&arguments).await;
+        let text = |name: &str| made[name].as_str().unwrap().to_owned();
+        Key {
+            id: text("id"),
+            secret: text("secret"),
+        }
+    }
+
+    /// Asserts that every rule of the books holds.
+    pub(crate) async fn verify(&self) {
+        let output = self.cli(&["ledger", "verify"]).await;
+        assert!(
+            output.status.success(),
+            "ledger verify:\n{}{}",
+            output.stdout,
+            output.stderr
+        );
+    }
+
+    /// A call on a connection of its own.
+    pub(crate) async fn send(&self, request: &Request) -> Answer {
+        let mut connection = Connection::open(self.address()).await;
+        connection.send(request).await;
+        connection.answer().await
+    }
+
+    pub(crate) async fn get(&self, key: &Key, target: &str) -> Answer {
+        self.send(&Request::get(target).bearer(&key.secret)).await
+    }
+
+    /// A chat call.
+    pub(crate) async fn chat(&self, key: &Key, body: &Value) -> Answer {
+        self.send(&Request::chat(body).bearer(&key.secret)).await
+    }
+
+    /// A streamed chat call, from its head on.
+    pub(crate) async fn stream(&self, key: &Key, body: &Value) -> Streaming {
+        let body = with(body.clone(), &serde_json::json!({ "stream": true }));
+        let mut connection = Connection::open(self.address()).await;
+        let request = Request::chat(&body).bearer(&key.secret);
+        connection.send(&request).await;
+        let head = connection.head().await.expect("an answer");
+        Streaming::new(head, connection)
+    }
+
+    /// The caller's balance.
+    pub(crate) async fn balance(&self, key: &Key) -> Value {
+        self.get(key, "/v1/balance").await.ok().json()
+    }
+
+    /// What the key has spent, in micro-credits.
+    pub(crate) async fn usage(&self, key: &Key) -> u64 {
+        micro(&self.balance(key).await["key"], "usage")
+    }
+
+    /// What the wallet has frozen, in micro-credits.
+    pub(crate) async fn frozen(&self, key: &Key) -> u64 {
+        micro(&self.balance(key).await["wallet"], "frozen")
+    }
+
+    /// How many calls have reached the upstream.
+    pub(crate) fn upstream_calls(&self) -> u64 {
+        self.sim.stats().received
+    }
+
+    /// What the gateway's operators see at a path.
+    pub(crate) async fn admin_get(&self, target: &str) -> Answer {
+        let mut connection = Connection::open(self.admin()).await;
+        connection.send(&Request::get(target)).await;
+        connection.answer().await
+    }
+}
+
+impl Plot {
+    /// A stage with a wallet of 100 credits and a key without limits.
+    pub(crate) async fn funded(self) -> (Stage, Key) {
+        let stage = self.open().await;
+        stage.wallet("w", &["--balance", "100"]).await;
+        let key = stage.key("w", &[]).await;
+        (stage, key)
+    }
+}

@@ -1,0 +1,44 @@
+//! What the tests say, and what it costs by hand.
+
+use serde_json::{Value, json};
+
+/// The model most tests call.
+pub(crate) const MODEL: &str = "maker/chat";
+
+/// The output tokens that a hold covers at first, as the stage configures it.
+pub(crate) const OUTPUT_RESERVE: u64 = 1000;
+
+/// A chat body with one user message.
+pub(crate) fn ask(prompt: &str) -> Value {
+    json!({ "model": MODEL, "messages": [{ "role": "user", "content": prompt }] })
+}
+
+/// A body with further members.
+pub(crate) fn with(mut body: Value, more: &Value) -> Value {
+    for (name, value) in more.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    body
+}
+
+/// What tokens of the stage's model cost in micro-credits: 1.25, 0.125 and 10 credits per
+/// million, summed exactly and rounded up once.
+pub(crate) fn cost(fresh: u64, cached: u64, output: u64) -> u64 {
+    (fresh * 1250 + cached * 125 + output * 10_000).div_ceil(1000)
+}
+
+/// What a reported chat usage costs by the stage's price card.
+pub(crate) fn by_hand(usage: &Value) -> u64 {
+    let count = |value: &Value| value.as_u64().unwrap_or(0);
+    let cached = count(&usage["prompt_tokens_details"]["cached_tokens"]);
+    let input = count(&usage["prompt_tokens"]);
+    cost(input - cached, cached, count(&usage["completion_tokens"]))
+}
+
+/// A `_micro` amount of a balance.
+#[track_caller]
+pub(crate) fn micro(amounts: &Value, name: &str) -> u64 {
+    let text = amounts[format!("{name}_micro")].as_str();
+    let text = text.unwrap_or_else(|| panic!("no {name}_micro in {amounts}"));
+    text.parse().unwrap()
+}

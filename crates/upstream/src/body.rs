@@ -127,18 +127,14 @@ impl Body {
         let Some(length) = length else {
             return Err(CallError::new(Sent::Maybe, What::TooLarge));
         };
-        poll_fn(|cx| {
-            loop {
-                match &mut self.state {
-                    BodyState::Open(conn) if conn.buf.len() < length => {
-                        conn.buf.reserve(length - conn.buf.len());
-                    }
-                    _ => return Poll::Ready(Ok(())),
-                }
-                ready!(self.poll_more(cx))?;
-            }
-        })
-        .await?;
+        if let BodyState::Open(conn) = &mut self.state {
+            conn.expect(length);
+        }
+        while let BodyState::Open(conn) = &self.state
+            && conn.buf.len() < length
+        {
+            poll_fn(|cx| self.poll_more(cx)).await?;
+        }
         self.next().await.unwrap_or(Ok(Bytes::new()))
     }
 

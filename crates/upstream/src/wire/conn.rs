@@ -32,6 +32,8 @@ pub(crate) struct Conn {
     read_bytes: usize,
     pub(crate) alarm: Alarm,
     request: Request,
+    /// It has rested: the upstream may have closed it meanwhile.
+    rested: bool,
 }
 
 /// The request under way.
@@ -63,6 +65,7 @@ impl Conn {
             read_bytes: READ_BYTES,
             alarm: Alarm::new(alarm_at),
             request: Request::default(),
+            rested: false,
         }
     }
 
@@ -93,7 +96,8 @@ impl Conn {
         if !self.request.done {
             // An upstream that closed a resting connection, or spoke on it unasked, is
             // noticed here; usually this costs no system call.
-            if self.sent() == Sent::No
+            if self.rested
+                && self.sent() == Sent::No
                 && let Poll::Ready(early) = self.poll_fill(cx)
             {
                 let stale = match early {
@@ -170,6 +174,14 @@ impl Conn {
         Poll::Ready(Ok(count))
     }
 
+    /// Makes room for an answer of known length, so that it comes to stand in one piece.
+    /// A little more, or the last read would find less room than it wants and move it all.
+    pub(crate) fn expect(&mut self, length: usize) {
+        if length > self.buf.len() {
+            self.buf.reserve(length - self.buf.len() + READ_BYTES_MIN);
+        }
+    }
+
     /// Whether nothing of the last answer is left: only then may there be a next one.
     pub(crate) fn is_clean(&self) -> bool {
         self.buf.is_empty()
@@ -180,5 +192,6 @@ impl Conn {
     pub(crate) fn rest(&mut self) {
         self.buf = BytesMut::new();
         self.read_bytes = READ_BYTES;
+        self.rested = true;
     }
 }

@@ -112,3 +112,169 @@ fn config(roots: RootCertStore) -> Arc<ClientConfig> {
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Arc::new(config)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use rustls::ServerConfig;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::server::TlsStream;
+
+    use super::*;
+    use crate::wire::{Conn, Fault, Framing};
+
+    // A root that nobody trusts and a certificate of it for `localhost` and `127.0.0.1`, made
+    // with openssl, good for a hundred years.
+    const ROOT: &[u8] = include_bytes!("../../fixtures/tls/root.der");
+    const LEAF: &[u8] = include_bytes!("../../fixtures/tls/leaf.der");
+    const LEAF_KEY: &[u8] = include_bytes!("../../fixtures/tls/leaf-key.der");
+
+    fn test_roots() -> Arc<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from(ROOT)).unwrap();
+        config(roots)
+    }
+
+    async fn accept(listener: &TcpListener) -> io::Result<TlsStream<TcpStream>> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(LEAF_KEY));
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![CertificateDer::from(LEAF)], key)
+            .unwrap();
+        let (tcp, _) = listener.accept().await?;
+        TlsAcceptor::from(Arc::new(config)).accept(tcp).await
+    }
+
+    async fn listener() -> (TcpListener, u16) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        (listener, port)
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(30)
+    }
+
+    #[tokio::test]
+    async fn a_call_goes_over_tls_to_a_trusted_upstream() {
+        for host in ["localhost", "127.0.0.1"] {
+            let (listener, port) = listener().await;
+            let address = Address::parse(&format!("https://{host}:{port}/v1")).unwrap();
+            let connector = Connector::trusting(&address, &test_roots()).unwrap();
+            let server = async {
+                let mut tls = accept(&listener).await.unwrap();
+                let mut request = vec![0; "head body".len()];
+                tls.read_exact(&mut request).await.unwrap();
+                assert_eq!(request, b"head body");
+                tls.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello")
+                    .await
+                    .unwrap();
+                tls.flush().await.unwrap();
+            };
+            let client = async {
+                let mut conn = Conn::new(connector.connect(soon()).await.unwrap(), soon());
+                conn.begin(
+                    |head| head.extend_from_slice(b"head "),
+                    Bytes::from_static(b"body"),
+                );
+                let head = poll_fn(|cx| conn.poll_answer(cx)).await.unwrap();
+                assert_eq!(head.framing, Framing::Length(5));
+                while conn.buf.len() < 5 {
+                    poll_fn(|cx| conn.poll_fill(cx)).await.unwrap();
+                }
+                assert_eq!(conn.buf, "hello");
+            };
+            tokio::join!(server, client);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_upstream_that_nobody_vouches_for_gets_nothing() {
+        for (host, roots) in [("localhost", &*PUBLIC_ROOTS), ("127.0.0.2", &test_roots())] {
+            let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let address = Address::parse(&format!("https://{host}:{port}/v1")).unwrap();
+            let connector = Connector::trusting(&address, roots).unwrap();
+            let (accepted, connected) = tokio::join!(accept(&listener), connector.connect(soon()));
+            let error = connected.unwrap_err();
+            assert_eq!(
+                (error.sent, error.what),
+                (Sent::No, What::Connect),
+                "{host}"
+            );
+            assert!(accepted.is_err(), "{host}");
+        }
+    }
+
+    /// Without its goodbye nobody can tell a cut connection from a closed one.
+    #[tokio::test]
+    async fn a_tls_connection_that_just_stops_is_no_end() {
+        let (listener, port) = listener().await;
+        let address = Address::parse(&format!("https://localhost:{port}/v1")).unwrap();
+        let connector = Connector::trusting(&address, &test_roots()).unwrap();
+        let server = async {
+            let mut tls = accept(&listener).await.unwrap();
+            tls.read_exact(&mut [0]).await.unwrap();
+            tls.write_all(b"HTTP/1.0 200 OK\r\n\r\nhalf").await.unwrap();
+            tls.flush().await.unwrap();
+            let (mut tcp, _) = tls.into_inner();
+            tcp.shutdown().await.unwrap();
+        };
+        let client = async {
+            let mut conn = Conn::new(connector.connect(soon()).await.unwrap(), soon());
+            conn.begin(|head| head.push(b'x'), Bytes::new());
+            poll_fn(|cx| conn.poll_answer(cx)).await.unwrap();
+            loop {
+                match poll_fn(|cx| conn.poll_fill(cx)).await {
+                    Ok(0) => panic!("a clean end"),
+                    Ok(_) => {}
+                    Err(error) => break error,
+                }
+            }
+        };
+        let ((), error) = tokio::join!(server, client);
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[tokio::test]
+    async fn a_tls_connection_closed_while_resting_is_noticed_before_anything_leaves() {
+        let (listener, port) = listener().await;
+        let address = Address::parse(&format!("https://localhost:{port}/v1")).unwrap();
+        let connector = Connector::trusting(&address, &test_roots()).unwrap();
+        let server = async {
+            let mut tls = accept(&listener).await.unwrap();
+            tls.shutdown().await.unwrap();
+        };
+        let ((), stream) = tokio::join!(server, connector.connect(soon()));
+        let mut conn = Conn::new(stream.unwrap(), soon());
+        conn.rest();
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        conn.begin(|head| head.push(b'x'), Bytes::new());
+        let fault = poll_fn(|cx| conn.poll_answer(cx)).await.unwrap_err();
+        assert!(matches!(fault, Fault::Unsent(_)), "{fault:?}");
+    }
+
+    #[tokio::test]
+    async fn the_next_address_is_tried_when_one_refuses() {
+        let (listener, port) = listener().await;
+        let (closed, closed_port) = self::listener().await;
+        drop(closed);
+        let addresses = [closed_port, port].map(|port| ([127, 0, 0, 1], port).into());
+        let tcp = first_to_answer(addresses.to_vec(), soon()).await.unwrap();
+        assert_eq!(tcp.peer_addr().unwrap(), listener.local_addr().unwrap());
+
+        let error = first_to_answer(vec![], soon()).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,5 +1,6 @@
 //! Reads an answer's head: only what this side of the gateway may know of it.
 
+use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
@@ -29,10 +30,17 @@ pub(crate) struct Head {
 
 /// Takes the head at the front of `buf`, past provisional ones. None: more is needed.
 pub(crate) fn take(buf: &mut BytesMut, provisional: &mut u8) -> Result<Option<Head>, Malformed> {
-    loop {
-        let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
-        let mut answer = httparse::Response::new(&mut fields);
-        let length = match answer.parse(buf) {
+    while !buf.is_empty() {
+        // Left uninitialised: to clear room for fields that do not come costs more than
+        // to read those that do.
+        let mut fields = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+        let mut answer = httparse::Response::new(&mut []);
+        let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+            &mut answer,
+            buf,
+            &mut fields,
+        );
+        let length = match parsed {
             Ok(httparse::Status::Complete(length)) if length <= HEAD_BYTES_MAX => length,
             Ok(httparse::Status::Partial) if buf.len() <= HEAD_BYTES_MAX => return Ok(None),
             Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(Malformed::HeadTooLarge),
@@ -56,6 +64,7 @@ pub(crate) fn take(buf: &mut BytesMut, provisional: &mut u8) -> Result<Option<He
             return Err(Malformed::Head);
         }
     }
+    Ok(None)
 }
 
 fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<Head, Malformed> {

@@ -84,6 +84,32 @@ async fn an_answer_that_comes_before_the_request_was_read_is_seen() {
 }
 
 #[tokio::test]
+async fn an_upstream_that_turns_us_away_before_it_heard_us_is_heard() {
+    let (listener, channel) = upstream().await;
+    let connected = tokio::sync::Notify::new();
+    let server = async {
+        let mut peer = Peer::accept(&listener).await;
+        peer.say("HTTP/1.1 503 Busy\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n")
+            .await;
+        connected.notified().await;
+    };
+    let client = async {
+        let incoming = channel.send(call("{}")).await.unwrap();
+        connected.notify_one();
+        incoming.status
+    };
+    assert_eq!(both(server, client).await, 503);
+}
+
+#[test]
+fn calls_and_bodies_may_move_between_threads() {
+    fn check<T: Send + Sync>() {}
+    check::<upstream::Channel>();
+    check::<upstream::Incoming>();
+    check::<upstream::CallError>();
+}
+
+#[tokio::test]
 async fn collect_takes_what_fits_and_refuses_what_does_not() {
     let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
     let until_close = "HTTP/1.0 200 OK\r\n\r\nhello";

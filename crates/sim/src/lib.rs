@@ -1,1 +1,35 @@
-//! tollgate-sim
+//! The simulated upstream: speaks the vendors' protocols over real sockets.
+//!
+//! It is the embedded default upstream of the demo and the partner of the gateway's tests. It uses
+//! none of the gateway's crates and shares no code with them, so that it is an independent witness
+//! of the wire formats: what both get wrong in the same way would otherwise go unseen.
+//!
+//! Where to start reading:
+//! - [`Sim`] and [`serve`] start it; `serve/exchange.rs` is the life of one call;
+//! - [`fault`] has the grammar of scripts behind a model's name, [`control`] the control endpoint
+//!   under `/_sim/`;
+//! - [`mind`] says how prompts steer the simulated model, whatever the protocol;
+//! - `chat/` is the chat completions protocol, `openai/` what its family shares.
+//!
+//! A further protocol is a folder beside `chat/` that reads its request into a prompt and writes
+//! the output in its own shapes, a row in `serve/surface.rs`, and an arm in `serve/exchange.rs`;
+//! faults of time, connection and text work for it as they are.
+
+mod ask;
+mod calls;
+mod chat;
+pub mod control;
+pub mod fault;
+mod media;
+pub mod mind;
+mod models;
+mod openai;
+mod reply;
+mod seed;
+mod serve;
+mod tokens;
+
+pub use calls::{Call, Counts, End};
+pub use fault::ScriptError;
+pub use serve::{Settings, Sim, serve};
+pub use tokens::count_tokens;

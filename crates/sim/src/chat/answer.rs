@@ -1,0 +1,187 @@
+//! The unstreamed answer.
+
+use super::logprobs::{self, Logprobs};
+use super::request::Request;
+use super::usage::{Figures, Usage};
+use crate::ask::Ask;
+use crate::mind::{Call, Finish, Output, think};
+use crate::reply::Reply;
+use crate::seed::Seed;
+use http::StatusCode;
+use serde::Serialize;
+
+/// What every chunk and the whole answer say alike.
+#[derive(Debug, Clone)]
+pub(super) struct Identity {
+    pub(super) id: String,
+    pub(super) created: u64,
+    pub(super) model: String,
+    pub(super) fingerprint: String,
+}
+
+impl Identity {
+    pub(super) fn of(ask: &Ask<'_>, seed: &mut Seed) -> Self {
+        let mut of_model = Seed::of(&[ask.name.as_bytes()]);
+        Self {
+            id: format!("chatcmpl-Sim{}", seed.letters(26)),
+            created: ask.created,
+            model: ask.reported_model(),
+            fingerprint: format!("fp_sim{:010x}", of_model.next() & 0xff_ffff_ffff),
+        }
+    }
+}
+
+/// The alternatives of a call.
+pub(super) fn outputs(request: &Request, ask: &Ask<'_>) -> Vec<Output> {
+    (0..request.choices)
+        .map(|choice| think(&request.prompt, ask.script, choice))
+        .collect()
+}
+
+pub(super) fn call_id(seed: &mut Seed) -> String {
+    format!("call_Sim{}", seed.letters(21))
+}
+
+pub(super) fn finish_word(finish: Finish, legacy: bool) -> &'static str {
+    match finish {
+        Finish::Stop => "stop",
+        Finish::Length => "length",
+        Finish::Filter => "content_filter",
+        Finish::Calls if legacy => "function_call",
+        Finish::Calls => "tool_calls",
+    }
+}
+
+pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Reply {
+    let mut seed = ask.seed.clone();
+    let identity = Identity::of(ask, &mut seed);
+    let outputs = outputs(request, ask);
+    let figures = Figures::of(&request.prompt, &outputs, ask.script);
+    let completion = Completion {
+        id: &identity.id,
+        object: "chat.completion",
+        created: identity.created,
+        model: &identity.model,
+        choices: outputs
+            .iter()
+            .enumerate()
+            .map(|(index, output)| Choice {
+                index,
+                message: message(output, request, &mut seed),
+                logprobs: request.logprobs.map(|alternatives| {
+                    logprobs::of(output.text.as_str(), alternatives, output.refused)
+                }),
+                finish_reason: finish_word(output.finish, request.legacy),
+            })
+            .collect(),
+        usage: figures.told(ask.script.usage),
+        service_tier: "default",
+        system_fingerprint: &identity.fingerprint,
+    };
+    // Texts, numbers and checked raw values always serialize.
+    Reply::json(
+        StatusCode::OK,
+        serde_json::to_vec(&completion).unwrap_or_default(),
+    )
+}
+
+#[derive(Serialize)]
+struct Completion<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    choices: Vec<Choice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    service_tier: &'static str,
+    system_fingerprint: &'a str,
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    index: usize,
+    message: Message<'a>,
+    logprobs: Option<Logprobs>,
+    finish_reason: &'static str,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reasoning_content: &'a str,
+    refusal: Option<&'a str>,
+    annotations: [(); 0],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<ToolCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<Function<'a>>,
+}
+
+#[derive(Serialize)]
+struct ToolCall<'a> {
+    id: String,
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<Function<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    custom: Option<Custom<'a>>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: &'a str,
+}
+
+#[derive(Serialize)]
+struct Custom<'a> {
+    name: &'a str,
+    input: &'a str,
+}
+
+fn message<'a>(output: &'a Output, request: &Request, seed: &mut Seed) -> Message<'a> {
+    let text = output.text.as_str();
+    let silent = output.refused || (text.is_empty() && !output.calls.is_empty());
+    let mut message = Message {
+        role: "assistant",
+        content: (!silent).then_some(text),
+        reasoning_content: output.reasoning.as_str(),
+        refusal: output.refused.then_some(text),
+        annotations: [],
+        tool_calls: Vec::new(),
+        function_call: None,
+    };
+    if request.legacy {
+        message.function_call = output.calls.first().map(function);
+    } else {
+        message.tool_calls = output
+            .calls
+            .iter()
+            .map(|call| tool_call(call, seed))
+            .collect();
+    }
+    message
+}
+
+fn tool_call<'a>(call: &'a Call, seed: &mut Seed) -> ToolCall<'a> {
+    let custom = call.custom.then(|| Custom {
+        name: &call.name,
+        input: call.arguments.as_str(),
+    });
+    ToolCall {
+        id: call_id(seed),
+        r#type: if call.custom { "custom" } else { "function" },
+        function: (!call.custom).then(|| function(call)),
+        custom,
+    }
+}
+
+fn function(call: &Call) -> Function<'_> {
+    Function {
+        name: &call.name,
+        arguments: call.arguments.as_str(),
+    }
+}

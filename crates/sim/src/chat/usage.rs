@@ -1,0 +1,177 @@
+//! The `usage` object, true or bent by a script.
+
+use crate::fault::{Script, UsageFault};
+use crate::mind::{Output, Prompt};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// True figures of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Figures {
+    prompt: u64,
+    cached: u64,
+    cache_write: u64,
+    completion: u64,
+    reasoning: u64,
+}
+
+impl Figures {
+    pub(super) fn of(prompt: &Prompt, outputs: &[Output], script: &Script) -> Self {
+        let tokens = prompt.tokens();
+        let cached = script
+            .cached
+            .unwrap_or_else(|| prompt.cached_tokens())
+            .min(tokens);
+        Self {
+            prompt: tokens,
+            cached,
+            cache_write: script.cache_write.unwrap_or(0).min(tokens - cached),
+            completion: outputs.iter().map(|output| output.tokens).sum(),
+            reasoning: outputs.iter().map(|output| output.reasoning_tokens).sum(),
+        }
+    }
+
+    /// The figures while the answer is on its way: so many tokens were given yet.
+    pub(super) fn so_far(self, completion: u64) -> Usage {
+        let given = completion.min(self.completion);
+        Self {
+            completion: given,
+            reasoning: self.reasoning.min(given),
+            ..self
+        }
+        .written(Figure::Number)
+    }
+
+    /// The final figures as a script wants them; `None`: they are not told.
+    pub(super) fn told(self, fault: UsageFault) -> Option<Usage> {
+        Some(match fault {
+            UsageFault::Missing => return None,
+            UsageFault::Exact
+            | UsageFault::Running
+            | UsageFault::OnFinish
+            | UsageFault::Unasked => self.written(Figure::Number),
+            UsageFault::Zero => self.written(|_| Figure::Number(0)),
+            UsageFault::Negative => self.written(|_| Figure::Raw("-5")),
+            UsageFault::Huge => self.written(|_| Figure::Number(9_000_000_000_000_000_000)),
+            UsageFault::Overflow => self.written(|_| Figure::Raw("99999999999999999999999999")),
+            UsageFault::Text => self.written(Figure::Text),
+            UsageFault::Fraction => self.written(|_| Figure::Raw("12.5")),
+            UsageFault::Shrinking => self.written(|figure| Figure::Number(figure / 2)),
+        })
+    }
+
+    fn written(self, bend: impl Fn(u64) -> Figure) -> Usage {
+        Usage {
+            prompt_tokens: bend(self.prompt),
+            completion_tokens: bend(self.completion),
+            total_tokens: bend(self.prompt + self.completion),
+            prompt_tokens_details: PromptDetails {
+                cached_tokens: bend(self.cached),
+                cache_write_tokens: bend(self.cache_write),
+                audio_tokens: bend(0),
+            },
+            completion_tokens_details: CompletionDetails {
+                reasoning_tokens: bend(self.reasoning),
+                audio_tokens: bend(0),
+                accepted_prediction_tokens: bend(0),
+                rejected_prediction_tokens: bend(0),
+            },
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Usage {
+    prompt_tokens: Figure,
+    completion_tokens: Figure,
+    total_tokens: Figure,
+    prompt_tokens_details: PromptDetails,
+    completion_tokens_details: CompletionDetails,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names of the wire")]
+struct PromptDetails {
+    cached_tokens: Figure,
+    cache_write_tokens: Figure,
+    audio_tokens: Figure,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names of the wire")]
+struct CompletionDetails {
+    reasoning_tokens: Figure,
+    audio_tokens: Figure,
+    accepted_prediction_tokens: Figure,
+    rejected_prediction_tokens: Figure,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Figure {
+    Number(u64),
+    /// The number as a string.
+    Text(u64),
+    /// What no integer type can hold.
+    Raw(&'static str),
+}
+
+impl Serialize for Figure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => serializer.serialize_u64(*number),
+            Self::Text(number) => serializer.collect_str(number),
+            Self::Raw(text) => {
+                let raw: &RawValue =
+                    serde_json::from_str(text).map_err(serde::ser::Error::custom)?;
+                raw.serialize(serializer)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIGURES: Figures = Figures {
+        prompt: 100,
+        cached: 40,
+        cache_write: 10,
+        completion: 20,
+        reasoning: 5,
+    };
+
+    fn shown(usage: Option<&Usage>) -> String {
+        serde_json::to_string(&usage).unwrap()
+    }
+
+    #[test]
+    fn true_usage_has_all_classes() {
+        assert_eq!(
+            shown(FIGURES.told(UsageFault::Exact).as_ref()),
+            r#"{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":40,"cache_write_tokens":10,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":5,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}"#
+        );
+    }
+
+    #[test]
+    fn scripts_bend_every_figure() {
+        for (fault, part) in [
+            (UsageFault::Missing, "null"),
+            (UsageFault::Zero, r#""prompt_tokens":0,"#),
+            (UsageFault::Negative, r#""completion_tokens":-5,"#),
+            (UsageFault::Huge, r#""total_tokens":9000000000000000000,"#),
+            (
+                UsageFault::Overflow,
+                r#""total_tokens":99999999999999999999999999,"#,
+            ),
+            (UsageFault::Text, r#""total_tokens":"120","#),
+            (UsageFault::Fraction, r#""total_tokens":12.5,"#),
+            (UsageFault::Shrinking, r#""total_tokens":60,"#),
+        ] {
+            let shown = shown(FIGURES.told(fault).as_ref());
+            assert!(shown.contains(part), "{fault:?}: {shown}");
+        }
+        assert!(shown(Some(&FIGURES.so_far(3))).contains(r#""completion_tokens":3,"#));
+        assert!(shown(Some(&FIGURES.so_far(99))).contains(r#""completion_tokens":20,"#));
+    }
+}

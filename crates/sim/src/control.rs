@@ -1,0 +1,222 @@
+//! The control endpoint under `/_sim/`: queues faults and shows what came in.
+//!
+//! | request | does |
+//! |---|---|
+//! | `POST /_sim/faults` `{"model", "faults", "times"}` | queues faults for the next calls of a model (`*`: any; `times` 1 when absent) |
+//! | `GET /_sim/faults` | `{"faults": [...]}`, what still waits |
+//! | `DELETE /_sim/faults` | empties the queue |
+//! | `GET /_sim/calls` | `{"calls": [...]}`, the kept calls, oldest first |
+//! | `GET /_sim/calls/count` | `{"count"}` of the kept calls, and the totals since the start |
+//! | `DELETE /_sim/calls` | forgets the kept calls; totals stay |
+//!
+//! `calls` and `calls/count` take `?model=NAME` (the name without its script) and `?end=END`
+//! (`open completed cancelled cut reset broken`); `calls` also takes `?last=N`.
+
+use crate::calls::{Call, Counts, End};
+use crate::fault::Queued;
+use crate::reply::Reply;
+use crate::serve::State;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, StatusCode};
+use serde::{Deserialize, Serialize};
+
+pub(crate) const REQUEST_BYTES_MAX: usize = 1 << 20;
+const PREFIX: &str = "/_sim/";
+
+/// Whether a path belongs to the control endpoint.
+pub(crate) fn owns(path: &str) -> bool {
+    path.starts_with(PREFIX)
+}
+
+pub(crate) fn answer(parts: &Parts, body: &Bytes, state: &State) -> Reply {
+    let path = parts.uri.path().strip_prefix(PREFIX).unwrap_or_default();
+    let filter = match Filter::read(parts.uri.query().unwrap_or_default()) {
+        Ok(filter) => filter,
+        Err(why) => return failure(StatusCode::BAD_REQUEST, &why),
+    };
+    match (&parts.method, path) {
+        (&Method::POST, "faults") => queue_faults(body, state),
+        (&Method::GET, "faults") => {
+            #[derive(Serialize)]
+            struct Waiting {
+                faults: Vec<Queued>,
+            }
+            json(&Waiting {
+                faults: state.queue.rows(),
+            })
+        }
+        (&Method::DELETE, "faults") => {
+            state.queue.clear();
+            done()
+        }
+        (&Method::GET, "calls") => {
+            #[derive(Serialize)]
+            struct Shown {
+                calls: Vec<Call>,
+            }
+            json(&Shown {
+                calls: filter.calls(state),
+            })
+        }
+        (&Method::GET, "calls/count") => {
+            #[derive(Serialize)]
+            struct Count {
+                count: usize,
+                #[serde(flatten)]
+                totals: Counts,
+            }
+            json(&Count {
+                count: filter.calls(state).len(),
+                totals: state.calls.counts(),
+            })
+        }
+        (&Method::DELETE, "calls") => {
+            state.calls.forget();
+            done()
+        }
+        _ => failure(StatusCode::NOT_FOUND, "no such control endpoint"),
+    }
+}
+
+fn queue_faults(body: &Bytes, state: &State) -> Reply {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Order {
+        model: String,
+        faults: String,
+        #[serde(default = "once")]
+        times: u32,
+    }
+    fn once() -> u32 {
+        1
+    }
+    let order: Order = match serde_json::from_slice(body) {
+        Ok(order) => order,
+        Err(error) => return failure(StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    let row = Queued {
+        model: order.model,
+        faults: order.faults,
+        times: order.times,
+    };
+    match state.queue.push(row) {
+        Ok(()) => done(),
+        Err(error) => failure(StatusCode::BAD_REQUEST, &error.into_script().to_string()),
+    }
+}
+
+/// Which calls are asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Filter {
+    model: Option<String>,
+    end: Option<End>,
+    last: Option<usize>,
+}
+
+impl Filter {
+    fn read(query: &str) -> Result<Self, String> {
+        let mut filter = Self::default();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match name {
+                "model" => filter.model = Some(decoded(value)),
+                "end" => {
+                    let end = serde_json::Value::String(value.to_owned());
+                    filter.end = Some(
+                        serde_json::from_value(end).map_err(|_| format!("no such end: {value}"))?,
+                    );
+                }
+                "last" => {
+                    filter.last = Some(
+                        value
+                            .parse()
+                            .map_err(|_| format!("last is no number: {value}"))?,
+                    );
+                }
+                _ => return Err(format!("no such filter: {name}")),
+            }
+        }
+        Ok(filter)
+    }
+
+    fn calls(&self, state: &State) -> Vec<Call> {
+        let mut calls = state.calls.rows(self.model.as_deref());
+        if let Some(end) = self.end {
+            calls.retain(|call| call.end == end);
+        }
+        if let Some(last) = self.last {
+            let skip = calls.len().saturating_sub(last);
+            calls.drain(..skip);
+        }
+        calls
+    }
+}
+
+/// Undoes percent-encoding; what is no text becomes the replacement character.
+fn decoded(value: &str) -> String {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let escaped = (first == b'%')
+            .then(|| after.get(..2))
+            .flatten()
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(escaped.unwrap_or(first));
+        let used = if escaped.is_some() { 2 } else { 0 };
+        rest = after.get(used..).unwrap_or_default();
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn json(value: &impl Serialize) -> Reply {
+    match serde_json::to_vec(value) {
+        Ok(body) => Reply::json(StatusCode::OK, body),
+        Err(error) => failure(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}
+
+fn done() -> Reply {
+    Reply::json(StatusCode::OK, r#"{"ok":true}"#)
+}
+
+fn failure(status: StatusCode, why: &str) -> Reply {
+    let body = serde_json::json!({ "error": why });
+    Reply::json(status, body.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_read() {
+        let read = |query| Filter::read(query);
+        assert_eq!(read(""), Ok(Filter::default()));
+        assert_eq!(
+            read("model=a%2Fb&end=cancelled&last=3"),
+            Ok(Filter {
+                model: Some("a/b".to_owned()),
+                end: Some(End::Cancelled),
+                last: Some(3),
+            })
+        );
+        for query in ["last=x", "end=never", "colour=red"] {
+            assert!(read(query).is_err(), "{query}");
+        }
+    }
+
+    #[test]
+    fn percent_encoding_is_undone() {
+        for (value, expected) in [
+            ("a%2Bb", "a+b"),
+            ("100%", "100%"),
+            ("%zz", "%zz"),
+            ("%C3%BC", "ü"),
+            ("%ff", "\u{fffd}"),
+        ] {
+            assert_eq!(decoded(value), expected);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Faults by script: how an answer is bent, delayed or broken.
+//!
+//! A script stands behind the upstream model's name, each part after a `+`, or is queued for a
+//! model's next calls by the control endpoint ([`queue`]). Parts combine; a part given twice, and
+//! two parts that exclude each other, are refused.
+//!
+//! ```text
+//! model    = name *( "+" part )            sim-chat+delay=200ms+cut=1000
+//! part     = fault | fault "=" value
+//! duration = 1*DIGIT ( "ms" | "s" | "m" )  at most an hour
+//! place    = "head" | "body" | "content" | bytes
+//! ```
+//!
+//! A place is where it happens: before the head; after the head and before the first byte of the
+//! body; after the first content event (half of an unstreamed body); after so many bytes of the
+//! body. A place behind the end of the answer never happens.
+//!
+//! | time | |
+//! |---|---|
+//! | `delay=DURATION` | before the head |
+//! | `first-byte=DURATION` | between the head and the first byte of the body |
+//! | `chunk-delay=DURATION` | before each content event but the first |
+//! | `slow-usage=DURATION` | before the usage event |
+//!
+//! | connection | at most one of them |
+//! |---|---|
+//! | `hang=PLACE` | silence until the peer goes away |
+//! | `reset=PLACE` | TCP reset |
+//! | `cut=PLACE` | TCP close in order, the HTTP message unfinished |
+//! | `truncate=PLACE` | the HTTP message ends in order, its content unfinished (not at `head`) |
+//! | `pieces=N` | the body is written in pieces of N bytes, each flushed (combines with all others) |
+//!
+//! | instead of the answer | at most one of them |
+//! |---|---|
+//! | `status=CODE` | an error of that status (300 to 599) |
+//! | `status=CODE:retry-after=SECONDS` | the same with the header |
+//! | `error-in-200` | an error body under status 200; the first event of a stream |
+//! | `garbage` | bytes that are no text |
+//! | `wrong-type` | an HTML page under status 200 |
+//! | `wrong-type=swapped` | a stream where JSON was asked for, JSON where a stream was |
+//! | `empty-object` | `{}` |
+//! | `endless-line` | a line that does not end |
+//!
+//! | inside the answer | |
+//! |---|---|
+//! | `garbage-event=K` | an event that is no JSON, after K content events |
+//! | `error-event=K` | an error event after K content events, then the end |
+//! | `invalid-utf8` | bytes inside the text that are no UTF-8 |
+//! | `huge-event=BYTES` | one content event of that size |
+//! | `no-done` | no end mark |
+//! | `no-finish` | neither finish reason nor end mark |
+//! | `no-usage` | no usage |
+//! | `usage=zero` `negative` `huge` `overflow` `string` `fraction` | every figure so |
+//! | `usage=shrinking` | running figures that grow, and a final one that is half the truth |
+//! | `usage=running` | running figures on every event, as some vendors do |
+//! | `usage=on-finish` | usage on the finishing event, not on one of its own |
+//! | `usage=unasked` | usage also when it was not asked for |
+//!
+//! | the model's behaviour | no faults, but steered alike |
+//! |---|---|
+//! | `chunks=N` | a text of exactly N content events |
+//! | `reply-bytes=N` | a text of exactly N bytes; with `chunks`, cut evenly |
+//! | `cached=N` `cache-write=N` | so many of the prompt's tokens are told as cached, as written to the cache |
+//! | `refuse` | the model declines |
+//! | `content-filter` | the answer is stopped half way by the vendor's filter |
+//! | `strict` | members that the protocol does not define are refused |
+
+mod parse;
+mod queue;
+mod script;
+
+pub use parse::ScriptError;
+
+pub(crate) use parse::split_model;
+pub(crate) use queue::{Queue, QueueError, Queued};
+pub(crate) use script::{How, Instead, Place, Script, Status, Stop, UsageFault};

@@ -1,0 +1,109 @@
+//! A parsed script, grouped by who acts on it.
+
+use std::time::Duration;
+
+/// Everything that is asked of one answer. The default is an honest one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Script {
+    pub(crate) times: Times,
+    pub(crate) stop: Option<Stop>,
+    /// Bytes in one write.
+    pub(crate) pieces: Option<usize>,
+    pub(crate) instead: Option<Instead>,
+    pub(crate) events: Events,
+    pub(crate) usage: UsageFault,
+    pub(crate) text: Text,
+    /// Tokens of the prompt told as read from the cache, and as written to it.
+    pub(crate) cached: Option<u64>,
+    pub(crate) cache_write: Option<u64>,
+    /// Members that the protocol does not define are refused.
+    pub(crate) strict: bool,
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Times {
+    pub(crate) delay: Option<Duration>,
+    pub(crate) first_byte: Option<Duration>,
+    pub(crate) chunk_delay: Option<Duration>,
+    pub(crate) slow_usage: Option<Duration>,
+}
+
+/// How an answer breaks off, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stop {
+    pub(crate) how: How,
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    Hang,
+    Reset,
+    Cut,
+    Truncate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Head,
+    Content,
+    /// After so many bytes of the body.
+    Byte(u64),
+}
+
+/// What is sent in place of the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Instead {
+    Status(Status),
+    ErrorIn200,
+    Garbage,
+    HtmlPage,
+    Swapped,
+    EmptyObject,
+    EndlessLine,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Status {
+    pub(crate) code: u16,
+    pub(crate) retry_after_s: Option<u32>,
+}
+
+/// What happens to the events of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Events {
+    /// After so many content events.
+    pub(crate) garbage_after: Option<u64>,
+    pub(crate) error_after: Option<u64>,
+    pub(crate) no_done: bool,
+    pub(crate) no_finish: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum UsageFault {
+    #[default]
+    Exact,
+    Missing,
+    Zero,
+    Negative,
+    Huge,
+    Overflow,
+    Text,
+    Fraction,
+    Shrinking,
+    Running,
+    OnFinish,
+    Unasked,
+}
+
+/// What the model says whatever it was asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Text {
+    pub(crate) chunks: Option<usize>,
+    pub(crate) bytes: Option<usize>,
+    pub(crate) huge_event_bytes: Option<usize>,
+    pub(crate) invalid_utf8: bool,
+    pub(crate) refuse: bool,
+    pub(crate) content_filter: bool,
+}

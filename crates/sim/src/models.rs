@@ -1,0 +1,79 @@
+//! `GET /v1/models`: the models that the simulator says it has. It answers to any other name too.
+
+use crate::openai::{Refusal, failure};
+use crate::reply::Reply;
+use http::StatusCode;
+use serde::Serialize;
+
+const NAMES: [&str; 3] = ["sim-chat", "sim-mini", "sim-reason"];
+const CREATED: u64 = 1_767_225_600;
+/// Models whose name begins so do not exist.
+const MISSING: &str = "missing";
+/// Models whose name begins so reason by themselves and take no sampling parameters.
+const REASONING: &str = "sim-reason";
+
+pub(crate) fn exists(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with(MISSING)
+}
+
+pub(crate) fn reasons(name: &str) -> bool {
+    name.starts_with(REASONING)
+}
+
+#[derive(Serialize)]
+struct Model<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    owned_by: &'static str,
+}
+
+#[derive(Serialize)]
+struct List {
+    object: &'static str,
+    data: Vec<Model<'static>>,
+}
+
+fn model(id: &str) -> Model<'_> {
+    Model {
+        id,
+        object: "model",
+        created: CREATED,
+        owned_by: "sim-org-4711",
+    }
+}
+
+pub(crate) fn list() -> Reply {
+    json(&List {
+        object: "list",
+        data: NAMES.into_iter().map(model).collect(),
+    })
+}
+
+pub(crate) fn show(id: &str) -> Reply {
+    if exists(id) {
+        json(&model(id))
+    } else {
+        failure(&Refusal::no_such_model(id))
+    }
+}
+
+fn json(value: &impl Serialize) -> Reply {
+    // Texts and numbers always serialize.
+    Reply::json(
+        StatusCode::OK,
+        serde_json::to_vec(value).unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_that_is_missing_is_not_found() {
+        assert_eq!(show("sim-chat").status, StatusCode::OK);
+        assert_eq!(show("missing-one").status, StatusCode::NOT_FOUND);
+        assert_eq!(list().status, StatusCode::OK);
+    }
+}

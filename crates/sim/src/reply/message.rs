@@ -1,0 +1,87 @@
+//! A reply before faults: its status, its headers and its content.
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, StatusCode};
+use std::fmt;
+
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const EVENT_STREAM: &str = "text/event-stream; charset=utf-8";
+
+/// An answer or an error, as a protocol made it.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) content_type: &'static str,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) content: Content,
+}
+
+pub(crate) enum Content {
+    Whole(Bytes),
+    /// Made while it is sent, so that a long stream needs no memory.
+    Events(Box<dyn Iterator<Item = Event> + Send>),
+}
+
+/// One event of a stream, in the bytes of its protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) kind: EventKind,
+    pub(crate) bytes: Bytes,
+}
+
+/// What an event means to those who time and break streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventKind {
+    /// Carries a part of the answer.
+    Content,
+    Usage,
+    /// Opens, finishes or ends.
+    Frame,
+}
+
+impl Reply {
+    pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Self {
+        Self::whole(status, JSON, body)
+    }
+
+    pub(crate) fn whole(
+        status: StatusCode,
+        content_type: &'static str,
+        body: impl Into<Bytes>,
+    ) -> Self {
+        Self {
+            status,
+            content_type,
+            headers: Vec::new(),
+            content: Content::Whole(body.into()),
+        }
+    }
+
+    pub(crate) fn events(events: impl Iterator<Item = Event> + Send + 'static) -> Self {
+        Self {
+            status: StatusCode::OK,
+            content_type: EVENT_STREAM,
+            headers: Vec::new(),
+            content: Content::Events(Box::new(events)),
+        }
+    }
+}
+
+/// The page of a proxy that stands before the vendor and has trouble of its own.
+pub(crate) fn html_page() -> Reply {
+    Reply::whole(
+        StatusCode::OK,
+        "text/html; charset=utf-8",
+        "<html><head><title>edge-7.sim-upstream.example</title></head>\
+         <body><h1>We will be right back</h1></body></html>\n",
+    )
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(bytes) => write!(f, "Whole({} bytes)", bytes.len()),
+            Self::Events(_) => f.write_str("Events"),
+        }
+    }
+}

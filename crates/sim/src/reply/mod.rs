@@ -1,0 +1,9 @@
+//! What goes back to the caller, whatever the protocol: a reply, and the play of its bytes.
+
+mod identity;
+mod message;
+mod play;
+
+pub(crate) use identity::identity_headers;
+pub(crate) use message::{Event, EventKind, Reply, html_page};
+pub(crate) use play::{BROKEN_SIGN, Play, Step};

@@ -1,0 +1,141 @@
+//! The body of an answer: does what the play says.
+
+use super::wire::Wire;
+use crate::calls::{End, Record};
+use crate::reply::{Play, Step};
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use tokio::time::Sleep;
+
+#[derive(Debug)]
+pub(crate) struct Body {
+    play: Play,
+    wire: Arc<Wire>,
+    /// Calls of the control endpoint are not noted.
+    record: Option<Record>,
+    doing: Doing,
+    /// Bytes still to come, where the head told the length.
+    left: Option<u64>,
+}
+
+#[derive(Debug)]
+enum Doing {
+    Playing,
+    Waiting(Pin<Box<Sleep>>),
+    Flushing { since: u64 },
+    Hanging,
+}
+
+/// The answer was broken off by its script.
+#[derive(Debug)]
+pub(crate) struct BrokenOff;
+
+impl fmt::Display for BrokenOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the answer was broken off by its script")
+    }
+}
+
+impl std::error::Error for BrokenOff {}
+
+impl Body {
+    pub(crate) fn new(play: Play, wire: Arc<Wire>, record: Option<Record>) -> Self {
+        let left = play.length();
+        let mut body = Self {
+            play,
+            wire,
+            record,
+            doing: Doing::Playing,
+            left,
+        };
+        // hyper does not ask an empty body for anything.
+        if left == Some(0) {
+            body.will_end(End::Completed);
+        }
+        body
+    }
+
+    fn will_end(&mut self, end: End) {
+        if let Some(record) = &mut self.record {
+            record.will_end(end);
+        }
+    }
+
+    fn send(&mut self, bytes: Bytes) -> Frame<Bytes> {
+        let len = bytes.len() as u64;
+        if let Some(record) = &mut self.record {
+            record.sent(len);
+        }
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(len);
+            // After the last byte of a known length hyper drops the body without asking again.
+            if *left == 0 {
+                self.will_end(End::Completed);
+            }
+        }
+        Frame::data(bytes)
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let body = self.get_mut();
+        loop {
+            match &mut body.doing {
+                Doing::Playing => {}
+                Doing::Waiting(sleep) => ready!(sleep.as_mut().poll(cx)),
+                Doing::Flushing { since } => ready!(body.wire.poll_flushed(*since, cx)),
+                Doing::Hanging => return Poll::Pending,
+            }
+            body.doing = Doing::Playing;
+            match body.play.next() {
+                Some(Step::Send(bytes)) => return Poll::Ready(Some(Ok(body.send(bytes)))),
+                Some(Step::Flush) => {
+                    body.doing = Doing::Flushing {
+                        since: body.wire.flushes(),
+                    };
+                }
+                Some(Step::Wait(wait)) => {
+                    body.doing = Doing::Waiting(Box::pin(tokio::time::sleep(wait)));
+                }
+                Some(Step::Hang) => {
+                    body.will_end(End::Cancelled);
+                    body.doing = Doing::Hanging;
+                }
+                Some(Step::Cut) => {
+                    body.will_end(End::Cut);
+                    return Poll::Ready(Some(Err(BrokenOff)));
+                }
+                Some(Step::Reset) => {
+                    body.will_end(End::Reset);
+                    body.wire.reset_on_close();
+                    return Poll::Ready(Some(Err(BrokenOff)));
+                }
+                None => {
+                    body.will_end(End::Completed);
+                    return Poll::Ready(None);
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}

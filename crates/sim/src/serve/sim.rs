@@ -1,0 +1,217 @@
+//! The running simulator: its settings, its handle, its accept loop.
+
+use super::exchange::exchange;
+use super::wire::{Socket, Wire};
+use crate::calls::{Bounds, Call, Calls, Counts};
+use crate::fault::{Queue, QueueError, Queued, ScriptError};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, JoinSet};
+
+const HEADER_TIME_MAX: Duration = Duration::from_secs(30);
+const HEADERS_MAX: usize = 200;
+const HEADER_BYTES_MAX: usize = 256 * 1024;
+/// After a failed accept (mostly: no file descriptors left) the loop rests.
+const ACCEPT_REST: Duration = Duration::from_millis(50);
+
+/// How a simulator behaves; the default suits tests.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Time between the content events of a stream. None in tests; a little makes a demo lively.
+    pub pace: Option<Duration>,
+    /// Keys answered with 401.
+    pub refused_keys: Vec<String>,
+    /// Keys whose account has no money: 429 with `insufficient_quota`.
+    pub poor_keys: Vec<String>,
+    pub request_bytes_max: usize,
+    pub connections_max: usize,
+    /// Bounds of the log of calls.
+    pub calls_max: usize,
+    pub call_body_bytes_max: usize,
+    pub calls_bytes_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            pace: None,
+            refused_keys: vec!["sim-bad-key".to_owned()],
+            poor_keys: vec!["sim-poor-key".to_owned()],
+            request_bytes_max: 128 << 20,
+            connections_max: 4096,
+            calls_max: 1000,
+            call_body_bytes_max: 2 << 20,
+            calls_bytes_max: 64 << 20,
+        }
+    }
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) settings: Settings,
+    pub(crate) calls: Arc<Calls>,
+    pub(crate) queue: Queue,
+}
+
+impl State {
+    fn new(settings: Settings) -> Self {
+        let bounds = Bounds {
+            calls: settings.calls_max,
+            body_bytes: settings.call_body_bytes_max,
+            bytes: settings.calls_bytes_max,
+        };
+        Self {
+            settings,
+            calls: Arc::new(Calls::new(bounds)),
+            queue: Queue::default(),
+        }
+    }
+}
+
+/// A simulator on the current runtime. It ends when it is stopped or dropped.
+#[derive(Debug)]
+#[must_use = "the simulator ends when its handle is dropped"]
+pub struct Sim {
+    address: SocketAddr,
+    state: Arc<State>,
+    task: JoinHandle<()>,
+}
+
+impl Sim {
+    /// Starts a simulator with default settings; port 0 takes a free port.
+    pub async fn start(address: impl ToSocketAddrs) -> io::Result<Self> {
+        Self::start_with(address, Settings::default()).await
+    }
+
+    pub async fn start_with(address: impl ToSocketAddrs, settings: Settings) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let state = Arc::new(State::new(settings));
+        let task = tokio::spawn(accept(listener, Arc::clone(&state)));
+        Ok(Self {
+            address,
+            state,
+            task,
+        })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://ADDRESS`, without a path.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Closes the listener and all connections.
+    pub async fn stop(mut self) {
+        self.task.abort();
+        // An aborted task ends with an error that says so.
+        let _ = (&mut self.task).await;
+    }
+
+    /// How many calls came and how they ended, since the start.
+    pub fn stats(&self) -> Counts {
+        self.state.calls.counts()
+    }
+
+    /// The kept calls, oldest first.
+    pub fn calls(&self) -> Vec<Call> {
+        self.state.calls.rows(None)
+    }
+
+    /// The kept calls of one model, named without its script.
+    pub fn calls_of(&self, model: &str) -> Vec<Call> {
+        self.state.calls.rows(Some(model))
+    }
+
+    /// Waits until the kept calls are as wanted, and gives them. Bound it with a timeout.
+    pub async fn calls_until(&self, wanted: impl Fn(&[Call]) -> bool) -> Vec<Call> {
+        let mut changes = self.state.calls.changes();
+        loop {
+            changes.mark_unchanged();
+            let calls = self.calls();
+            if wanted(&calls) {
+                return calls;
+            }
+            if changes.changed().await.is_err() {
+                return calls;
+            }
+        }
+    }
+
+    pub fn forget_calls(&self) {
+        self.state.calls.forget();
+    }
+
+    /// Queues faults for the next calls of a model (`*`: of any).
+    pub fn queue_faults(&self, model: &str, faults: &str, times: u32) -> Result<(), ScriptError> {
+        let row = Queued {
+            model: model.to_owned(),
+            faults: faults.to_owned(),
+            times,
+        };
+        self.state.queue.push(row).map_err(QueueError::into_script)
+    }
+}
+
+impl Drop for Sim {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Serves until the future is dropped; its connections end with it.
+pub async fn serve(listener: TcpListener, settings: Settings) {
+    accept(listener, Arc::new(State::new(settings))).await;
+}
+
+async fn accept(listener: TcpListener, state: Arc<State>) {
+    let places = Arc::new(Semaphore::new(state.settings.connections_max));
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        while connections.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let state = Arc::clone(&state);
+                connections.spawn(async move {
+                    connection(stream, state).await;
+                    drop(place);
+                });
+            }
+            Err(_) => tokio::time::sleep(ACCEPT_REST).await,
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, state: Arc<State>) {
+    // Without this small events wait for the peer's delayed acknowledgements.
+    if stream.set_nodelay(true).is_err() {
+        return;
+    }
+    let wire = Arc::new(Wire::default());
+    let socket = Socket::new(stream, Arc::clone(&wire));
+    let service =
+        service_fn(move |request| exchange(request, Arc::clone(&state), Arc::clone(&wire)));
+    // A connection that ends with an error was broken by the peer or by a script: both are noted
+    // with their calls.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME_MAX)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEADER_BYTES_MAX)
+        .serve_connection(TokioIo::new(socket), service)
+        .await;
+}

@@ -1,0 +1,55 @@
+//! Which path belongs to which protocol.
+
+use http::Method;
+
+/// What a path and method lead to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Endpoint<'a> {
+    Chat,
+    Models,
+    Model(&'a str),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoEndpoint {
+    Path,
+    Method,
+}
+
+/// Finds the endpoint of a request.
+pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, NoEndpoint> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let (wanted, endpoint) = match path {
+        "/v1/chat/completions" => (Method::POST, Endpoint::Chat),
+        "/v1/models" => (Method::GET, Endpoint::Models),
+        _ => match path.strip_prefix("/v1/models/") {
+            Some(id) if !id.is_empty() => (Method::GET, Endpoint::Model(id)),
+            _ => return Err(NoEndpoint::Path),
+        },
+    };
+    if *method == wanted {
+        Ok(endpoint)
+    } else {
+        Err(NoEndpoint::Method)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_their_endpoints() {
+        for (method, path, expected) in [
+            (Method::POST, "/v1/chat/completions", Ok(Endpoint::Chat)),
+            (Method::GET, "/v1/chat/completions", Err(NoEndpoint::Method)),
+            (Method::GET, "/v1/models", Ok(Endpoint::Models)),
+            (Method::GET, "/v1/models/", Ok(Endpoint::Models)),
+            (Method::GET, "/v1/models/a/b", Ok(Endpoint::Model("a/b"))),
+            (Method::GET, "/", Err(NoEndpoint::Path)),
+            (Method::POST, "/v1/nothing", Err(NoEndpoint::Path)),
+        ] {
+            assert_eq!(find(&method, path), expected, "{method} {path}");
+        }
+    }
+}

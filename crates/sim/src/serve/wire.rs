@@ -1,0 +1,119 @@
+//! The accepted socket, with the two things hyper does not tell: when all that was written has
+//! gone out, and that the close shall be a reset.
+
+use parking_lot::Mutex;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// What the body of an answer shares with the socket beneath it.
+#[derive(Debug, Default)]
+pub(crate) struct Wire {
+    state: Mutex<WireState>,
+}
+
+#[derive(Debug, Default)]
+struct WireState {
+    flushes: u64,
+    waiting: Option<Waker>,
+    reset: bool,
+}
+
+impl Wire {
+    /// How often everything written had gone out.
+    pub(crate) fn flushes(&self) -> u64 {
+        self.state.lock().flushes
+    }
+
+    /// Ready once a flush has been completed after the one numbered `since`.
+    pub(crate) fn poll_flushed(&self, since: u64, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state.lock();
+        if state.flushes != since {
+            return Poll::Ready(());
+        }
+        state.waiting = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// The close of this connection will be a reset.
+    pub(crate) fn reset_on_close(&self) {
+        self.state.lock().reset = true;
+    }
+
+    fn note_flush(&self) {
+        let mut state = self.state.lock();
+        state.flushes = state.flushes.wrapping_add(1);
+        if let Some(waker) = state.waiting.take() {
+            waker.wake();
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Socket {
+    stream: TcpStream,
+    wire: Arc<Wire>,
+}
+
+impl Socket {
+    pub(crate) fn new(stream: TcpStream, wire: Arc<Wire>) -> Self {
+        Self { stream, wire }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if self.wire.state.lock().reset {
+            // A socket that cannot be told so is closed in order; nobody is left to hear of it.
+            let _ = self.stream.set_zero_linger();
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // hyper comes here only when its own buffer is empty.
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        if matches!(flushed, Poll::Ready(Ok(()))) {
+            self.wire.note_flush();
+        }
+        flushed
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,171 @@
+//! The simulated tokenizer: a fixed rule that cuts a text into tokens.
+//!
+//! A token is a word of up to six letters with the space before it, up to three digits, one other
+//! sign, or a run of line breaks. The rule is simple on purpose: what the usage says, what a limit
+//! cuts and what one stream chunk carries all come from the same cut, so they agree exactly.
+
+use std::sync::Arc;
+
+/// Letters of one token; longer words take several.
+const ASCII_LETTERS_MAX: usize = 6;
+/// The same for letters outside ASCII, which real tokenizers cut finer.
+const WIDE_LETTERS_MAX: usize = 3;
+const DIGITS_MAX: usize = 3;
+const BREAKS_MAX: usize = 4;
+
+/// How many tokens a text has.
+pub fn count_tokens(text: &str) -> u64 {
+    let mut rest = text;
+    let mut count = 0;
+    while !rest.is_empty() {
+        rest = rest.get(first_len(rest)..).unwrap_or_default();
+        count += 1;
+    }
+    count
+}
+
+/// The byte length of the first token; 0 only for an empty text.
+pub(crate) fn first_len(text: &str) -> usize {
+    let body = text.strip_prefix(' ').unwrap_or(text);
+    let space = text.len() - body.len();
+    let Some(first) = body.chars().next() else {
+        return space;
+    };
+    if first == ' ' {
+        // Only one space joins a word; more of them are tokens by themselves.
+        return space;
+    }
+    space + run_len(body, first)
+}
+
+fn run_len(body: &str, first: char) -> usize {
+    let (kind, max): (fn(char) -> bool, usize) = match first {
+        'a'..='z' | 'A'..='Z' => (|c| c.is_ascii_alphabetic(), ASCII_LETTERS_MAX),
+        '0'..='9' => (|c| c.is_ascii_digit(), DIGITS_MAX),
+        '\n' | '\r' => (|c| c == '\n' || c == '\r', BREAKS_MAX),
+        c if is_dense(c) => return c.len_utf8(),
+        c if c.is_alphabetic() => (
+            |c| c.is_alphabetic() && !c.is_ascii() && !is_dense(c),
+            WIDE_LETTERS_MAX,
+        ),
+        c => return c.len_utf8(),
+    };
+    body.chars()
+        .take(max)
+        .take_while(|c| kind(*c))
+        .map(char::len_utf8)
+        .sum()
+}
+
+/// Scripts without spaces, where each sign is a token.
+fn is_dense(c: char) -> bool {
+    matches!(u32::from(c), 0x2E80..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x2_0000..=0x3_FFFF)
+}
+
+/// Cuts a text after `tokens_max` tokens. The second value is how many tokens stayed.
+pub(crate) fn cut(text: &str, tokens_max: u64) -> (&str, u64) {
+    let mut end = 0;
+    let mut count = 0;
+    while count < tokens_max && end < text.len() {
+        end += first_len(text.get(end..).unwrap_or_default());
+        count += 1;
+    }
+    (text.get(..end).unwrap_or(text), count)
+}
+
+/// Walks over the tokens of a shared text without borrowing it, so that a stream can own the walk.
+#[derive(Debug, Clone)]
+pub(crate) struct Walk {
+    text: Arc<str>,
+    at: usize,
+}
+
+impl Walk {
+    pub(crate) fn new(text: Arc<str>) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// The byte position in the text.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Gives the next token.
+    pub(crate) fn token(&mut self) -> Option<&str> {
+        self.token_before(usize::MAX)
+    }
+
+    /// Gives the next token, cut where it would reach past a place.
+    pub(crate) fn token_before(&mut self, place: usize) -> Option<&str> {
+        let len = first_len(self.text.get(self.at..)?);
+        self.bytes(len.min(place.saturating_sub(self.at)))
+    }
+
+    /// Gives the next `len` bytes, a little more where they end inside a character.
+    pub(crate) fn bytes(&mut self, len: usize) -> Option<&str> {
+        let start = self.at;
+        let mut end = start.saturating_add(len).min(self.text.len());
+        while !self.text.is_char_boundary(end) {
+            end += 1;
+        }
+        self.at = end;
+        self.text.get(start..end).filter(|piece| !piece.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> Vec<&str> {
+        let mut rest = text;
+        let mut found = Vec::new();
+        while !rest.is_empty() {
+            let (token, after) = rest.split_at(first_len(rest));
+            found.push(token);
+            rest = after;
+        }
+        found
+    }
+
+    #[test]
+    fn text_is_cut_at_words_digits_and_signs() {
+        for (text, expected) in [
+            ("", vec![]),
+            ("Hello, world!", vec!["Hello", ",", " world", "!"]),
+            ("understanding", vec!["unders", "tandin", "g"]),
+            ("12345", vec!["123", "45"]),
+            ("a  b", vec!["a", " ", " b"]),
+            ("x ", vec!["x", " "]),
+            ("世界", vec!["世", "界"]),
+            ("привет", vec!["при", "вет"]),
+            ("one\n\ntwo", vec!["one", "\n\n", "two"]),
+        ] {
+            assert_eq!(tokens(text), expected, "{text:?}");
+            assert_eq!(count_tokens(text), expected.len() as u64, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_cut_keeps_whole_tokens() {
+        assert_eq!(cut("one two three", 2), ("one two", 2));
+        assert_eq!(cut("one", 5), ("one", 1));
+        assert_eq!(cut("one", 0), ("", 0));
+    }
+
+    #[test]
+    fn a_walk_visits_every_byte_once() {
+        let text: Arc<str> = "Grüße, 世界 – 2026!".into();
+        let mut walk = Walk::new(Arc::clone(&text));
+        let mut joined = String::new();
+        while let Some(token) = walk.token() {
+            joined.push_str(token);
+        }
+        assert_eq!(joined, *text);
+
+        let mut walk = Walk::new(Arc::clone(&text));
+        assert_eq!(walk.bytes(3), Some("Grü"));
+        assert_eq!(walk.bytes(usize::MAX), Some("ße, 世界 – 2026!"));
+        assert_eq!(walk.bytes(1), None);
+    }
+}

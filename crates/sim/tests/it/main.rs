@@ -1,0 +1,11 @@
+//! The simulator over real sockets, seen by a client that shares no code with it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod calls;
+mod chat;
+mod client;
+mod faults;
+mod hostile;
+mod laws;
+mod stream;

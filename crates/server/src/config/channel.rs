@@ -1,0 +1,126 @@
+//! `[[channel]]`: an upstream account.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use toml::de::DeValue;
+use upstream::{Preset, Protocol, UnknownName};
+
+use super::secret::{SecretSource, read_source};
+use super::tree::{At, Log, Section};
+use super::value;
+
+/// An upstream account whose credential has not been looked up yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Channel {
+    pub name: String,
+    pub preset: Preset,
+    /// The preset's own when absent.
+    pub base_url: Option<String>,
+    pub credential: Option<SecretSource>,
+    /// The preset's own when absent.
+    pub protocols: Option<Vec<Protocol>>,
+    /// The upstream can reach addresses that callers must not reach through it.
+    pub private_network: bool,
+    /// The path of the entry, such as `channel[0]`.
+    pub(super) key: String,
+}
+
+impl Channel {
+    /// Where it is.
+    pub fn base_url(&self) -> &str {
+        let named = self.base_url.as_deref();
+        named.or(self.preset.base_url()).unwrap_or_default()
+    }
+
+    /// What it speaks.
+    pub fn protocols(&self) -> &[Protocol] {
+        self.protocols
+            .as_deref()
+            .unwrap_or_else(|| self.preset.protocols())
+    }
+}
+
+/// An entry as far as it could be read. One with a name and faults is still a name that a
+/// route may use: its faults are reported once, where they are.
+#[derive(Debug)]
+pub(super) struct Draft {
+    name: Option<At<String>>,
+    channel: Option<Channel>,
+}
+
+/// All channel names of the file; `None` for an entry with faults of its own.
+pub(super) type Named<'c> = BTreeMap<&'c str, Option<&'c Channel>>;
+
+pub(super) fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Draft {
+    let name = section.require("name", value::label);
+    let preset = section.require("preset", preset);
+    let base_url = section.take("base_url", value::web_address);
+    let credential = read_source(section, "credential", folder);
+    let protocols = section.list("protocols", protocol);
+    let mut private_network = false;
+    section.flag("private_network", &mut private_network);
+
+    if section.is_empty_list("protocols") {
+        let path = section.path_of("protocols");
+        let message = "must name at least one protocol, or be left out for the preset's own";
+        section.log.report(section.span(), path, message);
+    }
+    if let Some(preset) = &preset
+        && preset.value.base_url().is_none()
+        && !section.has("base_url")
+    {
+        let path = section.path_of("base_url");
+        let message = format!(
+            "is missing: preset `{}` has no address of its own",
+            preset.value
+        );
+        section.log.report(section.span(), path, message);
+    }
+
+    let channel = name.as_ref().zip(preset).map(|(name, preset)| Channel {
+        name: name.value.clone(),
+        preset: preset.value,
+        base_url: base_url.map(|at| at.value),
+        credential,
+        protocols: protocols.map(|list| list.into_iter().map(|at| at.value).collect()),
+        private_network,
+        key: section.path().to_owned(),
+    });
+    Draft { name, channel }
+}
+
+/// The entries by name; a second one of the same name is reported.
+pub(super) fn by_name<'c>(drafts: &'c [Draft], log: &mut Log<'_>) -> Named<'c> {
+    let mut named = Named::new();
+    for draft in drafts {
+        let Some(name) = &draft.name else { continue };
+        if named.contains_key(name.value.as_str()) {
+            let message = format!("a channel `{}` stands above already", name.value);
+            log.report(Some(name.span.clone()), name.key.as_str(), message);
+            continue;
+        }
+        named.insert(&name.value, draft.channel.as_ref());
+    }
+    named
+}
+
+/// The entries without faults.
+pub(super) fn sound(drafts: Vec<Draft>) -> Vec<Channel> {
+    drafts
+        .into_iter()
+        .filter_map(|draft| draft.channel)
+        .collect()
+}
+
+fn preset(raw: &DeValue<'_>) -> Result<Preset, String> {
+    value::text(raw)?
+        .parse()
+        .map_err(|error: UnknownName| error.to_string())
+}
+
+fn protocol(raw: &DeValue<'_>) -> Result<Protocol, String> {
+    value::text(raw)?
+        .parse()
+        .map_err(|error: UnknownName| error.to_string())
+}

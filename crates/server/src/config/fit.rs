@@ -1,0 +1,51 @@
+//! Which protocols can serve which model.
+
+use protocol::{Base, Kind};
+use upstream::Protocol;
+
+/// The protocols of which a channel must speak one to serve such a model.
+pub(super) fn protocols_for(kind: Kind, base: Option<Base>) -> &'static [Protocol] {
+    use Protocol::{
+        Chat, ContentTask, Embeddings, Generate, Images, Interactions, Messages, Omni, Predict,
+        Responses, VideoA, Voice,
+    };
+    match kind {
+        Kind::Text => &[Chat, Responses, Messages, Generate, Interactions],
+        Kind::Embedding => &[Embeddings],
+        Kind::Image => match base {
+            Some(Base::NativeImage) => &[Generate],
+            Some(_) => &[Images],
+            None => &[Images, Generate],
+        },
+        Kind::Video => match base {
+            Some(Base::VideoA) => &[VideoA],
+            Some(Base::Omni11) => &[Omni],
+            Some(Base::Predict31 | Base::Predict31Fast | Base::Predict31Lite) => &[Predict],
+            Some(Base::Content25 | Base::Content20 | Base::Content15Pro | Base::Content10) => {
+                &[ContentTask]
+            }
+            Some(_) | None => &[VideoA, Omni, Predict, ContentTask],
+        },
+        Kind::Audio => &[Voice],
+    }
+}
+
+/// The kind of model a built-in profile describes.
+pub(super) fn kind_of(base: Base) -> Kind {
+    match base {
+        Base::Content25
+        | Base::Content20
+        | Base::Content15Pro
+        | Base::Content10
+        | Base::Predict31
+        | Base::Predict31Fast
+        | Base::Predict31Lite
+        | Base::Omni11
+        | Base::VideoA => Kind::Video,
+        Base::GptImage
+        | Base::GptImageMax
+        | Base::VideoAImage
+        | Base::ContentImage
+        | Base::NativeImage => Kind::Image,
+    }
+}

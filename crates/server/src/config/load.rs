@@ -1,0 +1,143 @@
+//! Reads a configuration file, reporting everything that is wrong with it at once.
+
+use std::path::{Path, PathBuf};
+
+use toml::de::DeTable;
+
+use super::problem::Problem;
+use super::secret::{Environment, process_environment};
+use super::settings::{
+    Admin, Journal, Ledger, Limits, Media, Outbound, Server, Store, Tasks, Timeouts,
+};
+use super::tree::{Log, Section};
+use super::{channel, model, plan};
+
+/// Everything a configuration file states, typed and checked.
+///
+/// `Config::default()` is what an empty file states. Secrets are named here and looked up by
+/// [`resolve`](super::resolve).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Config {
+    /// The file it was read from; `None` when it was not read from one.
+    pub file: Option<PathBuf>,
+    pub server: Server,
+    pub admin: Admin,
+    pub store: Store,
+    pub media: Media,
+    pub outbound: Outbound,
+    pub tasks: Tasks,
+    pub limits: Limits,
+    pub timeouts: Timeouts,
+    pub ledger: Ledger,
+    pub journal: Journal,
+    pub channels: Vec<channel::Channel>,
+    pub models: Vec<model::Model>,
+}
+
+impl Config {
+    /// Reads a file. Paths in it count from its folder.
+    pub fn load(file: &Path) -> Result<Self, Vec<Problem>> {
+        Self::parse(&read_text(file)?, file)
+    }
+
+    /// Reads the text of a file.
+    pub fn parse(text: &str, file: &Path) -> Result<Self, Vec<Problem>> {
+        parse_in(text, file, &process_environment)
+    }
+}
+
+/// How the store of this file is to be opened, whatever else is wrong with the file.
+pub fn load_store_settings(file: &Path) -> Result<store::Settings, Vec<Problem>> {
+    let text = read_text(file)?;
+    let mut log = Log::new(file, &text);
+    let (document, faults) = DeTable::parse_recoverable(&text);
+    for fault in &faults {
+        log.report(fault.span(), "", fault.message());
+    }
+    let config = read(document.get_ref(), file, &mut log);
+    let mut problems = log.problems;
+    problems.retain(|problem| problem.key.is_empty() || problem.key.starts_with("store"));
+    if problems.is_empty() {
+        Ok(config.store_settings())
+    } else {
+        Err(sorted(problems))
+    }
+}
+
+pub(super) fn parse_in(
+    text: &str,
+    file: &Path,
+    environment: Environment<'_>,
+) -> Result<Config, Vec<Problem>> {
+    let mut log = Log::new(file, text);
+    let (document, faults) = DeTable::parse_recoverable(text);
+    for fault in &faults {
+        log.report(fault.span(), "", fault.message());
+    }
+    // A text that is no TOML has been repaired by guesses; what they would lead to only confuses.
+    if !faults.is_empty() {
+        return Err(sorted(log.problems));
+    }
+    let mut config = read(document.get_ref(), file, &mut log);
+    config.file = Some(file.to_owned());
+    // Secrets are looked up here too, so that their problems are told along with the others.
+    if let Err(problems) = plan::secrets(&config, environment) {
+        log.problems.extend(problems);
+    }
+    if log.problems.is_empty() {
+        Ok(config)
+    } else {
+        Err(sorted(log.problems))
+    }
+}
+
+fn read<'d>(document: &'d DeTable<'d>, file: &Path, log: &mut Log<'_>) -> Config {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let mut root = Section::root(document, log);
+    let mut config = Config {
+        server: Server::read(root.section("server")),
+        admin: Admin::read(root.section("admin"), folder),
+        store: Store::read(root.section("store"), folder),
+        media: Media::read(root.section("media"), folder),
+        outbound: Outbound::read(root.section("outbound")),
+        tasks: Tasks::read(root.section("tasks")),
+        limits: Limits::read(root.section("limits")),
+        timeouts: Timeouts::read(root.section("timeouts")),
+        ledger: Ledger::read(root.section("ledger")),
+        journal: Journal::read(root.section("journal")),
+        ..Config::default()
+    };
+    let channels = root.each("channel", |section| channel::read(section, folder));
+    let named = channel::by_name(&channels, root.log);
+    let models = root.each("model", |section| model::read(section, &named));
+    config.models = model::sound(models, root.log);
+    config.channels = channel::sound(channels);
+    root.end();
+    config
+}
+
+fn read_text(file: &Path) -> Result<String, Vec<Problem>> {
+    std::fs::read_to_string(file).map_err(|error| {
+        vec![Problem {
+            file: file.to_owned(),
+            place: None,
+            key: String::new(),
+            message: format!("cannot be read: {error}"),
+        }]
+    })
+}
+
+fn sorted(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_key(|problem| problem.place);
+    problems
+}
+
+/// Every setting that was asked for while this text was read, such as `channel[].name`.
+#[cfg(test)]
+pub(super) fn known_settings(text: &str) -> std::collections::BTreeSet<String> {
+    let file = Path::new("known.toml");
+    let mut log = Log::new(file, text);
+    let (document, _) = DeTable::parse_recoverable(text);
+    let _ = read(document.get_ref(), file, &mut log);
+    log.known
+}

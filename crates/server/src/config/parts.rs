@@ -1,0 +1,81 @@
+//! The settings of the parts below, taken from a configuration.
+
+use super::load::Config;
+
+impl Config {
+    /// How the store is to be opened.
+    pub fn store_settings(&self) -> store::Settings {
+        store::Settings {
+            path: self.store.path.clone(),
+            gather: self.ledger.gather,
+            queue_max: self.ledger.queue_max,
+            queue_wait_max: self.ledger.queue_wait,
+            disk_floor_bytes: self.store.disk_floor_bytes,
+            journal_retention_days: self.journal.retention_days,
+            ..store::Settings::default()
+        }
+    }
+
+    /// How calls are handled.
+    pub fn engine_settings(&self) -> engine::Settings {
+        engine::Settings {
+            commit: self.ledger.commit,
+            output_reserve_tokens: self.ledger.output_reserve_tokens,
+            answer_bytes_max: self.limits.answer_text_bytes,
+            client_gone_drain: self.timeouts.client_gone_drain,
+            keep_alive: self.timeouts.stream_keep_alive,
+            in_flight_max: self.limits.requests_in_flight,
+        }
+    }
+
+    /// Whether both say the same, channels and models aside: only those are reloaded.
+    pub fn differs_only_in_catalog(&self, other: &Self) -> bool {
+        let without_catalog = |config: &Self| Self {
+            channels: Vec::new(),
+            models: Vec::new(),
+            ..config.clone()
+        };
+        // The upstream times belong to the channels and are reloaded with them.
+        let upstream_times = |config: &mut Self| {
+            let defaults = super::Timeouts::default();
+            config.timeouts.upstream_connect = defaults.upstream_connect;
+            config.timeouts.upstream_first_byte = defaults.upstream_first_byte;
+            config.timeouts.upstream_idle = defaults.upstream_idle;
+            config.timeouts.upstream_total = defaults.upstream_total;
+        };
+        let (mut ours, mut theirs) = (without_catalog(self), without_catalog(other));
+        upstream_times(&mut ours);
+        upstream_times(&mut theirs);
+        ours == theirs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_those_of_the_parts() {
+        let config = Config::default();
+        assert_eq!(
+            format!("{:?}", config.store_settings()),
+            format!("{:?}", store::Settings::default())
+        );
+        assert_eq!(
+            format!("{:?}", config.engine_settings()),
+            format!("{:?}", engine::Settings::default())
+        );
+    }
+
+    #[test]
+    fn settings_that_need_a_restart_are_told_apart() {
+        let before = Config::default();
+        let mut after = before.clone();
+        after.timeouts.upstream_idle = Duration::from_secs(1);
+        assert!(after.differs_only_in_catalog(&before));
+        after.ledger.output_reserve_tokens = 0;
+        assert!(!after.differs_only_in_catalog(&before));
+    }
+}

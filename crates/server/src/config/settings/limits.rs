@@ -1,0 +1,73 @@
+//! Sizes and counts.
+
+use super::super::tree::Section;
+
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+
+/// `[limits]`: sizes and counts; what exceeds one is refused before any money is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// All headers of one request together.
+    pub header_bytes: usize,
+    /// One header, name and value.
+    pub header_one_bytes: usize,
+    /// The path and query of one request.
+    pub target_bytes: usize,
+    pub body_text_bytes: usize,
+    pub body_embeddings_bytes: usize,
+    pub body_image_bytes: usize,
+    pub body_video_bytes: usize,
+    pub body_stt_bytes: usize,
+    pub body_tts_bytes: usize,
+    /// All request bodies of this node together.
+    pub body_memory_bytes: usize,
+    /// One buffered answer of an upstream on the text endpoints.
+    pub answer_text_bytes: usize,
+    pub connections: usize,
+    pub connections_per_address: usize,
+    pub requests_in_flight: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            header_bytes: 32 * KIB,
+            header_one_bytes: 16 * KIB,
+            target_bytes: 8 * KIB,
+            body_text_bytes: 32 * MIB,
+            body_embeddings_bytes: 16 * MIB,
+            body_image_bytes: 100 * MIB,
+            body_video_bytes: 50 * MIB,
+            body_stt_bytes: 50_000_000,
+            body_tts_bytes: MIB,
+            body_memory_bytes: 512 * MIB,
+            answer_text_bytes: 32 * MIB,
+            connections: 16_384,
+            connections_per_address: 2_048,
+            requests_in_flight: 10_000,
+        }
+    }
+}
+
+impl Limits {
+    pub(in super::super) fn read(mut section: Section<'_, '_, '_>) -> Self {
+        let mut out = Self::default();
+        section.positive("header_bytes", &mut out.header_bytes);
+        section.positive("header_one_bytes", &mut out.header_one_bytes);
+        section.positive("target_bytes", &mut out.target_bytes);
+        section.positive("body_text_bytes", &mut out.body_text_bytes);
+        section.positive("body_embeddings_bytes", &mut out.body_embeddings_bytes);
+        section.positive("body_image_bytes", &mut out.body_image_bytes);
+        section.positive("body_video_bytes", &mut out.body_video_bytes);
+        section.positive("body_stt_bytes", &mut out.body_stt_bytes);
+        section.positive("body_tts_bytes", &mut out.body_tts_bytes);
+        section.positive("body_memory_bytes", &mut out.body_memory_bytes);
+        section.positive("answer_text_bytes", &mut out.answer_text_bytes);
+        section.positive("connections", &mut out.connections);
+        section.positive("connections_per_address", &mut out.connections_per_address);
+        section.positive("requests_in_flight", &mut out.requests_in_flight);
+        section.end();
+        out
+    }
+}

@@ -1,0 +1,46 @@
+//! The public listener.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use super::super::network::{Network, read_networks};
+use super::super::tree::Section;
+use super::super::value;
+
+/// `[server]`: the public listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    pub listen: SocketAddr,
+    /// Base of the URLs we hand out; without a trailing slash.
+    pub public_url: Option<String>,
+    /// The name of this node; random for each process when absent.
+    pub node: Option<String>,
+    /// Whether paths are served that the contract does not name but current SDKs call.
+    pub sdk_aliases: bool,
+    /// Peers exempt from the limit of connections for one address.
+    pub trusted_proxies: Vec<Network>,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 8080)),
+            public_url: None,
+            node: None,
+            sdk_aliases: true,
+            trusted_proxies: Vec::new(),
+        }
+    }
+}
+
+impl Server {
+    pub(in super::super) fn read(mut section: Section<'_, '_, '_>) -> Self {
+        let mut out = Self::default();
+        section.set("listen", &mut out.listen, value::socket);
+        out.public_url = section.value("public_url", value::web_address);
+        out.node = section.value("node", value::label);
+        section.flag("sdk_aliases", &mut out.sdk_aliases);
+        out.trusted_proxies = read_networks(&mut section, "trusted_proxies");
+        section.end();
+        out
+    }
+}

@@ -1,0 +1,75 @@
+//! Times.
+
+use std::time::Duration;
+
+use super::super::tree::Section;
+
+/// `[timeouts]`: every wait has an end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timeouts {
+    pub upstream_connect: Duration,
+    /// Long, since a model may think in silence.
+    pub upstream_first_byte: Duration,
+    pub upstream_idle: Duration,
+    pub upstream_total: Duration,
+    pub client_header: Duration,
+    pub client_body_idle: Duration,
+    pub client_body_total: Duration,
+    pub client_keep_alive: Duration,
+    /// How long a reader may take no byte while data waits.
+    pub client_write_idle: Duration,
+    /// How long an upstream is read for its usage after the caller has gone.
+    pub client_gone_drain: Duration,
+    /// How long we are not ready, and still accept, before a shutdown.
+    pub shutdown_notice: Duration,
+    /// How long open work may go on in a shutdown.
+    pub shutdown_drain: Duration,
+    /// The silence on a stream after which a keep-alive is sent.
+    pub stream_keep_alive: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            upstream_connect: Duration::from_secs(5),
+            upstream_first_byte: Duration::from_secs(600),
+            upstream_idle: Duration::from_secs(300),
+            upstream_total: Duration::from_secs(30 * 60),
+            client_header: Duration::from_secs(10),
+            client_body_idle: Duration::from_secs(30),
+            client_body_total: Duration::from_secs(300),
+            client_keep_alive: Duration::from_secs(75),
+            client_write_idle: Duration::from_secs(60),
+            client_gone_drain: Duration::from_secs(5),
+            shutdown_notice: Duration::from_secs(5),
+            shutdown_drain: Duration::from_secs(30),
+            stream_keep_alive: Duration::from_secs(15),
+        }
+    }
+}
+
+impl Timeouts {
+    pub(in super::super) fn read(mut section: Section<'_, '_, '_>) -> Self {
+        let mut out = Self::default();
+        section.millis("upstream_connect_ms", &mut out.upstream_connect);
+        section.millis("upstream_first_byte_ms", &mut out.upstream_first_byte);
+        section.millis("upstream_idle_ms", &mut out.upstream_idle);
+        section.millis("upstream_total_ms", &mut out.upstream_total);
+        section.millis("client_header_ms", &mut out.client_header);
+        section.millis("client_body_idle_ms", &mut out.client_body_idle);
+        section.millis("client_body_total_ms", &mut out.client_body_total);
+        section.millis("client_keep_alive_ms", &mut out.client_keep_alive);
+        section.millis("client_write_idle_ms", &mut out.client_write_idle);
+        // 0 is a choice here: cancel at once, tell nobody, wait for nothing.
+        section.millis_or_zero("drain_ms", &mut out.client_gone_drain);
+        if section.has("drain_ms") && section.has("client_gone_drain_ms") {
+            section.report("drain_ms is another name of client_gone_drain_ms; keep one");
+        }
+        section.millis_or_zero("client_gone_drain_ms", &mut out.client_gone_drain);
+        section.millis_or_zero("shutdown_notice_ms", &mut out.shutdown_notice);
+        section.millis_or_zero("shutdown_drain_ms", &mut out.shutdown_drain);
+        section.millis("stream_keep_alive_ms", &mut out.stream_keep_alive);
+        section.end();
+        out
+    }
+}

@@ -1,0 +1,57 @@
+//! What can be asked on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use super::{demo, key, ledger, logs, sim, wallet};
+
+/// One API in front of many models, billed in credits.
+#[derive(Debug, Parser)]
+#[command(name = "tollgate", version, arg_required_else_help = true)]
+pub(super) struct Cli {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(super) struct Global {
+    /// The configuration file; ./tollgate.toml when not named.
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "TOLLGATE_CONFIG",
+        hide_env_values = true
+    )]
+    pub(super) config: Option<PathBuf>,
+    /// Answer in JSON instead of tables.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run everything on this machine: simulated upstream, gateway, a funded wallet.
+    Demo(demo::Demo),
+    /// Run the gateway.
+    Serve,
+    /// Check a configuration and show the catalog it makes.
+    Check,
+    /// Create, fund and show wallets.
+    #[command(subcommand)]
+    Wallet(wallet::Wallet),
+    /// Create, limit and show API keys.
+    #[command(subcommand)]
+    Key(key::Key),
+    /// Prove that the books are right.
+    #[command(subcommand)]
+    Ledger(ledger::Ledger),
+    /// Show the journal of calls.
+    Logs(logs::Logs),
+    /// Run the simulated upstreams alone.
+    Sim(sim::Sim),
+}

@@ -1,0 +1,62 @@
+//! What a command works on: the configuration and the store it names.
+
+use std::path::{Path, PathBuf};
+
+use store::Store;
+
+use super::args::Global;
+use super::output::Output;
+use super::stop::Stop;
+use crate::config::{self, Config};
+
+/// The file that is read when none is named.
+const CONFIG_FILE: &str = "tollgate.toml";
+
+/// The common arguments of a command, and where its answer goes.
+#[derive(Debug)]
+pub(super) struct Context {
+    config: Option<PathBuf>,
+    pub(super) json: bool,
+    pub(super) out: Output,
+}
+
+impl Context {
+    pub(super) fn new(global: Global) -> Self {
+        Self {
+            config: global.config,
+            json: global.json,
+            out: Output::stdout(),
+        }
+    }
+
+    /// The configuration, which must exist.
+    pub(super) fn config(&self) -> Result<Config, Stop> {
+        let file = self.config_file();
+        if self.config.is_none() && !file.exists() {
+            return Err(Stop::message(format!(
+                "there is no ./{CONFIG_FILE}. Name a configuration with --config FILE or \
+                 TOLLGATE_CONFIG, begin with a copy of config/example.toml, or run `tollgate demo`, \
+                 which needs none"
+            )));
+        }
+        Ok(Config::load(&file)?)
+    }
+
+    /// The store, beside a running server or alone. Without a configuration it is the embedded
+    /// default one. Faults elsewhere in the file do not keep anyone from, say, disabling a key.
+    pub(super) fn store(&self) -> Result<Store, Stop> {
+        let file = self.config_file();
+        let settings = if self.config.is_none() && !file.exists() {
+            Config::default().store_settings()
+        } else {
+            config::load_store_settings(&file)?
+        };
+        Ok(Store::attach(&settings)?)
+    }
+
+    fn config_file(&self) -> PathBuf {
+        self.config
+            .clone()
+            .unwrap_or_else(|| Path::new(CONFIG_FILE).to_owned())
+    }
+}

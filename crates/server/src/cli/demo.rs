@@ -1,0 +1,319 @@
+//! `tollgate demo`: everything on one machine, without a file, a key or a server.
+
+use std::error::Error;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use http::Method;
+use ledger::Micro;
+use serde_json::{Value, json};
+use sim::Sim;
+use store::{KeyLimits, NewWallet, OpenError, Store};
+
+use super::context::Context;
+use super::stop::Stop;
+use super::{fetch, key};
+use crate::config::Config;
+use crate::gateway::{Gateway, StartError};
+use crate::serve::until_stopped;
+
+/// The name of the demo's wallet and of its keys.
+const NAME: &str = "demo";
+const MODEL: &str = "sim/chat";
+/// What the demo's wallet begins with.
+const BALANCE: Micro = Micro::new(100_000_000);
+const GIFT: Micro = Micro::new(5_000_000);
+/// Between the pieces of a stream, so that one can watch it.
+const PACE: Duration = Duration::from_millis(25);
+
+#[derive(Debug, Args)]
+pub(super) struct Demo {
+    /// Where the gateway listens; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Where health and metrics listen; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
+    admin_listen: SocketAddr,
+    /// Where the data lies; a second start goes on with it.
+    #[arg(long, value_name = "FOLDER", default_value = "tollgate-data")]
+    data: PathBuf,
+}
+
+pub(super) async fn run(command: Demo, context: &mut Context) -> Result<(), Stop> {
+    let settings = sim::Settings {
+        pace: Some(PACE),
+        ..sim::Settings::default()
+    };
+    let upstream = Sim::start_with((Ipv4Addr::LOCALHOST, 0), settings).await?;
+    let config = config(upstream.address(), &command)?;
+    let gateway = Gateway::start(&config)
+        .await
+        .map_err(|error| explained(error, &command))?;
+    let secret = fresh_key(gateway.engine().store()).await?;
+    let shown = Shown {
+        address: gateway.address(),
+        admin: gateway.admin_address(),
+        secret,
+        data: std::path::absolute(&command.data)?,
+    };
+    let sample = Sample::take(&shown).await.map_err(|fault| {
+        Stop::message(format!("the sample call failed: {}", chain(fault.as_ref())))
+    })?;
+    if context.json {
+        context.out.json(&shown.json(&sample))?;
+    } else {
+        context.out.line(shown.text(&sample))?;
+    }
+    until_stopped().await;
+    gateway.stop().await;
+    upstream.stop().await;
+    Ok(())
+}
+
+/// The same configuration that a file would make.
+fn config(upstream: SocketAddr, command: &Demo) -> Result<Config, Stop> {
+    let text = include_str!("demo.toml").replace("SIM_ADDRESS", &upstream.to_string());
+    let mut config = Config::parse(&text, &command.data.join("demo.toml"))?;
+    // It was read from no file, so there is none to watch for changes.
+    config.file = None;
+    config.server.listen = command.listen;
+    config.admin.listen = command.admin_listen;
+    Ok(config)
+}
+
+/// Keys are shown once, so each start makes a new one and ends the last.
+async fn fresh_key(store: &Store) -> Result<String, Stop> {
+    let wallet = if let Some(wallet) = store.find_wallet(NAME).await? {
+        wallet
+    } else {
+        let wallet = NewWallet {
+            name: NAME.to_owned(),
+            balance: BALANCE,
+            gift: GIFT,
+            credit_limit: Micro::ZERO,
+        };
+        store.create_wallet(wallet).await?
+    };
+    for old in store.keys(Some(wallet.id)).await? {
+        if old.key.enabled && old.name.as_deref() == Some(NAME) {
+            store.set_key_enabled(old.id, false).await?;
+        }
+    }
+    let (_, secret) = key::create(store, NAME, Some(NAME.to_owned()), KeyLimits::default()).await?;
+    Ok(secret)
+}
+
+/// A call made by the demo itself, over HTTP like any caller's.
+#[derive(Debug)]
+struct Sample {
+    before: String,
+    after: String,
+    answer: String,
+    usage: Value,
+}
+
+impl Sample {
+    async fn take(shown: &Shown) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let before = shown.balance().await?;
+        let question = question(false);
+        let path = "/v1/chat/completions";
+        let answer = fetch::json(
+            shown.address,
+            Method::POST,
+            path,
+            &shown.secret,
+            Some(&question),
+        )
+        .await?;
+        let after = shown.balance().await?;
+        let text = answer.pointer("/choices/0/message/content");
+        Ok(Self {
+            before,
+            after,
+            answer: text.and_then(Value::as_str).unwrap_or_default().to_owned(),
+            usage: answer.get("usage").cloned().unwrap_or_default(),
+        })
+    }
+}
+
+fn question(stream: bool) -> Value {
+    let mut body = json!({
+        "model": MODEL,
+        "messages": [{ "role": "user", "content": "Say hello to Tollgate." }],
+    });
+    if stream {
+        body["stream"] = json!(true);
+    }
+    body
+}
+
+/// What a visitor needs to know.
+#[derive(Debug)]
+struct Shown {
+    address: SocketAddr,
+    admin: SocketAddr,
+    secret: String,
+    data: PathBuf,
+}
+
+impl Shown {
+    async fn balance(&self) -> Result<String, Box<dyn Error + Send + Sync>> {
+        let answer =
+            fetch::json(self.address, Method::GET, "/v1/balance", &self.secret, None).await?;
+        let available = answer.get("available").and_then(Value::as_str);
+        Ok(available.ok_or("a balance without `available`")?.to_owned())
+    }
+
+    fn curl(&self, options: &str, body: &Value) -> String {
+        format!(
+            "curl {options}http://{}/v1/chat/completions \\\n  \
+             -H 'Authorization: Bearer {}' \\\n  \
+             -H 'Content-Type: application/json' \\\n  \
+             -d '{body}'",
+            self.address, self.secret
+        )
+    }
+
+    fn text(&self, sample: &Sample) -> String {
+        let Self {
+            address,
+            admin,
+            secret,
+            data,
+        } = self;
+        let Sample {
+            before,
+            after,
+            answer,
+            ..
+        } = sample;
+        format!(
+            "Tollgate is running, with a simulated upstream behind it.
+
+  API key   {secret}
+  gateway   http://{address}/v1
+  health    http://{admin}/healthz
+  metrics   http://{admin}/metrics
+  data      {data}
+
+A sample call was made:
+
+  balance before   {before} credits
+  {MODEL} says    {answer}
+  balance after    {after} credits
+
+Try it:
+
+{plain}
+
+As a stream:
+
+{stream}
+
+The key works until the demo is started again. Ctrl-C stops it; the data stays.",
+            data = data.display(),
+            plain = self.curl("", &question(false)),
+            stream = self.curl("-N ", &question(true)),
+        )
+    }
+
+    fn json(&self, sample: &Sample) -> Value {
+        json!({
+            "api_key": self.secret,
+            "base_url": format!("http://{}/v1", self.address),
+            "address": self.address,
+            "admin_address": self.admin,
+            "model": MODEL,
+            "data": self.data,
+            "balance_before": sample.before,
+            "balance_after": sample.after,
+            "answer": sample.answer,
+            "usage": sample.usage,
+        })
+    }
+}
+
+/// The common troubles of a first start, with the way out.
+fn explained(error: StartError, command: &Demo) -> Stop {
+    match error {
+        StartError::Config(problems) => Stop::Problems(problems),
+        StartError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
+            let option = if address == command.listen {
+                "--listen"
+            } else {
+                "--admin-listen"
+            };
+            Stop::message(format!(
+                "{address} is in use by another program. Stop it, or take another port: \
+                 tollgate demo {option} {}:0",
+                address.ip()
+            ))
+        }
+        StartError::Store(OpenError::Locked { .. }) => Stop::message(format!(
+            "a gateway already runs on the data in {}. Stop it, or use another folder: \
+             tollgate demo --data FOLDER",
+            folder(&command.data)
+        )),
+        other => Stop::message(chain(&other)),
+    }
+}
+
+fn folder(path: &Path) -> String {
+    std::path::absolute(path)
+        .unwrap_or_else(|_| path.to_owned())
+        .display()
+        .to_string()
+}
+
+fn chain(error: &dyn Error) -> String {
+    super::stop::with_sources(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    fn command() -> Demo {
+        Demo {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
+            admin_listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 2)),
+            data: PathBuf::from("some/where"),
+        }
+    }
+
+    #[test]
+    fn the_built_in_configuration_makes_a_catalog() {
+        let config = config(SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), &command()).unwrap();
+        assert_eq!(config.file, None);
+        assert_eq!(config.store.path, Path::new("some/where/tollgate.db"));
+        let plan = config::resolve(&config).unwrap();
+        assert!(plan.unlisted.is_empty(), "{:?}", plan.unlisted);
+        assert!(plan.models.iter().any(|model| model.id == MODEL));
+        assert_eq!(
+            plan.channels[0].base_url.as_deref(),
+            Some("http://127.0.0.1:9/v1")
+        );
+    }
+
+    #[test]
+    fn a_busy_port_is_told_with_the_way_out() {
+        for (address, option) in [
+            (command().listen, "--listen"),
+            (command().admin_listen, "--admin-listen"),
+        ] {
+            let error = StartError::Listen {
+                address,
+                source: io::Error::from(io::ErrorKind::AddrInUse),
+            };
+            let text = explained(error, &command()).to_string();
+            assert!(
+                text.contains(&format!("demo {option} 127.0.0.1:0")),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! `tollgate logs`: the journal of calls, oldest first.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use ledger::Micro;
+use serde_json::{Value, json};
+use store::{JournalEntry, JournalPlace, JournalQuery, JournalRow, KeyId, StatusRange, Store};
+
+use super::context::Context;
+use super::stop::Stop;
+use super::table::{Side, Table};
+use super::wallet;
+use super::when::{self, When};
+
+/// How often a followed journal is looked at.
+const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
+/// Rows of one look; the store gives no more.
+const PAGE_ROWS: u32 = 1_000;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct Logs {
+    #[command(subcommand)]
+    command: Option<One>,
+    /// Only calls of this wallet.
+    #[arg(long, value_name = "NAME_OR_ID")]
+    wallet: Option<String>,
+    /// Only calls with this key.
+    #[arg(long, value_name = "ID")]
+    key: Option<KeyId>,
+    /// Only calls of this model.
+    #[arg(long, value_name = "ID")]
+    model: Option<String>,
+    /// Only calls that ended so: 429, or 4xx.
+    #[arg(long, value_parser = statuses)]
+    status: Option<StatusRange>,
+    /// Only calls that ended since: 15m, 2d, or a time such as 2026-12-31T00:00:00Z.
+    #[arg(long, value_name = "WHEN", value_parser = when::parse)]
+    since: Option<When>,
+    /// At most so many, the newest.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// Stay and show calls as they end.
+    #[arg(long, short)]
+    follow: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum One {
+    /// Show everything about one call.
+    Show {
+        #[arg(value_name = "REQUEST_ID")]
+        request: String,
+    },
+}
+
+pub(super) async fn run(command: Logs, context: &mut Context) -> Result<(), Stop> {
+    let store = context.store()?;
+    if let Some(One::Show { request }) = command.command {
+        return show(&store, &request, context).await;
+    }
+    let query = query(&store, &command).await?;
+    let rows = newest(&store, &query, command.limit).await?;
+    print(&rows, Heading::Shown, context)?;
+    if command.follow {
+        let last = rows.last().map(|entry| entry.place);
+        follow(&store, query, last, context).await?;
+    }
+    Ok(())
+}
+
+/// Shows what comes, until the program is interrupted.
+async fn follow(
+    store: &Store,
+    mut query: JournalQuery,
+    last: Option<JournalPlace>,
+    context: &mut Context,
+) -> Result<(), Stop> {
+    query.after = last;
+    loop {
+        tokio::time::sleep(FOLLOW_PAUSE).await;
+        let rows = newest(store, &query, u32::MAX).await?;
+        query.after = rows.last().map(|entry| entry.place).or(query.after);
+        print(&rows, Heading::Hidden, context)?;
+    }
+}
+
+async fn query(store: &Store, command: &Logs) -> Result<JournalQuery, Stop> {
+    let wallet = match &command.wallet {
+        Some(name_or_id) => Some(wallet::find(store, name_or_id).await?.id),
+        None => None,
+    };
+    let since = command.since.map(|when| {
+        when.before(when::now())
+            .ok_or_else(|| Stop::message("that time lies before the calendar"))
+    });
+    Ok(JournalQuery {
+        wallet,
+        key: command.key,
+        model: command.model.clone(),
+        status: command.status,
+        since: since.transpose()?,
+        ..JournalQuery::default()
+    })
+}
+
+/// The newest rows, at most `count`, oldest first.
+async fn newest(
+    store: &Store,
+    query: &JournalQuery,
+    count: u32,
+) -> Result<Vec<JournalEntry>, Stop> {
+    let mut rows: Vec<JournalEntry> = Vec::new();
+    let mut wanted = count;
+    while wanted > 0 {
+        let page = JournalQuery {
+            before: rows.last().map(|entry| entry.place),
+            limit: wanted.min(PAGE_ROWS),
+            ..query.clone()
+        };
+        let page = store.journal(page).await?;
+        let came = u32::try_from(page.len()).unwrap_or(u32::MAX);
+        rows.extend(page);
+        if came == 0 {
+            break;
+        }
+        wanted = wanted.saturating_sub(came);
+    }
+    rows.reverse();
+    Ok(rows)
+}
+
+async fn show(store: &Store, request: &str, context: &mut Context) -> Result<(), Stop> {
+    let query = JournalQuery {
+        request_id: Some(request.to_owned()),
+        ..JournalQuery::default()
+    };
+    let entry = store.journal(query).await?.into_iter().next();
+    let entry =
+        entry.ok_or_else(|| Stop::message(format!("no call `{request}` in the journal")))?;
+    let value = row_json(&entry.row);
+    if context.json {
+        return context.out.json(&value);
+    }
+    let mut table = Table::new([("MEMBER", Side::Left), ("VALUE", Side::Left)]);
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let shown = match value {
+            Value::Null => continue,
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        table.row([name.clone(), shown]);
+    }
+    context.out.table(&table)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heading {
+    Shown,
+    Hidden,
+}
+
+fn print(rows: &[JournalEntry], heading: Heading, context: &mut Context) -> Result<(), Stop> {
+    if context.json {
+        let mut rows = rows.iter();
+        return rows.try_for_each(|entry| context.out.json(&row_json(&entry.row)));
+    }
+    if rows.is_empty() && heading == Heading::Hidden {
+        return Ok(());
+    }
+    let table = row_table(rows.iter().map(|entry| &entry.row));
+    match heading {
+        Heading::Shown => context.out.table(&table),
+        Heading::Hidden => context.out.rows(&table),
+    }
+}
+
+/// One call with all its members; amounts in both spellings.
+fn row_json(row: &JournalRow) -> Value {
+    json!({
+        "request_id": row.request_id,
+        "at": row.at,
+        "wallet": row.wallet,
+        "key": row.key,
+        "endpoint": row.endpoint,
+        "model": row.model,
+        "stream": row.stream,
+        "status": row.status,
+        "code": row.code,
+        "outcome": row.outcome,
+        "charge": row.charge.to_string(),
+        "charge_micro": row.charge.get().to_string(),
+        "usage": row.meter,
+        "channel": row.channel,
+        "upstream_model": row.upstream_model,
+        "route_notes": row.route_notes,
+        "dropped_params": row.dropped_params,
+        "admitted_us": row.timings.admitted_us,
+        "upstream_us": row.timings.upstream_us,
+        "first_byte_us": row.timings.first_byte_us,
+        "total_us": row.timings.total_us,
+        "request_body": row.request_body,
+        "response_body": row.response_body,
+    })
+}
+
+fn row_table<'a>(rows: impl Iterator<Item = &'a JournalRow>) -> Table {
+    let mut table = Table::new([
+        ("AT", Side::Left),
+        ("REQUEST", Side::Left),
+        ("KEY", Side::Left),
+        ("MODEL", Side::Left),
+        ("STATUS", Side::Right),
+        ("OUTCOME", Side::Left),
+        ("CHARGE", Side::Right),
+        ("TIME", Side::Right),
+    ]);
+    let text = |value: Option<&str>| value.unwrap_or("-").to_owned();
+    for row in rows {
+        let ended = row.code.as_deref().or(row.outcome.as_deref());
+        table.row([
+            when::show(row.at),
+            row.request_id.to_string(),
+            row.key
+                .map_or_else(|| "-".to_owned(), |key| key.to_string()),
+            row.model.to_string(),
+            row.status.to_string(),
+            text(ended),
+            charge(row.charge),
+            millis(row.timings.total_us),
+        ]);
+    }
+    table
+}
+
+fn charge(amount: Micro) -> String {
+    if amount == Micro::ZERO {
+        "-".to_owned()
+    } else {
+        amount.to_string()
+    }
+}
+
+/// Microseconds as milliseconds with one decimal.
+fn millis(micros: u64) -> String {
+    format!("{}.{} ms", micros / 1000, micros % 1000 / 100)
+}
+
+/// Reads `429` or `4xx`.
+fn statuses(text: &str) -> Result<StatusRange, String> {
+    if let Some(class) = text.strip_suffix("xx")
+        && let Ok(class @ 1..=5) = class.parse()
+    {
+        return Ok(StatusRange::class(class));
+    }
+    match text.parse() {
+        Ok(status @ 100..=599) => Ok(StatusRange::only(status)),
+        _ => Err("write a status such as 429, or a class such as 4xx".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::UnixMs;
+
+    use super::*;
+
+    #[test]
+    fn a_status_is_one_or_a_class() {
+        for (text, first, last) in [("429", 429, 429), ("4xx", 400, 499), ("5xx", 500, 599)] {
+            let range = statuses(text).unwrap();
+            assert_eq!((range.first, range.last), (first, last), "{text}");
+        }
+        for text in ["", "xx", "9xx", "42", "4xxx", "600"] {
+            assert!(statuses(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_row_tells_its_charge_in_both_spellings() {
+        let row = JournalRow {
+            at: UnixMs::new(1000),
+            request_id: "req_1".into(),
+            model: "a/b".into(),
+            status: 200,
+            charge: Micro::new(1_500_000),
+            ..JournalRow::default()
+        };
+        let value = row_json(&row);
+        assert_eq!(value["charge"], "1.5");
+        assert_eq!(value["charge_micro"], "1500000");
+        assert_eq!(value["at"], 1000);
+        assert_eq!(value["key"], Value::Null);
+    }
+
+    #[test]
+    fn times_are_shown_in_milliseconds() {
+        for (micros, shown) in [(0, "0.0 ms"), (1_250, "1.2 ms"), (2_000_000, "2000.0 ms")] {
+            assert_eq!(millis(micros), shown);
+        }
+    }
+}

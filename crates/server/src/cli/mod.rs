@@ -1,0 +1,25 @@
+//! The command line: one file for each group of commands.
+//!
+//! `args.rs` says what can be asked, `run.rs` hands it to the file of its group. Commands about
+//! wallets, keys, the ledger and the journal work on the store beside a running server.
+
+mod args;
+mod check;
+mod context;
+mod demo;
+mod fetch;
+mod key;
+mod ledger;
+mod logs;
+mod output;
+mod run;
+mod secret;
+mod serve;
+mod sim;
+mod stop;
+mod table;
+mod view;
+mod wallet;
+mod when;
+
+pub use run::main;

@@ -1,0 +1,45 @@
+//! Writes answers: tables for people, JSON for programs.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use serde::Serialize;
+
+use super::stop::Stop;
+use super::table::Table;
+
+/// Where answers go.
+#[derive(Debug)]
+pub(super) struct Output {
+    out: BufWriter<StdoutLock<'static>>,
+}
+
+impl Output {
+    pub(super) fn stdout() -> Self {
+        Self {
+            out: BufWriter::new(io::stdout().lock()),
+        }
+    }
+
+    /// One JSON value on one line.
+    pub(super) fn json(&mut self, value: &impl Serialize) -> Result<(), Stop> {
+        serde_json::to_writer(&mut self.out, value).map_err(io::Error::from)?;
+        self.out.write_all(b"\n")?;
+        Ok(self.out.flush()?)
+    }
+
+    pub(super) fn table(&mut self, table: &Table) -> Result<(), Stop> {
+        table.write(&mut self.out)?;
+        Ok(self.out.flush()?)
+    }
+
+    /// The rows alone, below a table that has been written before.
+    pub(super) fn rows(&mut self, table: &Table) -> Result<(), Stop> {
+        table.write_rows(&mut self.out)?;
+        Ok(self.out.flush()?)
+    }
+
+    pub(super) fn line(&mut self, text: impl AsRef<str>) -> Result<(), Stop> {
+        writeln!(self.out, "{}", text.as_ref())?;
+        Ok(self.out.flush()?)
+    }
+}

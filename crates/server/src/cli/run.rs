@@ -1,0 +1,120 @@
+//! Reads the command line and runs what it asks for.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use tokio::runtime;
+
+use super::args::{Cli, Command};
+use super::context::Context;
+use super::stop::Stop;
+use super::{check, demo, key, ledger, logs, serve, sim, wallet};
+
+/// Runs the program. Answers go to standard output, complaints to standard error.
+pub fn main() -> ExitCode {
+    // A wrong command line ends here, with exit code 2.
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(stop) => {
+            // Nobody is left to tell when standard error is closed too.
+            let _ = write!(std::io::stderr(), "{stop}");
+            stop.exit_code()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Stop> {
+    let mut context = Context::new(cli.global);
+    match cli.command {
+        Command::Demo(command) => on_all_cores()?.block_on(demo::run(command, &mut context)),
+        Command::Serve => on_all_cores()?.block_on(serve::run(&context)),
+        Command::Check => check::run(&mut context),
+        Command::Wallet(command) => on_this_thread()?.block_on(wallet::run(command, &mut context)),
+        Command::Key(command) => on_this_thread()?.block_on(key::run(command, &mut context)),
+        Command::Ledger(command) => on_this_thread()?.block_on(ledger::run(command, &mut context)),
+        Command::Logs(command) => on_this_thread()?.block_on(logs::run(command, &mut context)),
+        Command::Sim(command) => on_all_cores()?.block_on(sim::run(command, &mut context)),
+    }
+}
+
+fn on_this_thread() -> Result<runtime::Runtime, Stop> {
+    Ok(runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?)
+}
+
+fn on_all_cores() -> Result<runtime::Runtime, Stop> {
+    Ok(runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_forms_that_operators_rely_on_are_read() {
+        for line in [
+            "demo",
+            "demo --listen 127.0.0.1:0",
+            "serve --config x.toml",
+            "--config x.toml serve",
+            "check --json",
+            "wallet create acme --balance 100 --gift 5 --credit-limit 50 --json",
+            "wallet list",
+            "wallet show acme",
+            "wallet topup wal_0 10.5",
+            "wallet gift acme 1",
+            "wallet credit-limit acme 0",
+            "wallet disable acme",
+            "wallet enable acme",
+            "key create --wallet acme --limit 10 --rpm 60 --tpm 100000 --concurrency 4 --expires 30d --json",
+            "key list --wallet acme",
+            "key show key_0123456789abcdef",
+            "key update key_0123456789abcdef --limit none --expires 2026-12-31T00:00:00Z",
+            "key disable key_0123456789abcdef",
+            "key enable key_0123456789abcdef",
+            "ledger verify",
+            "logs --wallet acme --key key_0123456789abcdef --model a/b --status 429 --since 1h --limit 5",
+            "logs --follow --json",
+            "logs show req_1",
+            "sim --listen 127.0.0.1:9000",
+        ] {
+            let words = std::iter::once("tollgate").chain(line.split(' '));
+            assert!(Cli::try_parse_from(words).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn senseless_forms_are_refused_as_usage() {
+        for line in [
+            "wallet",
+            "wallet create",
+            "wallet create acme --balance -1",
+            "wallet create acme --balance 0.0000001",
+            "wallet topup acme 0",
+            "wallet topup acme ten",
+            "wallet topup acme",
+            "key create",
+            "key create --wallet a --rpm 0",
+            "key create --wallet a --expires soon",
+            "key update key_0123456789abcdef",
+            "key show acme",
+            "logs --since whenever",
+            "logs --status 9000",
+            "tasks list",
+        ] {
+            let words = std::iter::once("tollgate").chain(line.split(' '));
+            let error = Cli::try_parse_from(words).expect_err(line);
+            assert_eq!(error.exit_code(), 2, "{line}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Lines up columns for people.
+
+use std::io::{self, Write};
+
+/// Rows under a heading; every column is as wide as its widest cell.
+#[derive(Debug)]
+pub(super) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+#[derive(Debug)]
+struct Column {
+    title: &'static str,
+    side: Side,
+}
+
+/// Where a cell stands in its column: words left, numbers right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Left,
+    Right,
+}
+
+impl Table {
+    pub(super) fn new<const N: usize>(columns: [(&'static str, Side); N]) -> Self {
+        let columns = columns.map(|(title, side)| Column { title, side });
+        Self {
+            columns: columns.into(),
+            rows: Vec::new(),
+        }
+    }
+
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().map(one_line).collect());
+    }
+
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let widths = self.widths();
+        let titles: Vec<String> = self.columns.iter().map(|c| c.title.to_owned()).collect();
+        self.write_line(&titles, &widths, out)?;
+        let mut rows = self.rows.iter();
+        rows.try_for_each(|row| self.write_line(row, &widths, out))
+    }
+
+    /// The rows without their heading.
+    pub(super) fn write_rows(&self, out: &mut impl Write) -> io::Result<()> {
+        let widths = self.widths();
+        let mut rows = self.rows.iter();
+        rows.try_for_each(|row| self.write_line(row, &widths, out))
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let width = |(index, column): (usize, &Column)| {
+            let cells = self.rows.iter().filter_map(|row| row.get(index));
+            let widest = cells.map(|cell| cell.chars().count()).max();
+            widest.unwrap_or(0).max(column.title.chars().count())
+        };
+        self.columns.iter().enumerate().map(width).collect()
+    }
+
+    fn write_line(
+        &self,
+        line: &[String],
+        widths: &[usize],
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let mut text = String::new();
+        for ((cell, column), width) in line.iter().zip(&self.columns).zip(widths) {
+            if !text.is_empty() {
+                text.push_str("  ");
+            }
+            let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
+            match column.side {
+                Side::Left => text.extend([cell.as_str(), &padding]),
+                Side::Right => text.extend([padding.as_str(), cell]),
+            }
+        }
+        writeln!(out, "{}", text.trim_end())
+    }
+}
+
+/// A name may hold anything; a line end or an escape sequence must not reach the terminal.
+fn one_line(cell: String) -> String {
+    if cell.chars().any(char::is_control) {
+        cell.chars()
+            .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+            .collect()
+    } else {
+        cell
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut table = Table::new([("name", Side::Left), ("balance", Side::Right)]);
+        table.row(["a".to_owned(), "1.5".to_owned()]);
+        table.row(["größer".to_owned(), "1234567.25".to_owned()]);
+        table.row(["b\n\u{1b}[31m".to_owned(), "0".to_owned()]);
+        let mut out = Vec::new();
+        table.write(&mut out).unwrap();
+        let expected = "\
+name        balance
+a               1.5
+größer   1234567.25
+b\u{fffd}\u{fffd}[31m           0
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

@@ -1,0 +1,115 @@
+//! Wallets and keys as answers: JSON with every amount in both spellings, as in the contract's
+//! balance, and rows of tables.
+
+use ledger::Balance;
+use serde_json::{Map, Value, json};
+use store::{KeyRow, WalletRow};
+
+use super::table::{Side, Table};
+use super::when;
+
+/// A wallet with the members of the contract's balance.
+pub(super) fn wallet_json(row: &WalletRow) -> Value {
+    let mut members = Map::new();
+    members.insert("id".to_owned(), json!(row.id));
+    members.insert("name".to_owned(), json!(row.name));
+    members.extend(part(&row.wallet, &ledger::Key::default(), "wallet"));
+    members.insert("created_at".to_owned(), json!(row.created_at));
+    Value::Object(members)
+}
+
+/// A key with the members of the contract's balance.
+pub(super) fn key_json(row: &KeyRow) -> Value {
+    let mut members = Map::new();
+    members.insert("id".to_owned(), json!(row.id));
+    members.insert("name".to_owned(), json!(row.name));
+    members.insert("wallet".to_owned(), json!(row.wallet));
+    members.insert("prefix".to_owned(), json!(row.shown_prefix));
+    members.insert("enabled".to_owned(), json!(row.key.enabled));
+    members.extend(part(&ledger::Wallet::default(), &row.key, "key"));
+    members.insert("created_at".to_owned(), json!(row.created_at));
+    Value::Object(members)
+}
+
+pub(super) fn wallet_table<'a>(rows: impl IntoIterator<Item = &'a WalletRow>) -> Table {
+    let mut table = Table::new([
+        ("ID", Side::Left),
+        ("NAME", Side::Left),
+        ("STATUS", Side::Left),
+        ("BALANCE", Side::Right),
+        ("GIFT", Side::Right),
+        ("FROZEN", Side::Right),
+        ("CREDIT USED", Side::Right),
+        ("CREDIT LIMIT", Side::Right),
+        ("AVAILABLE", Side::Right),
+        ("CREATED", Side::Left),
+    ]);
+    for row in rows {
+        let wallet = &row.wallet;
+        table.row([
+            row.id.to_string(),
+            row.name.clone(),
+            wallet.status.as_str().to_owned(),
+            wallet.balance.to_string(),
+            wallet.gift_balance.to_string(),
+            wallet.frozen.to_string(),
+            wallet.credit_used.to_string(),
+            wallet.credit_limit.to_string(),
+            wallet.total_available().to_string(),
+            when::show(row.created_at),
+        ]);
+    }
+    table
+}
+
+pub(super) fn key_table<'a>(rows: impl IntoIterator<Item = &'a KeyRow>) -> Table {
+    let mut table = Table::new([
+        ("ID", Side::Left),
+        ("NAME", Side::Left),
+        ("KEY", Side::Left),
+        ("WALLET", Side::Left),
+        ("STATUS", Side::Left),
+        ("USAGE", Side::Right),
+        ("LIMIT", Side::Right),
+        ("RPM", Side::Right),
+        ("TPM", Side::Right),
+        ("CONCURRENCY", Side::Right),
+        ("EXPIRES", Side::Left),
+    ]);
+    let now = when::now();
+    for row in rows {
+        let key = &row.key;
+        let status = match (key.enabled, key.is_expired(now)) {
+            (false, _) => "disabled",
+            (true, true) => "expired",
+            (true, false) => "active",
+        };
+        table.row([
+            row.id.to_string(),
+            row.name.clone().unwrap_or_else(|| "-".to_owned()),
+            format!("{}…", row.shown_prefix),
+            row.wallet.to_string(),
+            status.to_owned(),
+            key.usage.to_string(),
+            or_dash(key.limit),
+            or_dash(key.rpm_limit),
+            or_dash(key.tpm_limit),
+            or_dash(key.concurrency_limit),
+            key.expires_at.map_or_else(|| "-".to_owned(), when::show),
+        ]);
+    }
+    table
+}
+
+/// The wallet's or the key's part of the contract's balance.
+fn part(wallet: &ledger::Wallet, key: &ledger::Key, name: &str) -> Map<String, Value> {
+    let mut balance = json!(Balance::view(wallet, key));
+    match balance.get_mut(name).map(Value::take) {
+        Some(Value::Object(members)) => members,
+        _ => Map::new(),
+    }
+}
+
+fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}

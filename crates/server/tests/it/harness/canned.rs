@@ -91,6 +91,11 @@ impl Canned {
         self.shared.is_open.send_replace(true);
     }
 
+    /// Holds all answers back again.
+    pub(crate) fn close(&self) {
+        self.shared.is_open.send_replace(false);
+    }
+
     /// Waits until so many requests have come.
     pub(crate) async fn came(&self, count: usize) {
         let mut bodies = self.shared.bodies.subscribe();

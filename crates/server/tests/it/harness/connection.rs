@@ -77,6 +77,14 @@ impl Connection {
         }
     }
 
+    /// Waits for an interim answer.
+    pub(crate) async fn interim(&mut self) {
+        while find(&self.buffer, b"\r\n\r\n").is_none() {
+            assert!(self.fill().await, "closed without an interim answer");
+        }
+        assert!(self.buffer.starts_with(b"HTTP/1.1 100 "));
+    }
+
     /// The next whole answer; `None` when the server closes instead.
     pub(crate) async fn try_answer(&mut self) -> Option<Answer> {
         let head = self.head().await?;

@@ -1,0 +1,449 @@
+//! Admission: all or nothing, exactly as much as the wallet and the key allow (W7).
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{
+    Answer, CANNED_MODEL, Canned, Key, Plot, Stage, ask, by_hand, cost, eventually, micro, with,
+};
+
+const ANSWER: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}"#;
+/// What such an answer costs.
+const CHARGE: u64 = 33;
+
+fn call() -> Value {
+    with(ask("hello"), &json!({ "model": CANNED_MODEL }))
+}
+
+/// An amount of micro-credits as the command line takes it.
+fn credits(micro: u64) -> String {
+    format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000)
+}
+
+/// A stage whose upstream answers when it is told to, and what one call freezes there.
+async fn waiting() -> (Stage, Canned, u64) {
+    let canned = Canned::waiting(ANSWER).await;
+    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+    let probe = async {
+        canned.came(1).await;
+        let hold = stage.frozen(&key).await;
+        canned.open();
+        hold
+    };
+    let body = call();
+    let (answer, hold) = tokio::join!(stage.chat(&key, &body), probe);
+    answer.ok();
+    canned.close();
+    assert!(hold > cost(0, 0, crate::harness::OUTPUT_RESERVE), "{hold}");
+    (stage, canned, hold)
+}
+
+/// Sends calls all at once; opens the upstream when all but `admitted` have been answered.
+async fn rush(
+    stage: &Stage,
+    key: &Key,
+    canned: &Canned,
+    calls: usize,
+    admitted: usize,
+) -> Vec<Answer> {
+    let body = call();
+    let refused = std::cell::Cell::new(0);
+    let one = async || {
+        let answer = stage.chat(key, &body).await;
+        refused.set(refused.get() + 1);
+        if refused.get() == calls - admitted {
+            canned.open();
+        }
+        answer
+    };
+    let calls = futures(calls, one);
+    calls.await
+}
+
+/// Runs the same call so many times at once, on this task.
+async fn futures<T>(count: usize, one: impl AsyncFn() -> T) -> Vec<T> {
+    let mut running: Vec<_> = (0..count).map(|_| Box::pin(one())).collect();
+    let mut done: Vec<Option<T>> = (0..count).map(|_| None).collect();
+    std::future::poll_fn(|cx| {
+        for (call, done) in running.iter_mut().zip(&mut done) {
+            if done.is_none()
+                && let std::task::Poll::Ready(value) = call.as_mut().poll(cx)
+            {
+                *done = Some(value);
+            }
+        }
+        if done.iter().all(Option::is_some) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}
+
+/// W7: two hundred at once, credit for seven.
+#[tokio::test]
+async fn a_wallet_funded_for_seven_admits_exactly_seven() {
+    let (stage, canned, hold) = waiting().await;
+    stage
+        .wallet("seven", &["--balance", &credits(7 * hold + hold / 2)])
+        .await;
+    let key = stage.key("seven", &[]).await;
+    let answers = rush(&stage, &key, &canned, 200, 7).await;
+    let admitted = answers
+        .iter()
+        .filter(|answer| answer.status() == 200)
+        .count();
+    assert_eq!(admitted, 7);
+    for refused in answers.iter().filter(|answer| answer.status() != 200) {
+        assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
+        assert_eq!(refused.openai_error()["type"], "insufficient_quota");
+    }
+    let balance = stage.balance(&key).await;
+    assert_eq!(micro(&balance["wallet"], "frozen"), 0);
+    assert_eq!(
+        micro(&balance["wallet"], "balance"),
+        7 * hold + hold / 2 - 7 * CHARGE
+    );
+    assert_eq!(canned.bodies().len(), 1 + 7);
+    stage.verify().await;
+}
+
+/// W7: the key's own limit counts what is frozen too.
+#[tokio::test]
+async fn a_spending_limit_admits_exactly_what_it_covers() {
+    let (stage, canned, hold) = waiting().await;
+    let key = stage.key("w", &["--limit", &credits(3 * hold)]).await;
+    let answers = rush(&stage, &key, &canned, 20, 3).await;
+    assert_eq!(
+        answers
+            .iter()
+            .filter(|answer| answer.status() == 200)
+            .count(),
+        3
+    );
+    for refused in answers.iter().filter(|answer| answer.status() != 200) {
+        assert_eq!(refused.failure(), (402, "key_limit_reached".to_owned()));
+    }
+    // Two more fit into what the first three left over; the third does not any longer.
+    let left = 3 * hold - 3 * CHARGE;
+    assert_eq!(
+        micro(&stage.balance(&key).await["key"], "limit_remaining"),
+        left
+    );
+    stage.verify().await;
+}
+
+/// Concurrency is the count of the key's open holds.
+#[tokio::test]
+async fn a_concurrency_limit_admits_exactly_its_number() {
+    let (stage, canned, _) = waiting().await;
+    let key = stage.key("w", &["--concurrency", "4"]).await;
+    let answers = rush(&stage, &key, &canned, 30, 4).await;
+    assert_eq!(
+        answers
+            .iter()
+            .filter(|answer| answer.status() == 200)
+            .count(),
+        4
+    );
+    for refused in answers.iter().filter(|answer| answer.status() != 200) {
+        assert_eq!(
+            refused.failure(),
+            (429, "concurrency_limit_exceeded".to_owned())
+        );
+        assert!(refused.header("retry-after").is_some());
+    }
+    // Whoever has ended makes room.
+    for _ in 0..10 {
+        stage.chat(&key, &call()).await.ok();
+    }
+}
+
+#[tokio::test]
+async fn requests_per_minute_are_a_burst_and_then_a_rate() {
+    let (stage, _) = Stage::funded().await;
+    let key = stage.key("w", &["--rpm", "3"]).await;
+    for remaining in ["2", "1", "0"] {
+        let answer = stage.chat(&key, &ask("hello")).await.ok();
+        assert_eq!(answer.header("x-ratelimit-limit-requests"), Some("3"));
+        assert_eq!(
+            answer.header("x-ratelimit-remaining-requests"),
+            Some(remaining)
+        );
+        assert!(answer.header("x-ratelimit-reset-requests").is_some());
+        assert!(answer.header("x-ratelimit-limit-tokens").is_none());
+    }
+    let spent = stage.usage(&key).await;
+    for _ in 0..5 {
+        let refused = stage.chat(&key, &ask("hello")).await;
+        assert_eq!(refused.failure(), (429, "rate_limit_exceeded".to_owned()));
+        assert_eq!(refused.openai_error()["type"], "rate_limit_error");
+        let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+        // A place comes back every twenty seconds; refusals do not push it away.
+        assert!((1..=20).contains(&wait), "{wait}");
+    }
+    assert_eq!(stage.upstream_calls(), 3);
+    assert_eq!(stage.usage(&key).await, spent);
+    // Reads are no model calls.
+    stage.get(&key, "/v1/models").await.ok();
+    // The limit is the key's own: another key of the wallet is not touched.
+    let other = stage.key("w", &[]).await;
+    stage.chat(&other, &ask("hello")).await.ok();
+}
+
+/// W7: a refusal for money or concurrency takes no place of the rates either.
+#[tokio::test]
+async fn a_refusal_consumes_nothing() {
+    let stage = Stage::open().await;
+    stage.wallet("poor", &[]).await;
+    let key = stage.key("poor", &["--rpm", "2", "--tpm", "100000"]).await;
+    let before = stage.balance(&key).await;
+    for _ in 0..5 {
+        let refused = stage.chat(&key, &ask("hello")).await;
+        assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
+    }
+    assert_eq!(stage.balance(&key).await, before);
+    assert_eq!(stage.upstream_calls(), 0);
+    // W14: money that came by the command line counts at the next call.
+    stage.cli_json(&["wallet", "topup", "poor", "1"]).await;
+    for remaining in ["1", "0"] {
+        let answer = stage.chat(&key, &ask("hello")).await.ok();
+        assert_eq!(
+            answer.header("x-ratelimit-remaining-requests"),
+            Some(remaining)
+        );
+    }
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn tokens_per_minute_take_the_estimate_and_are_corrected() {
+    let (stage, canned, _) = waiting().await;
+    // Two calls of a little above a thousand tokens each fit, three do not.
+    let key = stage.key("w", &["--tpm", "2500"]).await;
+    let answers = rush(&stage, &key, &canned, 12, 2).await;
+    let admitted: Vec<_> = answers
+        .iter()
+        .filter(|answer| answer.status() == 200)
+        .collect();
+    assert_eq!(admitted.len(), 2);
+    for answer in &admitted {
+        assert_eq!(answer.header("x-ratelimit-limit-tokens"), Some("2500"));
+        assert!(answer.header("x-ratelimit-remaining-tokens").is_some());
+    }
+    for refused in answers.iter().filter(|answer| answer.status() != 200) {
+        assert_eq!(refused.failure(), (429, "rate_limit_exceeded".to_owned()));
+        assert!(refused.header("retry-after").is_some());
+    }
+    // Twelve tokens were used of each thousand: the rest was given back at once.
+    let answer = stage.chat(&key, &call()).await.ok();
+    let remaining: u64 = answer
+        .header("x-ratelimit-remaining-tokens")
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!((1400..1500).contains(&remaining), "{remaining}");
+}
+
+#[tokio::test]
+async fn a_call_above_the_whole_bucket_is_told_so() {
+    let (stage, _) = Stage::funded().await;
+    let key = stage.key("w", &["--tpm", "500"]).await;
+    let refused = stage.chat(&key, &ask("hello")).await;
+    assert_eq!(refused.failure(), (429, "rate_limit_exceeded".to_owned()));
+    assert_eq!(refused.header("x-should-retry"), Some("false"));
+    assert_eq!(refused.header("retry-after"), None, "waiting does not help");
+    let small = with(ask("hello"), &json!({ "max_tokens": 100 }));
+    stage.chat(&key, &small).await.ok();
+}
+
+/// W4, W5: gift, balance, then the credit line, which a top-up repays first.
+#[tokio::test]
+async fn a_credit_line_is_used_last_and_repaid_first() {
+    let stage = Stage::open().await;
+    stage
+        .wallet(
+            "line",
+            &[
+                "--gift",
+                "0.00001",
+                "--balance",
+                "0.00002",
+                "--credit-limit",
+                "1",
+            ],
+        )
+        .await;
+    let key = stage.key("line", &[]).await;
+    let answer = stage
+        .chat(&key, &ask("reply with 50 words"))
+        .await
+        .ok()
+        .json();
+    let charge = by_hand(&answer["usage"]);
+    assert!(charge > 30);
+    let balance = stage.balance(&key).await;
+    let wallet = &balance["wallet"];
+    assert_eq!(micro(wallet, "gift_balance"), 0);
+    assert_eq!(micro(wallet, "balance"), 0);
+    assert_eq!(micro(wallet, "credit_used"), charge - 30);
+    assert_eq!(micro(wallet, "credit_remaining"), 1_000_000 - (charge - 30));
+    assert_eq!(micro(wallet, "available"), 0);
+    assert_eq!(micro(&balance, "available"), 1_000_000 - (charge - 30));
+
+    stage.cli_json(&["wallet", "gift", "line", "2"]).await;
+    let wallet = &stage.balance(&key).await["wallet"];
+    assert_eq!(
+        micro(wallet, "credit_used"),
+        charge - 30,
+        "gifts repay nothing"
+    );
+    stage.cli_json(&["wallet", "topup", "line", "1"]).await;
+    let wallet = &stage.balance(&key).await["wallet"];
+    assert_eq!(micro(wallet, "credit_used"), 0);
+    assert_eq!(micro(wallet, "balance"), 1_000_000 - (charge - 30));
+    stage.verify().await;
+}
+
+/// W6: what exceeds the hold is booked in full, past every limit, and never below zero.
+#[tokio::test]
+async fn a_settlement_above_the_hold_is_booked_in_full() {
+    let stage = Stage::open().await;
+    stage
+        .wallet("small", &["--balance", "0.05", "--credit-limit", "0.01"])
+        .await;
+    let key = stage.key("small", &[]).await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "chunks=9000", 1)
+        .unwrap();
+    let answer = stage.chat(&key, &ask("go")).await.ok().json();
+    let charge = by_hand(&answer["usage"]);
+    assert!(charge > 90_000);
+    let wallet = &stage.balance(&key).await["wallet"];
+    assert_eq!(micro(wallet, "balance"), 0);
+    assert_eq!(micro(wallet, "credit_used"), charge - 50_000);
+    assert_eq!(micro(wallet, "credit_remaining"), 0);
+    assert_eq!(micro(wallet, "total_available"), 0);
+    let refused = stage.chat(&key, &ask("hello")).await;
+    assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_disabled_wallet_admits_nothing() {
+    let (stage, key) = Stage::funded().await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    stage.cli_json(&["wallet", "disable", "w"]).await;
+    let refused = stage.chat(&key, &ask("hello")).await;
+    assert_eq!(refused.failure(), (403, "wallet_disabled".to_owned()));
+    assert_eq!(refused.openai_error()["type"], "permission_error");
+    assert_eq!(stage.upstream_calls(), 1);
+    stage.cli_json(&["wallet", "enable", "w"]).await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    stage.verify().await;
+}
+
+/// W11: what was admitted is finished and settled, whatever happened since.
+#[tokio::test]
+async fn revoking_a_key_does_not_touch_its_open_calls() {
+    let (stage, canned, _) = waiting().await;
+    let key = stage.key("w", &[]).await;
+    let watcher = stage.key("w", &[]).await;
+    let spent = stage.usage(&key).await;
+    let body = call();
+    let revoke = async {
+        canned.came(2).await;
+        stage.cli_json(&["key", "disable", &key.id]).await;
+        stage.cli_json(&["wallet", "disable", "w"]).await;
+        canned.open();
+    };
+    let (answer, ()) = tokio::join!(stage.chat(&key, &body), revoke);
+    answer.ok();
+    assert_eq!(spent, 0);
+    assert_eq!(stage.frozen(&watcher).await, 0);
+    let shown = stage.cli_json(&["key", "show", &key.id]).await;
+    assert_eq!(micro(&shown, "usage"), CHARGE);
+    stage.verify().await;
+}
+
+/// The estimate: a stream's hold grows with its output, and a refusal ends it honestly.
+#[tokio::test]
+async fn a_stream_that_cannot_be_paid_any_further_ends_with_an_error() {
+    let stage = Plot::default()
+        .setting("ledger", "output_reserve_tokens = 100")
+        .open()
+        .await;
+    stage.wallet("thin", &["--balance", "0.004"]).await;
+    let key = stage.key("thin", &[]).await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "chunks=2000+chunk-delay=1ms", 1)
+        .unwrap();
+    let (events, _) = stage.stream(&key, &ask("go")).await.rest().await;
+    let last = events.last().unwrap().json();
+    assert_eq!(last["error"]["code"], "insufficient_quota", "{last}");
+    assert!(events.len() > 50, "what was paid for was delivered");
+    assert!(events.len() < 1500);
+    assert!(events.iter().all(|event| !event.is_done()));
+    let wallet = eventually("the settlement", async || {
+        let balance = stage.balance(&key).await["wallet"].clone();
+        (micro(&balance, "frozen") == 0).then_some(balance)
+    })
+    .await;
+    assert!(micro(&wallet, "balance") < 2000, "{wallet}");
+    assert_eq!(micro(&wallet, "credit_used"), 0);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_stream_with_enough_credit_outgrows_its_first_hold() {
+    let (stage, key) = Plot::default()
+        .setting("ledger", "output_reserve_tokens = 100")
+        .funded()
+        .await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "chunks=1500+chunk-delay=1ms", 1)
+        .unwrap();
+    let body = with(
+        ask("go"),
+        &json!({ "stream_options": { "include_usage": true } }),
+    );
+    let mut stream = stage.stream(&key, &body).await;
+    let mut largest = 0;
+    let mut usage = Value::Null;
+    let mut count = 0;
+    while let Some(event) = stream.next().await {
+        if event.is_done() {
+            break;
+        }
+        count += 1;
+        if count % 300 == 0 {
+            largest = stage.frozen(&key).await.max(largest);
+        }
+        usage = event.json()["usage"].clone();
+    }
+    assert!(largest > cost(0, 0, 500), "{largest}");
+    assert_eq!(stage.usage(&key).await, by_hand(&usage));
+    assert_eq!(stage.frozen(&key).await, 0);
+    stage.verify().await;
+}
+
+/// An expired key is refused where money moves at the very moment.
+#[tokio::test]
+async fn a_key_expires_between_two_calls() {
+    let (stage, _) = Stage::funded().await;
+    let key = stage.key("w", &["--expires", "2s"]).await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    let refused = eventually("the expiry", async || {
+        let answer = stage.chat(&key, &ask("hello")).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        (answer.status() != 200).then_some(answer)
+    })
+    .await;
+    assert_eq!(refused.failure(), (401, "invalid_api_key".to_owned()));
+}

@@ -110,6 +110,12 @@ impl Preset {
         !matches!(self, Self::OpenaiCompatible | Self::Sim)
     }
 
+    /// The credential of a channel that names none. The simulated upstream asks for a key as
+    /// vendors do, and takes any; operators need not invent one.
+    pub(crate) fn own_credential(self) -> Option<&'static str> {
+        matches!(self, Self::Sim).then_some("sim")
+    }
+
     pub(crate) fn auth(self) -> Auth {
         match self {
             Self::Anthropic => Auth::Header("x-api-key"),

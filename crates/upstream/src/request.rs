@@ -131,10 +131,11 @@ fn lines(
             "has a host that no header can carry",
         )
     })?;
-    if let Some(secret) = credential {
+    let credential = credential.map(Secret::expose);
+    if let Some(secret) = credential.or(preset.own_credential()) {
         match preset.auth() {
-            Auth::Bearer => line("authorization", &format!("Bearer {}", secret.expose())),
-            Auth::Header(name) => line(name, secret.expose()),
+            Auth::Bearer => line("authorization", &format!("Bearer {secret}")),
+            Auth::Header(name) => line(name, secret),
         }
         .ok_or(ChannelError::Credential)?;
     }

@@ -4,6 +4,7 @@
 //! comes in as an argument. Start reading at [`native`], the path of a call whose caller and
 //! upstream speak the same dialect.
 
+pub mod canon;
 pub mod chat;
 pub mod count;
 pub mod dialect;

@@ -1,0 +1,88 @@
+//! The events of an answer in the common form.
+//!
+//! Grammar, which every reader guarantees and every writer relies on:
+//!
+//! ```text
+//! answer = Start  ( Usage | block )*  ( Finish | Failed )
+//! block  = BlockStart  Delta*  BlockStop
+//! ```
+//!
+//! One block is open at a time, blocks are not nested, and nothing follows `Finish` or `Failed`.
+//! Readers buffer what their dialect interleaves, give a tool call its id and name at its start,
+//! and report usage before `Finish`, the last report winning.
+
+use crate::failure::Failure;
+use crate::usage::Usage;
+
+use super::opaque::Opaque;
+
+/// One step of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The upstream has begun to answer.
+    Start,
+    BlockStart(Block),
+    Delta(Delta),
+    BlockStop,
+    /// Usage so far; the last one counts.
+    Usage(Usage),
+    /// The answer is complete.
+    Finish(Stop),
+    /// The answer broke off.
+    Failed(Failure),
+}
+
+/// What a block holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block {
+    Text,
+    Thought,
+    ToolCall {
+        id: String,
+        name: String,
+    },
+    Refusal,
+    /// A picture of this type; its deltas are standard base64, in whole groups of four.
+    Image {
+        mime: String,
+    },
+}
+
+/// A piece of the open block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delta {
+    /// Text of a text, thought or refusal block; base64 of an image block.
+    Text(String),
+    /// A piece of a tool call's JSON arguments.
+    Arguments(String),
+    /// The signature or encrypted form of a thought, or the signature of a tool call or text:
+    /// whole, once per block at most.
+    Opaque(Opaque),
+    /// A source of the text so far. Offsets count characters of the block's text.
+    Citation {
+        url: String,
+        title: String,
+        start: u64,
+        end: u64,
+    },
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    End,
+    /// A stop sequence, if the dialect says which.
+    Sequence(Option<String>),
+    Length,
+    /// The context window is full.
+    ContextFull,
+    ToolCalls,
+    /// The model refused, under this policy category if it said one.
+    Refusal {
+        category: Option<String>,
+    },
+    /// Output or prompt was blocked; the reason as the upstream named it.
+    Filter(Option<String>),
+    /// The upstream wants to be called again to go on.
+    Paused,
+}

@@ -1,0 +1,26 @@
+//! The common form that calls pass through when caller and upstream speak different dialects.
+//!
+//! Hub and spoke: each dialect reads into this form and writes out of it, so that five dialects
+//! need ten codecs and not twenty. A dialect is one folder with eight names: `read_request`,
+//! `write_request`, `read_response`, `write_response`, `Reader`, `Writer`, `read_failure`,
+//! `write_failure`. What cannot be expressed on the other side is named in [`Dropped`]; nothing is
+//! lost silently.
+
+mod dropped;
+mod event;
+mod opaque;
+mod path;
+mod request;
+mod response;
+mod target;
+
+pub use dropped::{Dropped, Field};
+pub use event::{Block, Delta, Event, Stop};
+pub use opaque::Opaque;
+pub use path::Path;
+pub use request::{
+    Document, Effort, Format, Image, ImageDetail, ImageSource, Json, Logprobs, Part, Reasoning,
+    Request, Role, Sampling, Thought, Tool, ToolCall, ToolChoice, ToolResult, Turn,
+};
+pub use response::{Fold, Folded, Response};
+pub use target::{Echo, Target};

@@ -1,0 +1,121 @@
+//! Data that only its maker can read, carried through dialects that do not know it.
+//!
+//! Thought signatures, thinking signatures and encrypted reasoning must come back to the model
+//! that made them, byte for byte, and must never reach another. We keep no state, so they travel
+//! through the caller: wrapped with a mark of their origin, in whatever field of the caller's
+//! dialect is opaque itself.
+
+use crate::dialect::Dialect;
+
+/// The first bytes of everything we wrap.
+const MARK: &str = "gw1|";
+
+/// An opaque value and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opaque {
+    /// The dialect of the upstream that made it.
+    pub origin: Dialect,
+    /// What made it: the public model id. A value is never shown to another model.
+    pub model: Box<str>,
+    /// The value as the upstream spelt it.
+    pub text: Box<str>,
+}
+
+impl Opaque {
+    /// The text for an opaque field of another dialect: base64url without padding, since clients
+    /// decode such fields and encode them again in that alphabet.
+    pub fn wrap(&self) -> String {
+        let plain = format!("{MARK}{}|{}|{}", self.origin, self.model, self.text);
+        base64url(plain.as_bytes())
+    }
+
+    /// Reads what [`Opaque::wrap`] wrote, in either base64 alphabet, padded or not. `None` for
+    /// values that are not ours.
+    pub fn unwrap(text: &str) -> Option<Self> {
+        let plain = String::from_utf8(decode(text)?).ok()?;
+        let (origin, rest) = plain.strip_prefix(MARK)?.split_once('|')?;
+        let (model, text) = rest.split_once('|')?;
+        Some(Self {
+            origin: origin.parse().ok()?,
+            model: model.into(),
+            text: text.into(),
+        })
+    }
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+fn base64url(bytes: &[u8]) -> String {
+    let digit = |bits: u32| {
+        let index = usize::try_from(bits & 63).unwrap_or(0);
+        char::from(ALPHABET.get(index).copied().unwrap_or(b'A'))
+    };
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        let digits = [
+            digit(bits >> 18),
+            digit(bits >> 12),
+            digit(bits >> 6),
+            digit(bits),
+        ];
+        text.extend(digits.into_iter().take(chunk.len() + 1));
+    }
+    text
+}
+
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let value = |byte: u8| {
+        Some(match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'-' | b'+' => 62,
+            b'_' | b'/' => 63,
+            _ => return None,
+        })
+    };
+    let text = text.trim_end_matches('=').as_bytes();
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    for chunk in text.chunks(4) {
+        let mut bits: u32 = 0;
+        for at in 0..4 {
+            bits = bits << 6 | u32::from(chunk.get(at).map_or(Some(0), |byte| value(*byte))?);
+        }
+        let [_, first, second, third] = bits.to_be_bytes();
+        let count = match chunk.len() {
+            4 => 3,
+            3 => 2,
+            2 => 1,
+            _ => return None,
+        };
+        bytes.extend([first, second, third].into_iter().take(count));
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn foreign_values_are_not_ours() {
+        for text in ["", "EpwECkYIBxgCKkDr", "gw1|", "not base64!", "A"] {
+            assert_eq!(Opaque::unwrap(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_wrapped_value_reads_back_in_every_spelling(text in ".{0,200}", model in "[a-z]{1,8}/[a-z0-9.-]{1,20}") {
+            let opaque = Opaque { origin: Dialect::Generate, model: model.into(), text: text.into() };
+            let wrapped = opaque.wrap();
+            prop_assert_eq!(Opaque::unwrap(&wrapped), Some(opaque.clone()));
+            let standard = wrapped.replace('-', "+").replace('_', "/");
+            let padded = format!("{standard}{}", "=".repeat((4 - standard.len() % 4) % 4));
+            prop_assert_eq!(Opaque::unwrap(&padded), Some(opaque));
+        }
+    }
+}

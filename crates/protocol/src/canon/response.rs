@@ -1,0 +1,115 @@
+//! A whole answer: the fold of its events.
+
+use crate::usage::Usage;
+
+use super::event::{Block, Delta, Event, Stop};
+use super::opaque::Opaque;
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Response {
+    pub blocks: Vec<Folded>,
+    pub stop: Stop,
+    pub usage: Option<Usage>,
+}
+
+/// A finished block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folded {
+    pub block: Block,
+    /// The text, base64 or arguments of the block, whole.
+    pub text: String,
+    pub opaque: Option<Opaque>,
+    /// Url, title, start and end of each source.
+    pub citations: Vec<(String, String, u64, u64)>,
+}
+
+/// Collects events into a [`Response`].
+#[derive(Debug, Default)]
+pub struct Fold {
+    blocks: Vec<Folded>,
+    usage: Option<Usage>,
+}
+
+impl Fold {
+    /// Takes the next event; the response when it was the last, the failure when it broke off.
+    pub fn push(&mut self, event: Event) -> Option<Result<Response, crate::failure::Failure>> {
+        match event {
+            Event::Start | Event::BlockStop => {}
+            Event::BlockStart(block) => self.blocks.push(Folded {
+                block,
+                text: String::new(),
+                opaque: None,
+                citations: Vec::new(),
+            }),
+            Event::Delta(delta) => self.take(delta),
+            Event::Usage(usage) => self.usage = Some(usage),
+            Event::Finish(stop) => {
+                let blocks = std::mem::take(&mut self.blocks);
+                return Some(Ok(Response {
+                    blocks,
+                    stop,
+                    usage: self.usage,
+                }));
+            }
+            Event::Failed(failure) => return Some(Err(failure)),
+        }
+        None
+    }
+
+    fn take(&mut self, delta: Delta) {
+        let Some(open) = self.blocks.last_mut() else {
+            return;
+        };
+        match delta {
+            Delta::Text(text) | Delta::Arguments(text) => open.text.push_str(&text),
+            Delta::Opaque(opaque) => open.opaque = Some(opaque),
+            Delta::Citation {
+                url,
+                title,
+                start,
+                end,
+            } => open.citations.push((url, title, start, end)),
+        }
+    }
+}
+
+impl Response {
+    /// The events that fold into this response: a writer of streams can write it too.
+    pub fn unfold(self) -> impl Iterator<Item = Event> {
+        let blocks = self.blocks.into_iter().flat_map(|folded| {
+            let mut events = vec![Event::BlockStart(folded.block.clone())];
+            if !folded.text.is_empty() {
+                let text = folded.text;
+                events.push(Event::Delta(match folded.block {
+                    Block::ToolCall { .. } => Delta::Arguments(text),
+                    _ => Delta::Text(text),
+                }));
+            }
+            events.extend(
+                folded
+                    .citations
+                    .into_iter()
+                    .map(|(url, title, start, end)| {
+                        Event::Delta(Delta::Citation {
+                            url,
+                            title,
+                            start,
+                            end,
+                        })
+                    }),
+            );
+            events.extend(
+                folded
+                    .opaque
+                    .map(|opaque| Event::Delta(Delta::Opaque(opaque))),
+            );
+            events.push(Event::BlockStop);
+            events
+        });
+        std::iter::once(Event::Start)
+            .chain(blocks)
+            .chain(self.usage.map(Event::Usage))
+            .chain(std::iter::once(Event::Finish(self.stop)))
+    }
+}

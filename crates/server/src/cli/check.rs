@@ -1,5 +1,6 @@
 //! `tollgate check`: what a configuration comes to.
 
+use ledger::PriceKey;
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -100,7 +101,9 @@ fn models(plan: &Plan) -> Table {
 fn price_text(card: &Value) -> String {
     match card {
         Value::Object(members) => {
-            let members = members.iter().map(|(name, value)| match value {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(name, _)| price_rank(name));
+            let members = members.into_iter().map(|(name, value)| match value {
                 Value::Object(_) | Value::Array(_) => format!("{name}({})", price_text(value)),
                 other => format!("{name} {}", price_text(other)),
             });
@@ -112,6 +115,15 @@ fn price_text(card: &Value) -> String {
         }
         Value::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+/// Bounds and defaults first, then the keys in the order of the ledger, then what is left.
+fn price_rank(name: &str) -> usize {
+    let known = PriceKey::ALL.iter().position(|key| key.as_str() == name);
+    match name {
+        "default" | "above_tokens" => 0,
+        _ => known.map_or(usize::MAX, |place| place + 1),
     }
 }
 
@@ -167,13 +179,14 @@ mod tests {
     #[test]
     fn a_price_is_told_on_one_line() {
         let card = json!({
+            "output": "10",
             "input": "1.25",
-            "image": { "default": "0.04", "high": "0.17" },
+            "image": { "2k": "0.07", "default": "0.04", "high": "0.17" },
             "long_context": [{ "above_tokens": 200_000, "input": "2.5" }],
         });
         assert_eq!(
             price_text(&card),
-            "image(default 0.04 high 0.17) input 1.25 \
+            "input 1.25 output 10 image(default 0.04 2k 0.07 high 0.17) \
              long_context(above_tokens 200000 input 2.5)"
         );
     }

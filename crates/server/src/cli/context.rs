@@ -23,7 +23,8 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn new(global: Global) -> Self {
         Self {
-            config: global.config,
+            // An empty variable names nothing.
+            config: global.config.filter(|file| !file.as_os_str().is_empty()),
             json: global.json,
             out: Output::stdout(),
         }

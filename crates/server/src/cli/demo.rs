@@ -14,7 +14,7 @@ use sim::Sim;
 use store::{KeyLimits, NewWallet, OpenError, Store};
 
 use super::context::Context;
-use super::stop::Stop;
+use super::stop::{Stop, with_sources};
 use super::{fetch, key};
 use crate::config::Config;
 use crate::gateway::{Gateway, StartError};
@@ -60,7 +60,8 @@ pub(super) async fn run(command: Demo, context: &mut Context) -> Result<(), Stop
         data: std::path::absolute(&command.data)?,
     };
     let sample = Sample::take(&shown).await.map_err(|fault| {
-        Stop::message(format!("the sample call failed: {}", chain(fault.as_ref())))
+        let why = with_sources(fault.as_ref());
+        Stop::message(format!("the sample call failed: {why}"))
     })?;
     if context.json {
         context.out.json(&shown.json(&sample))?;
@@ -118,16 +119,9 @@ struct Sample {
 impl Sample {
     async fn take(shown: &Shown) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let before = shown.balance().await?;
-        let question = question(false);
         let path = "/v1/chat/completions";
-        let answer = fetch::json(
-            shown.address,
-            Method::POST,
-            path,
-            &shown.secret,
-            Some(&question),
-        )
-        .await?;
+        let answer =
+            fetch::json(shown.address, Method::POST, path, &shown.secret, QUESTION).await?;
         let after = shown.balance().await?;
         let text = answer.pointer("/choices/0/message/content");
         Ok(Self {
@@ -139,16 +133,10 @@ impl Sample {
     }
 }
 
-fn question(stream: bool) -> Value {
-    let mut body = json!({
-        "model": MODEL,
-        "messages": [{ "role": "user", "content": "Say hello to Tollgate." }],
-    });
-    if stream {
-        body["stream"] = json!(true);
-    }
-    body
-}
+/// The sample's body, as one would write it by hand.
+const QUESTION: &str =
+    r#"{"model":"sim/chat","messages":[{"role":"user","content":"Say hello to Tollgate."}]}"#;
+const QUESTION_STREAMED: &str = r#"{"model":"sim/chat","stream":true,"messages":[{"role":"user","content":"Say hello to Tollgate."}]}"#;
 
 /// What a visitor needs to know.
 #[derive(Debug)]
@@ -162,12 +150,12 @@ struct Shown {
 impl Shown {
     async fn balance(&self) -> Result<String, Box<dyn Error + Send + Sync>> {
         let answer =
-            fetch::json(self.address, Method::GET, "/v1/balance", &self.secret, None).await?;
+            fetch::json(self.address, Method::GET, "/v1/balance", &self.secret, "").await?;
         let available = answer.get("available").and_then(Value::as_str);
         Ok(available.ok_or("a balance without `available`")?.to_owned())
     }
 
-    fn curl(&self, options: &str, body: &Value) -> String {
+    fn curl(&self, options: &str, body: &str) -> String {
         format!(
             "curl {options}http://{}/v1/chat/completions \\\n  \
              -H 'Authorization: Bearer {}' \\\n  \
@@ -215,8 +203,8 @@ As a stream:
 
 The key works until the demo is started again. Ctrl-C stops it; the data stays.",
             data = data.display(),
-            plain = self.curl("", &question(false)),
-            stream = self.curl("-N ", &question(true)),
+            plain = self.curl("", QUESTION),
+            stream = self.curl("-N ", QUESTION_STREAMED),
         )
     }
 
@@ -239,7 +227,6 @@ The key works until the demo is started again. Ctrl-C stops it; the data stays."
 /// The common troubles of a first start, with the way out.
 fn explained(error: StartError, command: &Demo) -> Stop {
     match error {
-        StartError::Config(problems) => Stop::Problems(problems),
         StartError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
             let option = if address == command.listen {
                 "--listen"
@@ -257,7 +244,7 @@ fn explained(error: StartError, command: &Demo) -> Stop {
              tollgate demo --data FOLDER",
             folder(&command.data)
         )),
-        other => Stop::message(chain(&other)),
+        other => other.into(),
     }
 }
 
@@ -266,10 +253,6 @@ fn folder(path: &Path) -> String {
         .unwrap_or_else(|_| path.to_owned())
         .display()
         .to_string()
-}
-
-fn chain(error: &dyn Error) -> String {
-    super::stop::with_sources(error)
 }
 
 #[cfg(test)]

@@ -14,25 +14,24 @@ const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 type Fault = Box<dyn std::error::Error + Send + Sync>;
 
-/// Sends a JSON call and reads its JSON answer; a status other than 200 is an error.
+/// Sends a call with a JSON body (or none) and reads its JSON answer; a status other than 200 is an error.
 pub(super) async fn json(
     address: SocketAddr,
     method: Method,
     path: &str,
     key: &str,
-    body: Option<&Value>,
+    body: &str,
 ) -> Result<Value, Fault> {
     let stream = TcpStream::connect(address).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
-    let body = body.map(Value::to_string).unwrap_or_default();
     let request = Request::builder()
         .method(method)
         .uri(path)
         .header(header::HOST, address.to_string())
         .header(header::AUTHORIZATION, format!("Bearer {key}"))
         .header(header::CONTENT_TYPE, "application/json")
-        .body(Full::new(Bytes::from(body)))?;
+        .body(Full::new(Bytes::from(body.to_owned())))?;
     let (head, body) = sender.send_request(request).await?.into_parts();
     let body = Limited::new(body, ANSWER_BYTES_MAX)
         .collect()

@@ -91,7 +91,7 @@ fn summary(report: &VerifyReport) -> String {
         1 => "1 difference".to_owned(),
         count => format!("{count} differences"),
     };
-    format!("{verdict}: {wallets} wallets, {keys} keys, {entries} entries, {open_holds} open holds")
+    format!("wallets {wallets}, keys {keys}, entries {entries}, open holds {open_holds}: {verdict}")
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
         };
         assert_eq!(
             summary(&report),
-            "every rule holds: 2 wallets, 3 keys, 7 entries, 0 open holds"
+            "wallets 2, keys 3, entries 7, open holds 0: every rule holds"
         );
         assert_eq!(report_json(&report)["ok"], true);
         report.differences.push(Difference {
@@ -120,7 +120,7 @@ mod tests {
             expected: "0".to_owned(),
             found: "5".to_owned(),
         });
-        assert!(summary(&report).starts_with("1 difference: "));
+        assert!(summary(&report).ends_with(": 1 difference"));
         let expected = json!([{
             "wallet": "wal_x",
             "rule": "V1 open holds = frozen",

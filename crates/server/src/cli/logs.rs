@@ -18,6 +18,9 @@ const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
 /// Rows of one look; the store gives no more.
 const PAGE_ROWS: u32 = 1_000;
 
+/// What the columns usually need, so that rows that come later stand below the first ones.
+const ROW_WIDTHS: [usize; 8] = [20, 26, 20, 24, 6, 14, 9, 10];
+
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Logs {
@@ -139,18 +142,18 @@ async fn show(store: &Store, request: &str, context: &mut Context) -> Result<(),
     let entry = store.journal(query).await?.into_iter().next();
     let entry =
         entry.ok_or_else(|| Stop::message(format!("no call `{request}` in the journal")))?;
-    let value = row_json(&entry.row);
     if context.json {
-        return context.out.json(&value);
+        return context.out.json(&row_json(&entry.row));
     }
     let mut table = Table::new([("MEMBER", Side::Left), ("VALUE", Side::Left)]);
-    for (name, value) in value.as_object().into_iter().flatten() {
-        let shown = match value {
-            Value::Null => continue,
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+    for (name, value) in members(&entry.row) {
+        let shown = match (name, value) {
+            (_, Value::Null) => continue,
+            ("at", _) => when::show(entry.row.at),
+            (_, Value::String(text)) => text,
+            (_, other) => other.to_string(),
         };
-        table.row([name.clone(), shown]);
+        table.row([name.to_owned(), shown]);
     }
     context.out.table(&table)
 }
@@ -176,33 +179,41 @@ fn print(rows: &[JournalEntry], heading: Heading, context: &mut Context) -> Resu
     }
 }
 
-/// One call with all its members; amounts in both spellings.
 fn row_json(row: &JournalRow) -> Value {
-    json!({
-        "request_id": row.request_id,
-        "at": row.at,
-        "wallet": row.wallet,
-        "key": row.key,
-        "endpoint": row.endpoint,
-        "model": row.model,
-        "stream": row.stream,
-        "status": row.status,
-        "code": row.code,
-        "outcome": row.outcome,
-        "charge": row.charge.to_string(),
-        "charge_micro": row.charge.get().to_string(),
-        "usage": row.meter,
-        "channel": row.channel,
-        "upstream_model": row.upstream_model,
-        "route_notes": row.route_notes,
-        "dropped_params": row.dropped_params,
-        "admitted_us": row.timings.admitted_us,
-        "upstream_us": row.timings.upstream_us,
-        "first_byte_us": row.timings.first_byte_us,
-        "total_us": row.timings.total_us,
-        "request_body": row.request_body,
-        "response_body": row.response_body,
-    })
+    let members = members(row).into_iter();
+    members
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// One call with all its members, the ones asked for most first; amounts in both spellings.
+fn members(row: &JournalRow) -> Vec<(&'static str, Value)> {
+    let timings = &row.timings;
+    vec![
+        ("request_id", json!(row.request_id)),
+        ("at", json!(row.at)),
+        ("wallet", json!(row.wallet)),
+        ("key", json!(row.key)),
+        ("endpoint", json!(row.endpoint)),
+        ("model", json!(row.model)),
+        ("stream", json!(row.stream)),
+        ("status", json!(row.status)),
+        ("code", json!(row.code)),
+        ("outcome", json!(row.outcome)),
+        ("charge", json!(row.charge.to_string())),
+        ("charge_micro", json!(row.charge.get().to_string())),
+        ("usage", json!(row.meter)),
+        ("channel", json!(row.channel)),
+        ("upstream_model", json!(row.upstream_model)),
+        ("route_notes", json!(row.route_notes)),
+        ("dropped_params", json!(row.dropped_params)),
+        ("admitted_us", json!(timings.admitted_us)),
+        ("upstream_us", json!(timings.upstream_us)),
+        ("first_byte_us", json!(timings.first_byte_us)),
+        ("total_us", json!(timings.total_us)),
+        ("request_body", json!(row.request_body)),
+        ("response_body", json!(row.response_body)),
+    ]
 }
 
 fn row_table<'a>(rows: impl Iterator<Item = &'a JournalRow>) -> Table {
@@ -215,7 +226,8 @@ fn row_table<'a>(rows: impl Iterator<Item = &'a JournalRow>) -> Table {
         ("OUTCOME", Side::Left),
         ("CHARGE", Side::Right),
         ("TIME", Side::Right),
-    ]);
+    ])
+    .at_least(ROW_WIDTHS);
     let text = |value: Option<&str>| value.unwrap_or("-").to_owned();
     for row in rows {
         let ended = row.code.as_deref().or(row.outcome.as_deref());

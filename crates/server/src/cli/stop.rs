@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use store::{OpenError, StoreError};
 
 use crate::config::Problem;
+use crate::gateway::StartError;
 
 /// The end of a command that failed; each is told on standard error.
 #[derive(Debug)]
@@ -67,6 +68,15 @@ impl From<OpenError> for Stop {
 impl From<StoreError> for Stop {
     fn from(error: StoreError) -> Self {
         Self::Message(with_sources(&error))
+    }
+}
+
+impl From<StartError> for Stop {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Config(problems) => Self::Problems(problems),
+            other => Self::Message(with_sources(&other)),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ pub(super) struct Table {
 struct Column {
     title: &'static str,
     side: Side,
+    width_min: usize,
 }
 
 /// Where a cell stands in its column: words left, numbers right.
@@ -24,11 +25,23 @@ pub(super) enum Side {
 
 impl Table {
     pub(super) fn new<const N: usize>(columns: [(&'static str, Side); N]) -> Self {
-        let columns = columns.map(|(title, side)| Column { title, side });
+        let columns = columns.map(|(title, side)| Column {
+            title,
+            side,
+            width_min: title.chars().count(),
+        });
         Self {
             columns: columns.into(),
             rows: Vec::new(),
         }
+    }
+
+    /// Keeps columns at least so wide, for tables that go on.
+    pub(super) fn at_least<const N: usize>(mut self, widths: [usize; N]) -> Self {
+        for (column, width) in self.columns.iter_mut().zip(widths) {
+            column.width_min = column.width_min.max(width);
+        }
+        self
     }
 
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -54,7 +67,7 @@ impl Table {
         let width = |(index, column): (usize, &Column)| {
             let cells = self.rows.iter().filter_map(|row| row.get(index));
             let widest = cells.map(|cell| cell.chars().count()).max();
-            widest.unwrap_or(0).max(column.title.chars().count())
+            widest.unwrap_or(0).max(column.width_min)
         };
         self.columns.iter().enumerate().map(width).collect()
     }
@@ -110,5 +123,21 @@ größer   1234567.25
 b\u{fffd}\u{fffd}[31m           0
 ";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_table_that_goes_on_keeps_its_columns() {
+        let columns = [("a", Side::Left), ("b", Side::Right)];
+        let mut first = Table::new(columns).at_least([4, 3]);
+        first.row(["x".to_owned(), "1".to_owned()]);
+        let mut next = Table::new(columns).at_least([4, 3]);
+        next.row(["long".to_owned(), "123".to_owned()]);
+        let mut out = Vec::new();
+        first.write(&mut out).unwrap();
+        next.write_rows(&mut out).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "a       b\nx       1\nlong  123\n"
+        );
     }
 }

@@ -113,3 +113,90 @@ fn part(wallet: &ledger::Wallet, key: &ledger::Key, name: &str) -> Map<String, V
 fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use ledger::{Micro, UnixMs};
+    use store::{KeyId, WalletId};
+
+    use super::*;
+
+    #[test]
+    fn a_wallet_tells_every_amount_twice() {
+        let row = WalletRow {
+            id: WalletId::parse("wal_0123456789abcdef").unwrap(),
+            name: "acme".to_owned(),
+            wallet: ledger::Wallet {
+                balance: Micro::new(100_000_000),
+                gift_balance: Micro::new(5_250_000),
+                credit_limit: Micro::new(50_000_000),
+                frozen: Micro::new(1),
+                ..ledger::Wallet::default()
+            },
+            created_at: UnixMs::new(7),
+        };
+        let value = wallet_json(&row);
+        let expected = json!({
+            "id": "wal_0123456789abcdef",
+            "name": "acme",
+            "status": "active",
+            "available": "105.249999",
+            "available_micro": "105249999",
+            "total_available": "155.249999",
+            "total_available_micro": "155249999",
+            "balance": "100",
+            "balance_micro": "100000000",
+            "gift_balance": "5.25",
+            "gift_balance_micro": "5250000",
+            "frozen": "0.000001",
+            "frozen_micro": "1",
+            "credit_limit": "50",
+            "credit_limit_micro": "50000000",
+            "credit_used": "0",
+            "credit_used_micro": "0",
+            "credit_remaining": "50",
+            "credit_remaining_micro": "50000000",
+            "created_at": 7,
+        });
+        assert_eq!(value, expected);
+    }
+
+    #[test]
+    fn a_key_tells_its_limits_and_never_its_secret() {
+        let row = KeyRow {
+            id: KeyId::parse("key_0123456789abcdef").unwrap(),
+            wallet: WalletId::parse("wal_0123456789abcdef").unwrap(),
+            name: None,
+            shown_prefix: "sk-tg-abcd".to_owned(),
+            key: ledger::Key {
+                enabled: true,
+                limit: Some(Micro::new(10_000_000)),
+                usage: Micro::new(2_500_000),
+                rpm_limit: Some(60),
+                expires_at: Some(UnixMs::new(9)),
+                ..ledger::Key::default()
+            },
+            created_at: UnixMs::new(7),
+        };
+        let value = key_json(&row);
+        let expected = json!({
+            "id": "key_0123456789abcdef",
+            "wallet": "wal_0123456789abcdef",
+            "name": null,
+            "prefix": "sk-tg-abcd",
+            "enabled": true,
+            "limit": "10",
+            "limit_micro": "10000000",
+            "usage": "2.5",
+            "usage_micro": "2500000",
+            "limit_remaining": "7.5",
+            "limit_remaining_micro": "7500000",
+            "rpm_limit": 60,
+            "tpm_limit": null,
+            "concurrency_limit": null,
+            "expires_at": 9,
+            "created_at": 7,
+        });
+        assert_eq!(value, expected);
+    }
+}

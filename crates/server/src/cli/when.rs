@@ -58,7 +58,7 @@ pub(super) fn show(time: UnixMs) -> String {
 
 /// The clock on the wall, for what people see and for expiry.
 pub(super) fn now() -> UnixMs {
-    UnixMs::new(Timestamp::now().as_millisecond())
+    engine::clock::now()
 }
 
 fn span(text: &str) -> Option<i64> {

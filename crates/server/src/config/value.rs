@@ -131,6 +131,10 @@ pub(super) fn web_address(value: &DeValue<'_>) -> Result<String, String> {
     if authority.host().is_empty() {
         return Err(shape());
     }
+    let has_port = authority.as_str().len() > authority.host().len();
+    if has_port && authority.port_u16().is_none_or(|port| port == 0) {
+        return Err("must have a port from 1 to 65535".to_owned());
+    }
     if uri.query().is_some() {
         return Err("must not hold a query".to_owned());
     }
@@ -221,6 +225,18 @@ mod tests {
                 Err("must not hold a user name or password"),
             ),
             ("https://example.com/?a=1", Err("must not hold a query")),
+            (
+                "https://example.com:0",
+                Err("must have a port from 1 to 65535"),
+            ),
+            (
+                "https://example.com:",
+                Err("must have a port from 1 to 65535"),
+            ),
+            (
+                "https://example.com:99999",
+                Err("must have a port from 1 to 65535"),
+            ),
         ] {
             assert_eq!(
                 read(&format!("{text:?}"), web_address),

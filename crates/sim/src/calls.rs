@@ -213,10 +213,8 @@ impl Record {
 
     pub(crate) fn body(&self, body: &Bytes) {
         let bounds = self.calls.bounds;
-        // A copy of its own: a slice would keep the whole body in memory.
-        let kept = body
-            .get(..bounds.body_bytes)
-            .map_or_else(|| body.clone(), Bytes::copy_from_slice);
+        // A copy of its own: the body may be a slice of the connection's larger buffer.
+        let kept = Bytes::copy_from_slice(body.get(..bounds.body_bytes).unwrap_or(body));
         let mut log = self.calls.log.lock();
         let Some(call) = log.row(self.seq) else {
             return;

@@ -5,7 +5,7 @@
 //! of the wire formats: what both get wrong in the same way would otherwise go unseen.
 //!
 //! Where to start reading:
-//! - [`Sim`] and [`serve`] start it; `serve/exchange.rs` is the life of one call;
+//! - [`Sim`] and [`serve()`] start it; `serve/exchange.rs` is the life of one call;
 //! - [`fault`] has the grammar of scripts behind a model's name, [`control`] the control endpoint
 //!   under `/_sim/`;
 //! - [`mind`] says how prompts steer the simulated model, whatever the protocol;

@@ -1,14 +1,21 @@
 //! The unstreamed answer.
 
+use super::audio::Clip;
 use super::logprobs::{self, Logprobs};
 use super::request::Request;
 use super::usage::{Figures, Usage};
 use crate::ask::Ask;
 use crate::mind::{Call, Finish, Output, think};
+use crate::openai::Refusal;
 use crate::reply::Reply;
 use crate::seed::Seed;
 use http::StatusCode;
 use serde::Serialize;
+
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+/// How many bytes an alternative of a token, and its sound, take for each byte of text.
+const LOGPROB_WEIGHT: usize = 16;
+const AUDIO_WEIGHT: usize = 16;
 
 /// What every chunk and the whole answer say alike.
 #[derive(Debug, Clone)]
@@ -31,11 +38,22 @@ impl Identity {
     }
 }
 
-/// The alternatives of a call.
-pub(super) fn outputs(request: &Request, ask: &Ask<'_>) -> Vec<Output> {
-    (0..request.choices)
-        .map(|choice| think(&request.prompt, ask.script, choice))
-        .collect()
+/// The alternatives of a call. All together they have a size that fits into memory.
+pub(super) fn outputs(request: &Request, ask: &Ask<'_>) -> Result<Vec<Output>, Refusal> {
+    let logprobs = request.logprobs.map_or(0, |alternatives| 1 + alternatives);
+    let audio = usize::from(request.audio);
+    let weight = 1 + LOGPROB_WEIGHT * logprobs + AUDIO_WEIGHT * audio;
+    let mut outputs = Vec::new();
+    let mut bytes = 0_usize;
+    for choice in 0..request.choices {
+        let output = think(&request.prompt, ask.script, choice);
+        bytes = bytes.saturating_add(output.text.as_str().len().saturating_mul(weight));
+        if bytes > ANSWER_BYTES_MAX {
+            return Err(Refusal::invalid("The answer would be too long."));
+        }
+        outputs.push(output);
+    }
+    Ok(outputs)
 }
 
 pub(super) fn call_id(seed: &mut Seed) -> String {
@@ -52,11 +70,11 @@ pub(super) fn finish_word(finish: Finish, legacy: bool) -> &'static str {
     }
 }
 
-pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Reply {
+pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> {
     let mut seed = ask.seed.clone();
     let identity = Identity::of(ask, &mut seed);
-    let outputs = outputs(request, ask);
-    let figures = Figures::of(&request.prompt, &outputs, ask.script);
+    let outputs = outputs(request, ask)?;
+    let figures = Figures::of(request, &outputs, ask.script);
     let completion = Completion {
         id: &identity.id,
         object: "chat.completion",
@@ -67,7 +85,7 @@ pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Reply {
             .enumerate()
             .map(|(index, output)| Choice {
                 index,
-                message: message(output, request, &mut seed),
+                message: message(output, request, identity.created, &mut seed),
                 logprobs: request.logprobs.map(|alternatives| {
                     logprobs::of(output.text.as_str(), alternatives, output.refused)
                 }),
@@ -79,10 +97,10 @@ pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Reply {
         system_fingerprint: &identity.fingerprint,
     };
     // Texts, numbers and checked raw values always serialize.
-    Reply::json(
+    Ok(Reply::json(
         StatusCode::OK,
         serde_json::to_vec(&completion).unwrap_or_default(),
-    )
+    ))
 }
 
 #[derive(Serialize)]
@@ -113,6 +131,8 @@ struct Message<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     reasoning_content: &'a str,
     refusal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audio: Option<Clip<'a>>,
     annotations: [(); 0],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<ToolCall<'a>>,
@@ -142,14 +162,21 @@ struct Custom<'a> {
     input: &'a str,
 }
 
-fn message<'a>(output: &'a Output, request: &Request, seed: &mut Seed) -> Message<'a> {
+fn message<'a>(
+    output: &'a Output,
+    request: &Request,
+    created: u64,
+    seed: &mut Seed,
+) -> Message<'a> {
     let text = output.text.as_str();
-    let silent = output.refused || (text.is_empty() && !output.calls.is_empty());
+    let speaks = request.speaks(output);
+    let silent = output.refused || speaks || (text.is_empty() && !output.calls.is_empty());
     let mut message = Message {
         role: "assistant",
         content: (!silent).then_some(text),
         reasoning_content: output.reasoning.as_str(),
         refusal: output.refused.then_some(text),
+        audio: speaks.then(|| Clip::of(text, created, seed)),
         annotations: [],
         tool_calls: Vec::new(),
         function_call: None,

@@ -1,5 +1,6 @@
 //! The shapes of a chunk.
 
+use super::audio::{expires_at, silence};
 use super::logprobs::Logprobs;
 use super::usage::Usage;
 use crate::mind::Call;
@@ -56,9 +57,23 @@ pub(super) struct Delta {
     #[serde(skip_serializing_if = "Member::is_absent")]
     refusal: Member<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    audio: Option<AudioDelta>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tool_calls: Option<[CallDelta; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     function_call: Option<FunctionDelta>,
+}
+
+#[derive(Default, Serialize)]
+struct AudioDelta {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transcript: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<u64>,
 }
 
 #[derive(Default, Serialize)]
@@ -120,6 +135,37 @@ impl Delta {
     pub(super) fn reasoning(piece: &str) -> Self {
         Self {
             reasoning_content: Some(piece.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// Names a clip.
+    pub(super) fn audio_start(id: String) -> Self {
+        Self::audio(AudioDelta {
+            id: Some(id),
+            transcript: Some(String::new()),
+            ..AudioDelta::default()
+        })
+    }
+
+    pub(super) fn audio_part(piece: &str) -> Self {
+        Self::audio(AudioDelta {
+            data: Some(silence(piece)),
+            transcript: Some(piece.to_owned()),
+            ..AudioDelta::default()
+        })
+    }
+
+    pub(super) fn audio_end(created: u64) -> Self {
+        Self::audio(AudioDelta {
+            expires_at: Some(expires_at(created)),
+            ..AudioDelta::default()
+        })
+    }
+
+    fn audio(audio: AudioDelta) -> Self {
+        Self {
+            audio: Some(audio),
             ..Self::default()
         }
     }

@@ -1,10 +1,13 @@
 //! `POST /v1/chat/completions`.
 
 mod answer;
+mod audio;
 mod delta;
 mod logprobs;
 mod messages;
+mod parameters;
 mod request;
+mod speaker;
 mod stream;
 mod strict;
 mod tools;
@@ -23,8 +26,8 @@ pub(crate) use stream::{empty_object, error_in_200};
 pub(crate) fn answer(request: &Value, ask: &Ask<'_>) -> Result<Reply, Refusal> {
     let request = request::read(request, ask)?;
     let swapped = ask.script.instead == Some(Instead::Swapped);
-    Ok(match (request.streaming.wanted, swapped) {
+    match (request.streaming.wanted, swapped) {
         (true, false) | (false, true) => stream::stream(&request, ask),
         (false, false) | (true, true) => answer::whole(&request, ask),
-    })
+    }
 }

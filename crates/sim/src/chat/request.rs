@@ -1,20 +1,18 @@
 //! Reads a request and refuses what the vendor would refuse.
 
+use super::parameters::{self, Streaming};
 use super::tools::Tooling;
 use super::{messages, tools};
 use crate::ask::Ask;
-use crate::mind::{Effort, Prompt, Shape};
+use crate::mind::{Output, Prompt};
 use crate::models;
 use crate::openai::{Member, Refusal, type_name};
 use serde_json::Value;
 
 const CHOICES_MAX: i64 = 128;
-const STOPS_MAX: usize = 4;
-const METADATA_MAX: usize = 16;
 /// The members of the protocol; strict models refuse others.
 const KNOWN: &[&str] = &[
     "audio",
-    "deferred",
     "frequency_penalty",
     "function_call",
     "functions",
@@ -61,17 +59,17 @@ pub(super) struct Request {
     pub(super) choices: usize,
     /// How many alternatives of each token are told; `None`: no log probabilities at all.
     pub(super) logprobs: Option<usize>,
+    /// The answer is spoken.
+    pub(super) audio: bool,
     /// The tools came as `functions`: the call goes back as `function_call`.
     pub(super) legacy: bool,
 }
 
-/// Whether and how the answer is streamed.
-#[derive(Debug)]
-pub(super) struct Streaming {
-    pub(super) wanted: bool,
-    pub(super) include_usage: bool,
-    /// Chunks carry a string that hides their length.
-    pub(super) obfuscation: bool,
+impl Request {
+    /// Whether an output's text is given as sound.
+    pub(super) fn speaks(&self, output: &Output) -> bool {
+        self.audio && !output.refused && !output.text.is_empty()
+    }
 }
 
 /// Takes the body apart.
@@ -110,8 +108,8 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
     if ask.script.strict {
         body.only(KNOWN)?;
     }
-    check_sampling(&body, ask.name)?;
-    let streaming = streaming(&body)?;
+    parameters::check_sampling(&body, ask.name)?;
+    let streaming = parameters::streaming(&body)?;
     let messages = messages::read(&body, ask.script.strict)?;
     let Tooling {
         tools,
@@ -119,7 +117,9 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         legacy,
     } = tools::read(&body)?;
     let shape = tools::read_format(&body)?;
-    check_json_is_asked_for(&shape, &messages.all_text)?;
+    if ask.script.strict {
+        parameters::check_json_is_asked_for(&shape, &messages.all_text)?;
+    }
     let prompt = Prompt {
         system: messages.system,
         turns: messages.turns,
@@ -127,9 +127,9 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         tool_use,
         parallel: body.flag("parallel_tool_calls")?.unwrap_or(true) && !legacy,
         shape,
-        effort: effort(&body, ask.name)?,
-        tokens_max: tokens_max(&body, ask.name)?,
-        stops: stops(&body)?,
+        effort: parameters::effort(&body, ask.name)?,
+        tokens_max: parameters::tokens_max(&body, ask.name)?,
+        stops: parameters::stops(&body)?,
         seed: body.integer("seed", i64::MIN, i64::MAX)?.unwrap_or(0),
         cache_key: body.text("prompt_cache_key")?.is_some(),
     };
@@ -138,175 +138,17 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         prompt,
         streaming,
         choices: usize::try_from(choices).unwrap_or(1),
-        logprobs: logprobs(&body)?,
+        logprobs: parameters::logprobs(&body)?,
+        audio: parameters::audio(&body)?,
         legacy,
     })
-}
-
-fn streaming(body: &Member<'_>) -> Result<Streaming, Refusal> {
-    let wanted = body.flag("stream")?.unwrap_or(false);
-    let options = body.child("stream_options")?;
-    if options.is_some() && !wanted {
-        return Err(Refusal::invalid(
-            "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
-        )
-        .param("stream_options"));
-    }
-    let option = |name: &str| match &options {
-        Some(options) => options.flag(name),
-        None => Ok(None),
-    };
-    Ok(Streaming {
-        wanted,
-        include_usage: option("include_usage")?.unwrap_or(false),
-        obfuscation: option("include_obfuscation")?.unwrap_or(true),
-    })
-}
-
-/// Members that the simulator does not act upon still have to be what they should be.
-fn check_sampling(body: &Member<'_>, name: &str) -> Result<(), Refusal> {
-    let temperature = body.decimal("temperature", 0, 2)?;
-    let top_p = body.decimal("top_p", 0, 1)?;
-    body.decimal("frequency_penalty", -2, 2)?;
-    body.decimal("presence_penalty", -2, 2)?;
-    body.one_of("verbosity", &["low", "medium", "high"])?;
-    body.child("logit_bias")?;
-    body.text("user")?;
-    body.flag("store")?;
-    body.one_of(
-        "service_tier",
-        &["auto", "default", "flex", "scale", "priority", "fast"],
-    )?;
-    if let Some(metadata) = body.child("metadata")?
-        && metadata.names().count() > METADATA_MAX
-    {
-        return Err(Refusal::invalid(format!(
-            "Invalid 'metadata': too many properties. Expected an object with at most \
-             {METADATA_MAX} properties."
-        ))
-        .param("metadata")
-        .code("object_above_max_properties"));
-    }
-    if let Some(modalities) = body.list("modalities")?
-        && modalities.iter().any(|modality| modality == "audio")
-    {
-        return Err(
-            Refusal::invalid("This model does not support audio output.")
-                .param("modalities")
-                .code("invalid_value"),
-        );
-    }
-    if models::reasons(name) {
-        for (member, value) in [("temperature", temperature), ("top_p", top_p)] {
-            // Reasoning models take the default and nothing else.
-            if value.is_some_and(|value| value.to_bits() != 1.0_f64.to_bits()) {
-                return Err(Refusal::invalid(format!(
-                    "Unsupported value: '{member}' does not support this value with this model. \
-                     Only the default (1) value is supported."
-                ))
-                .param(member)
-                .code("unsupported_value"));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn effort(body: &Member<'_>, name: &str) -> Result<Effort, Refusal> {
-    let word = body.one_of(
-        "reasoning_effort",
-        &["none", "minimal", "low", "medium", "high", "xhigh", "max"],
-    )?;
-    Ok(match word {
-        Some("minimal") => Effort::Minimal,
-        Some("low") => Effort::Low,
-        Some("medium") => Effort::Medium,
-        Some("high") => Effort::High,
-        Some("xhigh" | "max") => Effort::Max,
-        None if models::reasons(name) => Effort::Medium,
-        _ => Effort::None,
-    })
-}
-
-fn tokens_max(body: &Member<'_>, name: &str) -> Result<Option<u64>, Refusal> {
-    let old = body.integer("max_tokens", 1, i64::MAX)?;
-    let new = body.integer("max_completion_tokens", 1, i64::MAX)?;
-    if old.is_some() && models::reasons(name) {
-        return Err(Refusal::invalid(
-            "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
-             'max_completion_tokens' instead.",
-        )
-        .param("max_tokens")
-        .code("unsupported_parameter"));
-    }
-    if old.is_some() && new.is_some() {
-        return Err(Refusal::invalid(
-            "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.",
-        )
-        .param("max_tokens")
-        .code("invalid_parameter_combination"));
-    }
-    Ok(new.or(old).and_then(|max| u64::try_from(max).ok()))
-}
-
-fn stops(body: &Member<'_>) -> Result<Vec<String>, Refusal> {
-    let list = match body.get("stop") {
-        None => return Ok(Vec::new()),
-        Some(Value::String(stop)) => return Ok(vec![stop.clone()]),
-        Some(_) => body.list("stop")?.unwrap_or_default(),
-    };
-    if list.len() > STOPS_MAX {
-        return Err(Refusal::invalid(format!(
-            "Invalid 'stop': array too long. Expected an array with maximum length {STOPS_MAX}, \
-             but got an array with length {} instead.",
-            list.len()
-        ))
-        .param("stop")
-        .code("array_above_max_length"));
-    }
-    list.iter()
-        .enumerate()
-        .map(|(index, stop)| match stop {
-            Value::String(stop) => Ok(stop.clone()),
-            other => Err(Refusal::invalid(format!(
-                "Invalid type for 'stop[{index}]': expected a string, but got {} instead.",
-                type_name(other)
-            ))
-            .param("stop")
-            .code("invalid_type")),
-        })
-        .collect()
-}
-
-fn logprobs(body: &Member<'_>) -> Result<Option<usize>, Refusal> {
-    let wanted = body.flag("logprobs")?.unwrap_or(false);
-    let top = body.integer("top_logprobs", 0, 20)?;
-    match (wanted, top) {
-        (false, Some(_)) => Err(Refusal::invalid(
-            "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.",
-        )
-        .param("top_logprobs")),
-        (false, None) => Ok(None),
-        (true, top) => Ok(Some(usize::try_from(top.unwrap_or(0)).unwrap_or(0))),
-    }
-}
-
-/// JSON mode without a word of it in the prompt is a known way to an endless answer.
-fn check_json_is_asked_for(shape: &Shape, all_text: &str) -> Result<(), Refusal> {
-    if *shape == Shape::Json && !all_text.to_ascii_lowercase().contains("json") {
-        return Err(Refusal::invalid(
-            "'messages' must contain the word 'json' in some form, to use 'response_format' of \
-             type 'json_object'.",
-        )
-        .param("messages"));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fault::Script;
+    use crate::mind::Effort;
     use crate::seed::Seed;
     use serde_json::json;
 
@@ -401,8 +243,8 @@ mod tests {
             ),
             (
                 json!({"modalities": ["text", "audio"]}),
-                Some("modalities"),
-                Some("invalid_value"),
+                Some("audio"),
+                Some("missing_required_parameter"),
             ),
             (
                 json!({"messages": [{"role": "user", "content": "hi"}], "response_format": {"type": "json_object"}}),
@@ -410,7 +252,7 @@ mod tests {
                 None,
             ),
         ] {
-            let refusal = read_as("m", "", &request(&changes)).unwrap_err();
+            let refusal = read_as("m", "strict", &request(&changes)).unwrap_err();
             assert_eq!(refusal.status, 400);
             assert_eq!(
                 (refusal.param.as_deref(), refusal.code),

@@ -1,13 +1,12 @@
 //! The streamed answer: chunks, made one at a time while they are sent.
 
-use super::answer::{Identity, call_id, finish_word, outputs};
-use super::delta::{Chunk, ChunkChoice, Delta, Member};
-use super::logprobs;
+use super::answer::{Identity, outputs};
+use super::delta::{Chunk, ChunkChoice, Member};
 use super::request::Request;
+use super::speaker::{Speaker, Spoken};
 use super::usage::{Figures, Usage};
 use crate::ask::Ask;
 use crate::fault::{Script, UsageFault};
-use crate::mind::{Output, Pieces};
 use crate::openai::{Refusal, error_json};
 use crate::reply::{Event, EventKind, Reply};
 use crate::seed::Seed;
@@ -20,17 +19,17 @@ use std::collections::VecDeque;
 const DONE: &[u8] = b"data: [DONE]\n\n";
 const OBFUSCATION_MAX: usize = 16;
 
-pub(super) fn stream(request: &Request, ask: &Ask<'_>) -> Reply {
+pub(super) fn stream(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> {
     let mut seed = ask.seed.clone();
     let identity = Identity::of(ask, &mut seed);
-    let outputs = outputs(request, ask);
-    let figures = Figures::of(&request.prompt, &outputs, ask.script);
+    let outputs = outputs(request, ask)?;
+    let figures = Figures::of(request, &outputs, ask.script);
     let choices = outputs
         .into_iter()
         .enumerate()
-        .map(|(index, output)| Speaker::new(index, output, request, &mut seed))
+        .map(|(index, output)| Speaker::new(index, output, request, identity.created, &mut seed))
         .collect();
-    Reply::events(Chunks {
+    Ok(Reply::events(Chunks {
         identity,
         model: ask.name.to_owned(),
         script: ask.script.clone(),
@@ -41,7 +40,7 @@ pub(super) fn stream(request: &Request, ask: &Ask<'_>) -> Reply {
         turn: choices,
         content_events: 0,
         stage: Stage::Speaking,
-    })
+    }))
 }
 
 /// An error body under status 200, in the form that was asked for.
@@ -175,7 +174,9 @@ impl Chunks {
                 continue;
             };
             let event = self.chunk(&speaker, spoken);
-            self.turn.push_back(speaker);
+            if !speaker.has_ended() {
+                self.turn.push_back(speaker);
+            }
             if let Some(event) = event {
                 return Some(event);
             }
@@ -203,7 +204,7 @@ impl Chunks {
             EventKind::Frame
         };
         let choice = ChunkChoice {
-            index: speaker.index,
+            index: speaker.index(),
             delta: spoken.delta,
             logprobs: spoken.logprobs,
             finish_reason: spoken.finish,
@@ -256,148 +257,5 @@ fn written(kind: EventKind, chunk: &impl Serialize) -> Event {
     Event {
         kind,
         bytes: bytes.into(),
-    }
-}
-
-/// One choice: gives its chunks in order.
-struct Speaker {
-    index: usize,
-    output: Output,
-    logprobs: Option<usize>,
-    legacy: bool,
-    at: At,
-    call_ids: VecDeque<String>,
-}
-
-/// Where a choice stands.
-enum At {
-    Role,
-    Reasoning(Pieces),
-    Text(Pieces),
-    CallStart(usize),
-    CallArguments(usize, Pieces),
-    Finish,
-    End,
-}
-
-/// One chunk of a choice.
-struct Spoken {
-    delta: Delta,
-    logprobs: Option<logprobs::Logprobs>,
-    finish: Option<&'static str>,
-    content: bool,
-}
-
-impl Speaker {
-    fn new(index: usize, output: Output, request: &Request, seed: &mut Seed) -> Self {
-        let call_ids = output.calls.iter().map(|_| call_id(seed)).collect();
-        Self {
-            index,
-            output,
-            logprobs: request.logprobs,
-            legacy: request.legacy,
-            at: At::Role,
-            call_ids,
-        }
-    }
-
-    fn next(&mut self) -> Option<Spoken> {
-        loop {
-            match &mut self.at {
-                At::Role => {
-                    self.at = At::Reasoning(self.output.reasoning.pieces());
-                    return Some(Spoken::frame(Delta::role(self.says_nothing())));
-                }
-                At::Reasoning(pieces) => {
-                    if let Some(piece) = pieces.next() {
-                        return Some(Spoken::content(Delta::reasoning(piece)));
-                    }
-                    self.at = At::Text(self.output.text.pieces());
-                }
-                At::Text(pieces) => {
-                    let refused = self.output.refused;
-                    if let Some(piece) = pieces.next() {
-                        let logprobs = self
-                            .logprobs
-                            .map(|alternatives| logprobs::of(piece, alternatives, refused));
-                        let delta = if refused {
-                            Delta::refusal(piece)
-                        } else {
-                            Delta::text(piece)
-                        };
-                        return Some(Spoken {
-                            logprobs,
-                            ..Spoken::content(delta)
-                        });
-                    }
-                    self.at = At::CallStart(0);
-                }
-                At::CallStart(index) => {
-                    let index = *index;
-                    let Some(call) = self.output.calls.get(index) else {
-                        self.at = At::Finish;
-                        continue;
-                    };
-                    let id = self.call_ids.pop_front().unwrap_or_default();
-                    let delta = if self.legacy {
-                        Delta::function_start(call)
-                    } else {
-                        Delta::call_start(index, id, call)
-                    };
-                    self.at = At::CallArguments(index, call.arguments.pieces());
-                    return Some(Spoken::content(delta));
-                }
-                At::CallArguments(index, pieces) => {
-                    let index = *index;
-                    let custom = self.output.calls.get(index).is_some_and(|call| call.custom);
-                    if let Some(piece) = pieces.next() {
-                        let delta = if self.legacy {
-                            Delta::function_part(piece)
-                        } else {
-                            Delta::call_part(index, custom, piece)
-                        };
-                        return Some(Spoken::content(delta));
-                    }
-                    // A deprecated answer holds one call.
-                    self.at = if self.legacy {
-                        At::Finish
-                    } else {
-                        At::CallStart(index + 1)
-                    };
-                }
-                At::Finish => {
-                    self.at = At::End;
-                    let finish = finish_word(self.output.finish, self.legacy);
-                    return Some(Spoken {
-                        finish: Some(finish),
-                        ..Spoken::frame(Delta::default())
-                    });
-                }
-                At::End => return None,
-            }
-        }
-    }
-
-    /// Neither text nor refusal will come, only calls.
-    fn says_nothing(&self) -> bool {
-        self.output.refused || (self.output.text.is_empty() && !self.output.calls.is_empty())
-    }
-}
-
-impl Spoken {
-    fn frame(delta: Delta) -> Self {
-        Self {
-            delta,
-            logprobs: None,
-            finish: None,
-            content: false,
-        }
-    }
-
-    fn content(delta: Delta) -> Self {
-        Self {
-            content: true,
-            ..Self::frame(delta)
-        }
     }
 }

@@ -1,7 +1,9 @@
 //! The `usage` object, true or bent by a script.
 
+use super::request::Request;
 use crate::fault::{Script, UsageFault};
-use crate::mind::{Output, Prompt};
+use crate::mind::Output;
+use crate::tokens::count_tokens;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -13,10 +15,13 @@ pub(super) struct Figures {
     cache_write: u64,
     completion: u64,
     reasoning: u64,
+    audio_in: u64,
+    audio_out: u64,
 }
 
 impl Figures {
-    pub(super) fn of(prompt: &Prompt, outputs: &[Output], script: &Script) -> Self {
+    pub(super) fn of(request: &Request, outputs: &[Output], script: &Script) -> Self {
+        let prompt = &request.prompt;
         let tokens = prompt.tokens();
         let cached = script
             .cached
@@ -28,6 +33,12 @@ impl Figures {
             cache_write: script.cache_write.unwrap_or(0).min(tokens - cached),
             completion: outputs.iter().map(|output| output.tokens).sum(),
             reasoning: outputs.iter().map(|output| output.reasoning_tokens).sum(),
+            audio_in: prompt.sound_tokens(),
+            audio_out: outputs
+                .iter()
+                .filter(|output| request.speaks(output))
+                .map(|output| count_tokens(output.text.as_str()))
+                .sum(),
         }
     }
 
@@ -37,6 +48,7 @@ impl Figures {
         Self {
             completion: given,
             reasoning: self.reasoning.min(given),
+            audio_out: self.audio_out.min(given),
             ..self
         }
         .written(Figure::Number)
@@ -68,11 +80,11 @@ impl Figures {
             prompt_tokens_details: PromptDetails {
                 cached_tokens: bend(self.cached),
                 cache_write_tokens: bend(self.cache_write),
-                audio_tokens: bend(0),
+                audio_tokens: bend(self.audio_in),
             },
             completion_tokens_details: CompletionDetails {
                 reasoning_tokens: bend(self.reasoning),
-                audio_tokens: bend(0),
+                audio_tokens: bend(self.audio_out),
                 accepted_prediction_tokens: bend(0),
                 rejected_prediction_tokens: bend(0),
             },
@@ -139,6 +151,8 @@ mod tests {
         cache_write: 10,
         completion: 20,
         reasoning: 5,
+        audio_in: 3,
+        audio_out: 2,
     };
 
     fn shown(usage: Option<&Usage>) -> String {
@@ -149,7 +163,7 @@ mod tests {
     fn true_usage_has_all_classes() {
         assert_eq!(
             shown(FIGURES.told(UsageFault::Exact).as_ref()),
-            r#"{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":40,"cache_write_tokens":10,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":5,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}"#
+            r#"{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":40,"cache_write_tokens":10,"audio_tokens":3},"completion_tokens_details":{"reasoning_tokens":5,"audio_tokens":2,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}"#
         );
     }
 

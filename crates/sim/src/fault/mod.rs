@@ -1,7 +1,7 @@
 //! Faults by script: how an answer is bent, delayed or broken.
 //!
 //! A script stands behind the upstream model's name, each part after a `+`, or is queued for a
-//! model's next calls by the control endpoint ([`queue`]). Parts combine; a part given twice, and
+//! model's next calls by the control endpoint. Parts combine; a part given twice, and
 //! two parts that exclude each other, are refused.
 //!
 //! ```text

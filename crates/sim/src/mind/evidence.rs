@@ -120,6 +120,12 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// Takes a word out of the phrases, since it names something else.
+    pub(super) fn without(mut self, word: &str) -> Self {
+        self.phrases.retain(|phrase| *phrase != word);
+        self
+    }
+
     pub(super) fn text(&self) -> &'a str {
         self.text
     }
@@ -255,34 +261,71 @@ fn quotations(text: &str) -> Vec<&str> {
     found
 }
 
-/// Runs of capitalized words: `New York`, `Paris`.
+/// Runs of capitalized words: `New York`, `Paris`. Every sentence begins with a capital, so a name
+/// that does so counts only beside others (`Paris and Rome`) or where there are no others.
 fn names(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut run: Option<(usize, usize)> = None;
+    let mut sure = Vec::new();
+    let mut unsure = Vec::new();
+    let mut run: Option<Run> = None;
+    let mut opening = true;
     for (start, word) in words(text).filter(|(_, word)| !word.is_empty()) {
         let bare = word.trim_end_matches(['.', ',', '!', '?', ';', ':', ')', '\'']);
         let bare = bare.strip_suffix("'s").unwrap_or(bare);
         let named = bare.starts_with(char::is_uppercase)
             && bare.chars().all(|c| c.is_alphabetic() || c == '-')
             && !NO_NAMES.contains(&bare);
+        if !named && let Some(run) = run.take() {
+            let listed = ["and", "or"].contains(&word);
+            run.close(text, listed, &mut sure, &mut unsure);
+        }
         if named {
-            let begin = run.map_or(start, |(begin, _)| begin);
-            run = Some((begin, start + bare.len()));
+            let run = run.get_or_insert(Run {
+                start,
+                end: start,
+                opening,
+            });
+            run.end = start + bare.len();
         }
         // A sign behind a word ends a name as another word does.
-        if (!named || bare.len() < word.len())
-            && let Some((begin, end)) = run.take()
+        if bare.len() < word.len()
+            && let Some(run) = run.take()
         {
-            found.extend(text.get(begin..end));
+            run.close(text, word.ends_with(','), &mut sure, &mut unsure);
         }
-        if found.len() >= FOUND_MAX {
-            return found;
+        opening = word.ends_with(['.', '!', '?', ':']);
+        if sure.len() + unsure.len() >= FOUND_MAX {
+            break;
         }
     }
-    if let Some((begin, end)) = run {
-        found.extend(text.get(begin..end));
+    if let Some(run) = run {
+        run.close(text, false, &mut sure, &mut unsure);
     }
-    found
+    if sure.is_empty() { unsure } else { sure }
+}
+
+/// A name that is being read.
+struct Run {
+    start: usize,
+    end: usize,
+    /// It begins a sentence.
+    opening: bool,
+}
+
+impl Run {
+    fn close<'a>(
+        self,
+        text: &'a str,
+        listed: bool,
+        sure: &mut Vec<&'a str>,
+        unsure: &mut Vec<&'a str>,
+    ) {
+        let list = if self.opening && !listed {
+            unsure
+        } else {
+            sure
+        };
+        list.extend(text.get(self.start..self.end));
+    }
 }
 
 /// Words with their places.
@@ -327,8 +370,11 @@ mod tests {
             ("What is the weather in Paris?", vec!["Paris"]),
             (
                 "Weather in New York, Berlin and São Paulo!",
-                vec!["Weather", "New York", "Berlin", "São Paulo"],
+                vec!["New York", "Berlin", "São Paulo"],
             ),
+            ("Paris, Rome and Bonn please", vec!["Paris", "Rome", "Bonn"]),
+            ("Oslo and Rome", vec!["Oslo", "Rome"]),
+            ("Oslo weather", vec!["Oslo"]),
             (
                 "Search \"red shoes\" and \"hats\" in Rome",
                 vec!["red shoes", "hats"],

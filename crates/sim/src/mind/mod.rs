@@ -1,6 +1,6 @@
 //! The simulated model: what is said to a prompt, whatever the protocol.
 //!
-//! A protocol reads its request into a [`Prompt`] and writes the [`Output`] in its own shapes. The
+//! A protocol reads its request into a prompt and writes the output in its own shapes. The
 //! same prompt gives the same output. Prompts can steer it:
 //!
 //! | the last user message has | the answer is |

@@ -132,6 +132,18 @@ impl Prompt {
         PROMPT_TOKENS + self.system_tokens() + turns + tools + shape
     }
 
+    /// How many of them are sound.
+    pub(crate) fn sound_tokens(&self) -> u64 {
+        let media = self.turns.iter().flat_map(|turn| match turn {
+            Turn::User { media, .. } => media.as_slice(),
+            Turn::Assistant { .. } | Turn::Result { .. } => &[],
+        });
+        media
+            .filter(|media| media.kind == MediaKind::Sound)
+            .map(Media::tokens)
+            .sum()
+    }
+
     /// How many of them come from the cache. No state decides it: a conversation that goes on
     /// after an answer, or that names its place in the cache, has been seen before up to its last
     /// turn.

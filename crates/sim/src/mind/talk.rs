@@ -100,8 +100,9 @@ fn reply(prompt: &Prompt, question: &str, seed: &mut Seed) -> String {
         ])
         .unwrap_or_default();
     format!(
-        "{opening} \"{}\". That is {words} words, and this is a simulated answer to them.",
-        echo(question, ECHO_WORDS_MAX)
+        "{opening} \"{}\". That is {words} word{}, and this is a simulated answer.",
+        echo(question, ECHO_WORDS_MAX),
+        if words == 1 { "" } else { "s" }
     )
 }
 

@@ -24,7 +24,12 @@ const EACH: [&str; 3] = ["parallel", "both", "each"];
 /// The calls that answer a prompt; none when it wants words.
 pub(super) fn decide(prompt: &Prompt) -> Vec<Call> {
     let (question, _) = prompt.question();
-    let evidence = Evidence::new(question);
+    let evidence = prompt
+        .tools
+        .iter()
+        .fold(Evidence::new(question), |evidence, tool| {
+            evidence.without(&tool.name)
+        });
     let made = calls_made(prompt);
     match &prompt.tool_use {
         ToolUse::Never => Vec::new(),
@@ -242,6 +247,13 @@ mod tests {
             });
         }
         assert_eq!(rounds, ["get_weather", "get_time"]);
+    }
+
+    #[test]
+    fn the_name_of_a_tool_is_no_argument() {
+        let mut asked = prompt("Use Weather for Paris");
+        asked.tools = vec![tool("Weather")];
+        assert_eq!(shown(&asked), [r#"Weather {"city":"Paris"}"#]);
     }
 
     #[test]

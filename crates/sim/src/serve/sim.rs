@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 const HEADER_TIME_MAX: Duration = Duration::from_secs(30);
@@ -82,6 +82,8 @@ impl State {
 pub struct Sim {
     address: SocketAddr,
     state: Arc<State>,
+    /// Dropping it is the order to stop.
+    stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
 
@@ -95,10 +97,15 @@ impl Sim {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let state = Arc::new(State::new(settings));
-        let task = tokio::spawn(accept(listener, Arc::clone(&state)));
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(accept(listener, Arc::clone(&state), async {
+            // Told or dropped: both mean the end.
+            let _ = stopped.await;
+        }));
         Ok(Self {
             address,
             state,
+            stop: Some(stop),
             task,
         })
     }
@@ -112,10 +119,10 @@ impl Sim {
         format!("http://{}", self.address)
     }
 
-    /// Closes the listener and all connections.
+    /// Closes the listener and all connections, and returns when they are closed.
     pub async fn stop(mut self) {
-        self.task.abort();
-        // An aborted task ends with an error that says so.
+        self.stop = None;
+        // The task ends without a value; a panic in it has been shown by its runtime.
         let _ = (&mut self.task).await;
     }
 
@@ -164,26 +171,27 @@ impl Sim {
     }
 }
 
-impl Drop for Sim {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
 /// Serves until the future is dropped; its connections end with it.
 pub async fn serve(listener: TcpListener, settings: Settings) {
-    accept(listener, Arc::new(State::new(settings))).await;
+    let never = std::future::pending();
+    accept(listener, Arc::new(State::new(settings)), never).await;
 }
 
-async fn accept(listener: TcpListener, state: Arc<State>) {
+async fn accept(listener: TcpListener, state: Arc<State>, stop: impl Future<Output = ()>) {
     let places = Arc::new(Semaphore::new(state.settings.connections_max));
     let mut connections = JoinSet::new();
+    let mut stop = std::pin::pin!(stop);
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
         while connections.try_join_next().is_some() {}
-        match listener.accept().await {
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await;
+            (place, listener.accept().await)
+        };
+        let (place, accepted) = tokio::select! {
+            () = &mut stop => break,
+            next = next => next,
+        };
+        match accepted {
             Ok((stream, _)) => {
                 let state = Arc::clone(&state);
                 connections.spawn(async move {
@@ -194,6 +202,8 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
             Err(_) => tokio::time::sleep(ACCEPT_REST).await,
         }
     }
+    drop(listener);
+    connections.shutdown().await;
 }
 
 async fn connection(stream: TcpStream, state: Arc<State>) {

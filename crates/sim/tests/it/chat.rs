@@ -250,6 +250,47 @@ async fn images_are_described() {
 }
 
 #[tokio::test]
+async fn sound_goes_in_and_out() {
+    let sim = start().await;
+    let request = json!({"model": "sim-chat", "modalities": ["text", "audio"],
+        "audio": {"voice": "alloy", "format": "wav"},
+        "messages": [{"role": "user", "content": [
+            {"type": "text", "text": "say exactly: yes"},
+            {"type": "input_audio", "input_audio": {"data": "UklGRgAAAABXQVZF", "format": "wav"}}]}]});
+    let body = chat(&sim, &request).await.json();
+    let message = &body["choices"][0]["message"];
+    assert_eq!(message["content"], Value::Null);
+    assert_eq!(message["audio"]["transcript"], "yes");
+    assert!(message["audio"]["data"].as_str().unwrap().len() > 10);
+    let usage = &body["usage"];
+    assert_eq!(usage["prompt_tokens_details"]["audio_tokens"], 1);
+    assert_eq!(usage["completion_tokens_details"]["audio_tokens"], 1);
+
+    let chunks = chat(&sim, &with(request, json!({"stream": true})))
+        .await
+        .chunk_values();
+    let joined = |name: &str| -> String {
+        let audio = chunks
+            .iter()
+            .map(|chunk| &chunk["choices"][0]["delta"]["audio"][name]);
+        audio.filter_map(Value::as_str).collect()
+    };
+    assert_eq!(joined("transcript"), "yes");
+    assert_eq!(joined("data"), message["audio"]["data"].as_str().unwrap());
+    assert!(joined("id").starts_with("audio_"));
+}
+
+#[tokio::test]
+async fn an_answer_that_would_fill_the_memory_is_refused() {
+    let sim = start().await;
+    let request = with(
+        asking("hi"),
+        json!({"model": "sim-chat+reply-bytes=1000000", "logprobs": true, "top_logprobs": 20}),
+    );
+    assert_eq!(chat(&sim, &request).await.status, 400);
+}
+
+#[tokio::test]
 async fn keys_paths_and_models_are_checked() {
     let sim = start().await;
     let request = asking("hi").to_string();

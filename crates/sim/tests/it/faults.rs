@@ -208,6 +208,16 @@ async fn usage_is_bent() {
     let last = chunks.last().unwrap();
     assert_eq!(last["choices"][0]["finish_reason"], "stop");
     assert_eq!(last["usage"]["total_tokens"], 49);
+    let mut twice = request("usage=on-finish", true);
+    twice["n"] = json!(2);
+    let chunks = chat(&sim, &twice).await.chunk_values();
+    assert_eq!(
+        chunks
+            .iter()
+            .filter(|chunk| chunk["usage"].is_object())
+            .count(),
+        1
+    );
 
     let mut unasked = request("usage=unasked", true);
     unasked["stream_options"] = Value::Null;

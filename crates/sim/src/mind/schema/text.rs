@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn texts_come_from_the_prompt_and_fit() {
         for (name, schema, prompt, expected) in [
-            ("city", json!({}), "Weather in Paris", "Weather"),
+            ("city", json!({}), "Weather in Paris", "Paris"),
             ("city", json!({}), "What about Paris?", "Paris"),
             ("city", json!({}), "where city=Rome, ok", "Rome"),
             ("city", json!({}), "", "example city"),

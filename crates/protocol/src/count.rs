@@ -6,7 +6,7 @@
 //! first byte of each character alone and carries its state from piece to piece, so that a text
 //! counts the same however it was cut.
 
-use crate::json::text::unescape;
+use crate::json::text::{string_length, unescape};
 
 /// What an image or another medium counts as an input, whatever its size.
 pub const MEDIUM_TOKENS: u64 = 1_600;
@@ -125,22 +125,7 @@ impl<'a> Iterator for Strings<'a> {
     fn next(&mut self) -> Option<JsonString<'a>> {
         let open = memchr::memchr(b'"', self.rest)?;
         let inside = self.rest.get(open + 1..)?;
-        let mut length = 0;
-        loop {
-            let ahead = inside.get(length..).unwrap_or_default();
-            match memchr::memchr2(b'"', b'\\', ahead) {
-                Some(at) if ahead.get(at) == Some(&b'\\') => length += at + 2,
-                Some(at) => {
-                    length += at;
-                    break;
-                }
-                None => {
-                    length = inside.len();
-                    break;
-                }
-            }
-        }
-        let length = length.min(inside.len());
+        let length = string_length(inside);
         let (raw, after) = inside.split_at(length);
         self.rest = after.get(1..).unwrap_or_default();
         let is_key = self.rest.trim_ascii_start().first() == Some(&b':');
@@ -152,8 +137,7 @@ impl<'a> Iterator for Strings<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct Counter {
     parts: u64,
-    last: Class,
-    run: u32,
+    state: u8,
 }
 
 impl Counter {
@@ -164,9 +148,16 @@ impl Counter {
 
     /// Adds plain text.
     pub fn add(&mut self, text: &[u8]) {
+        let mut state = self.state;
+        let mut parts: u64 = 0;
         for byte in text {
-            self.step(CLASSES[usize::from(*byte)]);
+            let class = CLASSES[usize::from(*byte)];
+            let step = STEPS[usize::from(state)][class as usize];
+            parts += u64::from(step.cost);
+            state = step.state;
         }
+        self.state = state;
+        self.parts = self.parts.saturating_add(parts);
     }
 
     /// Adds the inside of a JSON string, or a sample of it if it is long.
@@ -191,25 +182,12 @@ impl Counter {
         }
         self.add(rest);
     }
-
-    fn step(&mut self, class: Class) {
-        if class == Class::Continuation {
-            return;
-        }
-        self.run = if class == self.last {
-            self.run.saturating_add(1)
-        } else {
-            1
-        };
-        self.parts = self.parts.saturating_add(cost(self.last, class, self.run));
-        self.last = class;
-    }
 }
 
 /// Characters that tokenizers treat alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 enum Class {
-    #[default]
     Space,
     Line,
     Lower,
@@ -229,76 +207,139 @@ enum Class {
     Continuation,
 }
 
+impl Class {
+    const ALL: [Self; 13] = [
+        Self::Space,
+        Self::Line,
+        Self::Lower,
+        Self::Upper,
+        Self::Digit,
+        Self::Sign,
+        Self::Letter,
+        Self::Script,
+        Self::Kana,
+        Self::Han,
+        Self::Hangul,
+        Self::Rare,
+        Self::Continuation,
+    ];
+
+    const fn of(byte: usize) -> Self {
+        match byte {
+            0x0a | 0x0d => Self::Line,
+            0x00..=0x20 => Self::Space,
+            0x30..=0x39 => Self::Digit,
+            0x41..=0x5a => Self::Upper,
+            0x61..=0x7a => Self::Lower,
+            0x21..=0x7f => Self::Sign,
+            0xc0..=0xdf => Self::Letter,
+            0xe3 => Self::Kana,
+            0xe4..=0xe9 => Self::Han,
+            0xea..=0xed => Self::Hangul,
+            0xe0..=0xef => Self::Script,
+            0xf0..=0xff => Self::Rare,
+            _ => Self::Continuation,
+        }
+    }
+}
+
 const CLASSES: [Class; 256] = {
     let mut classes = [Class::Continuation; 256];
     let mut byte = 0;
     while byte < 256 {
-        classes[byte] = class_of(byte);
+        classes[byte] = Class::of(byte);
         byte += 1;
     }
     classes
 };
 
-const fn class_of(byte: usize) -> Class {
-    match byte {
-        0x0a | 0x0d => Class::Line,
-        0x00..=0x20 => Class::Space,
-        0x30..=0x39 => Class::Digit,
-        0x41..=0x5a => Class::Upper,
-        0x61..=0x7a => Class::Lower,
-        0x21..=0x7f => Class::Sign,
-        0xc0..=0xdf => Class::Letter,
-        0xe3 => Class::Kana,
-        0xe4..=0xe9 => Class::Han,
-        0xea..=0xed => Class::Hangul,
-        0xe0..=0xef => Class::Script,
-        0xf0..=0xff => Class::Rare,
-        _ => Class::Continuation,
+/// What a character adds, and the state behind it.
+#[derive(Clone, Copy)]
+struct Step {
+    cost: u8,
+    state: u8,
+}
+
+/// A state is the class of the last character and how many of them came in a row, as far as that
+/// matters: a few letters make a word, three digits a token.
+const RUN_MAX: usize = 8;
+const STATES: usize = Class::ALL.len() * RUN_MAX;
+
+const STEPS: [[Step; 16]; 256] = {
+    let mut steps = [[Step { cost: 0, state: 0 }; 16]; 256];
+    let mut state = 0;
+    while state < STATES {
+        let last = Class::ALL[state / RUN_MAX];
+        let run = state % RUN_MAX + 1;
+        let mut number = 0;
+        while number < Class::ALL.len() {
+            steps[state][number] = step(last, run, Class::ALL[number]);
+            number += 1;
+        }
+        state += 1;
+    }
+    steps
+};
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "there are fewer than 256 states"
+)]
+const fn step(last: Class, run: usize, class: Class) -> Step {
+    if matches!(class, Class::Continuation) {
+        let state = (last as usize * RUN_MAX + run - 1) as u8;
+        return Step { cost: 0, state };
+    }
+    let run = match class {
+        _ if last as u8 != class as u8 => 1,
+        // Digits go round in threes, other runs stay at the most that is told apart.
+        Class::Digit => run % 3 + 1,
+        _ if run < RUN_MAX => run + 1,
+        _ => RUN_MAX,
+    };
+    Step {
+        cost: cost(last, class, run),
+        state: (class as usize * RUN_MAX + run - 1) as u8,
     }
 }
 
 /// What a character adds, in parts of a token, when it is the `run`th of its class.
 ///
 /// Fitted to a byte-pair tokenizer of 200,000 tokens on prose, code, JSON and the scripts named.
-fn cost(last: Class, class: Class, run: u32) -> u64 {
-    match class {
-        Class::Lower => match last {
-            // The capital before it was counted.
-            Class::Upper => 0,
-            Class::Lower if run <= 6 => 0,
-            Class::Lower => 8,
-            Class::Letter => 12,
-            Class::Sign => 52,
-            _ => TOKEN,
-        },
-        Class::Upper => match last {
-            Class::Upper => 20,
-            Class::Lower | Class::Sign => 52,
-            _ => TOKEN,
-        },
-        Class::Digit if run % 3 == 1 => TOKEN,
-        Class::Sign if last == Class::Sign => 16,
-        Class::Sign => 56,
+#[expect(
+    clippy::match_same_arms,
+    reason = "a table, in the order of the classes"
+)]
+const fn cost(last: Class, class: Class, run: usize) -> u8 {
+    const WHOLE: u8 = 64;
+    match (class, last) {
+        // A word: its first letters are one token, further ones a part of the next. The capital
+        // before it was counted.
+        (Class::Lower, Class::Upper) => 0,
+        (Class::Lower, Class::Lower) if run <= 6 => 0,
+        (Class::Lower, Class::Lower) => 8,
+        (Class::Lower, Class::Letter) => 12,
+        (Class::Lower | Class::Upper, Class::Sign) | (Class::Upper, Class::Lower) => 52,
+        (Class::Upper, Class::Upper) => 20,
+        (Class::Digit, _) if run > 1 => 0,
+        (Class::Lower | Class::Upper | Class::Digit, _) => WHOLE,
+        (Class::Sign, Class::Sign) => 16,
+        (Class::Sign, _) => 56,
         // One space belongs to the word behind it; an indentation is a token.
-        Class::Space if last == Class::Line => 40,
-        Class::Space if last == Class::Space && run == 2 => 40,
-        Class::Line => match last {
-            Class::Line => 0,
-            Class::Sign => 20,
-            _ => TOKEN,
-        },
-        Class::Letter => match last {
-            Class::Letter => 15,
-            Class::Lower | Class::Upper => 20,
-            _ => 44,
-        },
-        Class::Script if last == Class::Script => 18,
-        Class::Script => 40,
-        Class::Kana => 48,
-        Class::Han => 50,
-        Class::Hangul => 46,
-        Class::Rare => 96,
-        Class::Digit | Class::Space | Class::Continuation => 0,
+        (Class::Space, Class::Line) => 40,
+        (Class::Space, Class::Space) if run == 2 => 40,
+        (Class::Space | Class::Continuation, _) | (Class::Line, Class::Line) => 0,
+        (Class::Line, Class::Sign) => 20,
+        (Class::Line, _) => WHOLE,
+        (Class::Letter, Class::Letter) => 15,
+        (Class::Letter, Class::Lower | Class::Upper) => 20,
+        (Class::Letter, _) => 44,
+        (Class::Script, Class::Script) => 18,
+        (Class::Script, _) => 40,
+        (Class::Kana, _) => 48,
+        (Class::Han, _) => 50,
+        (Class::Hangul, _) => 46,
+        (Class::Rare, _) => 96,
     }
 }
 

@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use super::text::string_length;
+
 /// The longest run of base64 that is left standing.
 pub const RUN_CHARS_MAX: usize = 96;
 /// The longest list of numbers that is left standing.
@@ -32,7 +34,7 @@ pub fn redact(body: &[u8], bytes_max: usize) -> String {
         let (before, found) = rest.split_at(at);
         put_runs(&mut out, before, bytes_max);
         if let Some(inside) = found.strip_prefix('"') {
-            let (string, after) = inside.split_at(string_length(inside));
+            let (string, after) = inside.split_at(string_length(inside.as_bytes()));
             let is_key = after
                 .strip_prefix('"')
                 .is_some_and(|after| after.trim_ascii_start().starts_with(':'));
@@ -78,24 +80,6 @@ fn bounded(mut out: String, bytes_max: usize, whole: usize) -> String {
         out.push_str(&mark);
     }
     out
-}
-
-/// How much of `inside` belongs to the string that was opened before it.
-fn string_length(inside: &str) -> usize {
-    let bytes = inside.as_bytes();
-    let mut length = 0;
-    loop {
-        let ahead = bytes.get(length..).unwrap_or_default();
-        match memchr::memchr2(b'"', b'\\', ahead) {
-            Some(at) if ahead.get(at) == Some(&b'"') => return length + at,
-            // The character behind a backslash may be longer than a byte.
-            Some(at) => {
-                let escaped = inside.get(length + at + 1..).and_then(|s| s.chars().next());
-                length += at + 1 + escaped.map_or(0, char::len_utf8);
-            }
-            None => return inside.len(),
-        }
-    }
 }
 
 fn put_string(out: &mut String, string: &str, bytes_max: usize) {

@@ -112,24 +112,45 @@ fn hex_unit(digits: Option<&[u8]>) -> Option<u32> {
     })
 }
 
+/// How much of `inside` belongs to the string that was opened before it: all, if it is not closed.
+pub(crate) fn string_length(inside: &[u8]) -> usize {
+    let mut from = 0;
+    while let Some(at) = memchr::memchr(b'"', inside.get(from..).unwrap_or_default()) {
+        let quote = from + at;
+        let before = inside.get(..quote).unwrap_or_default();
+        let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\');
+        if backslashes.count() % 2 == 0 {
+            return quote;
+        }
+        from = quote + 1;
+    }
+    inside.len()
+}
+
 /// Writes `text` as a JSON string.
 ///
 /// U+0085, U+2028 and U+2029 are escaped too: some clients split event-stream lines there.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
-    for c in text.chars() {
-        match c {
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
-            '\n' => out.extend_from_slice(b"\\n"),
-            '\r' => out.extend_from_slice(b"\\r"),
-            '\t' => out.extend_from_slice(b"\\t"),
-            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => {
-                write_unit(out, u32::from(c));
-            }
-            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+    let mut done = 0;
+    for (at, c) in text.char_indices() {
+        let escape: &[u8] = match c {
+            '"' => b"\\\"",
+            '\\' => b"\\\\",
+            '\n' => b"\\n",
+            '\r' => b"\\r",
+            '\t' => b"\\t",
+            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => b"",
+            _ => continue,
+        };
+        out.extend_from_slice(text.as_bytes().get(done..at).unwrap_or_default());
+        out.extend_from_slice(escape);
+        if escape.is_empty() {
+            write_unit(out, u32::from(c));
         }
+        done = at + c.len_utf8();
     }
+    out.extend_from_slice(text.as_bytes().get(done..).unwrap_or_default());
     out.push(b'"');
 }
 
@@ -167,6 +188,21 @@ mod tests {
         }
         assert!(text(r"mod\u0065l").is("model"));
         assert!(!text(r"\ud83d").is("model"));
+    }
+
+    #[test]
+    fn strings_end_at_the_first_quote_that_is_not_escaped() {
+        for (inside, length) in [
+            (r#"" rest"#, 0),
+            (r#"ab" "c""#, 2),
+            (r#"a\"b" c"#, 4),
+            (r#"a\\"b" c"#, 3),
+            (r#"\\\"x"#, 5),
+            ("open", 4),
+            ("", 0),
+        ] {
+            assert_eq!(string_length(inside.as_bytes()), length, "{inside}");
+        }
     }
 
     #[test]

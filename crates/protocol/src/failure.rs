@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::json::text::write_string;
+use crate::envelope;
 
 /// The error envelopes of the API, one for each family of endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -456,67 +456,7 @@ impl Failure {
 
     /// The whole error body in the envelope of `family`.
     pub fn write(&self, family: Family, request_id: &str) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.message.len() + 192);
-        match family {
-            Family::OpenAi => self.write_openai(&mut out),
-            Family::Messages => self.write_messages(&mut out, request_id),
-            Family::Google => self.write_google(&mut out),
-            Family::Interactions => self.write_interactions(&mut out),
-        }
-        out
-    }
-
-    fn write_openai(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\"error\":{\"message\":");
-        write_string(out, &self.message);
-        out.extend_from_slice(b",\"type\":");
-        write_string(out, openai_type(self.status()));
-        out.extend_from_slice(b",\"param\":");
-        match &self.param {
-            Some(param) => write_string(out, param),
-            None => out.extend_from_slice(b"null"),
-        }
-        out.extend_from_slice(b",\"code\":");
-        write_string(out, self.code.as_str());
-        out.extend_from_slice(b"}}");
-    }
-
-    fn write_messages(&self, out: &mut Vec<u8>, request_id: &str) {
-        out.extend_from_slice(b"{\"type\":\"error\",\"error\":{\"type\":");
-        write_string(out, messages_type(self.status()));
-        out.extend_from_slice(b",\"code\":");
-        write_string(out, self.code.as_str());
-        out.extend_from_slice(b",\"message\":");
-        write_string(out, &self.message);
-        out.extend_from_slice(b",\"details\":{\"error_code\":");
-        write_string(out, self.code.as_str());
-        out.extend_from_slice(b"}},\"request_id\":");
-        write_string(out, request_id);
-        out.push(b'}');
-    }
-
-    fn write_google(&self, out: &mut Vec<u8>) {
-        let status = self.status();
-        out.extend_from_slice(b"{\"error\":{\"code\":");
-        out.extend_from_slice(status.to_string().as_bytes());
-        out.extend_from_slice(b",\"message\":");
-        // The contract wants the gateway's code in the message ("Generate Content protocol").
-        write_string(out, &format!("{}: {}", self.code, self.message));
-        out.extend_from_slice(b",\"status\":");
-        write_string(out, google_status(status));
-        out.extend_from_slice(
-            b",\"details\":[{\"@type\":\"type.googleapis.com/google.rpc.ErrorInfo\",\"reason\":",
-        );
-        write_string(out, self.code.as_str());
-        out.extend_from_slice(b",\"domain\":\"tollgate\"}]}}");
-    }
-
-    fn write_interactions(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\"error\":{\"code\":");
-        write_string(out, self.code.as_str());
-        out.extend_from_slice(b",\"message\":");
-        write_string(out, &self.message);
-        out.extend_from_slice(b"}}");
+        envelope::write(self, family, request_id)
     }
 }
 
@@ -531,48 +471,3 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
-
-/// `error.type` as the readers of that first envelope know it.
-const fn openai_type(status: u16) -> &'static str {
-    match status {
-        401 => "authentication_error",
-        402 => "insufficient_quota",
-        403 => "permission_error",
-        429 => "rate_limit_error",
-        500.. => "server_error",
-        _ => "invalid_request_error",
-    }
-}
-
-/// `error.type` of the Messages envelope.
-const fn messages_type(status: u16) -> &'static str {
-    match status {
-        401 => "authentication_error",
-        402 => "billing_error",
-        403 => "permission_error",
-        404 => "not_found_error",
-        408 | 504 => "timeout_error",
-        409 => "conflict_error",
-        413 => "request_too_large",
-        429 => "rate_limit_error",
-        503 | 529 => "overloaded_error",
-        500.. => "api_error",
-        _ => "invalid_request_error",
-    }
-}
-
-/// The status label of the Google envelope.
-const fn google_status(status: u16) -> &'static str {
-    match status {
-        401 => "UNAUTHENTICATED",
-        402 | 429 => "RESOURCE_EXHAUSTED",
-        403 => "PERMISSION_DENIED",
-        404 => "NOT_FOUND",
-        408 | 504 => "DEADLINE_EXCEEDED",
-        409 => "ABORTED",
-        405 | 501 => "UNIMPLEMENTED",
-        502 | 503 => "UNAVAILABLE",
-        500.. => "INTERNAL",
-        _ => "INVALID_ARGUMENT",
-    }
-}

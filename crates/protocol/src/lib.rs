@@ -8,6 +8,7 @@ pub mod canon;
 pub mod chat;
 pub mod count;
 pub mod dialect;
+mod envelope;
 pub mod failure;
 pub mod guard;
 pub mod joined;

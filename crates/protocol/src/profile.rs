@@ -180,3 +180,49 @@ pub enum References {
     /// A limit for each kind of medium.
     ByKind(std::collections::BTreeMap<String, u32>),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<Profile, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    #[test]
+    fn values_of_every_form_are_read() {
+        let profile = read(
+            r#"{"base":"content-1.5-pro","context_tokens":400000,"thinking":"level","vision":true,
+            "resolutions":["480p","720p"],"durations":{"min":4,"max":12},"dimensions":1536,
+            "references_max":{"image":9,"video":3}}"#,
+        )
+        .unwrap();
+        assert_eq!(profile.base, Some(Base::Content15Pro));
+        assert_eq!(profile.context_tokens, Some(400_000));
+        assert_eq!(profile.thinking, Some(Thinking::Level));
+        assert_eq!(profile.durations, Some(Allowed::Bounds { min: 4, max: 12 }));
+        assert_eq!(profile.dimensions, Some(Allowed::Max(1536)));
+        let words = vec!["480p".to_owned(), "720p".to_owned()];
+        assert_eq!(profile.resolutions, Some(Allowed::Words(words)));
+        assert!(matches!(
+            profile.references_max,
+            Some(References::ByKind(_))
+        ));
+        assert_eq!(read("{}").unwrap(), Profile::default());
+        let again = serde_json::to_string(&profile).unwrap();
+        assert_eq!(read(&again).unwrap(), profile);
+    }
+
+    #[test]
+    fn what_is_unknown_is_refused_by_name() {
+        for (json, word) in [
+            (r#"{"contxt_tokens":1}"#, "contxt_tokens"),
+            (r#"{"base":"content-9"}"#, "content-9"),
+            (r#"{"thinking":"hard"}"#, "hard"),
+            (r#"{"context_tokens":-1}"#, "-1"),
+        ] {
+            let error = read(json).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}

@@ -5,62 +5,10 @@
 
 use std::ops::Range;
 
+use super::lex::{escape_length, number_length, special};
 use super::raw::Raw;
+use super::syntax::{DEPTH_MAX, KEYS_MAX, SyntaxError, What};
 use super::text::Text;
-
-/// Containers inside one another, the outermost included.
-pub const DEPTH_MAX: usize = 128;
-/// Members of one object.
-pub const KEYS_MAX: usize = 10_000;
-
-/// The text is not JSON, or is beyond the limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{what} at byte {at}")]
-pub struct SyntaxError {
-    /// What is wrong.
-    pub what: What,
-    /// Where, counted from the start of the text.
-    pub at: usize,
-}
-
-/// The ways in which a text can fail to be JSON that we read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[expect(
-    missing_docs,
-    reason = "the messages beside the variants say what each is"
-)]
-pub enum What {
-    #[error("a value is missing")]
-    Value,
-    #[error("`:` is missing")]
-    Colon,
-    #[error("`,` or `}}` is missing")]
-    ObjectEnd,
-    #[error("`,` or `]` is missing")]
-    ArrayEnd,
-    #[error("a member name is missing")]
-    Key,
-    #[error("the string is not closed")]
-    StringEnd,
-    #[error("an unescaped control character stands in a string")]
-    Control,
-    #[error("an escape is malformed")]
-    Escape,
-    #[error("a number is malformed")]
-    Number,
-    #[error("something follows the value")]
-    Trailing,
-    #[error("the text is not UTF-8")]
-    Utf8,
-    #[error("the nesting is deeper than {DEPTH_MAX}")]
-    Depth,
-    #[error("an object has more than {KEYS_MAX} members")]
-    Keys,
-    #[error("an object is missing")]
-    Object,
-    #[error("an array is missing")]
-    Array,
-}
 
 /// What kind of value comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,14 +47,6 @@ pub struct Cursor<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-}
-
-/// Checks that bytes are UTF-8, which every other step relies on.
-pub fn utf8(bytes: &[u8]) -> Result<&str, SyntaxError> {
-    std::str::from_utf8(bytes).map_err(|error| SyntaxError {
-        what: What::Utf8,
-        at: error.valid_up_to(),
-    })
 }
 
 impl<'a> Cursor<'a> {
@@ -475,101 +415,6 @@ impl Nesting {
         self.level = self.level.saturating_sub(1);
         self.level == 0
     }
-}
-
-/// Bytes of a string that are looked at one word at a time, before the search for long runs.
-const SHORT_WORDS: usize = 8;
-
-/// The first quote, backslash or control character at or behind `at`.
-fn special(bytes: &[u8], mut at: usize) -> usize {
-    let mut rest = bytes.get(at..).unwrap_or_default();
-    for _ in 0..SHORT_WORDS {
-        let Some((word, after)) = rest.split_first_chunk::<8>() else {
-            let found = rest.iter().position(|byte| is_special(*byte));
-            return at + found.unwrap_or(rest.len());
-        };
-        let marks = special_marks(u64::from_le_bytes(*word));
-        if marks != 0 {
-            return at + (marks.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-        rest = after;
-    }
-    let length = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-    let run = rest.get(..length).unwrap_or_default();
-    // Without an early exit this loop becomes a few vector instructions.
-    let controls = run
-        .iter()
-        .fold(0, |found, byte| found | u8::from(*byte < 0x20));
-    if controls != 0 {
-        let found = run.iter().position(|byte| *byte < 0x20);
-        return at + found.unwrap_or(length);
-    }
-    at + length
-}
-
-fn is_special(byte: u8) -> bool {
-    byte == b'"' || byte == b'\\' || byte < 0x20
-}
-
-/// Sets the high bit of each byte that is special. Bytes above the lowest set bit may be marked
-/// wrongly by borrows; the lowest never is.
-fn special_marks(word: u64) -> u64 {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
-    let quote = zero(word ^ (ONES * u64::from(b'"')));
-    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    (quote | backslash | control) & HIGH
-}
-
-/// How many bytes behind a backslash belong to the escape.
-fn escape_length(after: &[u8]) -> Option<usize> {
-    match after.first()? {
-        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(1),
-        b'u' => after
-            .get(1..5)?
-            .iter()
-            .all(u8::is_ascii_hexdigit)
-            .then_some(5),
-        _ => None,
-    }
-}
-
-/// The length of the number that `text` begins with.
-fn number_length(text: &[u8]) -> Option<usize> {
-    let mut at = usize::from(text.first() == Some(&b'-'));
-    let whole = digits(text, at);
-    // A leading zero stands alone.
-    if whole == 0 || (whole > 1 && text.get(at) == Some(&b'0')) {
-        return None;
-    }
-    at += whole;
-    if text.get(at) == Some(&b'.') {
-        let fraction = digits(text, at + 1);
-        if fraction == 0 {
-            return None;
-        }
-        at += 1 + fraction;
-    }
-    if let Some(b'e' | b'E') = text.get(at) {
-        at += 1;
-        at += usize::from(matches!(text.get(at), Some(b'+' | b'-')));
-        let exponent = digits(text, at);
-        if exponent == 0 {
-            return None;
-        }
-        at += exponent;
-    }
-    Some(at)
-}
-
-fn digits(text: &[u8], from: usize) -> usize {
-    let rest = text.get(from..).unwrap_or_default();
-    rest.iter()
-        .position(|byte| !byte.is_ascii_digit())
-        .unwrap_or(rest.len())
 }
 
 #[cfg(test)]

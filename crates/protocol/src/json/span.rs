@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::raw::{Integer, Raw};
-use super::scan::{Cursor, Shape, SyntaxError, utf8};
+use super::scan::{Cursor, Shape};
+use super::syntax::{SyntaxError, utf8};
 use crate::failure::Failure;
 
 /// Which spellings of a name mean the same member.
@@ -146,10 +147,14 @@ impl<'a> Members<'a> {
         self.list.iter()
     }
 
-    /// The member of this name, also when it is `null`. A name in another case (`Stream`) is
-    /// refused: some upstreams would read it, and we would not.
+    /// The member of this name (in snake case), also when it is `null`. One in another case
+    /// (`Stream`) is refused: some upstreams would read it, and we would not.
     pub fn find(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
-        let folded = fold(name, self.spelling);
+        // We ask by lower-case names, which are folded already where there is one spelling.
+        let folded = match self.spelling {
+            Spelling::One => None,
+            Spelling::SnakeOrCamel => fold(name, self.spelling),
+        };
         let wanted = folded.as_deref().unwrap_or(name);
         let found = self.order.binary_search_by(|place| {
             self.list

@@ -8,9 +8,8 @@ use super::places::{self, Output};
 use super::sighting::Sighting;
 use crate::dialect::Dialect;
 use crate::joined::Joined;
-use crate::json::Cursor;
 use crate::json::patch::{self, Edit};
-use crate::json::scan::utf8;
+use crate::json::{Cursor, utf8};
 use crate::rejection;
 use crate::usage::Usage;
 

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use super::identity::Name;
 use super::places::{Output, Places};
-use crate::json::scan::What;
-use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
+use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, What};
 use crate::usage::Usage;
 
 /// Identity members of one event; a text with more of them is none we know.
@@ -140,5 +139,59 @@ fn is_error(value: Raw<'_>) -> bool {
         Shape::Boolean => value.boolean() == Some(true),
         Shape::String => !value.is_empty(),
         Shape::Number | Shape::Array | Shape::Object => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat;
+
+    /// A dialect whose answer stands inside a member of its events.
+    const WRAPPED: Places = Places {
+        envelope: Some("message"),
+        ..chat::PLACES
+    };
+
+    fn look(text: &str) -> Sighting<'_> {
+        let mut output = Output::default();
+        Sighting::of_object(&WRAPPED, &mut Cursor::new(text), &mut output).unwrap()
+    }
+
+    #[test]
+    fn identity_is_found_inside_an_envelope() {
+        let text = r#"{"type":"start","message":{"id":"x","model":"y","usage":{"prompt_tokens":1,"completion_tokens":2}}}"#;
+        let sighting = look(text);
+        let found: Vec<_> = sighting.spans().map(|(_, span)| &text[span]).collect();
+        assert_eq!(found, ["\"x\"", "\"y\""]);
+        assert_eq!(sighting.usage.unwrap().output, 2);
+        // The next event may not be read from the middle of the envelope.
+        assert_eq!(sighting.plain_start(), None);
+    }
+
+    #[test]
+    fn a_beginning_is_plain_only_if_it_tells_nothing_else() {
+        for (text, plain) in [
+            (
+                r#"{"id":"x","created":1,"model":"y","choices":[{}]}"#,
+                Some("\"y\""),
+            ),
+            (r#"{"id":"x","choices":[{}],"model":"y"}"#, None),
+            (r#"{"usage":{},"id":"x"}"#, None),
+            (r#"{"error":1,"id":"x"}"#, None),
+            (r#"{"choices":[{}]}"#, None),
+        ] {
+            let start = look(text).plain_start().map(|end| &text[..end]);
+            assert_eq!(start.is_some(), plain.is_some(), "{text}");
+            assert!(start.is_none_or(|start| start.ends_with(plain.unwrap())));
+        }
+    }
+
+    #[test]
+    fn too_many_identities_are_none() {
+        let text = format!("{{{}}}", [r#""id":"x""#; SPANS_MAX + 1].join(","));
+        let mut output = Output::default();
+        let result = Sighting::of_object(&WRAPPED, &mut Cursor::new(&text), &mut output);
+        assert!(result.is_err());
     }
 }

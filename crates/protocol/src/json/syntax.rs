@@ -1,0 +1,63 @@
+//! What JSON text must be to be read here: its syntax, and our limits on top of it.
+
+/// Containers inside one another, the outermost included.
+pub const DEPTH_MAX: usize = 128;
+/// Members of one object.
+pub const KEYS_MAX: usize = 10_000;
+
+/// The text is not JSON, or is beyond the limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at byte {at}")]
+pub struct SyntaxError {
+    /// What is wrong.
+    pub what: What,
+    /// Where, counted from the start of the text.
+    pub at: usize,
+}
+
+/// The ways in which a text can fail to be JSON that we read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the messages beside the variants say what each is"
+)]
+pub enum What {
+    #[error("a value is missing")]
+    Value,
+    #[error("`:` is missing")]
+    Colon,
+    #[error("`,` or `}}` is missing")]
+    ObjectEnd,
+    #[error("`,` or `]` is missing")]
+    ArrayEnd,
+    #[error("a member name is missing")]
+    Key,
+    #[error("the string is not closed")]
+    StringEnd,
+    #[error("an unescaped control character stands in a string")]
+    Control,
+    #[error("an escape is malformed")]
+    Escape,
+    #[error("a number is malformed")]
+    Number,
+    #[error("something follows the value")]
+    Trailing,
+    #[error("the text is not UTF-8")]
+    Utf8,
+    #[error("the nesting is deeper than {DEPTH_MAX}")]
+    Depth,
+    #[error("an object has more than {KEYS_MAX} members")]
+    Keys,
+    #[error("an object is missing")]
+    Object,
+    #[error("an array is missing")]
+    Array,
+}
+
+/// Checks that bytes are UTF-8, which every other step relies on.
+pub fn utf8(bytes: &[u8]) -> Result<&str, SyntaxError> {
+    std::str::from_utf8(bytes).map_err(|error| SyntaxError {
+        what: What::Utf8,
+        at: error.valid_up_to(),
+    })
+}

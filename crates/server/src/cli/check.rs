@@ -49,7 +49,7 @@ fn show(plan: &Plan, config: &Config, context: &mut Context) -> Result<(), Stop>
     }
     out.line("")?;
     let (listed, unlisted) = (plan.models.len(), plan.unlisted.len());
-    out.line(format!("ok: {listed} models callable, {unlisted} not"))
+    out.line(format!("ok: callable {listed}, not callable {unlisted}"))
 }
 
 fn channels(plan: &Plan, config: &Config) -> Table {

@@ -21,12 +21,12 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) fn new(global: Global) -> Self {
+    pub(super) fn new(global: Global, out: Output) -> Self {
         Self {
             // An empty variable names nothing.
             config: global.config.filter(|file| !file.as_os_str().is_empty()),
             json: global.json,
-            out: Output::stdout(),
+            out,
         }
     }
 

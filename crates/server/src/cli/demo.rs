@@ -282,6 +282,22 @@ mod tests {
         );
     }
 
+    #[tokio::test]
+    async fn a_second_start_keeps_the_wallet_and_ends_the_last_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = store::Settings::at(folder.path().join("t.db"));
+        let store = Store::attach(&settings).unwrap();
+        let first = fresh_key(&store).await.unwrap();
+        let second = fresh_key(&store).await.unwrap();
+        assert_ne!(first, second);
+        let wallets = store.wallets().await.unwrap();
+        let names: Vec<_> = wallets.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, [NAME]);
+        let keys = store.keys(Some(wallets[0].id)).await.unwrap();
+        let enabled: Vec<_> = keys.iter().map(|row| row.key.enabled).collect();
+        assert_eq!(enabled, [false, true]);
+    }
+
     #[test]
     fn a_busy_port_is_told_with_the_way_out() {
         for (address, option) in [

@@ -22,4 +22,7 @@ mod view;
 mod wallet;
 mod when;
 
+#[cfg(test)]
+mod tests;
+
 pub use run::main;

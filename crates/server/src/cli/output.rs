@@ -1,6 +1,7 @@
 //! Writes answers: tables for people, JSON for programs.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::fmt;
+use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 
@@ -8,15 +9,14 @@ use super::stop::Stop;
 use super::table::Table;
 
 /// Where answers go.
-#[derive(Debug)]
 pub(super) struct Output {
-    out: BufWriter<StdoutLock<'static>>,
+    out: BufWriter<Box<dyn Write>>,
 }
 
 impl Output {
-    pub(super) fn stdout() -> Self {
+    pub(super) fn to(writer: impl Write + 'static) -> Self {
         Self {
-            out: BufWriter::new(io::stdout().lock()),
+            out: BufWriter::new(Box::new(writer)),
         }
     }
 
@@ -41,5 +41,11 @@ impl Output {
     pub(super) fn line(&mut self, text: impl AsRef<str>) -> Result<(), Stop> {
         writeln!(self.out, "{}", text.as_ref())?;
         Ok(self.out.flush()?)
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Output")
     }
 }

@@ -8,6 +8,7 @@ use tokio::runtime;
 
 use super::args::{Cli, Command};
 use super::context::Context;
+use super::output::Output;
 use super::stop::Stop;
 use super::{check, demo, key, ledger, logs, serve, sim, wallet};
 
@@ -15,7 +16,7 @@ use super::{check, demo, key, ledger, logs, serve, sim, wallet};
 pub fn main() -> ExitCode {
     // A wrong command line ends here, with exit code 2.
     let cli = Cli::parse();
-    match run(cli) {
+    match run(cli, Output::to(std::io::stdout().lock())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(stop) => {
             // Nobody is left to tell when standard error is closed too.
@@ -25,8 +26,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> Result<(), Stop> {
-    let mut context = Context::new(cli.global);
+pub(super) fn run(cli: Cli, out: Output) -> Result<(), Stop> {
+    let mut context = Context::new(cli.global, out);
     match cli.command {
         Command::Demo(command) => on_all_cores()?.block_on(demo::run(command, &mut context)),
         Command::Serve => on_all_cores()?.block_on(serve::run(&context)),

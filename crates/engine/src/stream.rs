@@ -81,6 +81,13 @@ impl Relay {
         }
     }
 
+    /// Ends the stream behind what it holds, with a failure that was seen before it began.
+    pub(crate) fn break_off(&mut self, failure: &Failure) {
+        if let Some(feed) = self.feed.take() {
+            self.fail(feed.rewriter.seen(), failure);
+        }
+    }
+
     /// The next bytes for the caller.
     ///
     /// What one wake-up brought leaves in one piece: hyper hands over one frame per HTTP chunk,

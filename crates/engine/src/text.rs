@@ -248,6 +248,7 @@ impl Attempt<'_> {
                 self.head.include_usage,
             ),
             out: Joined::new(),
+            broken: None,
         };
         // A model that thinks for long sends nothing: then the stream begins without content,
         // so that the caller gets signs of life.
@@ -270,7 +271,7 @@ impl Attempt<'_> {
         }
         admission.note(Record::answers);
         let rates = admission.rates;
-        let relay = Relay::new(
+        let mut relay = Relay::new(
             opened.incoming.body,
             opened.rewriter,
             opened.out,
@@ -278,6 +279,9 @@ impl Attempt<'_> {
             self.call.dialect,
             Arc::clone(&self.call.request_id),
         );
+        if let Some(failure) = &opened.broken {
+            relay.break_off(failure);
+        }
         Ok(Answer {
             content_type: "text/event-stream",
             rates,
@@ -304,6 +308,8 @@ struct Opened {
     incoming: Incoming,
     rewriter: Rewriter,
     out: Joined,
+    /// It broke behind its first content, in the same read.
+    broken: Option<Failure>,
 }
 
 impl Opened {
@@ -312,9 +318,9 @@ impl Opened {
         loop {
             match self.incoming.body.next().await {
                 Some(Ok(chunk)) => {
-                    self.rewriter
-                        .push(chunk, &mut self.out)
-                        .map_err(|broken| broken_miss(route, &broken))?;
+                    if let Err(broken) = self.rewriter.push(chunk, &mut self.out) {
+                        return self.broke(broken_miss(route, &broken));
+                    }
                 }
                 Some(Err(error)) => return Err(tries::lost(route, &error)),
                 None => {
@@ -329,6 +335,16 @@ impl Opened {
                 return Ok(());
             }
         }
+    }
+
+    /// Content that came before the break is delivered, and the break behind it: how the bytes
+    /// were cut into reads must not decide whether another route is tried (S3).
+    fn broke(&mut self, miss: Miss) -> Result<(), Miss> {
+        if !self.rewriter.seen().content {
+            return Err(miss);
+        }
+        self.broken = Some(miss.failure);
+        Ok(())
     }
 }
 

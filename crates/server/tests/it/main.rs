@@ -4,13 +4,24 @@
     reason = "a test that cannot go on has failed, and helpers are part of the tests"
 )]
 
+mod admin;
 mod admission;
 mod auth;
 mod balance;
 mod catalog;
 mod chat_plain;
 mod chat_stream;
+mod cli;
+mod client_gone;
+mod crash;
+mod demo;
+mod failover;
 mod framing;
 mod harness;
+mod leaks;
 mod limits;
 mod refusals;
+mod reload;
+mod shutdown;
+mod upstream_plain;
+mod upstream_stream;

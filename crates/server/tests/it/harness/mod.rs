@@ -15,7 +15,7 @@ pub(crate) use answer::{Answer, assert_openai_error};
 pub(crate) use canned::{CANNED_MODEL, CANNED_NAME, Canned};
 pub(crate) use connection::{Connection, Ended};
 pub(crate) use events::{Event, Streaming};
-pub(crate) use process::{Output, run, signal};
+pub(crate) use process::{Channel, Output, Running, run, signal};
 pub(crate) use request::Request;
 pub(crate) use stage::{Key, Plot, Stage, UPSTREAM_KEY};
 pub(crate) use talk::{MODEL, OUTPUT_RESERVE, ask, by_hand, cost, micro, with};

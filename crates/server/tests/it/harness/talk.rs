@@ -24,7 +24,9 @@ pub(crate) fn with(mut body: Value, more: &Value) -> Value {
 /// What tokens of the stage's model cost in micro-credits: 1.25, 0.125 and 10 credits per
 /// million, summed exactly and rounded up once.
 pub(crate) fn cost(fresh: u64, cached: u64, output: u64) -> u64 {
-    (fresh * 1250 + cached * 125 + output * 10_000).div_ceil(1000)
+    let [fresh, cached, output] = [fresh, cached, output].map(u128::from);
+    let micro = (fresh * 1250 + cached * 125 + output * 10_000).div_ceil(1000);
+    u64::try_from(micro).unwrap()
 }
 
 /// What a reported chat usage costs by the stage's price card.

@@ -1,0 +1,295 @@
+//! Callers that leave: what they pay, and that the upstream is told (S1, reliability 3.2).
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sim::{Call, End};
+
+use crate::harness::{
+    Canned, Connection, Event, Key, Plot, Request, Stage, Streaming, ask, by_hand, cost,
+    eventually, with, within,
+};
+
+fn input_tokens(body: &Value) -> u64 {
+    let body = bytes::Bytes::from(body.to_string());
+    let head = protocol::native::read_head(protocol::Dialect::Chat, &body).unwrap();
+    head.input_tokens
+}
+
+/// Waits until the upstream's only call has ended, and gives it.
+async fn ended(stage: &Stage) -> Call {
+    let over = |calls: &[Call]| calls.last().is_some_and(|call| call.end != End::Open);
+    within("the upstream's end", stage.sim.calls_until(over))
+        .await
+        .pop()
+        .unwrap()
+}
+
+/// Waits until nothing is frozen, and gives what was charged.
+async fn settled(stage: &Stage, key: &Key) -> u64 {
+    eventually("the settlement", async || {
+        (stage.frozen(key).await == 0).then_some(())
+    })
+    .await;
+    stage.usage(key).await
+}
+
+/// Reads until there is content, and gives the text so far.
+async fn some_content(stream: &mut Streaming) -> String {
+    loop {
+        let event: Event = stream.next().await.expect("content comes");
+        if let Some(text) = event.json()["choices"][0]["delta"]["content"].as_str()
+            && !text.is_empty()
+        {
+            return text.to_owned();
+        }
+    }
+}
+
+#[tokio::test]
+async fn usage_learnt_after_the_caller_left_is_what_is_charged() {
+    let (stage, key) = Stage::funded().await;
+    let prompt = "reply with 60 words";
+    let usage = stage.chat(&key, &ask(prompt)).await.ok().json()["usage"].clone();
+    let before = stage.usage(&key).await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "chunk-delay=5ms", 1)
+        .unwrap();
+    let mut stream = stage.stream(&key, &ask(prompt)).await;
+    some_content(&mut stream).await;
+    stream.leave();
+    let call = ended(&stage).await;
+    assert_eq!(call.end, End::Completed, "it was heard out");
+    assert_eq!(settled(&stage, &key).await - before, by_hand(&usage));
+    stage.verify().await;
+}
+
+/// 3.2: input as admitted, output as counted over all deltas received.
+#[tokio::test]
+async fn without_usage_the_formula_holds_and_the_upstream_is_cancelled() {
+    let (stage, key) = Plot::default()
+        .setting("timeouts", "client_gone_drain_ms = 300")
+        .funded()
+        .await;
+    let body = with(ask("reply with 60 words"), &json!({ "stream": true }));
+    stage
+        .sim
+        .queue_faults("sim-chat", "hang=content", 1)
+        .unwrap();
+    let mut stream = stage.stream(&key, &body).await;
+    let text = some_content(&mut stream).await;
+    stream.leave();
+    let call = ended(&stage).await;
+    assert_eq!(call.end, End::Cancelled);
+    let expected = cost(
+        input_tokens(&body),
+        0,
+        protocol::count::tokens(text.as_bytes()),
+    );
+    assert_eq!(settled(&stage, &key).await, expected);
+    let metrics = stage.admin_get("/metrics").await.ok();
+    assert!(
+        metrics.text().contains("tollgate_clients_gone_total 1"),
+        "{}",
+        metrics.text()
+    );
+    stage.verify().await;
+}
+
+/// S1: 256 KiB are heard out, not more.
+#[tokio::test]
+async fn a_long_answer_is_not_heard_out_to_its_end() {
+    let (stage, key) = Stage::funded().await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "reply-bytes=60000000+chunks=60000", 1)
+        .unwrap();
+    let mut stream = stage.stream(&key, &ask("go")).await;
+    some_content(&mut stream).await;
+    stream.leave();
+    let call = ended(&stage).await;
+    assert_eq!(call.end, End::Cancelled);
+    assert!(call.sent_bytes < 30_000_000, "{}", call.sent_bytes);
+    assert!(settled(&stage, &key).await > 0);
+    stage.verify().await;
+}
+
+/// Design, "client leaves": hanging up just before a buffered answer does not make it free.
+#[tokio::test]
+async fn leaving_before_a_buffered_answer_costs_the_answer() {
+    let (stage, key) = Stage::funded().await;
+    let prompt = "reply with 25 words";
+    let usage = stage.chat(&key, &ask(prompt)).await.ok().json()["usage"].clone();
+    let before = stage.usage(&key).await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "delay=400ms", 1)
+        .unwrap();
+    let mut connection = Connection::open(stage.address()).await;
+    connection
+        .send(&Request::chat(&ask(prompt)).bearer(&key.secret))
+        .await;
+    eventually("the upstream call", async || {
+        (stage.upstream_calls() == 2).then_some(())
+    })
+    .await;
+    drop(connection);
+    assert_eq!(ended(&stage).await.end, End::Completed);
+    assert_eq!(settled(&stage, &key).await - before, by_hand(&usage));
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn leaving_a_silent_upstream_costs_the_input() {
+    let (stage, key) = Plot::default()
+        .setting("timeouts", "client_gone_drain_ms = 200")
+        .funded()
+        .await;
+    for stream in [false, true] {
+        let before = stage.usage(&key).await;
+        let calls = stage.upstream_calls();
+        let body = with(ask("hello"), &json!({ "stream": stream }));
+        stage.sim.queue_faults("sim-chat", "hang=head", 1).unwrap();
+        let mut connection = Connection::open(stage.address()).await;
+        connection
+            .send(&Request::chat(&body).bearer(&key.secret))
+            .await;
+        eventually("the upstream call", async || {
+            (stage.upstream_calls() > calls).then_some(())
+        })
+        .await;
+        drop(connection);
+        assert_eq!(ended(&stage).await.end, End::Cancelled);
+        let charge = settled(&stage, &key).await - before;
+        assert_eq!(charge, cost(input_tokens(&body), 0, 0), "stream {stream}");
+    }
+    stage.verify().await;
+}
+
+/// A stream whose caller has gone is not counted while it drains.
+#[tokio::test]
+async fn a_draining_call_does_not_block_the_keys_next_one() {
+    let (stage, _) = Stage::funded().await;
+    let key = stage.key("w", &["--concurrency", "1"]).await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "hang=content", 1)
+        .unwrap();
+    let mut stream = stage.stream(&key, &ask("reply with 60 words")).await;
+    some_content(&mut stream).await;
+    let refused = stage.chat(&key, &ask("hello")).await;
+    assert_eq!(
+        refused.failure(),
+        (429, "concurrency_limit_exceeded".to_owned())
+    );
+    stream.leave();
+    // Well before the five seconds of the drain are over.
+    let admitted = eventually("the place", async || {
+        let answer = stage.chat(&key, &ask("hello")).await;
+        (answer.status() == 200).then_some(())
+    });
+    tokio::time::timeout(Duration::from_secs(3), admitted)
+        .await
+        .unwrap();
+    assert_eq!(
+        stage.sim.calls()[0].end,
+        End::Open,
+        "it is still being heard out"
+    );
+    assert!(stage.frozen(&key).await > 0, "and still holds its credits");
+}
+
+/// S4: whoever takes no byte for long is treated as gone.
+#[tokio::test]
+async fn a_reader_that_takes_nothing_is_let_go() {
+    let (stage, key) = Plot::default()
+        .setting("timeouts", "client_write_idle_ms = 500")
+        .setting("timeouts", "client_gone_drain_ms = 200")
+        .funded()
+        .await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "reply-bytes=60000000+chunks=6000", 1)
+        .unwrap();
+    let stream = stage.stream(&key, &ask("go")).await;
+    assert_eq!(stream.head.status, 200);
+    // Nothing more is read from here on.
+    let call = ended(&stage).await;
+    assert_eq!(call.end, End::Cancelled);
+    assert!(
+        call.sent_bytes < 40_000_000,
+        "{} bytes were read ahead",
+        call.sent_bytes
+    );
+    assert!(settled(&stage, &key).await > 0);
+    drop(stream);
+    stage.verify().await;
+}
+
+/// S9: many callers that leave at odd moments leave nothing open.
+#[tokio::test]
+async fn leaving_at_any_moment_leaves_nothing_behind() {
+    let (stage, key) = Plot::default()
+        .setting("timeouts", "client_gone_drain_ms = 50")
+        .funded()
+        .await;
+    let streamed = with(ask("reply with 40 words"), &json!({ "stream": true }));
+    for (index, body) in [ask("reply with 40 words"), streamed]
+        .iter()
+        .cycle()
+        .take(60)
+        .enumerate()
+    {
+        stage
+            .sim
+            .queue_faults("sim-chat", "delay=3ms+chunk-delay=1ms", 1)
+            .unwrap();
+        let mut connection = Connection::open(stage.address()).await;
+        connection
+            .send(&Request::chat(body).bearer(&key.secret))
+            .await;
+        // From before the admission to after the end.
+        tokio::time::sleep(Duration::from_micros(500 * index as u64)).await;
+        drop(connection);
+    }
+    settled(&stage, &key).await;
+    eventually("no open hold", async || {
+        let metrics = stage.admin_get("/metrics").await.ok();
+        metrics
+            .text()
+            .contains("tollgate_holds_open 0\n")
+            .then_some(())
+    })
+    .await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    stage.verify().await;
+}
+
+/// W12: a caller who left while the upstream had the request pays once, however the drain ends.
+#[tokio::test]
+async fn a_gone_callers_call_is_settled_once() {
+    let canned = Canned::waiting(r#"{"choices":[{"index":0,"message":{"content":"x"}}],"usage":{"prompt_tokens":8,"completion_tokens":1}}"#).await;
+    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+    let body = with(
+        ask("hello"),
+        &json!({ "model": crate::harness::CANNED_MODEL }),
+    );
+    for _ in 0..5 {
+        let mut connection = Connection::open(stage.address()).await;
+        connection
+            .send(&Request::chat(&body).bearer(&key.secret))
+            .await;
+        drop(connection);
+    }
+    // Some left before their request was even read; those cost nothing.
+    let mut last = Connection::open(stage.address()).await;
+    last.send(&Request::chat(&body).bearer(&key.secret)).await;
+    canned.came(1).await;
+    canned.open();
+    last.answer().await.ok();
+    let charge = settled(&stage, &key).await;
+    let came = canned.bodies().len() as u64;
+    assert_eq!(charge, came * cost(8, 0, 1), "{came} calls");
+    stage.verify().await;
+}

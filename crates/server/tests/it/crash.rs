@@ -1,0 +1,137 @@
+//! Sudden ends: the books survive `kill -9`, again and again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::harness::{Connection, Request, Stage, ask, eventually, micro, run, with};
+
+/// Rounds of load and murder.
+const ROUNDS: usize = 20;
+const CALLERS: usize = 8;
+
+/// Calls without end, until its connection breaks; counts answers that came whole.
+async fn call_on(
+    address: std::net::SocketAddr,
+    secret: String,
+    which: usize,
+    whole: Arc<AtomicU64>,
+) {
+    let mut connection = Connection::open(address).await;
+    for number in 0.. {
+        let stream = (which + number).is_multiple_of(2);
+        let body = with(ask("reply with 20 words"), &json!({ "stream": stream }));
+        connection.send(&Request::chat(&body).bearer(&secret)).await;
+        match connection.try_answer().await {
+            Some(answer)
+                if answer.status() == 200 && answer.ended == crate::harness::Ended::Cleanly =>
+            {
+                whole.fetch_add(1, Ordering::Relaxed);
+            }
+            Some(answer) if answer.status() == 200 => return,
+            Some(answer) => panic!("{}", answer.text()),
+            None => return,
+        }
+    }
+}
+
+/// Reliability 7: killed under load, twenty times in a row. Nothing stays frozen, every rule
+/// holds, and what a caller was told of its spending is still true.
+#[tokio::test]
+async fn killed_under_load_twenty_times_in_a_row() {
+    let (mut stage, key) = Stage::funded().await;
+    let mut told = 0;
+    for round in 0..ROUNDS {
+        let whole = Arc::new(AtomicU64::new(0));
+        let mut callers = JoinSet::new();
+        for which in 0..CALLERS {
+            let (address, secret) = (stage.address(), key.secret.clone());
+            callers.spawn(call_on(address, secret, which, Arc::clone(&whole)));
+        }
+        let goal = 10 + round as u64;
+        eventually("some whole answers", async || {
+            (whole.load(Ordering::Relaxed) >= goal).then_some(())
+        })
+        .await;
+        told = stage.usage(&key).await.max(told);
+        stage.kill();
+        while let Some(caller) = callers.join_next().await {
+            caller.unwrap();
+        }
+        stage.verify().await;
+        stage.restart().await;
+        let balance = stage.balance(&key).await;
+        assert_eq!(micro(&balance["wallet"], "frozen"), 0, "round {round}");
+        let usage = micro(&balance["key"], "usage");
+        assert!(
+            usage >= told,
+            "round {round}: {usage} after {told} was told"
+        );
+        assert_eq!(micro(&balance["wallet"], "balance"), 100_000_000 - usage);
+        stage.verify().await;
+    }
+    stage.chat(&key, &ask("hello")).await.ok();
+}
+
+/// The holds of a dead node are closed as abandoned and charge nothing.
+#[tokio::test]
+async fn a_call_that_dies_with_its_node_is_abandoned() {
+    let (mut stage, key) = Stage::funded().await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "hang=content", 3)
+        .unwrap();
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let mut stream = stage.stream(&key, &ask("reply with 60 words")).await;
+        stream.next().await.unwrap();
+        streams.push(stream);
+    }
+    assert!(stage.frozen(&key).await > 0);
+    stage.kill();
+    stage.restart().await;
+    assert_eq!(stage.frozen(&key).await, 0);
+    assert_eq!(stage.usage(&key).await, 0);
+    let line = stage
+        .log()
+        .into_iter()
+        .find(|line| line.contains("\"serving\""))
+        .unwrap();
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(line["holds_abandoned"], 3);
+    stage.verify().await;
+}
+
+/// Reliability 8, "start": one server for one database.
+#[tokio::test]
+async fn a_second_server_on_the_same_data_is_refused() {
+    let (stage, key) = Stage::funded().await;
+    let second = run(&["serve", "--config", "tollgate.toml"], stage.folder()).await;
+    assert_eq!(second.status.code(), Some(1));
+    assert!(
+        second.stderr.contains("another server is running"),
+        "{}",
+        second.stderr
+    );
+    stage.chat(&key, &ask("hello")).await.ok();
+    stage.verify().await;
+}
+
+/// Reliability 7: a damaged file is named and left alone.
+#[tokio::test]
+async fn a_corrupt_database_is_refused_and_not_touched() {
+    let (mut stage, _) = Stage::funded().await;
+    stage.kill();
+    let file = stage.folder().join("data/tollgate.db");
+    for companion in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(stage.folder().join(format!("data/tollgate.db{companion}")));
+    }
+    std::fs::write(&file, b"this is no database, and never was one".repeat(500)).unwrap();
+    let before = std::fs::read(&file).unwrap();
+    let start = run(&["serve", "--config", "tollgate.toml"], stage.folder()).await;
+    assert_eq!(start.status.code(), Some(1));
+    assert!(start.stderr.contains("tollgate.db"), "{}", start.stderr);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}

@@ -1,0 +1,160 @@
+//! `tollgate demo`: one command, and a line to paste that works.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::harness::{Channel, Running, run, signal};
+
+const FREE_PORTS: [&str; 7] = [
+    "demo",
+    "--listen",
+    "127.0.0.1:0",
+    "--admin-listen",
+    "127.0.0.1:0",
+    "--data",
+    "data",
+];
+
+/// Runs a command line as a person would paste it.
+fn pasted(line: &str) -> String {
+    let output = Command::new("sh").args(["-c", line]).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The commands among the lines: from `curl` on, as long as they are continued.
+fn curl_lines(lines: &[String]) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut lines = lines.iter().map(|line| line.trim());
+    while let Some(line) = lines.next() {
+        if line.starts_with("curl ") {
+            let mut command = line.to_owned();
+            while command.ends_with('\\') {
+                command.pop();
+                command.push_str(lines.next().unwrap());
+            }
+            commands.push(command);
+        }
+    }
+    commands
+}
+
+async fn started(folder: &Path, arguments: &[&str]) -> (Running, Vec<String>) {
+    let mut demo = Running::start(arguments, folder, Channel::Stdout);
+    demo.line("its last line", |line| line.contains("the data stays"))
+        .await;
+    let lines = demo.lines();
+    (demo, lines)
+}
+
+fn has_curl() -> bool {
+    Command::new("curl").arg("--version").output().is_ok()
+}
+
+#[tokio::test]
+async fn the_printed_curl_line_answers_and_streams() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut demo, lines) = started(folder.path(), &FREE_PORTS).await;
+    let text = lines.join("\n");
+    assert!(text.contains("sk-tg-"), "{text}");
+    assert!(text.contains("balance before   105 credits"), "{text}");
+    let data = std::path::absolute(folder.path().join("data")).unwrap();
+    assert!(text.contains(data.to_str().unwrap()), "{text}");
+    assert!(folder.path().join("data/tollgate.db").exists());
+    let commands = curl_lines(&lines);
+    assert_eq!(commands.len(), 2, "{text}");
+    if has_curl() {
+        let answer = pasted(&commands[0].replacen("curl", "curl -sS", 1));
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["model"], "sim/chat");
+        assert!(answer["choices"][0]["message"]["content"].is_string());
+        let stream = pasted(&commands[1].replacen("curl", "curl -sS", 1));
+        assert!(stream.starts_with("data: {"), "{stream}");
+        assert!(stream.ends_with("data: [DONE]\n\n"), "{stream}");
+    }
+    signal("INT", demo.pid());
+    assert!(demo.ended().await.success());
+}
+
+/// Keys are shown once, so each start makes a new one; the money goes on.
+#[tokio::test]
+async fn a_second_start_goes_on_with_the_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut arguments = FREE_PORTS.to_vec();
+    arguments.push("--json");
+    let mut balances = Vec::new();
+    let mut keys = Vec::new();
+    for _ in 0..2 {
+        let mut demo = Running::start(&arguments, folder.path(), Channel::Stdout);
+        let line = demo.line("its answer", |line| line.starts_with('{')).await;
+        let shown: Value = serde_json::from_str(&line).unwrap();
+        assert!(shown["base_url"].as_str().unwrap().ends_with("/v1"));
+        for name in ["balance_before", "balance_after"] {
+            balances.push(shown[name].as_str().unwrap().to_owned());
+        }
+        keys.push(shown["api_key"].as_str().unwrap().to_owned());
+        // The data is taken as long as it runs.
+        let second = run(&arguments, folder.path()).await;
+        assert_eq!(second.status.code(), Some(1));
+        assert!(second.stderr.contains("--data"), "{}", second.stderr);
+        signal("TERM", demo.pid());
+        assert!(demo.ended().await.success());
+    }
+    assert_eq!(balances[0], "105");
+    assert_ne!(balances[1], "105");
+    assert_eq!(
+        balances[2], balances[1],
+        "the second start goes on where the first ended"
+    );
+    assert_ne!(keys[0], keys[1]);
+}
+
+#[tokio::test]
+async fn a_taken_port_is_told_with_the_way_out() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(
+        &[
+            "demo",
+            "--listen",
+            &address,
+            "--admin-listen",
+            "127.0.0.1:0",
+        ],
+        folder.path(),
+    )
+    .await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        output.stderr.contains("--listen 127.0.0.1:0"),
+        "{}",
+        output.stderr
+    );
+}
+
+/// `tollgate sim` alone is an upstream that a configuration can name.
+#[tokio::test]
+async fn the_simulated_upstream_runs_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["sim", "--listen", "127.0.0.1:0", "--json"];
+    let mut upstream = Running::start(&arguments, folder.path(), Channel::Stdout);
+    let line = upstream
+        .line("its address", |line| line.starts_with('{'))
+        .await;
+    let shown: Value = serde_json::from_str(&line).unwrap();
+    let address = shown["address"].as_str().unwrap().parse().unwrap();
+    let mut connection = crate::harness::Connection::open(address).await;
+    let request = crate::harness::Request::get("/v1/models").bearer("any");
+    connection.send(&request).await;
+    let models = connection.answer().await.ok().json();
+    assert_eq!(models["object"], "list");
+    signal("TERM", upstream.pid());
+    assert!(upstream.ended().await.success());
+}

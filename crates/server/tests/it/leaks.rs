@@ -1,0 +1,245 @@
+//! K3, K5, K6: nothing of an upstream's identity reaches a caller, whatever happens.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Key, Plot, Stage, UPSTREAM_KEY, ask, with};
+
+/// Headers that are ours to send.
+const OURS: [&str; 13] = [
+    "content-type",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "date",
+    "x-request-id",
+    "retry-after",
+    "x-should-retry",
+    "x-ratelimit-limit-requests",
+    "x-ratelimit-remaining-requests",
+    "x-ratelimit-reset-requests",
+    "x-ratelimit-limit-tokens",
+    "x-dropped-params",
+];
+
+/// What gives an upstream away. The texts of the simulator hold all of them.
+fn signs(stage: &Stage) -> Vec<String> {
+    let mut signs: Vec<String> = [
+        UPSTREAM_KEY,
+        "sim-",
+        "sim_",
+        "req_sim",
+        "-SIM",
+        "chatcmpl-",
+        "upstream.example",
+        "proj_",
+        "4711",
+        "127.0.0.1",
+        "localhost",
+        "/v1/",
+        "http:",
+        "https:",
+        "simulat",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    signs.push(stage.sim.address().port().to_string());
+    signs
+}
+
+#[track_caller]
+fn assert_clean(stage: &Stage, what: &str, answer: &Answer) {
+    for (name, value) in &answer.head.headers {
+        assert!(
+            OURS.contains(&name.as_str()),
+            "{what}: header {name}: {value}"
+        );
+    }
+    let request_id = answer.header("x-request-id").unwrap();
+    assert_eq!(
+        request_id.len(),
+        "req_".len() + 22,
+        "{what}: not our request id"
+    );
+    // What a model says and its fingerprint are content; they pass as they come.
+    let text = String::from_utf8_lossy(&answer.body);
+    let fingerprint = text.find("fp_sim").map(|at| text[at..at + 16].to_owned());
+    let text = fingerprint.map_or(text.clone().into_owned(), |it| text.replace(&it, ""));
+    for sign in signs(stage) {
+        assert!(!text.contains(&sign), "{what}: {sign} in {text}");
+    }
+}
+
+async fn stage() -> (Stage, Key) {
+    Plot::default()
+        .setting("timeouts", "upstream_first_byte_ms = 300")
+        .setting("timeouts", "upstream_idle_ms = 300")
+        .entries(
+            r#"
+            [[model]]
+            id = "maker/missing"
+            kind = "text"
+            routes = [{ channel = "main", model = "missing-name-9" }]
+            price = { input = "1", output = "2" }
+            profile = { max_output_tokens = 1000 }
+            [[channel]]
+            name = "bad-key"
+            preset = "sim"
+            base_url = "http://SIM/v1"
+            credential = { file = "bad-key" }
+            [[model]]
+            id = "maker/bad-key"
+            kind = "text"
+            routes = [{ channel = "bad-key", model = "sim-chat" }]
+            price = { input = "1", output = "2" }
+            profile = { max_output_tokens = 1000 }
+            [[channel]]
+            name = "poor-key"
+            preset = "sim"
+            base_url = "http://SIM/v1"
+            credential = { file = "poor-key" }
+            [[model]]
+            id = "maker/poor-key"
+            kind = "text"
+            routes = [{ channel = "poor-key", model = "sim-chat" }]
+            price = { input = "1", output = "2" }
+            profile = { max_output_tokens = 1000 }
+            "#,
+        )
+        .file("bad-key", "sim-bad-key")
+        .file("poor-key", "sim-poor-key")
+        .funded()
+        .await
+}
+
+#[tokio::test]
+async fn no_answer_gives_its_upstream_away() {
+    let (stage, key) = stage().await;
+    let faults = [
+        "",
+        "delay=1ms",
+        "status=400",
+        "status=401",
+        "status=402",
+        "status=403",
+        "status=404",
+        "status=408",
+        "status=409",
+        "status=413",
+        "status=422",
+        "status=429",
+        "status=429:retry-after=2",
+        "status=500",
+        "status=502",
+        "status=503",
+        "status=529",
+        "status=301",
+        "hang=head",
+        "hang=content",
+        "reset=content",
+        "cut=content",
+        "cut=head",
+        "truncate=content",
+        "garbage",
+        "wrong-type",
+        "wrong-type=swapped",
+        "empty-object",
+        "error-in-200",
+        "error-event=0",
+        "error-event=2",
+        "garbage-event=2",
+        "no-done",
+        "no-finish",
+        "no-usage",
+        "invalid-utf8",
+        "refuse",
+        "content-filter",
+        "strict",
+    ];
+    for faults in faults {
+        for stream in [false, true] {
+            // Each on a fresh channel: a refused credential takes one out for a while.
+            if matches!(faults, "status=401" | "status=403") {
+                continue;
+            }
+            stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+            let body = with(
+                ask("say exactly: plain words only"),
+                &json!({ "stream": stream }),
+            );
+            let answer = stage.chat(&key, &body).await;
+            assert_clean(&stage, &format!("{faults} {stream}"), &answer);
+        }
+    }
+    for model in ["maker/missing", "maker/bad-key", "maker/poor-key"] {
+        let body = with(ask("hello"), &json!({ "model": model }));
+        let answer = stage.chat(&key, &body).await;
+        assert_eq!(
+            answer.failure(),
+            (502, "upstream_error".to_owned()),
+            "{model}"
+        );
+        assert_clean(&stage, model, &answer);
+    }
+    for target in [
+        "/v1/models",
+        "/v1beta/models",
+        "/v1/balance",
+        "/v1/models/maker/chat",
+    ] {
+        let answer = stage.get(&key, target).await.ok();
+        assert_clean(&stage, target, &answer);
+    }
+    stage.verify().await;
+}
+
+/// K6: the upstream's own name for a model becomes the public one.
+#[tokio::test]
+async fn refusals_speak_of_the_public_model() {
+    let (stage, key) = stage().await;
+    for more in [
+        json!({ "temperature": 99 }),
+        json!({ "messages": [{ "role": "wizard", "content": "x" }] }),
+        json!({ "messages": [{ "role": "tool", "content": "x" }] }),
+        json!({ "max_tokens": 0 }),
+        json!({ "n": 1000 }),
+        json!({ "top_logprobs": 50 }),
+        json!({ "tools": [{ "type": "nothing" }] }),
+        json!({ "response_format": { "type": "json_schema" } }),
+    ] {
+        let body = with(ask("hello"), &more);
+        let answer = stage.chat(&key, &body).await;
+        assert_eq!(
+            answer.failure(),
+            (400, "upstream_rejected".to_owned()),
+            "{more}"
+        );
+        assert_clean(&stage, &more.to_string(), &answer);
+    }
+    stage.sim.queue_faults("sim-chat", "status=400", 1).unwrap();
+    let answer = stage.chat(&key, &ask("hello")).await;
+    let message = answer.openai_error()["message"].clone();
+    assert_eq!(
+        message,
+        Value::from("Your request could not be processed. (model `maker/chat`)")
+    );
+}
+
+/// K3, K4: secrets of either side never stand in the log.
+#[tokio::test]
+async fn the_log_keeps_every_secret() {
+    let (stage, key) = stage().await;
+    for faults in ["status=401", "reset=content", "garbage"] {
+        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let body = with(ask("a very private question"), &json!({ "stream": true }));
+        stage.chat(&key, &body).await;
+    }
+    stage
+        .get(&key, &format!("/v1beta/models?key={}", key.secret))
+        .await
+        .ok();
+    let log = stage.log().join("\n");
+    assert!(log.contains("credential"), "something was logged: {log}");
+    for secret in [UPSTREAM_KEY, &key.secret, "private question", "sim-bad-key"] {
+        assert!(!log.contains(secret), "{secret} in {log}");
+    }
+}

@@ -1,0 +1,242 @@
+//! What a caller sees, and pays, when an upstream fails a call that is answered in one piece.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Key, Plot, Stage, ask, by_hand, cost, with};
+
+/// A stage that loses patience soon, with small bounds.
+async fn impatient() -> (Stage, Key) {
+    Plot::default()
+        .setting("timeouts", "upstream_first_byte_ms = 400")
+        .setting("timeouts", "upstream_idle_ms = 400")
+        .setting("limits", "answer_text_bytes = 1000000")
+        .funded()
+        .await
+}
+
+/// Design, "upstream trouble"; reliability 3.2: nothing was delivered, so nothing is charged.
+#[tokio::test]
+async fn a_call_that_gets_no_answer_costs_nothing() {
+    let (stage, key) = impatient().await;
+    let table = [
+        ("status=400", 400, "upstream_rejected"),
+        ("status=409", 409, "upstream_rejected"),
+        ("status=413", 413, "upstream_rejected"),
+        ("status=422", 422, "upstream_rejected"),
+        ("status=402", 502, "upstream_error"),
+        ("status=404", 502, "upstream_error"),
+        ("status=408", 504, "upstream_timeout"),
+        ("status=429", 503, "upstream_overloaded"),
+        ("status=429:retry-after=7", 503, "upstream_overloaded"),
+        ("status=500", 502, "upstream_error"),
+        ("status=502", 502, "upstream_error"),
+        ("status=503", 503, "upstream_overloaded"),
+        ("status=529", 503, "upstream_overloaded"),
+        ("status=302", 502, "upstream_error"),
+        ("hang=head", 504, "upstream_timeout"),
+        ("hang=body", 504, "upstream_timeout"),
+        ("hang=content", 504, "upstream_timeout"),
+        ("reset=head", 502, "upstream_error"),
+        ("cut=head", 502, "upstream_error"),
+        ("reset=body", 502, "upstream_error"),
+        ("reset=1", 502, "upstream_error"),
+        ("reset=content", 502, "upstream_error"),
+        ("cut=body", 502, "upstream_error"),
+        ("cut=100", 502, "upstream_error"),
+        ("cut=content", 502, "upstream_error"),
+        ("truncate=body", 502, "upstream_error"),
+        ("truncate=1", 502, "upstream_error"),
+        ("truncate=content", 502, "upstream_error"),
+        ("garbage", 502, "upstream_error"),
+        ("wrong-type", 502, "upstream_error"),
+        ("wrong-type=swapped", 502, "upstream_error"),
+        ("empty-object", 502, "upstream_error"),
+        ("error-in-200", 502, "upstream_error"),
+        ("invalid-utf8", 502, "upstream_error"),
+        ("endless-line", 502, "upstream_error"),
+        ("reply-bytes=2000000", 502, "upstream_error"),
+    ];
+    for (faults, status, code) in table {
+        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let before = stage.upstream_calls();
+        let answer = stage.chat(&key, &ask("say exactly: never")).await;
+        assert_eq!(
+            answer.failure(),
+            (status, code.to_owned()),
+            "{faults}: {}",
+            answer.text()
+        );
+        assert_eq!(
+            stage.upstream_calls(),
+            before + 1,
+            "{faults}: one route, one try"
+        );
+        if status == 503 {
+            let wait: u32 = answer.header("retry-after").unwrap().parse().unwrap();
+            assert!((1..=60).contains(&wait), "{faults}: {wait}");
+        }
+        assert_eq!(stage.usage(&key).await, 0, "{faults}");
+        assert_eq!(stage.frozen(&key).await, 0, "{faults}");
+        // The next call is served as if nothing had been.
+        stage.sim.queue_faults("sim-chat", "usage=zero", 1).unwrap();
+        stage.chat(&key, &ask("say exactly: fine")).await.ok();
+    }
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_refusal_of_the_upstream_is_told_in_cleaned_words() {
+    let (stage, key) = Stage::funded().await;
+    let body = with(ask("hello"), &json!({ "temperature": 9 }));
+    let answer = stage.chat(&key, &body).await;
+    assert_eq!(answer.failure(), (400, "upstream_rejected".to_owned()));
+    let error = answer.openai_error();
+    assert_eq!(error["param"], "temperature");
+    assert_eq!(error["type"], "invalid_request_error");
+    assert_eq!(stage.usage(&key).await, 0);
+
+    stage
+        .sim
+        .queue_faults("sim-chat", "status=429:retry-after=9999", 1)
+        .unwrap();
+    let answer = stage.chat(&key, &ask("hello")).await;
+    assert_eq!(answer.header("retry-after"), Some("60"), "capped");
+}
+
+/// "Our credential refused": 502, the channel is taken out, and its models with it.
+#[tokio::test]
+async fn a_refused_credential_takes_the_channel_out() {
+    for faults in ["status=401", "status=403"] {
+        let (stage, key) = Stage::funded().await;
+        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let answer = stage.chat(&key, &ask("hello")).await;
+        assert_eq!(
+            answer.failure(),
+            (502, "upstream_error".to_owned()),
+            "{faults}"
+        );
+        let listed = stage.get(&key, "/v1/models").await.ok().json();
+        assert_eq!(listed["data"], json!([]), "{faults}");
+        let answer = stage.chat(&key, &ask("hello")).await;
+        assert_eq!(
+            answer.failure(),
+            (404, "model_not_found".to_owned()),
+            "{faults}"
+        );
+        assert_eq!(stage.upstream_calls(), 1);
+        assert_eq!(stage.usage(&key).await, 0);
+        let alarmed = stage
+            .log()
+            .iter()
+            .any(|line| line.contains("\"ERROR\"") && line.contains("credential"));
+        assert!(alarmed, "{:?}", stage.log());
+    }
+}
+
+/// N6, 3.2: missing usage is estimated, zero usage is zero, whatever is no count is missing.
+#[tokio::test]
+async fn usage_that_is_none_is_counted_by_us() {
+    let (stage, key) = Stage::funded().await;
+    let body = with(
+        ask("say exactly: one two three four five six"),
+        &json!({ "max_tokens": 200 }),
+    );
+    let head = read_head(&body);
+    let said = protocol::count::tokens(b"one two three four five six");
+    let mut spent = 0;
+    for faults in [
+        "no-usage",
+        "usage=negative",
+        "usage=string",
+        "usage=fraction",
+        "usage=overflow",
+    ] {
+        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        stage.chat(&key, &body).await.ok();
+        spent += cost(head, 0, said);
+        assert_eq!(stage.usage(&key).await, spent, "{faults}");
+    }
+    stage.sim.queue_faults("sim-chat", "usage=zero", 1).unwrap();
+    stage.chat(&key, &body).await.ok();
+    assert_eq!(stage.usage(&key).await, spent);
+    let metrics = stage.admin_get("/metrics").await.ok();
+    assert!(
+        metrics.text().contains("tollgate_usage_missing_total 5"),
+        "{}",
+        metrics.text()
+    );
+    stage.verify().await;
+}
+
+/// 3.2: without a usage report the charge is capped at the hold.
+#[tokio::test]
+async fn a_charge_without_usage_never_exceeds_the_hold() {
+    let (stage, key) = Stage::funded().await;
+    let body = ask("go");
+    stage
+        .sim
+        .queue_faults("sim-chat", "no-usage+chunks=3000", 1)
+        .unwrap();
+    stage.chat(&key, &body).await.ok();
+    let hold = cost(read_head(&body), 0, crate::harness::OUTPUT_RESERVE);
+    assert_eq!(stage.usage(&key).await, hold);
+}
+
+/// N1: a report beyond all money is an error, not a clamp: the caller pays the hold.
+#[tokio::test]
+async fn a_report_that_cannot_be_priced_costs_the_hold() {
+    let (stage, key) = Stage::funded().await;
+    let body = ask("hello");
+    stage.sim.queue_faults("sim-chat", "usage=huge", 1).unwrap();
+    stage.chat(&key, &body).await.ok();
+    let hold = cost(read_head(&body), 0, crate::harness::OUTPUT_RESERVE);
+    assert_eq!(stage.usage(&key).await, hold);
+    assert_eq!(stage.frozen(&key).await, 0);
+    let alarmed = |line: &String| line.contains("\"ERROR\"") && line.contains("cannot be priced");
+    assert!(stage.log().iter().any(alarmed), "{:?}", stage.log());
+    stage.verify().await;
+}
+
+/// W6: a report above the bound is booked, and told.
+#[tokio::test]
+async fn a_report_above_the_hold_is_booked_and_counted() {
+    let (stage, key) = Stage::funded().await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "chunks=12000", 1)
+        .unwrap();
+    let answer = stage.chat(&key, &ask("hello")).await.ok().json();
+    assert_eq!(stage.usage(&key).await, by_hand(&answer["usage"]));
+    let metrics = stage.admin_get("/metrics").await.ok();
+    assert!(
+        metrics.text().contains("tollgate_settled_above_hold 1"),
+        "{}",
+        metrics.text()
+    );
+    stage.verify().await;
+}
+
+/// An answer may arrive in any pieces.
+#[tokio::test]
+async fn pieces_of_an_answer_are_put_together() {
+    let (stage, key) = Stage::funded().await;
+    for faults in ["pieces=1", "pieces=7", "delay=50ms+pieces=3"] {
+        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let answer = stage
+            .chat(&key, &ask("say exactly: whole"))
+            .await
+            .ok()
+            .json();
+        assert_eq!(
+            answer["choices"][0]["message"]["content"], "whole",
+            "{faults}"
+        );
+    }
+}
+
+/// The admission's count of a body.
+fn read_head(body: &Value) -> u64 {
+    let body = bytes::Bytes::from(body.to_string());
+    let head = protocol::native::read_head(protocol::Dialect::Chat, &body).unwrap();
+    head.input_tokens
+}

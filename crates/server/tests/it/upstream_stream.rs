@@ -1,0 +1,311 @@
+//! What a caller sees, and pays, when an upstream fails in the middle of a stream.
+
+use serde_json::{Value, json};
+
+use crate::harness::{
+    Ended, Event, Key, Plot, Stage, ask, assert_openai_error, by_hand, cost, with,
+};
+
+async fn impatient() -> (Stage, Key) {
+    Plot::default()
+        .setting("timeouts", "upstream_first_byte_ms = 400")
+        .setting("timeouts", "upstream_idle_ms = 400")
+        .funded()
+        .await
+}
+
+fn input_tokens(body: &Value) -> u64 {
+    let body = bytes::Bytes::from(body.to_string());
+    let head = protocol::native::read_head(protocol::Dialect::Chat, &body).unwrap();
+    head.input_tokens
+}
+
+fn text_of(events: &[Event]) -> String {
+    let texts = events
+        .iter()
+        .filter(|event| !event.is_done())
+        .map(Event::json);
+    texts
+        .filter_map(|chunk| Some(chunk["choices"][0]["delta"]["content"].as_str()?.to_owned()))
+        .collect()
+}
+
+/// S3, 3.2: before the first content there is still a status to tell it with, and nothing to pay.
+#[tokio::test]
+async fn a_stream_that_fails_before_content_is_a_plain_error() {
+    let (stage, key) = impatient().await;
+    for (faults, status, code) in [
+        ("status=400", 400, "upstream_rejected"),
+        ("status=429", 503, "upstream_overloaded"),
+        ("status=500", 502, "upstream_error"),
+        ("hang=head", 504, "upstream_timeout"),
+        ("hang=body", 504, "upstream_timeout"),
+        ("reset=head", 502, "upstream_error"),
+        ("reset=body", 502, "upstream_error"),
+        ("cut=40", 502, "upstream_error"),
+        ("truncate=body", 502, "upstream_error"),
+        ("garbage", 502, "upstream_error"),
+        ("wrong-type", 502, "upstream_error"),
+        ("wrong-type=swapped", 502, "upstream_error"),
+        ("empty-object", 502, "upstream_error"),
+        ("error-in-200", 502, "upstream_error"),
+        ("error-event=0", 502, "upstream_error"),
+        ("garbage-event=0", 502, "upstream_error"),
+        ("endless-line", 502, "upstream_error"),
+    ] {
+        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let body = with(ask("reply with 30 words"), &json!({ "stream": true }));
+        let answer = stage.chat(&key, &body).await;
+        assert_eq!(
+            answer.failure(),
+            (status, code.to_owned()),
+            "{faults}: {}",
+            answer.text()
+        );
+        assert_eq!(stage.usage(&key).await, 0, "{faults}");
+        assert_eq!(stage.frozen(&key).await, 0, "{faults}");
+        stage.sim.queue_faults("sim-chat", "usage=zero", 1).unwrap();
+        stage.chat(&key, &ask("say exactly: fine")).await.ok();
+    }
+    stage.verify().await;
+}
+
+/// S2, 3.2, 3.3: after content the protocol's own error ends the stream, never an invented end.
+#[tokio::test]
+async fn a_stream_that_breaks_after_content_ends_with_the_error_event() {
+    let (stage, key) = impatient().await;
+    let body = with(ask("reply with 30 words"), &json!({ "stream": true }));
+    let input = input_tokens(&body);
+    for (faults, code) in [
+        ("hang=content", "upstream_timeout"),
+        ("reset=content", "upstream_error"),
+        ("cut=content", "upstream_error"),
+        ("cut=1500", "upstream_error"),
+        ("truncate=content", "upstream_error"),
+        ("truncate=1777", "upstream_error"),
+        ("garbage-event=1", "upstream_error"),
+        ("garbage-event=5", "upstream_error"),
+        ("error-event=1", "upstream_error"),
+        ("error-event=9", "upstream_error"),
+        ("no-done+no-usage", "upstream_error"),
+        ("no-finish", "upstream_error"),
+        ("invalid-utf8", "upstream_error"),
+    ] {
+        let before = stage.usage(&key).await;
+        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let mut stream = stage.stream(&key, &body).await;
+        assert_eq!(stream.head.status, 200, "{faults}");
+        let (events, ended) = stream.rest().await;
+        assert_eq!(ended, Ended::Cleanly, "{faults}");
+        let (last, before_it) = events.split_last().unwrap();
+        let error = last.json();
+        let members: Vec<_> = error.as_object().unwrap().keys().collect();
+        assert_eq!(members, ["error"], "{faults}: {error}");
+        assert_openai_error(&error["error"]);
+        assert_eq!(error["error"]["code"], code, "{faults}");
+        assert_eq!(last.name, None, "chat events have no name");
+        assert!(before_it.iter().all(|event| !event.is_done()), "{faults}");
+        let text = text_of(before_it);
+        assert!(!text.is_empty(), "{faults}: content had come");
+        let charge = stage.usage(&key).await - before;
+        let expected = cost(input, 0, protocol::count::tokens(text.as_bytes()));
+        assert_eq!(charge, expected, "{faults}");
+        assert_eq!(stage.frozen(&key).await, 0, "{faults}");
+    }
+    stage.verify().await;
+}
+
+/// 3.2: usage that was seen is charged, whatever came after it.
+#[tokio::test]
+async fn usage_seen_before_the_break_is_what_is_charged() {
+    let (stage, key) = Stage::funded().await;
+    let body = with(
+        ask("reply with 30 words"),
+        &json!({ "stream_options": { "include_usage": true } }),
+    );
+    stage.sim.queue_faults("sim-chat", "no-done", 1).unwrap();
+    let (events, _) = stage.stream(&key, &body).await.rest().await;
+    let (last, events) = events.split_last().unwrap();
+    assert_eq!(last.json()["error"]["code"], "upstream_error");
+    let usage = events.last().unwrap().json()["usage"].clone();
+    assert!(usage.is_object());
+    assert_eq!(stage.usage(&key).await, by_hand(&usage));
+}
+
+/// N6 and "the last report wins".
+#[tokio::test]
+async fn odd_reports_in_streams_are_read_as_the_rules_say() {
+    let (stage, key) = Stage::funded().await;
+    let body = with(
+        ask("reply with 30 words"),
+        &json!({ "stream_options": { "include_usage": true } }),
+    );
+    let counted = cost(
+        input_tokens(&body),
+        0,
+        protocol::count::tokens(thirty_words(&stage, &key).await.as_bytes()),
+    );
+    let mut spent = stage.usage(&key).await;
+    for (faults, missing) in [
+        ("no-usage", true),
+        ("usage=negative", true),
+        ("usage=string", true),
+        ("usage=overflow", true),
+        ("usage=shrinking", false),
+        ("usage=running", false),
+        ("usage=on-finish", false),
+        ("usage=zero", false),
+        ("slow-usage=100ms", false),
+    ] {
+        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let (events, ended) = stage.stream(&key, &body).await.rest().await;
+        assert_eq!(ended, Ended::Cleanly);
+        assert!(events.last().unwrap().is_done(), "{faults}");
+        let now = stage.usage(&key).await;
+        let charge = now - spent;
+        spent = now;
+        if missing {
+            assert_eq!(charge, counted, "{faults}");
+            continue;
+        }
+        let reports = events
+            .iter()
+            .filter(|event| !event.is_done())
+            .map(|event| event.json()["usage"].clone());
+        let last = reports.filter(Value::is_object).last().unwrap();
+        assert_eq!(charge, by_hand(&last), "{faults}");
+    }
+    stage.verify().await;
+}
+
+async fn thirty_words(stage: &Stage, key: &Key) -> String {
+    let answer = stage
+        .chat(key, &ask("reply with 30 words"))
+        .await
+        .ok()
+        .json();
+    answer["choices"][0]["message"]["content"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+/// Usage that an upstream sends unasked is withheld all the same.
+#[tokio::test]
+async fn an_unasked_usage_chunk_does_not_reach_the_caller() {
+    let (stage, key) = Stage::funded().await;
+    for faults in ["usage=unasked", "usage=running"] {
+        stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+        let (events, _) = stage
+            .stream(&key, &ask("reply with 5 words"))
+            .await
+            .rest()
+            .await;
+        assert!(events.last().unwrap().is_done());
+        let empty = events
+            .iter()
+            .filter(|event| !event.is_done())
+            .any(|event| event.json()["choices"] == json!([]));
+        assert!(!empty, "{faults}");
+    }
+}
+
+/// S5: a large event goes through whole.
+#[tokio::test]
+async fn a_large_event_passes_unchanged() {
+    let (stage, key) = Stage::funded().await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "huge-event=3000000", 1)
+        .unwrap();
+    let (events, _) = stage
+        .stream(&key, &ask("say exactly: big"))
+        .await
+        .rest()
+        .await;
+    assert!(events.last().unwrap().is_done());
+    let text = text_of(&events);
+    assert_eq!(text.len(), 3_000_003);
+    assert!(text.starts_with("big") && text.ends_with("xxx"));
+}
+
+/// S5: an event above its bound breaks the stream.
+#[tokio::test]
+async fn an_oversized_event_ends_the_stream_with_an_error() {
+    let (stage, key) = Stage::funded().await;
+    stage
+        .sim
+        .queue_faults("sim-chat", "huge-event=17000000", 1)
+        .unwrap();
+    let (events, ended) = stage
+        .stream(&key, &ask("say exactly: some words come first"))
+        .await
+        .rest()
+        .await;
+    assert_eq!(ended, Ended::Cleanly);
+    let (last, events) = events.split_last().unwrap();
+    assert_eq!(last.json()["error"]["code"], "upstream_error");
+    assert_eq!(text_of(events), "some words come first");
+    assert!(stage.usage(&key).await > 0);
+    assert_eq!(stage.frozen(&key).await, 0);
+    stage.verify().await;
+}
+
+/// Reliability 7: cut at each byte of a recorded stream, the bill equals 3.2.
+#[tokio::test]
+async fn a_stream_cut_at_each_byte_is_never_told_as_finished() {
+    let (stage, key) = Stage::funded().await;
+    let body = with(
+        ask("say exactly: a b"),
+        &json!({ "stream_options": { "include_usage": true } }),
+    );
+    let input = input_tokens(&body);
+    let mut whole = stage.stream(&key, &body).await;
+    whole.rest().await;
+    let length = whole.raw.len();
+    let mut statuses = [0; 2];
+    for at in (0..length).step_by(13) {
+        let before = stage.usage(&key).await;
+        stage
+            .sim
+            .queue_faults("sim-chat", &format!("cut={at}"), 1)
+            .unwrap();
+        let mut stream = stage.stream(&key, &body).await;
+        let status = stream.head.status;
+        if status == 502 {
+            statuses[0] += 1;
+            assert_eq!(stage.usage(&key).await, before, "cut at {at}");
+            continue;
+        }
+        statuses[1] += 1;
+        assert_eq!(status, 200);
+        let (events, _) = stream.rest().await;
+        let last = events.last().unwrap();
+        let charge = stage.usage(&key).await - before;
+        if last.is_done() {
+            // The end mark was there; only what follows it was cut off.
+            assert!(at + 20 > length, "cut at {at} of {length}");
+            continue;
+        }
+        assert_eq!(
+            last.json()["error"]["code"],
+            "upstream_error",
+            "cut at {at}"
+        );
+        let usage = events
+            .iter()
+            .map(|event| event.json()["usage"].clone())
+            .find(Value::is_object);
+        let expected = match usage {
+            Some(usage) => by_hand(&usage),
+            None => cost(
+                input,
+                0,
+                protocol::count::tokens(text_of(&events).as_bytes()),
+            ),
+        };
+        assert_eq!(charge, expected, "cut at {at}");
+    }
+    assert!(statuses.iter().all(|count| *count > 5), "{statuses:?}");
+    stage.verify().await;
+}

@@ -69,7 +69,12 @@ impl Sqlite {
         let counters = Arc::new(Counters::default());
         let (opened, recovery) = for_server(settings, &counters)?;
         let gate = Arc::new(Mutex::new(()));
-        let ballast = Arc::new(Ballast::of(&settings.path));
+        // Who keeps no floor wants no reserve either.
+        let ballast = match settings.disk_floor_bytes {
+            0 => Ballast::none(),
+            _ => Ballast::of(&settings.path),
+        };
+        let ballast = Arc::new(ballast);
         let keeper = Self::keeper(settings, &counters, &gate, &ballast)?;
         let journal = Self::start_journal(settings, &counters)?;
         let server = Server {

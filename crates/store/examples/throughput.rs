@@ -1,0 +1,318 @@
+//! What a call costs the store: CPU per admitted and settled call, journal row included.
+//!
+//! `cargo run --release -p tollgate-store --example throughput [folder [keys [line]]]`
+//!
+//! Each line is one load: callers that admit, perhaps wait for the disk or an upstream, settle and
+//! journal, again and again. CPU is the whole process, callers included, from `/proc`.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    reason = "a measuring program for people"
+)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use ledger::{Ask, Meter, Micro, UnixMs};
+use store::{
+    Admit, Basis, Close, Digest, End, JournalRow, KeyId, KeyLimits, KeyRow, NewKey, NewWallet,
+    PriceVersion, Settings, Store, Timings,
+};
+
+/// How long each load runs.
+const RUN: Duration = Duration::from_secs(4);
+const TICKS_PER_SECOND: f64 = 100.0;
+
+#[derive(Clone, Copy)]
+struct Load {
+    callers: usize,
+    keys: usize,
+    /// Whether the answer waits for the disk, as by default.
+    before_answer: bool,
+    upstream: Duration,
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    let folder = std::env::args()
+        .nth(1)
+        .map_or_else(|| PathBuf::from("target/throughput"), PathBuf::from);
+    drop(std::fs::remove_dir_all(&folder));
+    let (store, _) = Store::open(&Settings::at(folder.join("bench.db"))).unwrap();
+    let price = store
+        .price_version("bench/model", r#"{"input":"1","output":"1"}"#)
+        .await
+        .unwrap();
+    let many = std::env::args()
+        .nth(2)
+        .map_or(10_000, |count| count.parse().unwrap());
+    let begun = Instant::now();
+    let keys: Arc<[KeyRow]> = accounts(&store, many).await.into();
+    println!(
+        "{many} wallets and keys in {:.1} s, resident {} KiB",
+        begun.elapsed().as_secs_f64(),
+        resident_kib()
+    );
+    println!(
+        "{:>7} {:>7} {:>14} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8}",
+        "callers",
+        "keys",
+        "answer",
+        "upstream",
+        "calls/s",
+        "CPU us",
+        "batch",
+        "p50 us",
+        "p99 us",
+        "wal MiB",
+        "RSS MiB"
+    );
+    let line: Option<usize> = std::env::args().nth(3).map(|line| line.parse().unwrap());
+    let instant = Duration::ZERO;
+    let slow = Duration::from_millis(50);
+    let loads = [
+        (1, 1, false, instant),
+        (64, 1, false, instant),
+        (512, 1, false, instant),
+        (1, 1, true, instant),
+        (64, 1, true, instant),
+        (512, 1, true, instant),
+        (512, 1, true, slow),
+        (64, many, false, instant),
+        (512, many, false, instant),
+        (512, many, true, slow),
+    ];
+    for (n, (callers, keys_used, before_answer, upstream)) in loads.into_iter().enumerate() {
+        if line.is_some_and(|line| line != n) {
+            continue;
+        }
+        let load = Load {
+            callers,
+            keys: keys_used,
+            before_answer,
+            upstream,
+        };
+        measure(&store, &keys, price, load, &folder).await;
+    }
+    let begun = Instant::now();
+    let report = store.verify().await.unwrap();
+    println!(
+        "verify: {} entries in {:.1} s, clean: {}",
+        report.entries,
+        begun.elapsed().as_secs_f64(),
+        report.is_clean()
+    );
+    println!("{:#?}", store.stats());
+    let sizes: Vec<String> = ["bench.db", "bench.db-wal", "bench.db-calls"]
+        .map(|name| format!("{name} {} MiB", mib(&folder.join(name))))
+        .into();
+    println!("{}", sizes.join(", "));
+}
+
+async fn accounts(store: &Store, count: usize) -> Vec<KeyRow> {
+    let mut making = tokio::task::JoinSet::new();
+    let mut keys = Vec::new();
+    for n in 0..count {
+        let store = store.clone();
+        making.spawn(async move {
+            let balance = Micro::new(1_000_000_000_000);
+            let (gift, credit_limit) = (Micro::ZERO, Micro::ZERO);
+            let wallet = store
+                .create_wallet(NewWallet {
+                    name: format!("w{n}"),
+                    balance,
+                    gift,
+                    credit_limit,
+                })
+                .await
+                .unwrap();
+            let digest = Digest::of(KeyId::random().to_string().as_bytes());
+            let limits = KeyLimits {
+                rpm: Some(u32::MAX),
+                tpm: Some(u32::MAX),
+                ..KeyLimits::default()
+            };
+            let new = NewKey {
+                wallet: wallet.id,
+                name: None,
+                digest,
+                shown_prefix: "sk-tg-ab".to_owned(),
+                limits,
+            };
+            store.create_key(new).await.unwrap()
+        });
+        if making.len() >= 1_000 {
+            keys.push(making.join_next().await.unwrap().unwrap());
+        }
+    }
+    while let Some(key) = making.join_next().await {
+        keys.push(key.unwrap());
+    }
+    keys
+}
+
+async fn measure(
+    store: &Store,
+    keys: &Arc<[KeyRow]>,
+    price: PriceVersion,
+    load: Load,
+    folder: &Path,
+) {
+    store.flush().await.unwrap();
+    let before = store.stats();
+    let (cpu, begun) = (cpu_seconds(), Instant::now());
+    let calls = Arc::new(AtomicU64::new(0));
+    let callers: Vec<_> = (0..load.callers)
+        .map(|n| {
+            let (store, keys, calls) = (store.clone(), Arc::clone(keys), Arc::clone(&calls));
+            tokio::spawn(async move {
+                let mut waits = Vec::new();
+                let mut next = n.wrapping_mul(7_919);
+                while begun.elapsed() < RUN {
+                    next = next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223) % (1 << 31);
+                    let key = &keys[(next >> 7) % load.keys];
+                    waits.push(call(&store, key, price, load).await);
+                    calls.fetch_add(1, Ordering::Relaxed);
+                }
+                waits
+            })
+        })
+        .collect();
+    let mut waits = Vec::new();
+    for caller in callers {
+        waits.extend(caller.await.unwrap());
+    }
+    store.flush().await.unwrap();
+    let (cpu, wall) = (cpu_seconds() - cpu, begun.elapsed().as_secs_f64());
+    let after = store.stats();
+    waits.sort_unstable();
+    let calls = calls.load(Ordering::Relaxed).max(1) as f64;
+    let at = |part: f64| {
+        waits
+            .get(((waits.len() as f64 * part) as usize).min(waits.len() - 1))
+            .unwrap()
+            .as_micros()
+    };
+    println!(
+        "{:>7} {:>7} {:>14} {:>8} {:>9.0} {:>9.1} {:>9.1} {:>9} {:>9} {:>8} {:>8}",
+        load.callers,
+        load.keys,
+        if load.before_answer {
+            "after the disk"
+        } else {
+            "at once"
+        },
+        format!("{} ms", load.upstream.as_millis()),
+        calls / wall,
+        cpu * 1e6 / calls,
+        calls / (after.batches - before.batches) as f64,
+        at(0.5),
+        at(0.99),
+        mib(&folder.join("bench.db-wal")),
+        resident_kib() / 1024,
+    );
+}
+
+/// One call; answers how long the store made it wait.
+async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> Duration {
+    let now =
+        UnixMs::new(i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap());
+    let begun = Instant::now();
+    let ask = Ask {
+        hold: Micro::new(4_000),
+        tokens: 4_000,
+        counts: true,
+    };
+    let request_id = "req_0123456789abcdefghij".into();
+    let admitted = store
+        .admit(Admit {
+            wallet: key.wallet,
+            key: key.id,
+            ask,
+            request_id,
+            now,
+        })
+        .await
+        .unwrap();
+    let mut waited = begun.elapsed();
+    if load.upstream > Duration::ZERO {
+        tokio::time::sleep(load.upstream).await;
+    }
+    if load.before_answer {
+        let begun = Instant::now();
+        admitted.durable.wait().await.unwrap();
+        waited += begun.elapsed();
+    }
+    let meter = Box::new(Meter {
+        input: 800,
+        cached_input: 100,
+        output: 300,
+        ..Meter::default()
+    });
+    let charge = Micro::new(1_200);
+    let basis = Basis::Reported;
+    let end = End::Settled {
+        charge,
+        meter: meter.clone(),
+        price_version: price,
+        basis,
+        tokens: Some(1_200),
+    };
+    store.close(Close {
+        hold: admitted.hold,
+        end,
+        now,
+    });
+    store.journal_append(JournalRow {
+        at: now,
+        request_id: "req_0123456789abcdefghij".into(),
+        wallet: Some(key.wallet),
+        key: Some(key.id),
+        endpoint: "/v1/chat/completions".into(),
+        model: "bench/model".into(),
+        channel: Some("main".into()),
+        upstream_model: Some("large-2026".into()),
+        status: 200,
+        outcome: Some("settled".into()),
+        meter: Some(meter),
+        charge,
+        timings: Timings {
+            admitted_us: Some(20),
+            upstream_us: Some(900),
+            first_byte_us: Some(950),
+            total_us: 1_000,
+        },
+        ..JournalRow::default()
+    });
+    waited
+}
+
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    // Past the command's name, which may hold anything: user and system time are fields 14 and 15.
+    let fields: Vec<&str> = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .collect();
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    ticks as f64 / TICKS_PER_SECOND
+}
+
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn mib(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |found| found.len()) / (1024 * 1024)
+}

@@ -1,0 +1,291 @@
+//! Wallets, keys and prices.
+
+use ledger::{Micro, Refusal, WalletStatus};
+use store::{
+    AdmitError, Digest, KeyChange, KeyId, KeyLimits, NewKey, NewWallet, StoreError, WalletId,
+};
+
+use crate::place::{
+    CARD, NOW, Place, admit, assert_clean, credits, funded, key, price, settled, wallet,
+};
+
+pub(crate) async fn a_new_wallet_begins_with_entries(place: &Place) {
+    let store = place.open();
+    let new = NewWallet {
+        name: "acme".to_owned(),
+        balance: credits(100),
+        gift: credits(5),
+        credit_limit: credits(50),
+    };
+    let row = store.create_wallet(new).await.unwrap();
+    assert!(row.is_active());
+    let found = store.wallets().await.unwrap();
+    assert_eq!(found.len(), 1);
+    let wallet = found[0].wallet;
+    assert_eq!(wallet, row.wallet);
+    assert_eq!(
+        (
+            wallet.balance,
+            wallet.gift_balance,
+            wallet.credit_limit,
+            wallet.credit_used,
+            wallet.frozen
+        ),
+        (
+            credits(100),
+            credits(5),
+            credits(50),
+            Micro::ZERO,
+            Micro::ZERO
+        )
+    );
+    let report = store.verify().await.unwrap();
+    assert_eq!((report.wallets, report.entries), (1, 2));
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn a_wallet_is_found_by_name_and_id(place: &Place) {
+    let store = place.open();
+    let row = wallet(&store, "acme", credits(1)).await;
+    for name in ["acme".to_owned(), row.id.to_string()] {
+        assert_eq!(store.find_wallet(&name).await.unwrap().unwrap().id, row.id);
+    }
+    for name in ["Acme", "acm", "", "%", "wal_0000000000000000"] {
+        assert!(store.find_wallet(name).await.unwrap().is_none(), "{name}");
+    }
+}
+
+pub(crate) async fn a_top_up_repays_credit_first_and_a_gift_never_does(place: &Place) {
+    let store = place.open();
+    let key = funded(&store, credits(1)).await;
+    store
+        .set_credit_limit(key.wallet, credits(10))
+        .await
+        .unwrap();
+    let version = price(&store).await;
+    let admitted = admit(&store, &key, credits(4)).await.unwrap();
+    store.close(settled(admitted.hold, version, 4_000_000));
+    let (after, _) = store.balance(&key.id).await.unwrap();
+    assert_eq!(
+        (after.balance, after.credit_used),
+        (Micro::ZERO, credits(3))
+    );
+
+    let row = store.gift(key.wallet, credits(2), "sorry").await.unwrap();
+    assert_eq!(
+        (row.wallet.gift_balance, row.wallet.credit_used),
+        (credits(2), credits(3))
+    );
+    let row = store
+        .top_up(key.wallet, credits(5), "invoice 7")
+        .await
+        .unwrap();
+    assert_eq!(
+        (row.wallet.balance, row.wallet.credit_used),
+        (credits(2), Micro::ZERO)
+    );
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn senseless_changes_are_refused_and_change_nothing(place: &Place) {
+    let store = place.open();
+    let row = wallet(&store, "acme", credits(1)).await;
+    let new = |name: &str, balance| NewWallet {
+        name: name.to_owned(),
+        balance,
+        gift: Micro::ZERO,
+        credit_limit: Micro::ZERO,
+    };
+    assert!(matches!(
+        store.create_wallet(new("acme", credits(1))).await,
+        Err(StoreError::Taken { .. })
+    ));
+    for name in ["", "   ", "a\nb", "wal_lookalike", &"x".repeat(201)] {
+        assert!(
+            matches!(
+                store.create_wallet(new(name, credits(1))).await,
+                Err(StoreError::Invalid(_))
+            ),
+            "{name}"
+        );
+    }
+    assert!(matches!(
+        store.create_wallet(new("minus", credits(-1))).await,
+        Err(StoreError::Overflow)
+    ));
+    for amount in [Micro::ZERO, credits(-1)] {
+        assert!(matches!(
+            store.top_up(row.id, amount, "").await,
+            Err(StoreError::Invalid(_))
+        ));
+        assert!(matches!(
+            store.gift(row.id, amount, "").await,
+            Err(StoreError::Invalid(_))
+        ));
+    }
+    assert!(matches!(
+        store.top_up(row.id, Micro::MAX, "").await,
+        Err(StoreError::Overflow)
+    ));
+    assert!(matches!(
+        store.set_credit_limit(row.id, credits(-1)).await,
+        Err(StoreError::Overflow)
+    ));
+    assert!(matches!(
+        store.top_up(WalletId::random(), credits(1), "").await,
+        Err(StoreError::NotFound { .. })
+    ));
+    assert!(matches!(
+        store
+            .update_key(KeyId::random(), KeyChange::default())
+            .await,
+        Err(StoreError::NotFound { .. })
+    ));
+    assert!(matches!(
+        store.balance(&KeyId::random()).await,
+        Err(StoreError::NotFound { .. })
+    ));
+
+    let found = store.find_wallet("acme").await.unwrap().unwrap();
+    assert_eq!(found.wallet, row.wallet);
+    assert_eq!(store.wallets().await.unwrap().len(), 1);
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn a_key_is_found_by_its_digest_alone(place: &Place) {
+    let store = place.open();
+    let wallet = wallet(&store, "acme", credits(1)).await;
+    let digest = Digest::of(b"sk-tg-secret");
+    let limits = KeyLimits {
+        expires_at: Some(NOW),
+        ..KeyLimits::default()
+    };
+    let new = NewKey {
+        wallet: wallet.id,
+        name: Some("ci".to_owned()),
+        digest,
+        shown_prefix: "sk-tg-se".to_owned(),
+        limits,
+    };
+    let row = store.create_key(new.clone()).await.unwrap();
+    assert!(matches!(
+        store.create_key(new).await,
+        Err(StoreError::Taken { .. })
+    ));
+
+    let head = store.key_by_digest(&digest).await.unwrap().unwrap();
+    assert_eq!(
+        (head.key, head.wallet, head.enabled, head.expires_at),
+        (row.id, wallet.id, true, Some(NOW))
+    );
+    assert!(
+        store
+            .key_by_digest(&Digest::of(b"sk-tg-secres"))
+            .await
+            .unwrap()
+            .is_none()
+    );
+
+    store.set_key_enabled(row.id, false).await.unwrap();
+    assert!(!store.key_by_digest(&digest).await.unwrap().unwrap().enabled);
+    let found = store.find_key(&row.id).await.unwrap().unwrap();
+    assert_eq!(
+        (found.name.as_deref(), found.shown_prefix.as_str()),
+        (Some("ci"), "sk-tg-se")
+    );
+    assert_eq!(store.keys(Some(wallet.id)).await.unwrap().len(), 1);
+    assert_eq!(store.keys(None).await.unwrap().len(), 1);
+    assert!(
+        store
+            .keys(Some(WalletId::random()))
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
+    let store = place.open();
+    let row = wallet(&store, "acme", credits(10)).await;
+    let key = key(&store, row.id, KeyLimits::default()).await;
+    let refusal = |result: Result<_, AdmitError>| result.map(|_: store::Admitted| ()).unwrap_err();
+
+    let change = KeyChange {
+        limit: Some(Some(credits(1))),
+        name: Some(Some("tight".to_owned())),
+        ..KeyChange::default()
+    };
+    let changed = store.update_key(key.id, change).await.unwrap();
+    assert_eq!(
+        (changed.key.limit, changed.name.as_deref()),
+        (Some(credits(1)), Some("tight"))
+    );
+    let refused = refusal(admit(&store, &key, credits(2)).await);
+    assert_eq!(refused, AdmitError::Refused(Refusal::KeyLimitReached));
+
+    let change = KeyChange {
+        limit: Some(None),
+        expires_at: Some(Some(NOW)),
+        ..KeyChange::default()
+    };
+    let changed = store.update_key(key.id, change).await.unwrap();
+    assert_eq!(
+        (changed.key.limit, changed.name.as_deref()),
+        (None, Some("tight"))
+    );
+    let refused = refusal(admit(&store, &key, credits(2)).await);
+    assert_eq!(refused, AdmitError::Refused(Refusal::KeyExpired));
+
+    let change = KeyChange {
+        expires_at: Some(None),
+        ..KeyChange::default()
+    };
+    store.update_key(key.id, change).await.unwrap();
+    store.set_key_enabled(key.id, false).await.unwrap();
+    let refused = refusal(admit(&store, &key, credits(2)).await);
+    assert_eq!(refused, AdmitError::Refused(Refusal::KeyDisabled));
+
+    store.set_key_enabled(key.id, true).await.unwrap();
+    store
+        .set_wallet_status(row.id, WalletStatus::Disabled)
+        .await
+        .unwrap();
+    let refused = refusal(admit(&store, &key, credits(2)).await);
+    assert_eq!(refused, AdmitError::Refused(Refusal::WalletDisabled));
+
+    store
+        .set_wallet_status(row.id, WalletStatus::Active)
+        .await
+        .unwrap();
+    let admitted = admit(&store, &key, credits(2)).await.unwrap();
+    // What was admitted settles as usual, whatever happened to wallet and key meanwhile.
+    store
+        .set_wallet_status(row.id, WalletStatus::Disabled)
+        .await
+        .unwrap();
+    store.set_key_enabled(key.id, false).await.unwrap();
+    store.close(settled(admitted.hold, price(&store).await, 500_000));
+    let (wallet, key) = store.balance(&key.id).await.unwrap();
+    assert_eq!(
+        (wallet.balance, key.usage),
+        (Micro::new(9_500_000), Micro::new(500_000))
+    );
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn price_versions_are_interned(place: &Place) {
+    let store = place.open();
+    let first = store.price_version("a/model", CARD).await.unwrap();
+    assert_eq!(store.price_version("a/model", CARD).await.unwrap(), first);
+    let other_model = store.price_version("b/model", CARD).await.unwrap();
+    let other_card = store
+        .price_version("a/model", r#"{"input":"2"}"#)
+        .await
+        .unwrap();
+    assert!(first != other_model && first != other_card && other_model != other_card);
+    drop(store);
+    assert_eq!(
+        place.open().price_version("a/model", CARD).await.unwrap(),
+        first
+    );
+}

@@ -1,0 +1,425 @@
+//! Calls: admitted, extended, closed.
+
+use ledger::{Ask, Micro, Refusal};
+use store::{AdmitError, Admitted, Extend, KeyLimits, KeyRow, Settings, Store};
+
+use crate::place::{
+    NOW, Place, admission, admit, ask, assert_clean, credits, funded, key, price, released,
+    settled, wallet,
+};
+
+fn refusal(result: Result<Admitted, AdmitError>) -> Refusal {
+    match result {
+        Err(AdmitError::Refused(refusal)) => refusal,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+pub(crate) async fn an_admitted_call_freezes_and_its_settlement_charges(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(10)).await;
+    let admitted = admit(&store, &key, credits(3)).await.unwrap();
+    let (wallet, held) = store.balance(&key.id).await.unwrap();
+    assert_eq!(
+        (wallet.balance, wallet.frozen, wallet.total_available()),
+        (credits(10), credits(3), credits(7))
+    );
+    assert_eq!(
+        (held.frozen, held.open_holds, held.usage),
+        (credits(3), 1, Micro::ZERO)
+    );
+    assert_clean(&store).await;
+
+    store.close(settled(admitted.hold, version, 1_250_000));
+    let (wallet, used) = store.balance(&key.id).await.unwrap();
+    assert_eq!(
+        (wallet.balance, wallet.frozen),
+        (Micro::new(8_750_000), Micro::ZERO)
+    );
+    assert_eq!(
+        (used.frozen, used.open_holds, used.usage),
+        (Micro::ZERO, 0, Micro::new(1_250_000))
+    );
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn every_refusal_consumes_nothing(place: &Place) {
+    let store = place.open();
+    let account = wallet(&store, "acme", credits(10)).await;
+    let limits = KeyLimits {
+        limit: Some(credits(8)),
+        rpm: Some(2),
+        tpm: Some(1_000),
+        concurrency: Some(2),
+        expires_at: Some(NOW.plus_ms(1)),
+    };
+    let key = key(&store, account.id, limits).await;
+    let first = admit(&store, &key, credits(1)).await.unwrap();
+    let before = store.balance(&key.id).await.unwrap();
+
+    let with = |hold, tokens| {
+        admission(
+            &key,
+            Ask {
+                hold,
+                tokens,
+                counts: true,
+            },
+        )
+    };
+    assert_eq!(
+        refusal(store.admit(with(credits(10), 0)).await),
+        Refusal::InsufficientQuota
+    );
+    assert_eq!(
+        refusal(store.admit(with(credits(8), 0)).await),
+        Refusal::KeyLimitReached
+    );
+    let too_large = refusal(store.admit(with(credits(1), 1_001)).await);
+    assert_eq!(
+        too_large,
+        Refusal::TokenRate {
+            retry_after_ms: None
+        }
+    );
+    let mut late = with(credits(1), 0);
+    late.now = NOW.plus_ms(1);
+    assert_eq!(refusal(store.admit(late).await), Refusal::KeyExpired);
+    // A key of another wallet is no key of this one.
+    let other = funded(&store, credits(10)).await;
+    let mut crossed = with(credits(1), 0);
+    crossed.wallet = other.wallet;
+    assert_eq!(refusal(store.admit(crossed).await), Refusal::KeyDisabled);
+    assert_eq!(store.balance(&key.id).await.unwrap(), before);
+
+    // Two requests a minute, two at a time: the third is one too many for both.
+    let second = store.admit(with(credits(1), 400)).await.unwrap();
+    assert_eq!(second.rates.requests.unwrap().remaining, 0);
+    assert_eq!(second.rates.tokens.unwrap().remaining, 600);
+    let before = store.balance(&key.id).await.unwrap();
+    assert!(matches!(
+        refusal(store.admit(with(credits(1), 0)).await),
+        Refusal::RequestRate { .. }
+    ));
+    assert_eq!(store.balance(&key.id).await.unwrap(), before);
+
+    store.close(released(first.hold));
+    store.close(released(second.hold));
+    store.flush().await.unwrap();
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn two_hundred_calls_for_seven_credits(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(7)).await;
+    let calls: Vec<_> = (0..200)
+        .map(|_| {
+            let (store, key) = (store.clone(), key.clone());
+            tokio::spawn(async move { admit(&store, &key, credits(1)).await })
+        })
+        .collect();
+    let mut admitted = Vec::new();
+    for call in calls {
+        match call.await.unwrap() {
+            Ok(call) => admitted.push(call),
+            Err(error) => assert_eq!(error, AdmitError::Refused(Refusal::InsufficientQuota)),
+        }
+    }
+    assert_eq!(admitted.len(), 7);
+    let (wallet, _) = store.balance(&key.id).await.unwrap();
+    assert_eq!(
+        (wallet.frozen, wallet.total_available()),
+        (credits(7), Micro::ZERO)
+    );
+    for call in &admitted {
+        store.close(settled(call.hold, version, 1_000_000));
+    }
+    let (wallet, _) = store.balance(&key.id).await.unwrap();
+    assert_eq!(
+        (wallet.balance, wallet.frozen, wallet.credit_used),
+        (Micro::ZERO, Micro::ZERO, Micro::ZERO)
+    );
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn a_hold_grows_until_the_wallet_is_empty(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(3)).await;
+    let admitted = admit(&store, &key, credits(1)).await.unwrap();
+    let more = || Extend {
+        hold: admitted.hold,
+        more: ask(credits(1)),
+        now: NOW,
+    };
+    store.extend(more()).await.unwrap().wait().await.unwrap();
+    store.extend(more()).await.unwrap();
+    let refused = store.extend(more()).await.unwrap_err();
+    assert_eq!(refused, AdmitError::Refused(Refusal::InsufficientQuota));
+    let (wallet, held) = store.balance(&key.id).await.unwrap();
+    assert_eq!(
+        (wallet.frozen, held.frozen, held.open_holds),
+        (credits(3), credits(3), 1)
+    );
+    assert_clean(&store).await;
+
+    store.close(settled(admitted.hold, version, 2_500_000));
+    let (wallet, _) = store.balance(&key.id).await.unwrap();
+    assert_eq!(
+        (wallet.balance, wallet.frozen),
+        (Micro::new(500_000), Micro::ZERO)
+    );
+    // A closed hold does not grow.
+    assert_eq!(
+        store.extend(more()).await.unwrap_err(),
+        AdmitError::Unavailable
+    );
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn a_settlement_above_the_hold_is_booked_in_full(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(2)).await;
+    let admitted = admit(&store, &key, credits(1)).await.unwrap();
+    store.close(settled(admitted.hold, version, 5_000_000));
+    let (wallet, used) = store.balance(&key.id).await.unwrap();
+    assert_eq!(
+        (wallet.balance, wallet.credit_used, used.usage),
+        (Micro::ZERO, credits(3), credits(5))
+    );
+    assert_eq!(store.stats().above_hold, 1);
+    assert_eq!(
+        refusal(admit(&store, &key, credits(1)).await),
+        Refusal::InsufficientQuota
+    );
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn a_release_gives_everything_back(place: &Place) {
+    let store = place.open();
+    let account = wallet(&store, "acme", credits(10)).await;
+    let limits = KeyLimits {
+        rpm: Some(5),
+        tpm: Some(1_000),
+        concurrency: Some(1),
+        ..KeyLimits::default()
+    };
+    let key = key(&store, account.id, limits).await;
+    let admitted = store
+        .admit(admission(
+            &key,
+            Ask {
+                hold: credits(4),
+                tokens: 900,
+                counts: true,
+            },
+        ))
+        .await
+        .unwrap();
+    store.close(released(admitted.hold));
+    let (wallet, back) = store.balance(&key.id).await.unwrap();
+    assert_eq!((wallet.balance, wallet.frozen), (credits(10), Micro::ZERO));
+    assert_eq!(
+        (back.frozen, back.open_holds, back.usage),
+        (Micro::ZERO, 0, Micro::ZERO)
+    );
+    // The tokens are back, the request stays counted.
+    let again = store
+        .admit(admission(
+            &key,
+            Ask {
+                hold: credits(4),
+                tokens: 1_000,
+                counts: true,
+            },
+        ))
+        .await
+        .unwrap();
+    assert_eq!(again.rates.requests.unwrap().remaining, 3);
+    store.close(released(again.hold));
+    store.flush().await.unwrap();
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn the_first_close_wins_and_others_are_counted(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(10)).await;
+    let admitted = admit(&store, &key, credits(2)).await.unwrap();
+    admitted.durable.wait().await.unwrap();
+    // In one batch and in later ones.
+    store.close(settled(admitted.hold, version, 1_000_000));
+    store.close(released(admitted.hold));
+    store.close(settled(admitted.hold, version, 9_000_000));
+    store.flush().await.unwrap();
+    store.close(settled(admitted.hold, version, 9_000_000));
+    let (wallet, _) = store.balance(&key.id).await.unwrap();
+    assert_eq!((wallet.balance, wallet.frozen), (credits(9), Micro::ZERO));
+    assert_eq!(store.stats().late_closes, 3);
+    assert_clean(&store).await;
+}
+
+async fn limited(store: &Store, concurrency: u32) -> KeyRow {
+    let account = wallet(store, "acme", credits(10)).await;
+    key(
+        store,
+        account.id,
+        KeyLimits {
+            concurrency: Some(concurrency),
+            ..KeyLimits::default()
+        },
+    )
+    .await
+}
+
+pub(crate) async fn concurrency_counts_open_holds(place: &Place) {
+    let store = place.open();
+    let key = limited(&store, 2).await;
+    let first = admit(&store, &key, credits(1)).await.unwrap();
+    let second = admit(&store, &key, credits(1)).await.unwrap();
+    assert_eq!(
+        refusal(admit(&store, &key, credits(1)).await),
+        Refusal::Concurrency
+    );
+    // A task's hold is not counted, neither when it opens nor when it closes.
+    let task = store
+        .admit(admission(
+            &key,
+            Ask {
+                hold: credits(1),
+                tokens: 0,
+                counts: false,
+            },
+        ))
+        .await
+        .unwrap();
+    store.close(released(task.hold));
+    assert_eq!(
+        refusal(admit(&store, &key, credits(1)).await),
+        Refusal::Concurrency
+    );
+    store.close(released(first.hold));
+    let third = admit(&store, &key, credits(1)).await.unwrap();
+    for hold in [second.hold, third.hold] {
+        store.close(released(hold));
+    }
+    assert_eq!(store.balance(&key.id).await.unwrap().1.open_holds, 0);
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn a_drained_call_no_longer_counts(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = limited(&store, 1).await;
+    let gone = admit(&store, &key, credits(1)).await.unwrap();
+    store.stop_counting(gone.hold);
+    store.stop_counting(gone.hold);
+    let next = admit(&store, &key, credits(1)).await.unwrap();
+    let (wallet, counted) = store.balance(&key.id).await.unwrap();
+    assert_eq!((wallet.frozen, counted.open_holds), (credits(2), 1));
+    assert_clean(&store).await;
+    store.close(settled(gone.hold, version, 10));
+    assert_eq!(store.balance(&key.id).await.unwrap().1.open_holds, 1);
+    store.close(released(next.hold));
+    assert_eq!(store.balance(&key.id).await.unwrap().1.open_holds, 0);
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn a_caller_that_leaves_before_the_answer_holds_nothing(place: &Place) {
+    let store = place.open();
+    let key = funded(&store, credits(100)).await;
+    for _ in 0..200 {
+        // Polled once, so that it is queued, then dropped: before, during or after the decision.
+        let mut call = Box::pin(admit(&store, &key, credits(1)));
+        let polled = futures_poll_once(call.as_mut()).await;
+        if let Some(Ok(admitted)) = polled {
+            store.close(released(admitted.hold));
+        }
+    }
+    // Twice: a grant that finds its caller gone queues its own close behind the first flush.
+    store.flush().await.unwrap();
+    store.flush().await.unwrap();
+    let (wallet, left) = store.balance(&key.id).await.unwrap();
+    assert_eq!(
+        (wallet.frozen, wallet.balance, left.open_holds),
+        (Micro::ZERO, credits(100), 0)
+    );
+    assert_eq!(store.stats().open_holds, 0);
+    assert_clean(&store).await;
+}
+
+async fn futures_poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+    std::future::poll_fn(|cx| {
+        std::task::Poll::Ready(match std::pin::Pin::new(&mut future).poll(cx) {
+            std::task::Poll::Ready(output) => Some(output),
+            std::task::Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+pub(crate) async fn a_decision_becomes_durable(place: &Place) {
+    let store = place.open();
+    let key = funded(&store, credits(10)).await;
+    let admitted = admit(&store, &key, credits(1)).await.unwrap();
+    admitted.durable.wait().await.unwrap();
+    assert!(admitted.durable.is_done());
+    let again = admitted.durable.clone();
+    again.wait().await.unwrap();
+    store.close(released(admitted.hold));
+    store.flush().await.unwrap();
+    assert!(store.healthy());
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn a_full_queue_is_busy(place: &Place) {
+    let settings = Settings {
+        queue_max: 0,
+        ..place.settings()
+    };
+    let open = place.open();
+    let key = funded(&open, credits(10)).await;
+    drop(open);
+    let (store, _) = Store::open(&settings).unwrap();
+    assert_eq!(
+        admit(&store, &key, credits(1)).await.unwrap_err(),
+        AdmitError::Busy
+    );
+}
+
+pub(crate) async fn one_hot_wallet_beside_many_quiet_ones(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let hot = funded(&store, credits(1_000)).await;
+    let mut quiet = Vec::new();
+    for _ in 0..20 {
+        quiet.push(funded(&store, credits(10)).await);
+    }
+    let calls: Vec<_> = (0..400)
+        .map(|n| {
+            let key = if n % 4 == 0 {
+                quiet[n % quiet.len()].clone()
+            } else {
+                hot.clone()
+            };
+            let store = store.clone();
+            tokio::spawn(async move {
+                let admitted = admit(&store, &key, Micro::new(2_000)).await.unwrap();
+                admitted.durable.wait().await.unwrap();
+                store.close(settled(admitted.hold, version, 1_000));
+            })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+    let (wallet, used) = store.balance(&hot.id).await.unwrap();
+    assert_eq!(
+        (wallet.frozen, used.usage),
+        (Micro::ZERO, Micro::new(300_000))
+    );
+    assert_clean(&store).await;
+}

@@ -1,0 +1,314 @@
+//! The journal.
+
+use ledger::{Meter, Micro, UnixMs};
+use store::{
+    BODY_BYTES_MAX, JournalEntry, JournalQuery, JournalRow, KeyId, Settings, StatusRange, Store,
+    Timings, WalletId,
+};
+
+use crate::place::{NOW, Place};
+
+const DAY_MS: i64 = 86_400_000;
+
+fn now() -> UnixMs {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    UnixMs::new(i64::try_from(since.as_millis()).unwrap())
+}
+
+fn row(n: usize, at: UnixMs) -> JournalRow {
+    JournalRow {
+        at,
+        request_id: format!("req_{n}").into(),
+        endpoint: "/v1/chat/completions".into(),
+        model: "story/model".into(),
+        status: 200,
+        ..JournalRow::default()
+    }
+}
+
+async fn find(store: &Store, query: JournalQuery) -> Vec<String> {
+    let rows = store.journal(query).await.unwrap();
+    rows.into_iter()
+        .map(|JournalEntry { row, .. }| row.request_id.into())
+        .collect()
+}
+
+pub(crate) async fn rows_come_back_as_they_were_given(place: &Place) {
+    let store = place.open();
+    let at = now();
+    let full = JournalRow {
+        wallet: Some(WalletId::random()),
+        key: Some(KeyId::random()),
+        channel: Some("main".into()),
+        upstream_model: Some("gpt-large-2026".into()),
+        code: Some("upstream_timeout".into()),
+        stream: true,
+        outcome: Some("settled".into()),
+        meter: Some(Box::new(Meter {
+            input: 7,
+            output: 9,
+            ..Meter::default()
+        })),
+        charge: Micro::new(123),
+        timings: Timings {
+            admitted_us: Some(12),
+            upstream_us: Some(3_400),
+            first_byte_us: Some(3_500),
+            total_us: 99_000,
+        },
+        dropped_params: Some("seed".into()),
+        route_notes: Some("main: 429".into()),
+        request_body: Some("{\"model\":…}".into()),
+        response_body: Some("{}".into()),
+        ..row(1, at)
+    };
+    // One that was never authenticated has neither wallet nor key.
+    let bare = JournalRow {
+        status: 401,
+        ..row(2, at)
+    };
+    store.journal_append(full.clone());
+    store.journal_append(bare.clone());
+    store.flush().await.unwrap();
+    let found = store.journal(JournalQuery::default()).await.unwrap();
+    let rows: Vec<JournalRow> = found.into_iter().map(|entry| entry.row).collect();
+    assert_eq!(rows, [bare, full]);
+    assert_eq!(store.stats().journal_written, 2);
+}
+
+pub(crate) async fn pages_follow_each_other_without_gap_or_repeat(place: &Place) {
+    let store = place.open();
+    let at = now();
+    // Many in one millisecond, and a clock that goes back.
+    for n in 0..250 {
+        store.journal_append(row(n, if n == 100 { at.minus_ms(DAY_MS) } else { at }));
+    }
+    store.flush().await.unwrap();
+    let mut seen = Vec::new();
+    let mut before = None;
+    loop {
+        let page = store
+            .journal(JournalQuery {
+                before,
+                limit: 40,
+                ..JournalQuery::default()
+            })
+            .await
+            .unwrap();
+        let Some(last) = page.last() else { break };
+        before = Some(last.place);
+        seen.extend(
+            page.into_iter()
+                .map(|entry| entry.row.request_id.into_string()),
+        );
+    }
+    let expected: Vec<String> = (0..250).rev().map(|n| format!("req_{n}")).collect();
+    assert_eq!(seen, expected);
+
+    // Following: what is newer than a place.
+    let newest = store
+        .journal(JournalQuery {
+            limit: 1,
+            ..JournalQuery::default()
+        })
+        .await
+        .unwrap()[0]
+        .place;
+    let after = || JournalQuery {
+        after: Some(newest),
+        ..JournalQuery::default()
+    };
+    assert!(find(&store, after()).await.is_empty());
+    store.journal_append(row(999, at));
+    store.flush().await.unwrap();
+    assert_eq!(find(&store, after()).await, ["req_999"]);
+}
+
+pub(crate) async fn conditions_are_all_obeyed(place: &Place) {
+    let store = place.open();
+    let at = now();
+    let (wallet, other_wallet) = (WalletId::random(), WalletId::random());
+    let (key, sibling, other_key) = (KeyId::random(), KeyId::random(), KeyId::random());
+    for (n, wallet, key, status, model, at) in [
+        (0, wallet, key, 200, "a/x", at.minus_ms(1_000)),
+        (1, wallet, sibling, 200, "a/x", at),
+        (2, wallet, key, 429, "a/x", at),
+        (3, wallet, key, 200, "a/y", at),
+        (4, other_wallet, other_key, 404, "a/x", at),
+    ] {
+        let row = JournalRow {
+            wallet: Some(wallet),
+            key: Some(key),
+            status,
+            model: model.into(),
+            ..row(n, at)
+        };
+        store.journal_append(row);
+    }
+    store.flush().await.unwrap();
+    let all = JournalQuery::default;
+    for (query, expected) in [
+        (
+            JournalQuery {
+                wallet: Some(wallet),
+                ..all()
+            },
+            vec![3, 2, 1, 0],
+        ),
+        (
+            JournalQuery {
+                key: Some(key),
+                ..all()
+            },
+            vec![3, 2, 0],
+        ),
+        (
+            JournalQuery {
+                key: Some(key),
+                wallet: Some(wallet),
+                ..all()
+            },
+            vec![3, 2, 0],
+        ),
+        (
+            JournalQuery {
+                key: Some(key),
+                wallet: Some(other_wallet),
+                ..all()
+            },
+            vec![],
+        ),
+        (
+            JournalQuery {
+                wallet: Some(WalletId::random()),
+                ..all()
+            },
+            vec![],
+        ),
+        (
+            JournalQuery {
+                key: Some(KeyId::random()),
+                ..all()
+            },
+            vec![],
+        ),
+        (
+            JournalQuery {
+                model: Some("a/y".to_owned()),
+                ..all()
+            },
+            vec![3],
+        ),
+        (
+            JournalQuery {
+                model: Some("a/%".to_owned()),
+                ..all()
+            },
+            vec![],
+        ),
+        (
+            JournalQuery {
+                status: Some(StatusRange::only(429)),
+                ..all()
+            },
+            vec![2],
+        ),
+        (
+            JournalQuery {
+                status: Some(StatusRange::class(4)),
+                ..all()
+            },
+            vec![4, 2],
+        ),
+        (
+            JournalQuery {
+                since: Some(at),
+                ..all()
+            },
+            vec![4, 3, 2, 1],
+        ),
+        (
+            JournalQuery {
+                since: Some(at.plus_ms(1)),
+                ..all()
+            },
+            vec![],
+        ),
+        (
+            JournalQuery {
+                request_id: Some("req_4".to_owned()),
+                ..all()
+            },
+            vec![4],
+        ),
+        (
+            JournalQuery {
+                request_id: Some("' OR 1 = 1 --".to_owned()),
+                ..all()
+            },
+            vec![],
+        ),
+        (JournalQuery { limit: 2, ..all() }, vec![4, 3]),
+    ] {
+        let shown = format!("{query:?}");
+        let expected: Vec<String> = expected.iter().map(|n| format!("req_{n}")).collect();
+        assert_eq!(find(&store, query).await, expected, "{shown}");
+    }
+}
+
+pub(crate) async fn old_rows_go_and_young_ones_stay(place: &Place) {
+    let store = place.open();
+    let now = now();
+    for (n, age_days) in [(1, 40), (2, 31), (3, 29), (4, 0)] {
+        store.journal_append(row(n, now.minus_ms(age_days * DAY_MS)));
+    }
+    store.flush().await.unwrap();
+    assert_eq!(find(&store, JournalQuery::default()).await.len(), 4);
+    drop(store);
+    let store = place.open();
+    store.flush().await.unwrap();
+    assert_eq!(
+        find(&store, JournalQuery::default()).await,
+        ["req_4", "req_3"]
+    );
+    drop(store);
+    let (store, _) = Store::open(&Settings {
+        journal_retention_days: 0,
+        ..place.settings()
+    })
+    .unwrap();
+    store.journal_append(row(5, NOW));
+    store.flush().await.unwrap();
+    assert_eq!(find(&store, JournalQuery::default()).await.len(), 3);
+}
+
+pub(crate) async fn a_full_queue_drops_and_counts(place: &Place) {
+    let (store, _) = Store::open(&Settings {
+        journal_queue_max: 0,
+        ..place.settings()
+    })
+    .unwrap();
+    store.journal_append(row(1, now()));
+    store.journal_append(row(2, now()));
+    store.flush().await.unwrap();
+    assert!(find(&store, JournalQuery::default()).await.is_empty());
+    assert_eq!(store.stats().journal_dropped, 2);
+    // The ledger's health is another matter.
+    assert!(store.healthy());
+}
+
+pub(crate) async fn bodies_are_cut(place: &Place) {
+    let store = place.open();
+    let body: Box<str> = "é".repeat(BODY_BYTES_MAX).into();
+    store.journal_append(JournalRow {
+        request_body: Some(body),
+        ..row(1, now())
+    });
+    store.flush().await.unwrap();
+    let found = store.journal(JournalQuery::default()).await.unwrap();
+    let kept = found[0].row.request_body.as_ref().unwrap();
+    assert_eq!(kept.len(), BODY_BYTES_MAX);
+    assert!(kept.chars().all(|c| c == 'é'));
+}

@@ -1,0 +1,219 @@
+//! The law: whatever happens in whatever order, the ledger balances.
+
+use ledger::{Ask, Micro};
+use proptest::prelude::*;
+use store::{Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow, Store};
+
+use crate::place::{
+    NOW, Place, admission, assert_clean, credits, key, price, released, settled, wallet,
+};
+
+#[derive(Debug, Clone)]
+enum Step {
+    Admit {
+        key: usize,
+        hold: i64,
+        tokens: u64,
+        counts: bool,
+    },
+    Extend {
+        hold: usize,
+        more: i64,
+    },
+    Settle {
+        hold: usize,
+        tokens: u64,
+    },
+    Release {
+        hold: usize,
+    },
+    Abandon {
+        hold: usize,
+    },
+    StopCounting {
+        hold: usize,
+    },
+    TopUp {
+        key: usize,
+        amount: i64,
+    },
+    Gift {
+        key: usize,
+        amount: i64,
+    },
+    Limit {
+        key: usize,
+        limit: Option<i64>,
+    },
+    Credit {
+        key: usize,
+        limit: i64,
+    },
+    /// Everything so far becomes durable; otherwise steps share batches as they fall.
+    Flush,
+    /// The process ends with its holds open and starts again.
+    Restart,
+}
+
+const KEYS: usize = 4;
+
+fn step() -> impl Strategy<Value = Step> {
+    let key = 0..KEYS;
+    let hold = 0..12_usize;
+    prop_oneof![
+        8 => (key.clone(), 0..3_000_000_i64, 0..500_u64, any::<bool>())
+            .prop_map(|(key, hold, tokens, counts)| Step::Admit { key, hold, tokens, counts }),
+        2 => (hold.clone(), 0..1_000_000_i64).prop_map(|(hold, more)| Step::Extend { hold, more }),
+        6 => (hold.clone(), 0..5_000_000_u64).prop_map(|(hold, tokens)| Step::Settle { hold, tokens }),
+        2 => hold.clone().prop_map(|hold| Step::Release { hold }),
+        1 => hold.clone().prop_map(|hold| Step::Abandon { hold }),
+        1 => hold.prop_map(|hold| Step::StopCounting { hold }),
+        2 => (key.clone(), 1..4_000_000_i64).prop_map(|(key, amount)| Step::TopUp { key, amount }),
+        1 => (key.clone(), 1..4_000_000_i64).prop_map(|(key, amount)| Step::Gift { key, amount }),
+        1 => (key.clone(), proptest::option::of(0..9_000_000_i64)).prop_map(|(key, limit)| Step::Limit { key, limit }),
+        1 => (key, 0..3_000_000_i64).prop_map(|(key, limit)| Step::Credit { key, limit }),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Restart),
+    ]
+}
+
+pub(crate) fn the_ledger_balances_after_any_interleaving(place: impl Fn() -> Place) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let cases = ProptestConfig {
+        cases: 24,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    proptest!(cases, |(steps in proptest::collection::vec(step(), 1..80))| {
+        runtime.block_on(tell(&place(), &steps));
+    });
+}
+
+async fn tell(place: &Place, steps: &[Step]) {
+    let mut store = place.open();
+    let version = price(&store).await;
+    let keys = accounts(&store).await;
+    // Closed ones stay in the list: closing twice is part of the story.
+    let mut holds: Vec<HoldId> = Vec::new();
+    for step in steps {
+        let hold = |n: &usize| holds.get(n % holds.len().max(1)).copied();
+        match step {
+            Step::Admit {
+                key,
+                hold,
+                tokens,
+                counts,
+            } => {
+                let ask = Ask {
+                    hold: Micro::new(*hold),
+                    tokens: *tokens,
+                    counts: *counts,
+                };
+                if let Ok(admitted) = store.admit(admission(&keys[*key], ask)).await {
+                    holds.push(admitted.hold);
+                }
+            }
+            Step::Extend { hold: n, more } => {
+                if let Some(hold) = hold(n) {
+                    let more = Ask {
+                        hold: Micro::new(*more),
+                        tokens: 10,
+                        counts: false,
+                    };
+                    drop(
+                        store
+                            .extend(Extend {
+                                hold,
+                                more,
+                                now: NOW,
+                            })
+                            .await,
+                    );
+                }
+            }
+            Step::Settle { hold: n, tokens } => hold(n)
+                .into_iter()
+                .for_each(|hold| store.close(settled(hold, version, *tokens))),
+            Step::Release { hold: n } => hold(n)
+                .into_iter()
+                .for_each(|hold| store.close(released(hold))),
+            Step::Abandon { hold: n } => {
+                let end = End::Abandoned;
+                hold(n).into_iter().for_each(|hold| {
+                    store.close(Close {
+                        hold,
+                        end: end.clone(),
+                        now: NOW,
+                    })
+                });
+            }
+            Step::StopCounting { hold: n } => hold(n)
+                .into_iter()
+                .for_each(|hold| store.stop_counting(hold)),
+            Step::TopUp { key, amount } => drop(
+                store
+                    .top_up(keys[*key].wallet, Micro::new(*amount), "")
+                    .await
+                    .unwrap(),
+            ),
+            Step::Gift { key, amount } => drop(
+                store
+                    .gift(keys[*key].wallet, Micro::new(*amount), "")
+                    .await
+                    .unwrap(),
+            ),
+            Step::Limit { key, limit } => {
+                let change = KeyChange {
+                    limit: Some(limit.map(Micro::new)),
+                    ..KeyChange::default()
+                };
+                drop(store.update_key(keys[*key].id, change).await.unwrap());
+            }
+            Step::Credit { key, limit } => {
+                drop(
+                    store
+                        .set_credit_limit(keys[*key].wallet, Micro::new(*limit))
+                        .await
+                        .unwrap(),
+                );
+            }
+            Step::Flush => store.flush().await.unwrap(),
+            Step::Restart => {
+                drop(store);
+                store = place.open();
+                assert_eq!(store.stats().open_holds, 0);
+            }
+        }
+    }
+    store.flush().await.unwrap();
+    assert_clean(&store).await;
+    for hold in holds {
+        store.close(released(hold));
+    }
+    store.flush().await.unwrap();
+    for row in store.wallets().await.unwrap() {
+        assert_eq!(row.wallet.frozen, Micro::ZERO);
+    }
+    assert_clean(&store).await;
+}
+
+/// Two wallets with two keys each; some with limits.
+async fn accounts(store: &Store) -> Vec<KeyRow> {
+    let mut keys = Vec::new();
+    for name in ["one", "two"] {
+        let account = wallet(store, name, credits(5)).await;
+        keys.push(key(store, account.id, KeyLimits::default()).await);
+        let limits = KeyLimits {
+            limit: Some(credits(4)),
+            tpm: Some(100_000),
+            concurrency: Some(3),
+            ..KeyLimits::default()
+        };
+        keys.push(key(store, account.id, limits).await);
+    }
+    keys
+}

@@ -1,0 +1,76 @@
+//! One story for every database: what the verbs promise, told against [`store::Store`] alone.
+//!
+//! A backend is a [`Place`] where stores can be opened again and again. `told_on!` runs every chapter on
+//! one; a second database adds one more `told_on!` and changes no chapter.
+
+mod accounts;
+mod calls;
+mod journal;
+mod law;
+mod place;
+mod recovery;
+mod verify;
+
+use place::Place;
+
+macro_rules! told_on {
+    ($backend:ident, $place:expr, [$($chapter:ident :: $test:ident),* $(,)?]) => {
+        mod $backend {
+            use super::Place;
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    let place: Place = $place;
+                    super::$chapter::$test(&place).await;
+                }
+            )*
+
+            #[test]
+            fn the_ledger_balances_after_any_interleaving() {
+                super::law::the_ledger_balances_after_any_interleaving(|| $place);
+            }
+        }
+    };
+}
+
+told_on!(
+    sqlite,
+    Place::sqlite(),
+    [
+        accounts::a_new_wallet_begins_with_entries,
+        accounts::a_wallet_is_found_by_name_and_id,
+        accounts::a_top_up_repays_credit_first_and_a_gift_never_does,
+        accounts::senseless_changes_are_refused_and_change_nothing,
+        accounts::a_key_is_found_by_its_digest_alone,
+        accounts::key_changes_act_at_the_next_admission,
+        accounts::price_versions_are_interned,
+        calls::an_admitted_call_freezes_and_its_settlement_charges,
+        calls::every_refusal_consumes_nothing,
+        calls::two_hundred_calls_for_seven_credits,
+        calls::a_hold_grows_until_the_wallet_is_empty,
+        calls::a_settlement_above_the_hold_is_booked_in_full,
+        calls::a_release_gives_everything_back,
+        calls::the_first_close_wins_and_others_are_counted,
+        calls::concurrency_counts_open_holds,
+        calls::a_drained_call_no_longer_counts,
+        calls::a_caller_that_leaves_before_the_answer_holds_nothing,
+        calls::a_decision_becomes_durable,
+        calls::a_full_queue_is_busy,
+        calls::one_hot_wallet_beside_many_quiet_ones,
+        recovery::holds_of_an_earlier_start_are_abandoned,
+        recovery::a_charge_seen_in_the_balance_survives,
+        recovery::what_was_queued_is_written_when_the_store_goes,
+        recovery::a_second_server_is_refused,
+        recovery::a_command_beside_a_running_server_is_seen_by_it,
+        recovery::a_command_does_not_admit,
+        verify::a_clean_ledger_verifies,
+        verify::each_planted_difference_is_found,
+        verify::entries_cannot_be_changed_or_deleted,
+        journal::rows_come_back_as_they_were_given,
+        journal::pages_follow_each_other_without_gap_or_repeat,
+        journal::conditions_are_all_obeyed,
+        journal::old_rows_go_and_young_ones_stay,
+        journal::a_full_queue_drops_and_counts,
+        journal::bodies_are_cut,
+    ]
+);

@@ -1,0 +1,183 @@
+//! Where a story takes place: a database that can be opened again and again, and small helpers.
+
+use std::path::PathBuf;
+
+use ledger::{Ask, Meter, Micro, UnixMs};
+use store::{
+    Admit, AdmitError, Admitted, Basis, Close, Digest, End, HoldId, KeyId, KeyLimits, KeyRow,
+    NewKey, NewWallet, PriceVersion, Recovery, Settings, Store, WalletId, WalletRow,
+};
+
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+    tamper: fn(&Place, &str) -> Result<(), String>,
+    another: fn() -> Place,
+}
+
+/// A fixed time: nothing here waits for a clock.
+pub(crate) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
+
+/// One credit per million input tokens: a token costs a micro-credit.
+pub(crate) const CARD: &str = r#"{"input":"1","output":"1"}"#;
+
+impl Place {
+    pub(crate) fn sqlite() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            tamper: |place, sql| {
+                let connection = rusqlite::Connection::open(place.path()).unwrap();
+                connection
+                    .busy_timeout(std::time::Duration::from_secs(5))
+                    .unwrap();
+                connection
+                    .execute_batch(sql)
+                    .map_err(|error| error.to_string())
+            },
+            another: Self::sqlite,
+        }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("tollgate.db")
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        // The machine that runs the tests may be short of room.
+        Settings {
+            disk_floor_bytes: 0,
+            ..Settings::at(self.path())
+        }
+    }
+
+    pub(crate) fn open(&self) -> Store {
+        self.reopen().0
+    }
+
+    pub(crate) fn reopen(&self) -> (Store, Recovery) {
+        Store::open(&self.settings()).unwrap()
+    }
+
+    pub(crate) fn attach(&self) -> Store {
+        Store::attach(&self.settings()).unwrap()
+    }
+
+    /// A fresh place of the same kind.
+    pub(crate) fn like(place: &Self) -> Self {
+        (place.another)()
+    }
+
+    /// Changes the database behind the store's back.
+    pub(crate) fn tamper(&self, sql: &str) {
+        self.try_tamper(sql).unwrap();
+    }
+
+    /// The same, where the database is expected to refuse.
+    pub(crate) fn try_tamper(&self, sql: &str) -> Result<(), String> {
+        (self.tamper)(self, sql)
+    }
+}
+
+pub(crate) fn credits(credits: i64) -> Micro {
+    Micro::new(credits * 1_000_000)
+}
+
+pub(crate) async fn wallet(store: &Store, name: &str, balance: Micro) -> WalletRow {
+    let new = NewWallet {
+        name: name.to_owned(),
+        balance,
+        gift: Micro::ZERO,
+        credit_limit: Micro::ZERO,
+    };
+    store.create_wallet(new).await.unwrap()
+}
+
+pub(crate) async fn key(store: &Store, wallet: WalletId, limits: KeyLimits) -> KeyRow {
+    let secret = KeyId::random().to_string();
+    let digest = Digest::of(secret.as_bytes());
+    let shown_prefix = secret[..8].to_owned();
+    store
+        .create_key(NewKey {
+            wallet,
+            name: None,
+            digest,
+            shown_prefix,
+            limits,
+        })
+        .await
+        .unwrap()
+}
+
+/// A wallet with a key without limits.
+pub(crate) async fn funded(store: &Store, balance: Micro) -> KeyRow {
+    let wallet = wallet(
+        store,
+        &WalletId::random().to_string().replace("wal_", "w "),
+        balance,
+    )
+    .await;
+    key(store, wallet.id, KeyLimits::default()).await
+}
+
+pub(crate) fn ask(hold: Micro) -> Ask {
+    Ask {
+        hold,
+        tokens: 0,
+        counts: true,
+    }
+}
+
+pub(crate) fn admission(key: &KeyRow, ask: Ask) -> Admit {
+    Admit {
+        wallet: key.wallet,
+        key: key.id,
+        ask,
+        request_id: "req_story".into(),
+        now: NOW,
+    }
+}
+
+pub(crate) async fn admit(
+    store: &Store,
+    key: &KeyRow,
+    hold: Micro,
+) -> Result<Admitted, AdmitError> {
+    store.admit(admission(key, ask(hold))).await
+}
+
+pub(crate) async fn price(store: &Store) -> PriceVersion {
+    store.price_version("story/model", CARD).await.unwrap()
+}
+
+/// A settlement of so many input tokens at a micro-credit each.
+pub(crate) fn settled(hold: HoldId, version: PriceVersion, tokens: u64) -> Close {
+    let meter = Meter {
+        input: tokens,
+        ..Meter::default()
+    };
+    let charge = Micro::new(i64::try_from(tokens).unwrap());
+    let end = End::Settled {
+        charge,
+        meter: Box::new(meter),
+        price_version: version,
+        basis: Basis::Reported,
+        tokens: Some(tokens),
+    };
+    Close {
+        hold,
+        end,
+        now: NOW,
+    }
+}
+
+pub(crate) fn released(hold: HoldId) -> Close {
+    Close {
+        hold,
+        end: End::Released,
+        now: NOW,
+    }
+}
+
+pub(crate) async fn assert_clean(store: &Store) {
+    let report = store.verify().await.unwrap();
+    assert!(report.is_clean(), "{:#?}", report.differences);
+}

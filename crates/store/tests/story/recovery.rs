@@ -1,0 +1,143 @@
+//! Starts, ends and neighbours.
+
+use ledger::Micro;
+use store::{AdmitError, OpenError, Store};
+
+use crate::place::{Place, admit, assert_clean, credits, funded, price, released, settled};
+
+pub(crate) async fn holds_of_an_earlier_start_are_abandoned(place: &Place) {
+    let (store, first) = place.reopen();
+    assert_eq!((first.abandoned, first.held), (0, Micro::ZERO));
+    let version = price(&store).await;
+    let key = funded(&store, credits(10)).await;
+    let mut open = Vec::new();
+    for hold in 1..=3 {
+        open.push(admit(&store, &key, credits(hold)).await.unwrap());
+    }
+    store.close(settled(open[0].hold, version, 500_000));
+    store.flush().await.unwrap();
+    drop(store);
+
+    let (store, second) = place.reopen();
+    assert!(second.epoch > first.epoch);
+    assert_eq!((second.abandoned, second.held), (2, credits(5)));
+    let (wallet, back) = store.balance(&key.id).await.unwrap();
+    assert_eq!(
+        (wallet.frozen, wallet.balance),
+        (Micro::ZERO, Micro::new(9_500_000))
+    );
+    assert_eq!((back.frozen, back.open_holds), (Micro::ZERO, 0));
+    assert_eq!((store.stats().abandoned, store.stats().open_holds), (2, 0));
+    // A settlement that comes after all finds its hold closed.
+    store.close(settled(open[1].hold, version, 1_000_000));
+    let (wallet, _) = store.balance(&key.id).await.unwrap();
+    assert_eq!(wallet.balance, Micro::new(9_500_000));
+    assert_eq!(store.stats().late_closes, 1);
+    assert_clean(&store).await;
+    // New holds never take an old one's name.
+    let next = admit(&store, &key, credits(1)).await.unwrap();
+    assert!(next.hold > open[2].hold);
+    store.close(released(next.hold));
+}
+
+pub(crate) async fn a_charge_seen_in_the_balance_survives(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(10)).await;
+    let admitted = admit(&store, &key, credits(1)).await.unwrap();
+    store.close(settled(admitted.hold, version, 700_000));
+    let (seen, _) = store.balance(&key.id).await.unwrap();
+    // As a killed process leaves it: nothing is drained, nobody says goodbye.
+    std::mem::forget(store.clone());
+    let beside = place.attach();
+    let found = beside.find_key(&key.id).await.unwrap().unwrap();
+    assert_eq!(
+        (seen.balance, found.key.usage),
+        (Micro::new(9_300_000), Micro::new(700_000))
+    );
+    assert_clean(&beside).await;
+}
+
+pub(crate) async fn what_was_queued_is_written_when_the_store_goes(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(10)).await;
+    let admitted = admit(&store, &key, credits(1)).await.unwrap();
+    store.close(settled(admitted.hold, version, 700_000));
+    drop(store);
+    let (store, recovery) = place.reopen();
+    assert_eq!(recovery.abandoned, 0);
+    assert_eq!(
+        store.balance(&key.id).await.unwrap().0.balance,
+        Micro::new(9_300_000)
+    );
+}
+
+pub(crate) async fn a_second_server_is_refused(place: &Place) {
+    let store = place.open();
+    let refused = Store::open(&place.settings()).unwrap_err();
+    assert!(matches!(refused, OpenError::Locked { .. }), "{refused}");
+    assert!(
+        refused
+            .to_string()
+            .contains(&*place.path().to_string_lossy()),
+        "{refused}"
+    );
+    // The first one goes on.
+    let key = funded(&store, credits(1)).await;
+    let admitted = admit(&store, &key, credits(1)).await.unwrap();
+    store.close(released(admitted.hold));
+    drop(store);
+    place.open();
+}
+
+pub(crate) async fn a_command_beside_a_running_server_is_seen_by_it(place: &Place) {
+    let server = place.open();
+    let key = funded(&server, credits(1)).await;
+    assert!(admit(&server, &key, credits(2)).await.is_err());
+
+    let command = place.attach();
+    let row = command
+        .top_up(key.wallet, credits(4), "from the command line")
+        .await
+        .unwrap();
+    assert_eq!(row.wallet.balance, credits(5));
+    let admitted = admit(&server, &key, credits(2)).await.unwrap();
+    let (wallet, _) = server.balance(&key.id).await.unwrap();
+    assert_eq!((wallet.balance, wallet.frozen), (credits(5), credits(2)));
+    assert!(server.stats().foreign_writes > 0);
+
+    // And the other way round, while a hold of the server is open.
+    command.set_key_enabled(key.id, false).await.unwrap();
+    assert!(admit(&server, &key, credits(1)).await.is_err());
+    server.close(released(admitted.hold));
+    server.flush().await.unwrap();
+    assert_clean(&command).await;
+    drop(command);
+    assert_clean(&server).await;
+}
+
+pub(crate) async fn a_command_does_not_admit(place: &Place) {
+    // Also on a database that no server has ever used.
+    let command = place.attach();
+    let key = funded(&command, credits(1)).await;
+    assert_eq!(
+        admit(&command, &key, credits(1)).await.unwrap_err(),
+        AdmitError::Unavailable
+    );
+    assert!(
+        command
+            .journal(store::JournalQuery::default())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_clean(&command).await;
+    drop(command);
+    let (server, recovery) = place.reopen();
+    assert_eq!(recovery.abandoned, 0);
+    assert_eq!(
+        server.find_key(&key.id).await.unwrap().unwrap().wallet,
+        key.wallet
+    );
+}

@@ -1,0 +1,119 @@
+//! The verification: clean when all is well, and not silent when it is not.
+
+use store::{KeyRow, Rule, Store};
+
+use crate::place::{NOW, Place, admit, assert_clean, credits, funded, price, settled};
+use store::{Basis, Close, End};
+
+/// A wallet with a settled, a released and an open call.
+async fn history(store: &Store) -> KeyRow {
+    let version = price(store).await;
+    let key = funded(store, credits(10)).await;
+    let first = admit(store, &key, credits(1)).await.unwrap();
+    let second = admit(store, &key, credits(1)).await.unwrap();
+    let _open = admit(store, &key, credits(2)).await.unwrap();
+    store.close(settled(first.hold, version, 600_000));
+    store.close(Close {
+        hold: second.hold,
+        end: End::Released,
+        now: NOW,
+    });
+    store.flush().await.unwrap();
+    key
+}
+
+pub(crate) async fn a_clean_ledger_verifies(place: &Place) {
+    let store = place.open();
+    let key = history(&store).await;
+    let report = store.verify().await.unwrap();
+    assert!(report.is_clean(), "{:#?}", report.differences);
+    assert_eq!(
+        (
+            report.wallets,
+            report.keys,
+            report.open_holds,
+            report.entries
+        ),
+        (1, 1, 1, 3)
+    );
+
+    // Counted usage is capped at the hold, and verifies as such.
+    let counted = admit(&store, &key, credits(1)).await.unwrap();
+    let meter = ledger::Meter {
+        input: 5_000_000,
+        ..ledger::Meter::default()
+    };
+    let end = End::Settled {
+        charge: credits(1),
+        meter: Box::new(meter),
+        price_version: price(&store).await,
+        basis: Basis::Counted,
+        tokens: None,
+    };
+    store.close(Close {
+        hold: counted.hold,
+        end,
+        now: NOW,
+    });
+    store.flush().await.unwrap();
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn each_planted_difference_is_found(place: &Place) {
+    let drop_triggers =
+        "DROP TRIGGER entries_are_not_changed; DROP TRIGGER entries_are_not_deleted;";
+    for (rule, sql) in [
+        (Rule::V1Frozen, "UPDATE wallets SET frozen = frozen + 1"),
+        (Rule::V1Frozen, "UPDATE keys SET frozen = 0"),
+        (Rule::V1Frozen, "UPDATE keys SET open_holds = 0"),
+        (Rule::V1Frozen, "UPDATE holds SET amount = amount + 1"),
+        (Rule::V2Entries, "UPDATE wallets SET balance = balance + 1"),
+        (Rule::V2Entries, "UPDATE wallets SET gift_balance = 1"),
+        (Rule::V2Entries, "UPDATE entries SET balance_delta = balance_delta - 1 WHERE kind = 'settled'"),
+        (Rule::V2Entries, "UPDATE entries SET balance_delta = -1 WHERE kind = 'top_up'"),
+        (
+            Rule::V3Credit,
+            "PRAGMA ignore_check_constraints = ON; UPDATE wallets SET credit_used = 5 WHERE balance > 0",
+        ),
+        (Rule::V4Closes, "DELETE FROM entries WHERE kind = 'released'"),
+        (Rule::V4Closes, "UPDATE entries SET seq = 9 WHERE kind = 'released'"),
+        (Rule::V4Closes, "UPDATE wallets SET holds_opened = holds_opened + 1"),
+        (Rule::V4Closes, "UPDATE entries SET closes = (SELECT id FROM holds) WHERE kind = 'released'"),
+        (
+            Rule::V4Closes,
+            "DROP INDEX entries_closing; UPDATE entries SET closes = (SELECT closes FROM entries WHERE kind = 'settled')
+             WHERE kind = 'released'",
+        ),
+        (Rule::V5Usage, "UPDATE keys SET usage = usage + 1"),
+        (Rule::V6Owner, "INSERT INTO epochs SELECT max(epoch) + 1, 0 FROM epochs"),
+        (Rule::V7Price, "UPDATE entries SET meter = '{\"input\":1}' WHERE kind = 'settled'"),
+        (Rule::V7Price, "UPDATE entries SET meter = 'no JSON' WHERE kind = 'settled'"),
+        (Rule::V7Price, "UPDATE entries SET price_version = 99 WHERE kind = 'settled'"),
+    ] {
+        let place = Place::like(place);
+        let store = place.open();
+        let key = history(&store).await;
+        place.tamper(&format!("{drop_triggers} {sql}"));
+        let report = store.verify().await.unwrap();
+        let found: Vec<Rule> = report.differences.iter().map(|difference| difference.rule).collect();
+        assert!(found.contains(&rule), "{sql}: {found:?}");
+        assert!(report.differences.iter().all(|difference| difference.wallet == key.wallet.to_string()), "{sql}");
+    }
+}
+
+pub(crate) async fn entries_cannot_be_changed_or_deleted(place: &Place) {
+    let store = place.open();
+    history(&store).await;
+    for sql in [
+        "UPDATE entries SET charge = 0",
+        "DELETE FROM entries",
+        "UPDATE price_versions SET card = '{}'",
+        "DELETE FROM price_versions",
+        "UPDATE wallets SET balance = -1",
+        "UPDATE wallets SET frozen = -1",
+        "UPDATE wallets SET credit_used = 1 WHERE balance > 0",
+    ] {
+        assert!(place.try_tamper(sql).is_err(), "{sql}");
+    }
+    assert_clean(&store).await;
+}

@@ -89,6 +89,36 @@ impl Frame {
         self.lines.count == 1
     }
 
+    /// Whether the frame is a line that begins with `data: ` and nothing else.
+    pub fn is_plain_data(&self) -> bool {
+        self.is_one_line() && self.bytes.starts_with(b"data: ")
+    }
+
+    /// The data of the frame in a frame of that form, if there is any.
+    pub fn to_plain_data(&self) -> Option<Self> {
+        let mut bytes = b"data: ".to_vec();
+        match self.data() {
+            Data::Absent => return None,
+            Data::Line(span) => bytes.extend_from_slice(self.bytes.get(span)?),
+            // Between lines of JSON a space does what a line feed did.
+            Data::Lines(masked) => bytes.extend(
+                masked
+                    .trim_ascii()
+                    .iter()
+                    .map(|byte| if *byte == b'\n' { b' ' } else { *byte }),
+            ),
+        }
+        let lines = Lines {
+            count: 1,
+            first: bytes.len(),
+        };
+        bytes.extend_from_slice(b"\n\n");
+        Some(Self {
+            bytes: Bytes::from(bytes),
+            lines,
+        })
+    }
+
     /// The name of the event.
     pub fn event(&self) -> Option<&[u8]> {
         let mut names = lines(&self.bytes).filter_map(|line| field(&self.bytes, line, b"event"));
@@ -327,6 +357,30 @@ mod tests {
             Data::Line(span) => Some(frame.bytes[span].to_vec()),
             Data::Lines(masked) => Some(masked.to_vec()),
         }
+    }
+
+    #[test]
+    fn any_data_can_be_put_into_one_line() {
+        for (frame, plain) in [
+            ("data: {}\n\n", Some("data: {}\n\n")),
+            ("data:{}\r\n\r\n", Some("data: {}\n\n")),
+            ("\u{feff}data: {}\n\n", Some("data: {}\n\n")),
+            ("event: x\ndata: {}\nid: 1\n\n", Some("data: {}\n\n")),
+            (": ping\n\n", None),
+            ("event: x\n\n", None),
+            ("\n", None),
+        ] {
+            let frame = frames(frame.as_bytes(), &[]).pop().unwrap();
+            let found = frame.to_plain_data();
+            assert_eq!(
+                found.as_ref().map(|found| &found.bytes[..]),
+                plain.map(str::as_bytes)
+            );
+            assert!(found.is_none_or(|found| found.is_plain_data()));
+        }
+        let frame = frames(b"data: {\ndata: }\n\n", &[]).pop().unwrap();
+        let found = frame.to_plain_data().unwrap();
+        assert!(found.is_plain_data() && found.bytes.starts_with(b"data: { "));
     }
 
     #[test]

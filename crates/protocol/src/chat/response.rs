@@ -10,12 +10,14 @@ use crate::usage::{Inclusive, Usage, count};
 pub(crate) const PLACES: Places = Places {
     envelope: None,
     id: "id",
+    id_again: None,
     model: "model",
     usage: "usage",
     read_usage,
     read_output,
     needs_items: true,
     done: Some(DONE),
+    data_only: false,
     usage_event: true,
 };
 

@@ -2,9 +2,13 @@
 
 use super::error::write_failure;
 use crate::failure::Failure;
+use crate::native::places::Done;
 
-/// The data that ends a stream.
-pub(super) const DONE: &str = "[DONE]";
+/// The event that ends a stream.
+pub(super) const DONE: Done = Done {
+    data: "[DONE]",
+    frame: "data: [DONE]\n\n",
+};
 
 /// The last event of a stream that failed. No `[DONE]` follows: an end is never invented.
 pub fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {

@@ -168,8 +168,9 @@ impl<'a> Members<'a> {
         match member {
             Some(member) if self.is_spelt(&member.name, name) => Ok(Some(member.value)),
             Some(member) => {
-                let message = format!("Unknown member `{}`; write `{name}`.", member.name);
-                Err(Failure::invalid(message).param(self.param(name)))
+                let param = self.param(name);
+                let message = format!("Unknown member `{}`; write `{param}`.", member.name);
+                Err(Failure::invalid(message).param(param))
             }
             None => Ok(None),
         }
@@ -225,8 +226,12 @@ impl<'a> Members<'a> {
         })
     }
 
+    /// A name as the caller is told it. Where two spellings are read, the contract writes camels.
     fn param(&self, name: &str) -> String {
-        format!("{}{name}", self.path)
+        match self.spelling {
+            Spelling::One => format!("{}{name}", self.path),
+            Spelling::SnakeOrCamel => format!("{}{}", self.path, camel(name)),
+        }
     }
 
     fn is_spelt(&self, found: &str, name: &str) -> bool {

@@ -13,6 +13,8 @@ pub(crate) struct Places {
     pub(crate) envelope: Option<&'static str>,
     /// The response id.
     pub(crate) id: &'static str,
+    /// Another member that repeats the response id, if there is one.
+    pub(crate) id_again: Option<&'static str>,
     /// The model.
     pub(crate) model: &'static str,
     /// The usage report.
@@ -23,10 +25,34 @@ pub(crate) struct Places {
     pub(crate) read_output: fn(Text<'_>, &mut Cursor<'_>, &mut Output) -> Result<bool, SyntaxError>,
     /// Whether a whole answer without items (choices, candidates) is none.
     pub(crate) needs_items: bool,
-    /// The data that ends a stream, where data does.
-    pub(crate) done: Option<&'static str>,
+    /// The event that ends a stream, where one says nothing else.
+    pub(crate) done: Option<Done>,
+    /// Whether clients of the dialect read nothing but lines that begin with `data: `: a comment
+    /// or the name of an event ends the stream for them.
+    pub(crate) data_only: bool,
     /// Whether usage comes in an event of its own, which a caller gets only on request.
     pub(crate) usage_event: bool,
+}
+
+/// An event that ends a stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Done {
+    /// Its data, by which it is known.
+    pub(crate) data: &'static str,
+    /// The event as it is sent.
+    pub(crate) frame: &'static str,
+}
+
+/// How far a stream is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum End {
+    /// More must come: a close would be a break.
+    #[default]
+    Open,
+    /// More may come, and a close is an end.
+    Closable,
+    /// The last event has gone by.
+    Reached,
 }
 
 /// What is learnt of the output in passing.
@@ -42,6 +68,8 @@ pub(crate) struct Output {
     pub(crate) has_items: bool,
     /// Whether the current event says that it is an error.
     pub(crate) failed: bool,
+    /// How far the stream is, as its own events tell. It never goes back.
+    pub(crate) end: End,
 }
 
 impl Output {

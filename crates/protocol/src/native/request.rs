@@ -25,6 +25,7 @@ pub struct Head {
     pub choices: u32,
     /// Input tokens, estimated.
     pub input_tokens: u64,
+    /// Empty where the body does not name the model.
     pub(crate) model_span: Range<usize>,
     /// What the contract demands to be changed, the model aside.
     pub(crate) edits: Vec<Edit>,
@@ -47,6 +48,8 @@ pub fn write_request(_dialect: Dialect, body: &Bytes, head: &Head, upstream_mode
     write_string(&mut name, upstream_model);
     let mut edits = Vec::with_capacity(head.edits.len() + 1);
     edits.extend_from_slice(&head.edits);
-    edits.push(Edit::replace(head.model_span.clone(), name));
+    if !head.model_span.is_empty() {
+        edits.push(Edit::replace(head.model_span.clone(), name));
+    }
     patch::apply(body, edits)
 }

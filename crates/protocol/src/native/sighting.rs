@@ -83,7 +83,7 @@ impl<'a> Sighting<'a> {
         output: &mut Output,
     ) -> Result<(), SyntaxError> {
         self.any = true;
-        if name.is(places.id) {
+        if name.is(places.id) || places.id_again.is_some_and(|again| name.is(again)) {
             return self.note(Name::Id, cursor);
         }
         if name.is(places.model) {

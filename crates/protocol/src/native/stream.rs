@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::broken::Broken;
 use super::identity::{Identity, Written};
-use super::places::{self, Output, Places};
+use super::places::{self, End, Output, Places};
 use super::sighting::Sighting;
 use crate::dialect::Dialect;
 use crate::joined::Joined;
@@ -73,19 +73,24 @@ impl Rewriter {
         out.reserve(chunk.len().min(JOINED_BYTES_MAX));
         self.splitter.push(chunk);
         let result = self.relay(places, out);
-        self.seen.content = self.output.content;
-        self.seen.output_tokens_counted = self.output.counter.tokens();
+        self.note();
         result
     }
 
     /// The upstream has closed the stream: an error, unless its end mark went by.
     pub fn end(&mut self) -> Result<(), Broken> {
-        if !self.seen.ended
-            && let Some(rest) = self.splitter.finish()
-            && rest.first_data().is_some_and(|data| self.is_done(data))
-        {
-            // An end mark without a line end is one all the same.
-            self.seen.ended = true;
+        if !self.seen.ended {
+            let rest = self.splitter.finish();
+            self.seen.ended = match rest.as_ref().map_or(Data::Absent, Frame::data) {
+                Data::Absent => self.output.end >= End::Closable,
+                // An end mark without a line end is one all the same; another event without one
+                // was cut off.
+                Data::Line(span) => {
+                    let data = rest.as_ref().and_then(|rest| rest.bytes.get(span));
+                    data.is_some_and(|data| self.is_done(data))
+                }
+                Data::Lines(data) => self.is_done(&data),
+            };
         }
         if self.seen.ended {
             Ok(())
@@ -99,9 +104,15 @@ impl Rewriter {
         &self.seen
     }
 
+    fn note(&mut self) {
+        self.seen.content = self.output.content;
+        self.seen.output_tokens_counted = self.output.counter.tokens();
+    }
+
     fn relay(&mut self, places: &Places, out: &mut Joined) -> Result<(), Broken> {
         while let Some(frame) = self.splitter.next_frame()? {
             self.frame(places, &frame, out)?;
+            self.seen.ended |= self.output.end == End::Reached;
             if self.seen.ended {
                 return Ok(());
             }
@@ -118,6 +129,13 @@ impl Rewriter {
     }
 
     fn frame(&mut self, places: &Places, frame: &Frame, out: &mut Joined) -> Result<(), Broken> {
+        if places.data_only && !frame.is_plain_data() {
+            let Some(plain) = frame.to_plain_data() else {
+                return Ok(());
+            };
+            self.named(frame, plain.first_data().unwrap_or_default())?;
+            return self.frame(places, &plain, out);
+        }
         if frame.first_data().is_some_and(|data| self.is_done(data)) {
             self.finish(places, out);
             return Ok(());
@@ -260,15 +278,13 @@ impl Rewriter {
 
     fn is_done(&self, data: &[u8]) -> bool {
         let done = self.places.and_then(|places| places.done);
-        done.is_some_and(|done| data.trim_ascii() == done.as_bytes())
+        done.is_some_and(|done| data.trim_ascii() == done.data.as_bytes())
     }
 
     /// The end mark is written anew, in one form: it may have come without its blank line.
     fn finish(&mut self, places: &Places, out: &mut Joined) {
         self.seen.ended = true;
-        out.copy(b"data: ");
-        out.copy(places.done.unwrap_or_default().as_bytes());
-        out.copy(b"\n\n");
+        out.copy(places.done.map_or("", |done| done.frame).as_bytes());
     }
 }
 

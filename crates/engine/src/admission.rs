@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ledger::{Ask, Bound, Meter, Rates, Refusal};
+use ledger::{Ask, Bound, Meter, Micro, Rates, Refusal};
 use protocol::native::{Head, Seen};
 use protocol::{Code, Failure, Usage};
 use store::{Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead};
@@ -178,27 +178,13 @@ impl Admission {
             return;
         };
         let metrics = self.engine.metrics();
-        let meter = Box::new(self.meter(seen));
-        let basis = if seen.usage.is_some() {
-            Basis::Reported
-        } else {
-            Basis::Counted
-        };
-        let price = self.model.price.price(&meter).unwrap_or_else(|error| {
-            tracing::error!(model = %self.model.id, %error, "usage cannot be priced; the hold is charged");
-            self.held.hold
-        });
-        let charge = match basis {
-            Basis::Reported => price,
-            // Our own count may be too high; what the caller agreed to is the hold.
-            Basis::Counted => price.min(self.held.hold),
-        };
+        let Bill {
+            meter,
+            basis,
+            charge,
+        } = self.bill(seen);
         if basis == Basis::Counted {
             metrics.usage_missing.inc();
-        }
-        if seen.usage_malformed {
-            metrics.usage_malformed.inc();
-            tracing::error!(model = %self.model.id, request_id = record.request_id(), "an upstream reported usage that is none");
         }
         metrics.settled(&self.model.id, &meter, charge);
         let tokens = meter.input_total().saturating_add(meter.output_total());
@@ -229,16 +215,44 @@ impl Admission {
     }
 
     /// Reported usage where there is some, else our own count of what went by.
-    fn meter(&self, seen: &Seen) -> Meter {
-        match &seen.usage {
-            Some(usage) => meter_of(usage),
-            None => Meter {
-                input: self.input_tokens,
-                output: seen.output_tokens_counted,
-                ..Meter::default()
-            },
+    fn bill(&self, seen: &Seen) -> Bill {
+        if let Some(usage) = &seen.usage {
+            let meter = meter_of(usage);
+            match self.model.price.price(&meter) {
+                Ok(charge) => {
+                    return Bill {
+                        meter: Box::new(meter),
+                        basis: Basis::Reported,
+                        charge,
+                    };
+                }
+                // A report beyond all money is as good as none, and re-prices to nothing (V7).
+                Err(error) => {
+                    tracing::error!(model = %self.model.id, %error, "reported usage cannot be priced");
+                }
+            }
+        }
+        let meter = Meter {
+            input: self.input_tokens,
+            output: seen.output_tokens_counted,
+            ..Meter::default()
+        };
+        // Our own count may be too high; what the caller agreed to is the hold.
+        let hold = self.held.hold;
+        let price = self.model.price.price(&meter);
+        Bill {
+            meter: Box::new(meter),
+            basis: Basis::Counted,
+            charge: price.map_or(hold, |price| price.min(hold)),
         }
     }
+}
+
+/// What a call costs, and what that rests on.
+struct Bill {
+    meter: Box<Meter>,
+    basis: Basis,
+    charge: Micro,
 }
 
 impl Drop for Admission {

@@ -12,6 +12,7 @@ use upstream::State;
 
 use crate::catalog::Catalog;
 use crate::clock;
+use crate::ending::Ending;
 use crate::keyring::{Keyring, Unrecognised};
 use crate::metrics::{Metrics, Reading};
 use crate::retries::RetryBudget;
@@ -61,6 +62,7 @@ pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) retries: RetryBudget,
     pub(crate) tasks: TaskTracker,
+    pub(crate) ending: Ending,
     catalog: ArcSwap<Catalog>,
     keyring: Keyring,
     metrics: Metrics,
@@ -76,6 +78,7 @@ impl Engine {
             settings,
             retries: RetryBudget::full(),
             tasks: TaskTracker::new(),
+            ending: Ending::default(),
             catalog: ArcSwap::default(),
             keyring: Keyring::new(),
             metrics: Metrics::new(),
@@ -158,6 +161,12 @@ impl Engine {
             tracing::warn!(%error, "a balance could not be read");
             Failure::unavailable("The balance cannot be read now.").retry_after(1)
         })
+    }
+
+    /// Ends the streams that are still open with an error of their protocol: the node stops,
+    /// and has waited for them long enough.
+    pub fn end_streams(&self) {
+        self.ending.begin();
     }
 
     /// Waits until calls that outlive their callers have ended and the ledger is on disk.

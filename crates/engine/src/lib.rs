@@ -8,6 +8,7 @@ mod admission;
 mod answer;
 mod catalog;
 pub mod clock;
+mod ending;
 mod engine;
 pub mod ids;
 mod keyring;

@@ -18,6 +18,7 @@ use upstream::{Body, CallError, What};
 
 use crate::admission::{Admission, refusal};
 use crate::answer::Aborted;
+use crate::ending::EndingWatch;
 use crate::record::Outcome;
 use crate::text::broken_failure;
 
@@ -41,6 +42,7 @@ pub struct Relay {
     abort: bool,
     growing: Option<Growth>,
     keep_alive: Option<Pin<Box<Sleep>>>,
+    ending: EndingWatch,
 }
 
 /// Where the bytes come from, and what has been seen of them.
@@ -78,6 +80,7 @@ impl Relay {
             abort: false,
             growing: None,
             keep_alive: None,
+            ending: EndingWatch::default(),
         }
     }
 
@@ -99,6 +102,7 @@ impl Relay {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Aborted>>> {
         self.poll_growth(cx);
+        self.end_with_node();
         while self.out.len() < OUT_BYTES_MAX {
             let Some(feed) = self.feed.as_mut() else {
                 break;
@@ -117,6 +121,7 @@ impl Relay {
                 // The end mark has gone by: the caller need not wait for the upstream to hang up.
                 Poll::Pending if feed.rewriter.seen().ended => self.feed = None,
                 Poll::Pending if !self.out.is_empty() => break,
+                Poll::Pending if self.watch_ending(cx) => self.end_with_node(),
                 Poll::Pending => {
                     ready!(self.poll_keep_alive(cx));
                     break;
@@ -238,6 +243,20 @@ impl Relay {
             // Our own trouble is not the caller's: the settlement books what the answer costs (W6).
             Err(error) => tracing::warn!(?error, "a stream's hold could not grow"),
         }
+    }
+
+    /// A node that stops has waited for its streams long enough (reliability 8, "drain").
+    fn end_with_node(&mut self) {
+        let is_ending = |it: &Admission| it.engine().ending.has_begun();
+        if self.admission.as_ref().is_some_and(is_ending) {
+            self.break_off(&Failure::unavailable("The service is shutting down."));
+        }
+    }
+
+    fn watch_ending(&mut self, cx: &mut Context<'_>) -> bool {
+        self.admission
+            .as_ref()
+            .is_some_and(|it| self.ending.has_begun(&it.engine().ending, cx))
     }
 
     /// Puts out a sign of life when the upstream has been silent for long.

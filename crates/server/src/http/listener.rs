@@ -29,6 +29,8 @@ use super::service::{self, Shared};
 const SWEEP: Duration = Duration::from_secs(1);
 /// After a failed accept (out of descriptors, as a rule) the listener rests this long.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
+/// Streams that a stopping node ends have this long to tell their callers so.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// hyper's own buffer: heads above it are refused before they reach us.
 const READ_BUFFER_BYTES: usize = 128 << 10;
 const HEADERS_MAX: usize = 100;
@@ -132,7 +134,8 @@ impl Public {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop`, then gives open work `drain` to end; what is left is cut off.
+    /// Serves until `stop`, then gives open work `drain` to end. What is left is ended by an error
+    /// of its protocol, or cut off where that cannot be told.
     pub async fn run(self, stop: CancellationToken, drain: Duration) {
         let sweeper = tokio::spawn(sweep(
             Arc::clone(&self.crowd),
@@ -151,12 +154,12 @@ impl Public {
         drop(self.listener);
         self.closing.cancel();
         self.connections.close();
-        if tokio::time::timeout(drain, self.connections.wait())
-            .await
-            .is_err()
-        {
-            self.crowd.end_all();
-            self.connections.wait().await;
+        if !emptied_within(drain, &self.connections).await {
+            self.shared.engine.end_streams();
+            if !emptied_within(LAST_WORDS, &self.connections).await {
+                self.crowd.end_all();
+                self.connections.wait().await;
+            }
         }
         sweeper.abort();
     }
@@ -188,6 +191,10 @@ impl Public {
         );
         self.connections.spawn(connection);
     }
+}
+
+async fn emptied_within(time: Duration, connections: &TaskTracker) -> bool {
+    tokio::time::timeout(time, connections.wait()).await.is_ok()
 }
 
 async fn serve(

@@ -1,0 +1,79 @@
+//! The moment at which a stopping node ends the streams that are still open.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Waker};
+
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+/// Begins once, for all streams of the node.
+#[derive(Debug, Default)]
+pub(crate) struct Ending {
+    has_begun: AtomicBool,
+    signal: CancellationToken,
+}
+
+impl Ending {
+    pub(crate) fn begin(&self) {
+        self.has_begun.store(true, Ordering::Release);
+        self.signal.cancel();
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Acquire)
+    }
+}
+
+/// One stream's wait for the end. It takes the signal's lock once for each waker, not for each
+/// poll: a stream is polled for every piece, and its task hardly ever changes.
+#[derive(Debug, Default)]
+pub(crate) struct EndingWatch(Option<(Waker, Pin<Box<WaitForCancellationFutureOwned>>)>);
+
+impl EndingWatch {
+    /// Whether the end has begun; if not, the task is woken when it does.
+    pub(crate) fn has_begun(&mut self, ending: &Ending, cx: &mut Context<'_>) -> bool {
+        if ending.has_begun() {
+            return true;
+        }
+        let mut wait = match self.0.take() {
+            Some((waker, wait)) if waker.will_wake(cx.waker()) => {
+                self.0 = Some((waker, wait));
+                return false;
+            }
+            Some((_, wait)) => wait,
+            None => Box::pin(ending.signal.clone().cancelled_owned()),
+        };
+        let has_begun = wait.as_mut().poll(cx).is_ready();
+        self.0 = Some((cx.waker().clone(), wait));
+        has_begun
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::sync::Arc;
+    use std::task::Poll;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_waiting_stream_is_woken_when_the_end_begins() {
+        let ending = Arc::new(Ending::default());
+        let mut watch = EndingWatch::default();
+        let ender = Arc::clone(&ending);
+        let mut begun = false;
+        poll_fn(|cx| {
+            if watch.has_begun(&ending, cx) {
+                return Poll::Ready(());
+            }
+            if !std::mem::replace(&mut begun, true) {
+                let ender = Arc::clone(&ender);
+                tokio::spawn(async move { ender.begin() });
+            }
+            Poll::Pending
+        })
+        .await;
+        assert!(ending.has_begun());
+    }
+}

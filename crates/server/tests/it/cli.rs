@@ -229,6 +229,8 @@ async fn verify_finds_what_does_not_add_up() {
     for _ in 0..3 {
         stage.chat(&key, &ask("reply with 9 words")).await.ok();
     }
+    // A balance that was read is on disk, so nothing is left open by the kill.
+    assert_eq!(stage.frozen(&key).await, 0);
     stage.kill();
     let report = stage.cli_json(&["ledger", "verify"]).await;
     assert_eq!(report["ok"], true);
@@ -262,7 +264,7 @@ async fn verify_finds_what_does_not_add_up() {
         let report: Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(report["ok"], false);
         let difference = &report["differences"][0];
-        for member in ["subject", "rule", "expected", "found"] {
+        for member in ["wallet", "rule", "expected", "found"] {
             assert!(difference[member].is_string(), "{plant}: {difference}");
         }
         let people = stage.cli(&["ledger", "verify"]).await;

@@ -6,6 +6,8 @@
 //! `write_failure`. What cannot be expressed on the other side is named in [`Dropped`]; nothing is
 //! lost silently.
 
+pub mod carrier;
+pub mod data_uri;
 mod dropped;
 mod event;
 mod opaque;

@@ -45,7 +45,7 @@ impl Opaque {
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-fn base64url(bytes: &[u8]) -> String {
+pub(super) fn base64url(bytes: &[u8]) -> String {
     let digit = |bits: u32| {
         let index = usize::try_from(bits & 63).unwrap_or(0);
         char::from(ALPHABET.get(index).copied().unwrap_or(b'A'))
@@ -65,7 +65,7 @@ fn base64url(bytes: &[u8]) -> String {
     text
 }
 
-fn decode(text: &str) -> Option<Vec<u8>> {
+pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let value = |byte: u8| {
         Some(match byte {
             b'A'..=b'Z' => byte - b'A',

@@ -1,0 +1,148 @@
+//! Opaque data in a tool call's id, for dialects that have no field for it.
+//!
+//! Every client sends a tool call's id back with the result, unchanged. So reasoning that a model
+//! demands back before its tool call can travel in the id where the caller's dialect has nothing
+//! else: `<id>_gw1_<base64url of JSON>`. The letters are those that every dialect allows in ids.
+
+use serde::{Deserialize, Serialize};
+
+use super::opaque::{Opaque, base64url, decode};
+use super::request::Thought;
+use crate::dialect::Dialect;
+
+const MARK: &str = "_gw1_";
+
+/// What an id carries beside itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Carried {
+    /// Thoughts that stood before the call.
+    pub thoughts: Vec<Thought>,
+    /// The signature of the call itself.
+    pub opaque: Option<Opaque>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Wire<'a> {
+    #[serde(default, skip_serializing_if = "Vec::is_empty", borrow)]
+    t: Vec<WireThought<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", borrow)]
+    c: Option<WireOpaque<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WireThought<'a> {
+    #[serde(borrow)]
+    x: std::borrow::Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    r: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none", borrow)]
+    o: Option<WireOpaque<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WireOpaque<'a> {
+    d: Dialect,
+    #[serde(borrow)]
+    m: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    v: std::borrow::Cow<'a, str>,
+}
+
+impl<'a> From<&'a Opaque> for WireOpaque<'a> {
+    fn from(opaque: &'a Opaque) -> Self {
+        Self {
+            d: opaque.origin,
+            m: (&*opaque.model).into(),
+            v: (&*opaque.text).into(),
+        }
+    }
+}
+
+impl From<WireOpaque<'_>> for Opaque {
+    fn from(wire: WireOpaque<'_>) -> Self {
+        Self {
+            origin: wire.d,
+            model: wire.m.into(),
+            text: wire.v.into(),
+        }
+    }
+}
+
+/// The id with its load. Thoughts without an opaque value are worth nothing to anybody and stay.
+pub fn load(id: &str, carried: &Carried) -> String {
+    let wire = Wire {
+        t: carried
+            .thoughts
+            .iter()
+            .filter(|thought| thought.opaque.is_some())
+            .map(|thought| WireThought {
+                x: (&*thought.text).into(),
+                r: thought.redacted,
+                o: thought.opaque.as_ref().map(Into::into),
+            })
+            .collect(),
+        c: carried.opaque.as_ref().map(Into::into),
+    };
+    if wire.t.is_empty() && wire.c.is_none() {
+        return id.to_owned();
+    }
+    // Strings and flags alone: this cannot fail.
+    let json = serde_json::to_vec(&wire).unwrap_or_default();
+    format!("{id}{MARK}{}", base64url(&json))
+}
+
+/// The id itself and what it carried. An id that is not ours is returned whole.
+pub fn unload(id: &str) -> (&str, Carried) {
+    let nothing = || (id, Carried::default());
+    let Some((bare, load)) = id.rsplit_once(MARK) else {
+        return nothing();
+    };
+    let Some(json) = decode(load) else {
+        return nothing();
+    };
+    let Ok(wire) = serde_json::from_slice::<Wire<'_>>(&json) else {
+        return nothing();
+    };
+    let thoughts = wire
+        .t
+        .into_iter()
+        .map(|thought| Thought {
+            text: thought.x.into_owned(),
+            opaque: thought.o.map(Into::into),
+            redacted: thought.r,
+        })
+        .collect();
+    let carried = Carried {
+        thoughts,
+        opaque: wire.c.map(Into::into),
+    };
+    (bare, carried)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_id_of_others_is_left_alone() {
+        for id in ["", "call_1", "call_gw1_x", "call__gw1_", "a_gw1_!!"] {
+            assert_eq!(unload(id), (id, Carried::default()), "{id}");
+        }
+        assert_eq!(load("call_1", &Carried::default()), "call_1");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_loaded_is_unloaded(text in ".{0,80}", value in ".{0,80}", signed in any::<bool>()) {
+            let opaque = Opaque { origin: Dialect::Messages, model: "a/b".into(), text: value.into() };
+            let carried = Carried {
+                thoughts: vec![Thought { text, opaque: Some(opaque.clone()), redacted: false }],
+                opaque: signed.then_some(opaque),
+            };
+            let id = load("call_7", &carried);
+            prop_assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)));
+            prop_assert_eq!(unload(&id), ("call_7", carried));
+        }
+    }
+}

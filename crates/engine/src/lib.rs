@@ -25,4 +25,4 @@ pub use catalog::{Catalog, CatalogError, Model, ModelSpec, Route, RouteSpec};
 pub use engine::{Commit, Engine, Place, Settings};
 pub use metrics::Metrics;
 pub use stream::Relay;
-pub use text::TextCall;
+pub use text::{Named, TextCall};

@@ -19,10 +19,19 @@ use crate::record::{Outcome, Record};
 use crate::stream::Relay;
 use crate::tries::{self, Miss, Tries};
 
+/// The model and the manner of a call, where its path says them: Generate Content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    pub model: String,
+    pub stream: bool,
+}
+
 /// A text request of a known caller, its body read.
 #[derive(Debug)]
 pub struct TextCall {
     pub dialect: Dialect,
+    /// What the path says, where it names the model.
+    pub named: Option<Named>,
     pub key: KeyHead,
     pub body: Bytes,
     pub request_id: Arc<str>,

@@ -18,7 +18,7 @@ use crate::{config, reload};
 
 /// Why a gateway did not start.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub(crate) enum StartError {
     #[error("the configuration has {} problem(s)", .0.len())]
     Config(Vec<Problem>),
     #[error("the store cannot be opened: {0}")]
@@ -34,7 +34,7 @@ pub enum StartError {
 
 /// A gateway that serves.
 #[derive(Debug)]
-pub struct Gateway {
+pub(crate) struct Gateway {
     engine: Arc<Engine>,
     address: SocketAddr,
     admin_address: SocketAddr,
@@ -49,7 +49,7 @@ pub struct Gateway {
 
 impl Gateway {
     /// Opens the store, recovers, builds the catalog, then listens.
-    pub async fn start(config: &Config) -> Result<Self, StartError> {
+    pub(crate) async fn start(config: &Config) -> Result<Self, StartError> {
         let plan = config::resolve(config).map_err(StartError::Config)?;
         let (store, recovery) = Store::open(&config.store_settings())?;
         let engine = Arc::new(Engine::new(store, config.engine_settings()));
@@ -105,26 +105,26 @@ impl Gateway {
     }
 
     /// The public address.
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The operators' address.
-    pub fn admin_address(&self) -> SocketAddr {
+    pub(crate) fn admin_address(&self) -> SocketAddr {
         self.admin_address
     }
 
     /// What the last process left behind.
-    pub fn recovery(&self) -> &Recovery {
+    pub(crate) fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    pub fn engine(&self) -> &Arc<Engine> {
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
     /// Says "not ready", waits until load balancers have seen it, then ends open work.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.ready
             .store(false, std::sync::atomic::Ordering::Relaxed);
         tokio::time::sleep(self.notice).await;
@@ -140,6 +140,12 @@ impl Gateway {
 
 /// Builds the catalog of a plan and puts it in place, all or nothing.
 pub(crate) async fn install(engine: &Engine, plan: Plan) -> Result<(), CatalogError> {
+    for (channel, reason) in &plan.idle {
+        tracing::warn!(channel, reason, "a channel cannot be used");
+    }
+    for (model, reason) in &plan.unlisted {
+        tracing::warn!(model, reason, "a model is not listed");
+    }
     let before = engine.catalog();
     let catalog = Catalog::build(
         plan.channels,

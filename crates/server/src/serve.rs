@@ -8,8 +8,8 @@ use crate::telemetry;
 
 /// Serves until SIGTERM or SIGINT. A second signal ends the process at once: that is as safe
 /// as `kill -9`, which the ledger survives.
-pub async fn run(config: &Config) -> Result<(), StartError> {
-    telemetry::start();
+pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
+    telemetry::start("info");
     let gateway = Gateway::start(config).await?;
     let recovery = gateway.recovery();
     tracing::info!(
@@ -28,7 +28,7 @@ pub async fn run(config: &Config) -> Result<(), StartError> {
 }
 
 /// Waits for SIGTERM or SIGINT.
-pub async fn until_stopped() {
+pub(crate) async fn until_stopped() {
     let listen = |kind: SignalKind| -> Option<Signal> {
         signal(kind)
             .inspect_err(|error| tracing::error!(%error, "a signal cannot be received"))

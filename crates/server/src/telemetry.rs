@@ -5,13 +5,10 @@ use std::io::IsTerminal as _;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt;
 
-/// What is logged unless `TOLLGATE_LOG` says otherwise.
-const DEFAULT_FILTER: &str = "info";
-
-/// Starts the log; JSON lines when standard error is not a terminal.
-pub(crate) fn start() {
-    let filter =
-        EnvFilter::try_from_env("TOLLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER));
+/// Starts the log at `level` and above, unless `TOLLGATE_LOG` says otherwise; JSON lines when
+/// standard error is not a terminal.
+pub(crate) fn start(level: &str) {
+    let filter = EnvFilter::try_from_env("TOLLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let log = fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -19,6 +19,7 @@ use super::{fetch, key};
 use crate::config::Config;
 use crate::gateway::{Gateway, StartError};
 use crate::serve::until_stopped;
+use crate::telemetry;
 
 /// The name of the demo's wallet and of its keys.
 const NAME: &str = "demo";
@@ -43,6 +44,7 @@ pub(super) struct Demo {
 }
 
 pub(super) async fn run(command: Demo, context: &mut Context) -> Result<(), Stop> {
+    telemetry::start("warn");
     let settings = sim::Settings {
         pace: Some(PACE),
         ..sim::Settings::default()

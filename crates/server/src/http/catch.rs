@@ -1,34 +1,25 @@
 //! Keeps a panic inside the request that caused it.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-/// A future whose panic becomes `Err(Panicked)`.
-#[derive(Debug)]
-pub(crate) struct CatchPanic<F>(Pin<Box<F>>);
+use std::pin::pin;
+use std::task::Poll;
 
 /// The future panicked; the panic hook has logged where.
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
-impl<F: Future> CatchPanic<F> {
-    pub(crate) fn new(future: F) -> Self {
-        Self(Box::pin(future))
-    }
-}
-
-impl<F: Future> Future for CatchPanic<F> {
-    type Output = Result<F::Output, Panicked>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+/// Runs a future whose panic becomes an error.
+pub(crate) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Panicked> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
         // The future is not polled again after a panic, so no broken state is seen.
-        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
             Ok(poll) => poll.map(Ok),
             Err(_) => Poll::Ready(Err(Panicked)),
         }
-    }
+    })
+    .await
 }
 
 #[cfg(test)]
@@ -37,9 +28,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_becomes_an_error() {
-        let calm = CatchPanic::new(async { 7 }).await;
+        let calm = catch_panic(async { 7 }).await;
         assert!(matches!(calm, Ok(7)));
-        let wild = CatchPanic::new(async { panic!("as the test wants") }).await;
+        let wild = catch_panic(async { panic!("as the test wants") }).await;
         assert!(matches!(wild, Err::<(), _>(Panicked)));
     }
 }

@@ -38,29 +38,31 @@ const H2_STREAMS_MAX: u32 = 250;
 
 /// Bounds of the public listener.
 #[derive(Debug, Clone)]
-pub struct Limits {
-    pub target_bytes_max: usize,
+pub(crate) struct Limits {
+    pub(crate) target_bytes_max: usize,
     /// One header, name and value.
-    pub header_bytes_max: usize,
-    pub headers_bytes_max: usize,
-    pub body_text_bytes: usize,
+    pub(crate) header_bytes_max: usize,
+    pub(crate) headers_bytes_max: usize,
+    pub(crate) body_text_bytes: usize,
     /// Request bodies in memory, whole node.
-    pub bodies_bytes_max: usize,
-    pub body_idle: Duration,
-    pub body_total: Duration,
-    pub head: Duration,
-    pub keep_alive: Duration,
+    pub(crate) bodies_bytes_max: usize,
+    pub(crate) body_idle: Duration,
+    pub(crate) body_total: Duration,
+    pub(crate) head: Duration,
+    pub(crate) keep_alive: Duration,
     /// How long a reader may take no byte while an answer waits.
-    pub write: Duration,
-    pub connections_max: usize,
-    pub connections_per_address_max: usize,
+    pub(crate) write: Duration,
+    pub(crate) connections_max: usize,
+    pub(crate) connections_per_address_max: usize,
+    /// Whether paths are served that only SDKs know.
+    pub(crate) sdk_aliases: bool,
     /// Peers exempt from the bound per address.
-    pub trusted_proxies: Vec<Network>,
+    pub(crate) trusted_proxies: Vec<Network>,
 }
 
 impl Limits {
     /// The bounds that a configuration sets.
-    pub fn of(config: &Config) -> Self {
+    pub(crate) fn of(config: &Config) -> Self {
         let Config {
             limits, timeouts, ..
         } = config;
@@ -77,6 +79,7 @@ impl Limits {
             write: timeouts.client_write_idle,
             connections_max: limits.connections,
             connections_per_address_max: limits.connections_per_address,
+            sdk_aliases: config.server.sdk_aliases,
             trusted_proxies: config.server.trusted_proxies.clone(),
         }
     }
@@ -96,7 +99,7 @@ impl Limits {
 
 /// The public listener, bound and ready to run.
 #[derive(Debug)]
-pub struct Public {
+pub(crate) struct Public {
     listener: TcpListener,
     shared: Arc<Shared>,
     crowd: Arc<Crowd>,
@@ -108,7 +111,7 @@ pub struct Public {
 
 impl Public {
     /// Binds the address; nothing is accepted yet.
-    pub async fn bind(
+    pub(crate) async fn bind(
         address: SocketAddr,
         engine: Arc<Engine>,
         limits: Limits,
@@ -119,6 +122,7 @@ impl Public {
             listener,
             shared: Arc::new(Shared {
                 engine,
+                aliases: limits.sdk_aliases,
                 limits,
                 budget,
             }),
@@ -130,13 +134,13 @@ impl Public {
     }
 
     /// The address that was bound.
-    pub fn address(&self) -> io::Result<SocketAddr> {
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
     /// Serves until `stop`, then gives open work `drain` to end. What is left is ended by an error
     /// of its protocol, or cut off where that cannot be told.
-    pub async fn run(self, stop: CancellationToken, drain: Duration) {
+    pub(crate) async fn run(self, stop: CancellationToken, drain: Duration) {
         let sweeper = tokio::spawn(sweep(
             Arc::clone(&self.crowd),
             Arc::clone(&self.clock),

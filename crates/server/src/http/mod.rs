@@ -13,4 +13,4 @@ mod reply;
 mod service;
 mod surface;
 
-pub use listener::{Limits, Public};
+pub(crate) use listener::{Limits, Public};

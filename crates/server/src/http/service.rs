@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Engine, TextCall, ids};
+use engine::{Engine, Named, TextCall, ids};
 use http::{HeaderMap, Request, Response, Uri};
 use hyper::body::Incoming;
 use ledger::Balance;
@@ -12,7 +12,7 @@ use store::KeyHead;
 
 use super::body::{self, Bounds};
 use super::budget::Budget;
-use super::catch::CatchPanic;
+use super::catch::catch_panic;
 use super::listener::Limits;
 use super::pulse::Pulse;
 use super::reply::{ReplyBody, Visit};
@@ -24,6 +24,8 @@ use super::{catalog, credentials};
 pub(crate) struct Shared {
     pub(crate) engine: Arc<Engine>,
     pub(crate) limits: Limits,
+    /// Whether paths are served that only SDKs know.
+    pub(crate) aliases: bool,
     pub(crate) budget: Budget,
 }
 
@@ -33,7 +35,7 @@ pub(crate) async fn serve(
     pulse: Arc<Pulse>,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
-    let surface = Surface::find(request.method(), request.uri().path());
+    let surface = Surface::find(request.method(), request.uri().path(), shared.aliases);
     let place = shared.engine.enter();
     shared.engine.metrics().arrived();
     let (place, refused) = match place {
@@ -52,7 +54,7 @@ pub(crate) async fn serve(
     if let Some(failure) = refused {
         return visit.failure(&failure);
     }
-    match CatchPanic::new(dispatch(&shared, &visit, surface, request)).await {
+    match catch_panic(dispatch(&shared, &visit, surface, request)).await {
         Ok(Ok(Served::Document(document))) => visit.json(document),
         Ok(Ok(Served::Answer(answer))) => visit.answer(answer),
         Ok(Err(failure)) => visit.failure(&failure),
@@ -91,7 +93,10 @@ async fn dispatch(
         Endpoint::Model(id) => with_model(engine, &id, catalog::one),
         Endpoint::GoogleModel(id) => with_model(engine, &id, catalog::google_one),
         Endpoint::Balance => balance(engine, &key).await,
-        Endpoint::Text(dialect) => text(shared, visit, dialect, key, request).await,
+        Endpoint::Text(dialect) => text(shared, visit, dialect, None, key, request).await,
+        Endpoint::Named(named) => {
+            text(shared, visit, Dialect::Generate, Some(named), key, request).await
+        }
         Endpoint::Unknown => Err(Failure::not_found("There is no such endpoint.")),
     }
 }
@@ -154,6 +159,7 @@ async fn text(
     shared: &Shared,
     visit: &Visit,
     dialect: Dialect,
+    named: Option<Named>,
     key: KeyHead,
     request: Request<Incoming>,
 ) -> Result<Served, Failure> {
@@ -167,6 +173,7 @@ async fn text(
     let body = body::read(request.into_body(), bounds, &shared.budget).await?;
     let call = TextCall {
         dialect,
+        named,
         key,
         body,
         request_id: Arc::clone(&visit.request_id),

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use engine::Named;
 use http::Method;
 use protocol::{Dialect, Family};
 
@@ -21,8 +22,10 @@ pub(crate) enum Endpoint {
     GoogleModel(String),
     /// `GET /v1/balance`
     Balance,
-    /// A text generation call.
+    /// A text generation call whose body names the model.
     Text(Dialect),
+    /// A text generation call whose path names the model: Generate Content.
+    Named(Named),
     /// Nothing that is served.
     Unknown,
 }
@@ -37,13 +40,13 @@ pub(crate) struct Surface {
 
 impl Surface {
     /// Finds the endpoint of a request line.
-    pub(crate) fn find(method: &Method, path: &str) -> Self {
-        let endpoint = match (method.as_str(), path) {
-            ("POST", "/v1/chat/completions") => Endpoint::Text(Dialect::Chat),
-            ("GET", "/v1/models") => Endpoint::Models,
-            ("GET", "/v1beta/models") => Endpoint::GoogleModels,
-            ("GET", "/v1/balance") => Endpoint::Balance,
-            ("GET", _) => named_model(path),
+    ///
+    /// `aliases` are paths that the contract does not name and current SDKs call
+    /// (docs/decisions/008); operators may switch them off.
+    pub(crate) fn find(method: &Method, path: &str, aliases: bool) -> Self {
+        let endpoint = match method.as_str() {
+            "GET" => asked(path),
+            "POST" => called(path, aliases),
             _ => Endpoint::Unknown,
         };
         Self {
@@ -63,11 +66,53 @@ impl Surface {
             Endpoint::Text(Dialect::Chat) => "/v1/chat/completions",
             Endpoint::Text(Dialect::Responses) => "/v1/responses",
             Endpoint::Text(Dialect::Messages) => "/v1/messages",
-            Endpoint::Text(Dialect::Generate) => "/v1beta/models/{id}:generateContent",
+            Endpoint::Text(Dialect::Generate) | Endpoint::Named(_) => {
+                "/v1beta/models/{id}:generateContent"
+            }
             Endpoint::Text(Dialect::Interactions) => "/v1beta/interactions",
             Endpoint::Unknown => "unknown",
         }
     }
+}
+
+fn asked(path: &str) -> Endpoint {
+    match path {
+        "/v1/models" => Endpoint::Models,
+        "/v1beta/models" => Endpoint::GoogleModels,
+        "/v1/balance" => Endpoint::Balance,
+        _ => named_model(path),
+    }
+}
+
+fn called(path: &str, aliases: bool) -> Endpoint {
+    match path {
+        "/v1/chat/completions" => Endpoint::Text(Dialect::Chat),
+        "/v1/responses" => Endpoint::Text(Dialect::Responses),
+        "/v1/messages" => Endpoint::Text(Dialect::Messages),
+        "/v1beta/interactions" => Endpoint::Text(Dialect::Interactions),
+        "/v1/interactions" if aliases => Endpoint::Text(Dialect::Interactions),
+        _ => named_call(path, aliases).map_or(Endpoint::Unknown, Endpoint::Named),
+    }
+}
+
+/// `/v1beta/models/{model}:generateContent`, also under `/v1`. One SDK takes an id with a slash
+/// for a whole path and leaves `models/` out.
+fn named_call(path: &str, aliases: bool) -> Option<Named> {
+    let rest = path
+        .strip_prefix("/v1/models/")
+        .or_else(|| path.strip_prefix("/v1beta/models/"))
+        .or_else(|| path.strip_prefix("/v1beta/").filter(|_| aliases))?;
+    let (model, action) = rest.rsplit_once(':')?;
+    let stream = match action {
+        "generateContent" => false,
+        "streamGenerateContent" => true,
+        _ => return None,
+    };
+    let model = percent_decoded(model)?;
+    (!model.is_empty()).then(|| Named {
+        model: model.into_owned(),
+        stream,
+    })
 }
 
 fn named_model(path: &str) -> Endpoint {
@@ -130,6 +175,12 @@ mod tests {
     #[test]
     fn paths_name_their_endpoint_and_family() {
         let model = |id: &str| Endpoint::Model(id.to_owned());
+        let named = |id: &str, stream: bool| {
+            Endpoint::Named(Named {
+                model: id.to_owned(),
+                stream,
+            })
+        };
         let table = [
             (
                 "POST",
@@ -205,18 +256,50 @@ mod tests {
             (
                 "POST",
                 "/v1/interactions",
-                Endpoint::Unknown,
+                Endpoint::Text(Dialect::Interactions),
                 Family::Interactions,
+            ),
+            (
+                "POST",
+                "/v1/models/a/b:streamGenerateContent",
+                named("a/b", true),
+                Family::Google,
+            ),
+            (
+                "POST",
+                "/v1beta/models/a%2Fb:generateContent",
+                named("a/b", false),
+                Family::Google,
+            ),
+            (
+                "POST",
+                "/v1beta/a/b:generateContent",
+                named("a/b", false),
+                Family::Google,
+            ),
+            (
+                "POST",
+                "/v1beta/models/:generateContent",
+                Endpoint::Unknown,
+                Family::Google,
             ),
             ("GET", "/", Endpoint::Unknown, Family::OpenAi),
         ];
         for (method, path, endpoint, family) in table {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             assert_eq!(
-                Surface::find(&method, path),
+                Surface::find(&method, path, true),
                 Surface { endpoint, family },
                 "{path}"
             );
+        }
+    }
+
+    #[test]
+    fn aliases_can_be_switched_off() {
+        for path in ["/v1/interactions", "/v1beta/a/b:generateContent"] {
+            let surface = Surface::find(&Method::POST, path, false);
+            assert_eq!(surface.endpoint, Endpoint::Unknown, "{path}");
         }
     }
 }

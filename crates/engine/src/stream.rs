@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use ledger::Ask;
-use protocol::native::{self, Rewriter, Seen};
+use protocol::native::{Rewriter, Seen};
 use protocol::{Dialect, Failure, Joined};
 use store::AdmitError;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
@@ -87,7 +87,7 @@ impl Relay {
     /// Ends the stream behind what it holds, with a failure that was seen before it began.
     pub(crate) fn break_off(&mut self, failure: &Failure) {
         if let Some(feed) = self.feed.take() {
-            self.fail(feed.rewriter.seen(), failure);
+            self.fail(feed.rewriter, failure);
         }
     }
 
@@ -151,7 +151,7 @@ impl Relay {
                 .map_err(|broken| broken_failure(&broken)),
             None => feed
                 .rewriter
-                .end()
+                .end(&mut self.out)
                 .map_err(|broken| broken_failure(&broken)),
             Some(Err(error)) => {
                 let request_id = &*self.request_id;
@@ -163,10 +163,10 @@ impl Relay {
                 Err(call_failure(&error))
             }
         };
-        let seen = feed.rewriter.seen();
         if let Err(failure) = result {
-            return self.fail(seen, &failure);
+            return self.fail(feed.rewriter, &failure);
         }
+        let seen = feed.rewriter.seen();
         if is_over || seen.ended {
             self.settle(seen);
         } else {
@@ -185,21 +185,18 @@ impl Relay {
     }
 
     /// Ends the stream with the error event of the called protocol; never with a clean finish.
-    fn fail(&mut self, seen: &Seen, failure: &Failure) {
+    fn fail(&mut self, mut rewriter: Rewriter, failure: &Failure) {
         // Once the end mark has gone by there is nothing left to fail.
         let Some(admission) = self.admission.take() else {
             return;
         };
+        let seen = rewriter.seen();
         if seen.content || seen.usage.is_some() {
             admission.settle(seen, &Outcome::failed(failure));
         } else {
             admission.release(failure);
         }
-        self.out.push(native::terminal_failure(
-            self.dialect,
-            failure,
-            &self.request_id,
-        ));
+        rewriter.fail(failure, &self.request_id, &mut self.out);
         self.abort = self.dialect == Dialect::Generate;
     }
 
@@ -237,7 +234,7 @@ impl Relay {
             }
             Err(error @ AdmitError::Refused(_)) => {
                 if let Some(feed) = self.feed.take() {
-                    self.fail(feed.rewriter.seen(), &refusal(&error));
+                    self.fail(feed.rewriter, &refusal(&error));
                 }
             }
             // Our own trouble is not the caller's: the settlement books what the answer costs (W6).

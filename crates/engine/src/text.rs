@@ -334,7 +334,7 @@ impl Opened {
                 Some(Err(error)) => return Err(tries::lost(route, &error)),
                 None => {
                     self.rewriter
-                        .end()
+                        .end(&mut self.out)
                         .map_err(|broken| broken_miss(route, &broken))?;
                     return Ok(());
                 }

@@ -5,10 +5,12 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::broken::Broken;
+use super::failure::terminal_failure;
 use super::identity::{Identity, Written};
 use super::places::{self, End, Output, Places};
 use super::sighting::Sighting;
 use crate::dialect::Dialect;
+use crate::failure::Failure;
 use crate::joined::Joined;
 use crate::json::{Cursor, utf8};
 use crate::rejection;
@@ -36,6 +38,7 @@ pub struct Seen {
 /// Rewrites a stream as it comes.
 #[derive(Debug)]
 pub struct Rewriter {
+    dialect: Dialect,
     places: Option<&'static Places>,
     identity: Identity,
     written: Written,
@@ -50,6 +53,7 @@ impl Rewriter {
     /// A rewriter for one stream.
     pub fn new(dialect: Dialect, identity: Identity, include_usage: bool) -> Self {
         Self {
+            dialect,
             places: places::of(dialect),
             written: Written::new(&identity),
             identity,
@@ -78,25 +82,37 @@ impl Rewriter {
     }
 
     /// The upstream has closed the stream: an error, unless its end mark went by.
-    pub fn end(&mut self) -> Result<(), Broken> {
-        if !self.seen.ended {
-            let rest = self.splitter.finish();
-            self.seen.ended = match rest.as_ref().map_or(Data::Absent, Frame::data) {
-                Data::Absent => self.output.end >= End::Closable,
-                // An end mark without a line end is one all the same; another event without one
-                // was cut off.
-                Data::Line(span) => {
-                    let data = rest.as_ref().and_then(|rest| rest.bytes.get(span));
-                    data.is_some_and(|data| self.is_done(data))
-                }
-                Data::Lines(data) => self.is_done(&data),
-            };
+    pub fn end(&mut self, out: &mut Joined) -> Result<(), Broken> {
+        if self.seen.ended {
+            return Ok(());
+        }
+        let rest = self.splitter.finish();
+        let is_done = match rest.as_ref().map_or(Data::Absent, Frame::data) {
+            Data::Absent => {
+                self.seen.ended = self.output.end >= End::Closable;
+                false
+            }
+            // An end mark without a line end is one all the same; another event without one was
+            // cut off.
+            Data::Line(span) => {
+                let data = rest.as_ref().and_then(|rest| rest.bytes.get(span));
+                data.is_some_and(|data| self.is_done(data))
+            }
+            Data::Lines(data) => self.is_done(&data),
+        };
+        if let (true, Some(places)) = (is_done, self.places) {
+            self.finish(places, out);
         }
         if self.seen.ended {
             Ok(())
         } else {
             Err(Broken::Unfinished)
         }
+    }
+
+    /// Ends the stream with the error event of its dialect. Nothing follows it.
+    pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut Joined) {
+        out.push(terminal_failure(self.dialect, failure, request_id));
     }
 
     /// What has gone by.

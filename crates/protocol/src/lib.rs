@@ -4,13 +4,16 @@
 //! comes in as an argument. Start reading at [`native`], the path of a call whose caller and
 //! upstream speak the same dialect.
 
+mod apart;
 pub mod canon;
 pub mod chat;
 pub mod count;
 pub mod dialect;
 mod envelope;
 pub mod failure;
+pub mod generate;
 pub mod guard;
+pub mod interactions;
 pub mod joined;
 pub mod json;
 pub mod native;

@@ -5,6 +5,8 @@ use bytes::Bytes;
 use crate::chat;
 use crate::dialect::Dialect;
 use crate::failure::{Failure, Family};
+use crate::generate;
+use crate::interactions;
 use crate::json::write_string;
 use crate::rejection;
 use crate::scrub::Names;
@@ -24,9 +26,9 @@ pub fn read_failure(
     };
     match dialect {
         Dialect::Chat => chat::read_failure(status, body, names),
-        Dialect::Responses | Dialect::Messages | Dialect::Generate | Dialect::Interactions => {
-            rejection::read_failure(status, body, names)
-        }
+        Dialect::Responses | Dialect::Messages => rejection::read_failure(status, body, names),
+        Dialect::Generate => generate::read_failure(status, body, names),
+        Dialect::Interactions => interactions::read_failure(status, body, names),
     }
 }
 
@@ -48,19 +50,8 @@ pub fn terminal_failure(dialect: Dialect, failure: &Failure, request_id: &str) -
             named_event(&data)
         }
         Dialect::Messages => named_event(&failure.write(Family::Messages, request_id)),
-        Dialect::Generate => {
-            let mut event = b"data: ".to_vec();
-            event.extend(failure.write(Family::Google, request_id));
-            event.extend_from_slice(b"\n\n");
-            event
-        }
-        Dialect::Interactions => {
-            // Clients go by the type inside the data, not by the event's name.
-            let body = failure.write(Family::Interactions, request_id);
-            let mut data = b"{\"event_type\":\"error\",".to_vec();
-            data.extend_from_slice(body.strip_prefix(b"{").unwrap_or_default());
-            named_event(&data)
-        }
+        Dialect::Generate => generate::write_failure_event(failure, request_id),
+        Dialect::Interactions => interactions::write_failure_event(failure, request_id),
     };
     Bytes::from(event)
 }

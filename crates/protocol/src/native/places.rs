@@ -3,6 +3,8 @@
 use crate::chat;
 use crate::count::Counter;
 use crate::dialect::Dialect;
+use crate::generate;
+use crate::interactions;
 use crate::json::{Cursor, Raw, SyntaxError, Text};
 use crate::usage::Usage;
 
@@ -57,6 +59,10 @@ pub(crate) enum End {
 
 /// What is learnt of the output in passing.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four things that are seen or not, each by itself"
+)]
 pub(crate) struct Output {
     /// Counts all output.
     pub(crate) counter: Counter,
@@ -70,6 +76,8 @@ pub(crate) struct Output {
     pub(crate) failed: bool,
     /// How far the stream is, as its own events tell. It never goes back.
     pub(crate) end: End,
+    /// Whether usage reports are interim for now: what we count ourselves may be more.
+    pub(crate) interim: bool,
 }
 
 impl Output {
@@ -85,6 +93,8 @@ impl Output {
 pub(crate) fn of(dialect: Dialect) -> Option<&'static Places> {
     match dialect {
         Dialect::Chat => Some(&chat::PLACES),
-        Dialect::Responses | Dialect::Messages | Dialect::Generate | Dialect::Interactions => None,
+        Dialect::Responses | Dialect::Messages => None,
+        Dialect::Generate => Some(&generate::PLACES),
+        Dialect::Interactions => Some(&interactions::PLACES),
     }
 }

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use crate::chat;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::generate;
+use crate::interactions;
 use crate::json::patch::{self, Edit};
 use crate::json::write_string;
 
@@ -35,10 +37,18 @@ pub struct Head {
 pub fn read_head(dialect: Dialect, body: &Bytes) -> Result<Head, Failure> {
     match dialect {
         Dialect::Chat => chat::read_head(body),
-        Dialect::Responses | Dialect::Messages | Dialect::Generate | Dialect::Interactions => {
+        Dialect::Interactions => interactions::read_head(body),
+        // The model of a Generate Content call stands in its path: see `read_named_head`.
+        Dialect::Responses | Dialect::Messages | Dialect::Generate => {
             Err(Failure::not_found("This endpoint is not served."))
         }
     }
+}
+
+/// Reads a Generate Content request, whose path names the model and says whether the answer is a
+/// stream, and refuses what the contract refuses.
+pub fn read_named_head(body: &Bytes, model: &str, stream: bool) -> Result<Head, Failure> {
+    generate::read_head(body, model, stream)
 }
 
 /// Writes the request for the upstream: its own name for the model, usage asked for when

@@ -122,7 +122,13 @@ impl Rewriter {
 
     fn note(&mut self) {
         self.seen.content = self.output.content;
-        self.seen.output_tokens_counted = self.output.counter.tokens();
+        let counted = self.output.counter.tokens();
+        self.seen.output_tokens_counted = counted;
+        if self.output.interim
+            && let Some(usage) = &mut self.seen.usage
+        {
+            usage.output = usage.output.max(counted);
+        }
     }
 
     fn relay(&mut self, places: &Places, out: &mut Joined) -> Result<(), Broken> {

@@ -4,5 +4,6 @@
 
 mod answers;
 mod envelopes;
+mod google_native;
 mod requests;
 mod streams;

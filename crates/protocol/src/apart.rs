@@ -1,0 +1,101 @@
+//! Usage reports that tell thoughts apart from the visible output and tool use apart from the
+//! prompt, as Generate Content and Interactions do under different names.
+
+use crate::json::{Cursor, Raw, Shape, SyntaxError};
+use crate::usage::{Inclusive, Usage, count};
+
+/// What a dialect calls the counts.
+#[derive(Debug)]
+pub(crate) struct Names {
+    /// All of the prompt, what came from a cache included.
+    pub(crate) prompt: &'static str,
+    pub(crate) tool_use: &'static str,
+    pub(crate) cached: &'static str,
+    /// The output but for thoughts.
+    pub(crate) visible: &'static str,
+    pub(crate) thoughts: &'static str,
+    pub(crate) prompt_by_modality: &'static str,
+    pub(crate) visible_by_modality: &'static str,
+    /// The count of one modality.
+    pub(crate) tokens: &'static str,
+}
+
+/// Reads a usage object. Counts of zero are left out by upstreams; a report without any count of
+/// the prompt comes early in a stream and says nothing yet.
+pub(crate) fn read_usage(usage: Raw<'_>, names: &Names) -> Option<Usage> {
+    let mut prompt = None;
+    let [mut tool_use, mut cached, mut visible, mut thoughts] = [Some(0); 4];
+    let mut report = Inclusive::default();
+    Cursor::new(usage.text())
+        .object(|cursor, name| {
+            let name = name.raw();
+            if name == names.prompt_by_modality {
+                let (images, sound) = modalities(cursor, names.tokens)?;
+                (report.image_input, report.audio_input) = (images, sound);
+            } else if name == names.visible_by_modality {
+                let (images, sound) = modalities(cursor, names.tokens)?;
+                (report.image_output, report.audio_output) = (images, sound);
+            } else if name == names.prompt {
+                prompt = number(cursor)?;
+            } else if name == names.tool_use {
+                tool_use = number(cursor)?;
+            } else if name == names.cached {
+                cached = number(cursor)?;
+            } else if name == names.visible {
+                visible = number(cursor)?;
+            } else if name == names.thoughts {
+                thoughts = number(cursor)?;
+            } else {
+                cursor.value()?;
+            }
+            Ok::<(), SyntaxError>(())
+        })
+        .ok()?;
+    report.input = prompt?.saturating_add(tool_use?);
+    report.cached_input = cached?;
+    report.reasoning = thoughts?;
+    report.output = visible?.saturating_add(report.reasoning);
+    Some(report.into())
+}
+
+/// A count; `null` is an omitted zero.
+fn number(cursor: &mut Cursor<'_>) -> Result<Option<u64>, SyntaxError> {
+    let value = cursor.value()?;
+    Ok(if value.is_null() {
+        Some(0)
+    } else {
+        count(value)
+    })
+}
+
+/// Reads a list of counts by modality: those of images and of sound.
+fn modalities(cursor: &mut Cursor<'_>, tokens: &str) -> Result<(u64, u64), SyntaxError> {
+    let (mut images, mut sound) = (0_u64, 0_u64);
+    if cursor.shape()? != Shape::Array {
+        cursor.value()?;
+        return Ok((images, sound));
+    }
+    cursor.array(|cursor| {
+        if cursor.shape()? != Shape::Object {
+            return cursor.value().map(drop);
+        }
+        let mut modality = "";
+        let mut found = 0;
+        cursor.object(|cursor, name| {
+            let value = cursor.value()?;
+            if name.is("modality") {
+                modality = value.string().map_or("", |text| text.raw());
+            } else if name.is(tokens) {
+                found = count(value).unwrap_or(0);
+            }
+            Ok::<(), SyntaxError>(())
+        })?;
+        if modality.eq_ignore_ascii_case("image") {
+            images = images.saturating_add(found);
+        } else if modality.eq_ignore_ascii_case("audio") {
+            sound = sound.saturating_add(found);
+        }
+        Ok::<(), SyntaxError>(())
+    })?;
+    Ok((images, sound))
+}

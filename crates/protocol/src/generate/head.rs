@@ -1,0 +1,107 @@
+//! Reads a Generate Content request: what we must know, and what the contract refuses.
+
+use crate::count;
+use crate::failure::Failure;
+use crate::guard;
+use crate::json::patch::Edit;
+use crate::json::{Integer, Members, Raw, Spelling};
+use crate::native::Head;
+
+/// Tokens of a request that stand in none of its strings.
+const FRAME_TOKENS: u64 = 3;
+/// Members whose text the model reads.
+const READ_BY_MODEL: [&str; 4] = [
+    "contents",
+    "system_instruction",
+    "tools",
+    "generation_config",
+];
+/// The alias of the smallest image size, and its name (contract, "Generate Content protocol").
+const SMALLEST_IMAGE: (&str, &[u8]) = ("512", b"\"0.5K\"");
+
+/// Reads the head of a request whose model and delivery stood in the path. Ranges are left to the
+/// upstream to judge; what we read ourselves must be of the right type.
+pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, Failure> {
+    guard::model_id(model)?;
+    if body.trim_ascii().is_empty() {
+        return Err(Failure::invalid(
+            "The body is empty; it must be a JSON object.",
+        ));
+    }
+    let members = Members::read(body, Spelling::SnakeOrCamel)?;
+    let contents = members.array("contents")?;
+    if contents.is_none_or(|contents| contents.is_empty()) {
+        let failure = Failure::invalid("`contents` must be an array with at least one item.");
+        return Err(failure.param("contents"));
+    }
+    guard::routing(&members)?;
+    guard::service_tier(&members)?;
+    guard::no_reference(&members, "generation_output_config")?;
+
+    let mut edits = Vec::new();
+    same_model(&members, model, &mut edits)?;
+    let mut output_tokens_max = None;
+    let mut choices = 1;
+    if let Some(config) = members.object("generation_config")? {
+        let config = Members::nested(config, "generationConfig.", Spelling::SnakeOrCamel)?;
+        let limit = config.integer("max_output_tokens")?;
+        let limit = limit.filter(|limit| *limit != Integer::Negative);
+        output_tokens_max = limit.map(Integer::saturating);
+        choices = config
+            .integer("candidate_count")?
+            .map_or(1, Integer::saturating);
+        image_size(&config, &mut edits)?;
+    }
+    Ok(Head {
+        model: model.to_owned(),
+        stream,
+        include_usage: true,
+        output_tokens_max,
+        choices: u32::try_from(choices).unwrap_or(u32::MAX).max(1),
+        input_tokens: input_tokens(&members)?,
+        model_span: 0..0,
+        edits,
+    })
+}
+
+/// The path names the model. A body that names one too must mean the same, and does not tell the
+/// upstream our name for it.
+fn same_model(members: &Members<'_>, model: &str, edits: &mut Vec<Edit>) -> Result<(), Failure> {
+    let Some(named) = members.string("model")? else {
+        return Ok(());
+    };
+    if named.strip_prefix("models/").unwrap_or(&named) != model {
+        let message = "`model` in the body is not the model in the path.";
+        return Err(Failure::invalid(message).param("model"));
+    }
+    let span = members.get("model")?.map(|value| value.span());
+    edits.extend(span.map(|span| Edit::replace(span, &b"null"[..])));
+    Ok(())
+}
+
+/// Writes the alias of the smallest image size as its name.
+fn image_size(config: &Members<'_>, edits: &mut Vec<Edit>) -> Result<(), Failure> {
+    let Some(image) = config.object("image_config")? else {
+        return Ok(());
+    };
+    let path = "generationConfig.imageConfig.";
+    let image = Members::nested(image, path, Spelling::SnakeOrCamel)?;
+    let (alias, name) = SMALLEST_IMAGE;
+    let is_alias = |size: &Raw<'_>| {
+        let text = size.string();
+        text.is_some_and(|text| text.is(alias)) || size.text() == alias
+    };
+    let size = image.get("image_size")?.filter(is_alias);
+    edits.extend(size.map(|size| Edit::replace(size.span(), name)));
+    Ok(())
+}
+
+fn input_tokens(members: &Members<'_>) -> Result<u64, Failure> {
+    let mut tokens = FRAME_TOKENS;
+    for name in READ_BY_MODEL {
+        if let Some(value) = members.get(name)? {
+            tokens = tokens.saturating_add(count::tokens_in_json(value.text().as_bytes()));
+        }
+    }
+    Ok(tokens)
+}

@@ -1,0 +1,106 @@
+//! Generate Content answers: where identity, usage and output stand, in whole answers and in
+//! chunks alike.
+
+use super::usage::read_usage;
+use crate::json::{Cursor, Shape, SyntaxError, Text};
+use crate::native::places::{End, Output, Places};
+
+/// Where things stand in a response and in its chunks.
+pub(crate) const PLACES: Places = Places {
+    envelope: None,
+    id: "responseId",
+    id_again: None,
+    model: "modelVersion",
+    usage: "usageMetadata",
+    read_usage,
+    read_output,
+    needs_items: true,
+    done: None,
+    data_only: true,
+    usage_event: false,
+};
+
+/// Reads the members that carry output. Says whether the member was one of them.
+fn read_output(
+    name: Text<'_>,
+    cursor: &mut Cursor<'_>,
+    output: &mut Output,
+) -> Result<bool, SyntaxError> {
+    if name.is("promptFeedback") {
+        // A blocked prompt is answered without candidates, and that is all.
+        let feedback = cursor.value()?;
+        if feedback.shape() == Shape::Object && !feedback.is_empty() {
+            output.has_items = true;
+            output.end = output.end.max(End::Closable);
+        }
+        return Ok(true);
+    }
+    if !name.is("candidates") {
+        return Ok(false);
+    }
+    if cursor.shape()? == Shape::Null {
+        cursor.value()?;
+        return Ok(true);
+    }
+    output.has_items = true;
+    output.interim = true;
+    cursor.array(|cursor| {
+        output.items = output.items.saturating_add(1);
+        read_candidate(cursor, output)
+    })?;
+    if output.content {
+        // A clean close behind content is an end, finish reason or not (contract, "Server-sent
+        // event streams").
+        output.end = output.end.max(End::Closable);
+    }
+    Ok(true)
+}
+
+fn read_candidate(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
+    if cursor.shape()? != Shape::Object {
+        return cursor.value().map(drop);
+    }
+    cursor.object(|cursor, name| {
+        if name.is("content") && cursor.shape()? == Shape::Object {
+            return read_content(cursor, output);
+        }
+        let value = cursor.value()?;
+        if name.is("finishReason") && value.shape() == Shape::String && !value.is_empty() {
+            output.end = output.end.max(End::Closable);
+            output.interim = false;
+        }
+        Ok(())
+    })
+}
+
+fn read_content(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
+    cursor.object(|cursor, name| {
+        if !name.is("parts") || cursor.shape()? != Shape::Array {
+            return cursor.value().map(drop);
+        }
+        cursor.array(|cursor| read_part(cursor, output))
+    })
+}
+
+/// Reads a part. What it says is output; a signature, or a text without a letter, is none.
+fn read_part(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
+    if cursor.shape()? != Shape::Object {
+        return cursor.value().map(drop);
+    }
+    cursor.object(|cursor, name| {
+        let value = cursor.value()?;
+        if name.is("text") {
+            if let Some(text) = value.string().filter(|text| !text.is_empty()) {
+                output.content = true;
+                output.counter.add_string(text.raw().as_bytes());
+            }
+        } else if value.shape() == Shape::Object && !value.is_empty() {
+            output.content = true;
+            // The bytes of a picture are no text.
+            if !name.is("inlineData") {
+                output.counter.add_string(value.text().as_bytes());
+            }
+        }
+        Ok(())
+    })
+}

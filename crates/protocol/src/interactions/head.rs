@@ -1,0 +1,137 @@
+//! Reads an Interactions request: what we must know, and what the contract refuses.
+
+use crate::count;
+use crate::failure::Failure;
+use crate::guard;
+use crate::json::patch::Edit;
+use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
+use crate::native::Head;
+
+/// Tokens of a request that stand in none of its strings.
+const FRAME_TOKENS: u64 = 3;
+/// Members whose text the model reads.
+const READ_BY_MODEL: [&str; 4] = ["input", "system_instruction", "tools", "response_format"];
+/// Members that refer to something kept.
+const REFERENCES: [&str; 4] = [
+    "previous_interaction_id",
+    "agent",
+    "environment",
+    "webhook_config",
+];
+
+/// Reads the head of a request. Ranges are left to the upstream to judge; what we read ourselves
+/// must be of the right type.
+pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
+    if body.trim_ascii().is_empty() {
+        return Err(Failure::invalid(
+            "The body is empty; it must be a JSON object.",
+        ));
+    }
+    let members = Members::read(body, Spelling::One)?;
+    let Some(model) = members.string("model")? else {
+        return Err(Failure::invalid("`model` is required.").param("model"));
+    };
+    guard::model_id(&model)?;
+    has_input(&members)?;
+    let config = match members.object("generation_config")? {
+        Some(config) => Some(Members::nested(
+            config,
+            "generation_config.",
+            Spelling::One,
+        )?),
+        None => None,
+    };
+    not_video(&members, config.as_ref())?;
+    guard::not_kept(&members, "store")?;
+    guard::not_kept(&members, "background")?;
+    for name in REFERENCES {
+        guard::no_reference(&members, name)?;
+    }
+    guard::routing(&members)?;
+    guard::service_tier(&members)?;
+
+    let limit = match &config {
+        Some(config) => config.integer("max_output_tokens")?,
+        None => None,
+    };
+    let limit = limit.filter(|limit| *limit != Integer::Negative);
+    let model_span = members.get("model")?.map(|value| value.span());
+    Ok(Head {
+        stream: members.boolean("stream")?.unwrap_or(false),
+        include_usage: true,
+        output_tokens_max: limit.map(Integer::saturating),
+        choices: 1,
+        input_tokens: input_tokens(&members)?,
+        model_span: model_span.unwrap_or_default(),
+        edits: keep_nothing(&members)?.into_iter().collect(),
+        model: model.into_owned(),
+    })
+}
+
+fn has_input(members: &Members<'_>) -> Result<(), Failure> {
+    let input = members.get("input")?;
+    let typed =
+        |input: &Raw<'_>| matches!(input.shape(), Shape::String | Shape::Array | Shape::Object);
+    if input.is_some_and(|input| typed(&input) && !input.is_empty()) {
+        return Ok(());
+    }
+    let failure = Failure::invalid("`input` must be a text, an object or an array, not empty.");
+    Err(failure.param("input"))
+}
+
+/// Refuses what belongs to the video path of this endpoint.
+fn not_video(members: &Members<'_>, config: Option<&Members<'_>>) -> Result<(), Failure> {
+    let format = members.get("response_format")?;
+    let configured = match config {
+        Some(config) => config.get("video_config")?.is_some(),
+        None => false,
+    };
+    if configured || format.is_some_and(asks_for_video) {
+        return Err(Failure::model_not_supported(
+            "This model does not make videos here.",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a response format, or one of a list of them, is video.
+fn asks_for_video(format: Raw<'_>) -> bool {
+    let mut video = false;
+    let mut cursor = Cursor::new(format.text());
+    // The text has been checked already.
+    let _ = match format.shape() {
+        Shape::Array => cursor.array(|cursor| is_video(cursor, &mut video)),
+        _ => is_video(&mut cursor, &mut video),
+    };
+    video
+}
+
+fn is_video(cursor: &mut Cursor<'_>, video: &mut bool) -> Result<(), SyntaxError> {
+    if cursor.shape()? != Shape::Object {
+        return cursor.value().map(drop);
+    }
+    cursor.object(|cursor, name| {
+        let value = cursor.value()?;
+        *video |= name.is("type") && value.string().is_some_and(|text| text.is("video"));
+        Ok(())
+    })
+}
+
+/// The upstream would keep the interaction unless it is told not to.
+fn keep_nothing(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
+    Ok(match members.find("store")? {
+        Some(store) if store.is_null() => Some(Edit::replace(store.span(), &b"false"[..])),
+        Some(_) => None,
+        None => Some(Edit::insert(members.inside(), &br#""store":false,"#[..])),
+    })
+}
+
+fn input_tokens(members: &Members<'_>) -> Result<u64, Failure> {
+    let mut tokens = FRAME_TOKENS;
+    for name in READ_BY_MODEL {
+        if let Some(value) = members.get(name)? {
+            tokens = tokens.saturating_add(count::tokens_in_json(value.text().as_bytes()));
+        }
+    }
+    Ok(tokens)
+}

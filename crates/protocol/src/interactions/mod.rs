@@ -1,0 +1,11 @@
+//! The Interactions dialect, text path, `POST /v1beta/interactions`.
+
+mod error;
+mod head;
+mod places;
+mod usage;
+
+pub use error::{read_failure, write_failure, write_failure_event};
+pub(crate) use head::read_head;
+pub(crate) use places::PLACES;
+pub use usage::read_usage;

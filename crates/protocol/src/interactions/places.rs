@@ -1,0 +1,102 @@
+//! Interactions: where identity, usage and output stand, in whole answers and in events.
+
+use super::usage::read_usage;
+use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
+use crate::native::places::{Done, End, Output, Places};
+
+/// The event that ends a stream.
+pub(super) const DONE: Done = Done {
+    data: "[DONE]",
+    frame: "event: done\ndata: [DONE]\n\n",
+};
+
+/// Where things stand in an interaction and in the events of its stream.
+pub(crate) const PLACES: Places = Places {
+    envelope: Some("interaction"),
+    id: "id",
+    id_again: Some("interaction_id"),
+    model: "model",
+    usage: "usage",
+    read_usage,
+    read_output,
+    needs_items: true,
+    done: Some(DONE),
+    data_only: false,
+    usage_event: false,
+};
+
+/// Statuses of an interaction that came to nothing.
+pub(super) const FAILED: [&str; 3] = ["failed", "cancelled", "budget_exceeded"];
+
+/// Reads the members that carry output. Says whether the member was one of them.
+fn read_output(
+    name: Text<'_>,
+    cursor: &mut Cursor<'_>,
+    output: &mut Output,
+) -> Result<bool, SyntaxError> {
+    if name.is("event_type") {
+        output.items = output.items.saturating_add(1);
+        let value = cursor.value()?;
+        let is = |name| value.string().is_some_and(|text| text.is(name));
+        output.failed |= is("error");
+        if is("interaction.completed") {
+            output.end = output.end.max(End::Closable);
+        }
+    } else if name.is("status") {
+        output.has_items = true;
+        let value = cursor.value()?;
+        let text = value.string();
+        output.failed |= text.is_some_and(|text| FAILED.iter().any(|known| text.is(known)));
+    } else if name.is("steps") && cursor.shape()? == Shape::Array {
+        output.has_items = true;
+        cursor.array(|cursor| {
+            output.items = output.items.saturating_add(1);
+            read_piece(cursor, output)
+        })?;
+    } else if name.is("step") || name.is("delta") {
+        read_piece(cursor, output)?;
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Members of a step or a delta that are no output.
+const AROUND: [&str; 6] = [
+    "type",
+    "id",
+    "call_id",
+    "signature",
+    "mime_type",
+    "annotations",
+];
+
+/// Reads a step or a delta. Whatever it says is output.
+fn read_piece(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
+    if cursor.shape()? != Shape::Object {
+        return cursor.value().map(drop);
+    }
+    cursor.object(|cursor, name| {
+        if (name.is("content") || name.is("summary")) && cursor.shape()? == Shape::Array {
+            return cursor.array(|cursor| read_piece(cursor, output));
+        }
+        if name.is("content") && cursor.shape()? == Shape::Object {
+            return read_piece(cursor, output);
+        }
+        let value = cursor.value()?;
+        if value.is_null() || value.is_empty() || AROUND.iter().any(|known| name.is(known)) {
+            return Ok(());
+        }
+        output.content = true;
+        // The bytes of a picture are no text.
+        if !name.is("data") && !name.is("uri") {
+            count(value, output);
+        }
+        Ok(())
+    })
+}
+
+fn count(value: Raw<'_>, output: &mut Output) {
+    let text = value.string().map_or(value.text(), |text| text.raw());
+    output.counter.add_string(text.as_bytes());
+}

@@ -65,12 +65,20 @@ fn bearer(value: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
+    /// Family, headers, target, and the key that is found.
+    type Case<'a> = (
+        Family,
+        &'a [(&'a str, &'a str)],
+        &'a str,
+        Result<&'a str, NoKey>,
+    );
+
     #[test]
     fn each_family_takes_its_own_credentials() {
         use Family::{Google, Interactions, Messages, OpenAi};
         use NoKey::{Conflicting, Malformed, Missing};
         let bearer = ("authorization", "Bearer k1");
-        let table: &[(Family, &[(&str, &str)], &str, Result<&str, NoKey>)] = &[
+        let table: &[Case<'_>] = &[
             (OpenAi, &[bearer], "/", Ok("k1")),
             (OpenAi, &[("authorization", "bearer  k1 ")], "/", Ok("k1")),
             (OpenAi, &[], "/", Err(Missing)),

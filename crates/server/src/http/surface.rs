@@ -173,6 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one table")]
     fn paths_name_their_endpoint_and_family() {
         let model = |id: &str| Endpoint::Model(id.to_owned());
         let named = |id: &str, stream: bool| {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use protocol::native::{self, Head};
-use protocol::{Dialect, Failure};
+use protocol::{Dialect, Failure, Joined};
 use rand::RngExt as _;
 use upstream::{CallError, Candidate, Endpoint, Incoming, Outcome, Outgoing, Sent, What, order};
 
@@ -141,11 +141,15 @@ pub(crate) async fn send(
         upstream_model: &route.model,
         stream: head.stream,
     };
-    let request = native::write_request(dialect, body, head, &route.model);
+    let mut request = Joined::new();
+    native::write_request_to(dialect, body, head, &route.model, &mut request);
     // From here on a byte may be under way; a provable "nothing left us" takes it back below.
     let was_sent = progress.is_sent();
     progress.mark_sent();
-    let sent = route.channel.send(Outgoing::json(endpoint, request)).await;
+    let sent = route
+        .channel
+        .send(Outgoing::json(endpoint, request.into_pieces()))
+        .await;
     let incoming = match sent {
         Ok(incoming) => incoming,
         Err(error) => {

@@ -86,6 +86,12 @@ impl Joined {
         whole.freeze()
     }
 
+    /// Everything, in order, large pieces uncopied.
+    pub fn into_pieces(mut self) -> Vec<Bytes> {
+        self.close_tail();
+        self.ready.into()
+    }
+
     fn close_tail(&mut self) {
         if !self.tail.is_empty() {
             self.ready.push_back(self.tail.split().freeze());

@@ -33,7 +33,8 @@ impl Endpoint<'_> {
 pub struct Outgoing<'a> {
     pub endpoint: Endpoint<'a>,
     pub content_type: HeaderValue,
-    pub body: Bytes,
+    /// The body in order; a large one is not copied together.
+    pub body: Vec<Bytes>,
     /// Headers of the caller's that the upstream should see. Those that stand on the list
     /// of this crate go on, all others stay here (reliability.md, K5).
     pub extra: HeaderMap,
@@ -41,13 +42,18 @@ pub struct Outgoing<'a> {
 
 impl<'a> Outgoing<'a> {
     /// A JSON call.
-    pub fn json(endpoint: Endpoint<'a>, body: Bytes) -> Self {
+    pub fn json(endpoint: Endpoint<'a>, body: Vec<Bytes>) -> Self {
         Self {
             endpoint,
             content_type: HeaderValue::from_static("application/json"),
             body,
             extra: HeaderMap::new(),
         }
+    }
+
+    /// Bytes of the body.
+    pub(crate) fn length(&self) -> usize {
+        self.body.iter().map(Bytes::len).sum()
     }
 }
 

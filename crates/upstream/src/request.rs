@@ -77,7 +77,7 @@ impl Template {
             );
         }
         // Writing into a Vec cannot fail.
-        let _ = write!(head, "content-length: {}\r\n\r\n", call.body.len());
+        let _ = write!(head, "content-length: {}\r\n\r\n", call.length());
     }
 
     fn write_target(&self, endpoint: Endpoint<'_>, head: &mut Vec<u8>) {
@@ -195,7 +195,7 @@ mod tests {
             upstream_model,
             stream,
         };
-        Outgoing::json(endpoint, Bytes::from_static(b"{}"))
+        Outgoing::json(endpoint, vec![Bytes::from_static(b"{}")])
     }
 
     #[test]

@@ -17,5 +17,5 @@ pub use answer::{Answer, rewrite_answer};
 pub use broken::Broken;
 pub use failure::{read_failure, terminal_failure};
 pub use identity::Identity;
-pub use request::{Head, read_head, read_named_head, write_request};
+pub use request::{Head, read_head, read_named_head, write_request, write_request_to};
 pub use stream::{Rewriter, Seen};

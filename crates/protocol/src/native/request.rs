@@ -9,6 +9,7 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::generate;
 use crate::interactions;
+use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::write_string;
 
@@ -51,9 +52,23 @@ pub fn read_named_head(body: &Bytes, model: &str, stream: bool) -> Result<Head, 
     generate::read_head(body, model, stream)
 }
 
+/// Writes the request for the upstream as one piece; see [`write_request_to`].
+pub fn write_request(dialect: Dialect, body: &Bytes, head: &Head, upstream_model: &str) -> Bytes {
+    let mut out = Joined::new();
+    write_request_to(dialect, body, head, upstream_model, &mut out);
+    out.into_bytes()
+}
+
 /// Writes the request for the upstream: its own name for the model, usage asked for when
-/// streaming, and otherwise the caller's bytes. `head` must have been read from `body`.
-pub fn write_request(_dialect: Dialect, body: &Bytes, head: &Head, upstream_model: &str) -> Bytes {
+/// streaming, and otherwise the caller's bytes, of which large runs are not copied. `head` must
+/// have been read from `body`.
+pub fn write_request_to(
+    _dialect: Dialect,
+    body: &Bytes,
+    head: &Head,
+    upstream_model: &str,
+    out: &mut Joined,
+) {
     let mut name = Vec::with_capacity(upstream_model.len() + 2);
     write_string(&mut name, upstream_model);
     let mut edits = Vec::with_capacity(head.edits.len() + 1);
@@ -61,5 +76,5 @@ pub fn write_request(_dialect: Dialect, body: &Bytes, head: &Head, upstream_mode
     if !head.model_span.is_empty() {
         edits.push(Edit::replace(head.model_span.clone(), name));
     }
-    patch::apply(body, edits)
+    patch::apply_to(body, edits, out);
 }

@@ -22,6 +22,9 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 /// With less room than this a read is not worth its system call.
 const READ_BYTES_MIN: usize = 1024;
 
+/// Pieces of a request that one write takes at the most.
+const SLICES_MAX: usize = 8;
+
 /// A connection. While it rests nobody watches it: an upstream that closes it is noticed
 /// when it is used again, before anything is written.
 #[derive(Debug)]
@@ -40,7 +43,8 @@ pub(crate) struct Conn {
 #[derive(Debug, Default)]
 struct Request {
     head: Vec<u8>,
-    body: Bytes,
+    /// The body in order; large bodies stay the pieces they came in.
+    body: Vec<Bytes>,
     written: usize,
     /// TLS took something: whether a byte left can no longer be known.
     touched: bool,
@@ -71,7 +75,7 @@ impl Conn {
 
     /// Takes a request; [`Self::poll_answer`] sends it. `write_head` fills an empty buffer
     /// that keeps its room from call to call.
-    pub(crate) fn begin(&mut self, write_head: impl FnOnce(&mut Vec<u8>), body: Bytes) {
+    pub(crate) fn begin(&mut self, write_head: impl FnOnce(&mut Vec<u8>), body: Vec<Bytes>) {
         let mut head = std::mem::take(&mut self.request.head);
         head.clear();
         write_head(&mut head);
@@ -120,7 +124,7 @@ impl Conn {
             match head::take(&mut self.buf, &mut self.request.provisional) {
                 Ok(Some(mut head)) => {
                     head.keep_alive &= self.request.done;
-                    self.request.body = Bytes::new();
+                    self.request.body = Vec::new();
                     return Poll::Ready(Ok(head));
                 }
                 Ok(None) => {}
@@ -146,16 +150,15 @@ impl Conn {
         } = &mut self.request;
         let mut stream = Pin::new(&mut self.stream);
         loop {
-            let head_left = head.get(*written..).unwrap_or_default();
-            let body_left = body
-                .get(written.saturating_sub(head.len())..)
-                .unwrap_or_default();
-            if head_left.is_empty() && body_left.is_empty() {
+            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+            let pieces = std::iter::once(head.as_slice()).chain(body.iter().map(|it| &**it));
+            let filled = fill_slices(&mut slices, pieces, *written);
+            if filled == 0 {
                 return stream.poll_flush(cx);
             }
             *touched |= matches!(*stream, Stream::Tls(_));
-            let slices = [IoSlice::new(head_left), IoSlice::new(body_left)];
-            match ready!(stream.as_mut().poll_write_vectored(cx, &slices))? {
+            let slices = slices.get(..filled).unwrap_or_default();
+            match ready!(stream.as_mut().poll_write_vectored(cx, slices))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 count => *written = written.saturating_add(count),
             }
@@ -193,5 +196,45 @@ impl Conn {
         self.buf = BytesMut::new();
         self.read_bytes = READ_BYTES;
         self.rested = true;
+    }
+}
+
+/// Puts what is left of `pieces` behind the first `written` bytes into `slices`, and says how many
+/// of them it filled.
+fn fill_slices<'a>(
+    slices: &mut [IoSlice<'a>; SLICES_MAX],
+    pieces: impl Iterator<Item = &'a [u8]>,
+    written: usize,
+) -> usize {
+    let mut skip = written;
+    let mut filled = 0;
+    for piece in pieces {
+        let left = piece.get(skip.min(piece.len())..).unwrap_or_default();
+        skip = skip.saturating_sub(piece.len());
+        if left.is_empty() {
+            continue;
+        }
+        let Some(slice) = slices.get_mut(filled) else {
+            break;
+        };
+        *slice = IoSlice::new(left);
+        filled += 1;
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_go_on_where_the_last_write_stopped() {
+        let pieces: [&[u8]; 4] = [b"head", b"", b"one", b"two"];
+        for written in 0..=10 {
+            let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+            let filled = fill_slices(&mut slices, pieces.into_iter(), written);
+            let left: Vec<u8> = slices[..filled].iter().flat_map(|it| it.to_vec()).collect();
+            assert_eq!(left, &b"headonetwo"[written..], "{written}");
+        }
     }
 }

@@ -184,7 +184,7 @@ mod tests {
                 let mut conn = Conn::new(connector.connect(soon()).await.unwrap(), soon());
                 conn.begin(
                     |head| head.extend_from_slice(b"head "),
-                    Bytes::from_static(b"body"),
+                    vec![Bytes::from_static(b"body")],
                 );
                 let head = poll_fn(|cx| conn.poll_answer(cx)).await.unwrap();
                 assert_eq!(head.framing, Framing::Length(5));
@@ -231,7 +231,7 @@ mod tests {
         };
         let client = async {
             let mut conn = Conn::new(connector.connect(soon()).await.unwrap(), soon());
-            conn.begin(|head| head.push(b'x'), Bytes::new());
+            conn.begin(|head| head.push(b'x'), Vec::new());
             poll_fn(|cx| conn.poll_answer(cx)).await.unwrap();
             loop {
                 match poll_fn(|cx| conn.poll_fill(cx)).await {
@@ -260,7 +260,7 @@ mod tests {
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        conn.begin(|head| head.push(b'x'), Bytes::new());
+        conn.begin(|head| head.push(b'x'), Vec::new());
         let fault = poll_fn(|cx| conn.poll_answer(cx)).await.unwrap_err();
         assert!(matches!(fault, Fault::Unsent(_)), "{fault:?}");
     }

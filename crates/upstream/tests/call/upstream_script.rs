@@ -55,7 +55,7 @@ pub(crate) fn call_with(body: Bytes) -> Outgoing<'static> {
         upstream_model: "m",
         stream: false,
     };
-    Outgoing::json(endpoint, body)
+    Outgoing::json(endpoint, vec![body])
 }
 
 /// The upstream's side of one connection.

@@ -20,11 +20,17 @@ mod calls;
 mod chat;
 pub mod control;
 pub mod fault;
+mod figure;
 mod media;
 pub mod mind;
 mod models;
 mod openai;
 mod reply;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the protocols that seal are on their way")
+)]
+mod seal;
 mod seed;
 mod serve;
 mod tokens;

@@ -168,6 +168,8 @@ impl Reader {
         self.messages.turns.push(Turn::Result {
             call_id: call_id.to_owned(),
             text: text.to_owned(),
+            media: Vec::new(),
+            failed: false,
         });
     }
 

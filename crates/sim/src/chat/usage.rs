@@ -2,10 +2,10 @@
 
 use super::request::Request;
 use crate::fault::{Script, UsageFault};
+use crate::figure::Figure;
 use crate::mind::Output;
 use crate::tokens::count_tokens;
-use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::Serialize;
 
 /// True figures of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,20 +56,10 @@ impl Figures {
 
     /// The final figures as a script wants them; `None`: they are not told.
     pub(super) fn told(self, fault: UsageFault) -> Option<Usage> {
-        Some(match fault {
-            UsageFault::Missing => return None,
-            UsageFault::Exact
-            | UsageFault::Running
-            | UsageFault::OnFinish
-            | UsageFault::Unasked => self.written(Figure::Number),
-            UsageFault::Zero => self.written(|_| Figure::Number(0)),
-            UsageFault::Negative => self.written(|_| Figure::Raw("-5")),
-            UsageFault::Huge => self.written(|_| Figure::Number(9_000_000_000_000_000_000)),
-            UsageFault::Overflow => self.written(|_| Figure::Raw("99999999999999999999999999")),
-            UsageFault::Text => self.written(Figure::Text),
-            UsageFault::Fraction => self.written(|_| Figure::Raw("12.5")),
-            UsageFault::Shrinking => self.written(|figure| Figure::Number(figure / 2)),
-        })
+        if fault == UsageFault::Missing {
+            return None;
+        }
+        Some(self.written(|figure| Figure::bent(figure, fault)))
     }
 
     fn written(self, bend: impl Fn(u64) -> Figure) -> Usage {
@@ -116,29 +106,6 @@ struct CompletionDetails {
     audio_tokens: Figure,
     accepted_prediction_tokens: Figure,
     rejected_prediction_tokens: Figure,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Figure {
-    Number(u64),
-    /// The number as a string.
-    Text(u64),
-    /// What no integer type can hold.
-    Raw(&'static str),
-}
-
-impl Serialize for Figure {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Number(number) => serializer.serialize_u64(*number),
-            Self::Text(number) => serializer.collect_str(number),
-            Self::Raw(text) => {
-                let raw: &RawValue =
-                    serde_json::from_str(text).map_err(serde::ser::Error::custom)?;
-                raw.serialize(serializer)
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -38,9 +38,21 @@ pub(crate) struct Prompt {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Turn {
-    User { text: String, media: Vec<Media> },
-    Assistant { text: String, calls: Vec<PastCall> },
-    Result { call_id: String, text: String },
+    User {
+        text: String,
+        media: Vec<Media>,
+    },
+    Assistant {
+        text: String,
+        calls: Vec<PastCall>,
+    },
+    Result {
+        call_id: String,
+        text: String,
+        media: Vec<Media>,
+        /// The caller says that the call did not succeed.
+        failed: bool,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -135,8 +147,8 @@ impl Prompt {
     /// How many of them are sound.
     pub(crate) fn sound_tokens(&self) -> u64 {
         let media = self.turns.iter().flat_map(|turn| match turn {
-            Turn::User { media, .. } => media.as_slice(),
-            Turn::Assistant { .. } | Turn::Result { .. } => &[],
+            Turn::User { media, .. } | Turn::Result { media, .. } => media.as_slice(),
+            Turn::Assistant { .. } => &[],
         });
         media
             .filter(|media| media.kind == MediaKind::Sound)
@@ -200,7 +212,7 @@ impl Turn {
     fn tokens(&self) -> u64 {
         MESSAGE_TOKENS
             + match self {
-                Self::User { text, media } => {
+                Self::User { text, media } | Self::Result { text, media, .. } => {
                     count_tokens(text) + media.iter().map(Media::tokens).sum::<u64>()
                 }
                 Self::Assistant { text, calls } => {
@@ -212,7 +224,6 @@ impl Turn {
                         .sum();
                     count_tokens(text) + calls
                 }
-                Self::Result { text, .. } => count_tokens(text),
             }
     }
 }

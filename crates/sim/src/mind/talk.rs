@@ -115,10 +115,26 @@ fn tell_results(prompt: &Prompt) -> Option<String> {
     let told: Vec<_> = since
         .iter()
         .filter_map(|turn| match turn {
-            Turn::Result { call_id, text } => {
+            Turn::Result {
+                call_id,
+                text,
+                media,
+                failed,
+            } => {
                 let name = tool_of(since, call_id).unwrap_or("tool");
                 let text = clipped(text.trim(), RESULT_BYTES_MAX);
-                Some(format!("The {name} result is {text}."))
+                let told = match (failed, text.is_empty() && !media.is_empty()) {
+                    (true, _) => format!("The {name} call failed: {text}."),
+                    (false, true) => format!("The {name} result is this:"),
+                    (false, false) => format!("The {name} result is {text}."),
+                };
+                let seen = (!media.is_empty()).then(|| describe(media));
+                Some(
+                    std::iter::once(told)
+                        .chain(seen)
+                        .collect::<Vec<_>>()
+                        .join(" "),
+                )
             }
             _ => None,
         })
@@ -257,7 +273,7 @@ mod tests {
 
     #[test]
     fn results_are_told_by_the_name_of_their_tool() {
-        let turns = vec![
+        let mut turns = vec![
             user("What is the weather?", vec![]),
             Turn::Assistant {
                 text: String::new(),
@@ -270,8 +286,14 @@ mod tests {
             Turn::Result {
                 call_id: "c1".to_owned(),
                 text: "18 degrees".to_owned(),
+                media: vec![],
+                failed: false,
             },
         ];
-        assert_eq!(said(turns), "The get_weather result is 18 degrees.");
+        assert_eq!(said(turns.clone()), "The get_weather result is 18 degrees.");
+        if let Some(Turn::Result { failed, .. }) = turns.last_mut() {
+            *failed = true;
+        }
+        assert_eq!(said(turns), "The get_weather call failed: 18 degrees.");
     }
 }

@@ -244,6 +244,8 @@ mod tests {
             asked.turns.push(Turn::Result {
                 call_id: "c".to_owned(),
                 text: "ok".to_owned(),
+                media: vec![],
+                failed: false,
             });
         }
         assert_eq!(rounds, ["get_weather", "get_time"]);

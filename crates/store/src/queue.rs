@@ -14,6 +14,9 @@ use parking_lot::{Condvar, Mutex};
 use crate::command::Command;
 use crate::error::{AdmitError, StoreError};
 
+/// How far ahead work may be due for a closed queue to wait for it.
+const CLOSING_WAIT_MAX: Duration = Duration::from_secs(2);
+
 #[derive(Debug)]
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -147,13 +150,21 @@ impl Queue {
             let due = pace.due.is_some_and(|due| now >= due);
             if state.closed {
                 state.sleep = Sleep::Awake;
-                let work = !state.queued.is_empty() || pace.due.is_some();
-                // A pause after a failure holds at the end too, else the end would spin.
-                if work && now < pace.not_before {
-                    self.wake.wait_until(&mut state, pace.not_before);
-                    continue;
+                // A pause after a failure holds at the end too, else the end would spin; what is
+                // only due much later is not waited for.
+                let due = if state.queued.is_empty() {
+                    pace.due
+                } else {
+                    Some(pace.not_before)
+                };
+                match due {
+                    Some(due) if now >= due => return Wake::Work,
+                    Some(due) if due <= now + CLOSING_WAIT_MAX => {
+                        self.wake.wait_until(&mut state, due);
+                        continue;
+                    }
+                    _ => return Wake::End,
                 }
-                return if work { Wake::Work } else { Wake::End };
             }
             let (sleep, until) = if due || state.waiting > 0 {
                 if now >= pace.not_before {

@@ -21,7 +21,7 @@ use crate::verify::VerifyReport;
 /// the database is closed.
 #[derive(Debug, Clone)]
 pub struct Store {
-    sqlite: Arc<Sqlite>,
+    pub(crate) sqlite: Arc<Sqlite>,
 }
 
 /// What a start found of earlier ones.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use ledger::UnixMs;
 use parking_lot::Mutex;
 use rusqlite::Connection;
+use rusqlite::hooks::Wal;
 use tokio::sync::oneshot;
 
 use super::connect::{READER_CACHE_KIB, make_writer, open, reader, refusal};
@@ -65,9 +66,20 @@ struct Server {
 
 impl Sqlite {
     pub(crate) fn open(settings: &Settings) -> Result<(Self, Recovery), OpenError> {
+        Self::open_with(settings, |_| Ok(()))
+    }
+
+    /// Opens a server's store; `prepare` has the last word on the writer's connection.
+    pub(super) fn open_with(
+        settings: &Settings,
+        prepare: impl FnOnce(&mut Connection) -> rusqlite::Result<()>,
+    ) -> Result<(Self, Recovery), OpenError> {
         let lock = ServerLock::take(&settings.path)?;
         let counters = Arc::new(Counters::default());
-        let (opened, recovery) = for_server(settings, &counters)?;
+        let (mut opened, recovery) = for_server(settings, &counters)?;
+        count_frames(&mut opened.writer, &counters)
+            .and_then(|()| prepare(&mut opened.writer))
+            .map_err(|error| refusal(&settings.path, error))?;
         let gate = Arc::new(Mutex::new(()));
         // Who keeps no floor wants no reserve either.
         let ballast = match settings.disk_floor_bytes {
@@ -142,19 +154,7 @@ impl Sqlite {
         });
         let expiry = expiry.map_err(io)?;
 
-        let Opened {
-            mut writer,
-            log,
-            epoch,
-        } = opened;
-        let hook = {
-            let counters = Arc::clone(&counters);
-            move |_: &mut rusqlite::hooks::Wal, frames| {
-                counters.wal_frames.set(u64::try_from(frames).unwrap_or(0));
-                Ok(())
-            }
-        };
-        writer.wal_hook(Some(hook)).map_err(sql)?;
+        let Opened { writer, log, epoch } = opened;
         let sync_thread = std::thread::Builder::new()
             .name("store-sync".to_owned())
             .spawn({
@@ -356,6 +356,15 @@ impl Sqlite {
             .map_err(|_| StoreError::Unavailable)?;
         Ok(Some(Arc::clone(reads.insert(Arc::new(pool)))))
     }
+}
+
+/// Keeps count of the log's length, for the keeper.
+fn count_frames(writer: &mut Connection, counters: &Arc<Counters>) -> rusqlite::Result<()> {
+    let counters = Arc::clone(counters);
+    writer.wal_hook(Some(move |_: &mut Wal, frames| {
+        counters.wal_frames.set(u64::try_from(frames).unwrap_or(0));
+        Ok(())
+    }))
 }
 
 fn write(

@@ -10,6 +10,8 @@ mod calls;
 mod changes;
 mod connect;
 mod disk;
+#[cfg(test)]
+mod faults;
 mod files;
 mod journal;
 mod keeper;

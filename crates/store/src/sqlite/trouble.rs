@@ -15,8 +15,17 @@ pub(super) enum Trouble {
     Inside,
 }
 
+const VETO: i32 = rusqlite::ffi::SQLITE_CONSTRAINT_COMMITHOOK;
+
 impl Trouble {
     pub(super) fn of(error: &rusqlite::Error) -> Self {
+        // A veto on the commit says nothing about the rows.
+        if error
+            .sqlite_error()
+            .is_some_and(|error| error.extended_code == VETO)
+        {
+            return Self::Outside;
+        }
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
             Some(ErrorCode::DiskFull) => Self::Full,

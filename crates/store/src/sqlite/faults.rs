@@ -1,0 +1,474 @@
+//! What stays true when the database fails (reliability section 7).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use ledger::{Ask, Meter, Micro, UnixMs};
+use rusqlite::Connection;
+
+use super::backend::Sqlite;
+use super::files::beside;
+use crate::{
+    Admit, AdmitError, Admitted, Basis, Close, Digest, End, KeyId, KeyLimits, KeyRow, Lost, NewKey,
+    NewWallet, OpenError, PriceVersion, Settings, Stats, Store, StoreError,
+};
+
+const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
+const CREDIT: Micro = Micro::new(1_000_000);
+
+/// A store whose next commits can be made to fail.
+struct Rig {
+    folder: tempfile::TempDir,
+    store: Store,
+    /// Commits that will fail and leave nothing.
+    vetoes: Arc<AtomicU32>,
+    /// Commits that will succeed and look as if they had failed.
+    lies: Arc<AtomicU32>,
+    key: KeyRow,
+    price: PriceVersion,
+}
+
+fn take_one(from: &AtomicU32) -> bool {
+    from.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+        left.checked_sub(1)
+    })
+    .is_ok()
+}
+
+fn settings(folder: &Path) -> Settings {
+    Settings {
+        disk_floor_bytes: 0,
+        queue_wait_max: Duration::from_millis(60),
+        ..Settings::at(folder.join("tollgate.db"))
+    }
+}
+
+impl Rig {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (vetoes, lies) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+        let (veto, lie) = (Arc::clone(&vetoes), Arc::clone(&lies));
+        let (sqlite, _) = Sqlite::open_with(&settings(folder.path()), move |writer| {
+            writer.commit_hook(Some(move || take_one(&veto)))?;
+            writer.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, _| {
+                let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
+                if take_one(&lie) {
+                    Err(rusqlite::Error::SqliteFailure(error, None))
+                } else {
+                    Ok(())
+                }
+            }))
+        })
+        .unwrap();
+        let store = Store {
+            sqlite: Arc::new(sqlite),
+        };
+        let (key, price) = fund(&store).await;
+        Self {
+            folder,
+            store,
+            vetoes,
+            lies,
+            key,
+            price,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        settings(self.folder.path()).path
+    }
+
+    async fn admit(&self) -> Result<Admitted, AdmitError> {
+        self.admit_as("req_1").await
+    }
+
+    async fn admit_as(&self, request_id: &str) -> Result<Admitted, AdmitError> {
+        let ask = Ask {
+            hold: CREDIT,
+            tokens: 0,
+            counts: true,
+        };
+        let request_id = request_id.into();
+        self.store
+            .admit(Admit {
+                wallet: self.key.wallet,
+                key: self.key.id,
+                ask,
+                request_id,
+                now: NOW,
+            })
+            .await
+    }
+
+    fn settle(&self, admitted: &Admitted) {
+        let meter = Box::new(Meter {
+            input: 250_000,
+            ..Meter::default()
+        });
+        let (charge, basis) = (Micro::new(250_000), Basis::Reported);
+        let end = End::Settled {
+            charge,
+            meter,
+            price_version: self.price,
+            basis,
+            tokens: None,
+        };
+        self.store.close(Close {
+            hold: admitted.hold,
+            end,
+            now: NOW,
+        });
+    }
+
+    fn release(&self, admitted: &Admitted) {
+        self.store.close(Close {
+            hold: admitted.hold,
+            end: End::Released,
+            now: NOW,
+        });
+    }
+
+    /// What the wallet has and what is frozen, after all that is queued.
+    async fn money(&self) -> (i64, i64) {
+        let (wallet, key) = self.store.balance(&self.key.id).await.unwrap();
+        assert_eq!(wallet.frozen, key.frozen);
+        (wallet.balance.get(), wallet.frozen.get())
+    }
+
+    async fn assert_clean(&self) {
+        let report = self.store.verify().await.unwrap();
+        assert!(report.is_clean(), "{:#?}", report.differences);
+    }
+
+    async fn until(&self, what: &str, seen: impl Fn(&Stats) -> bool) {
+        let begun = Instant::now();
+        while !seen(&self.store.stats()) {
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "{what}: {:#?}",
+                self.store.stats()
+            );
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+}
+
+async fn fund(store: &Store) -> (KeyRow, PriceVersion) {
+    let (gift, credit_limit) = (Micro::ZERO, Micro::ZERO);
+    let new = NewWallet {
+        name: "acme".to_owned(),
+        balance: Micro::new(10_000_000),
+        gift,
+        credit_limit,
+    };
+    let wallet = store.create_wallet(new).await.unwrap();
+    let digest = Digest::of(KeyId::random().to_string().as_bytes());
+    let new = NewKey {
+        wallet: wallet.id,
+        name: None,
+        digest,
+        shown_prefix: "sk".to_owned(),
+        limits: KeyLimits::default(),
+    };
+    let price = store
+        .price_version("a/model", r#"{"input":"1"}"#)
+        .await
+        .unwrap();
+    (store.create_key(new).await.unwrap(), price)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_commit_loses_its_admissions_and_keeps_its_closes() {
+    let rig = Rig::new().await;
+    let open = rig.admit().await.unwrap();
+    open.durable.wait().await.unwrap();
+
+    rig.vetoes.store(3, Ordering::SeqCst);
+    rig.settle(&open);
+    let lost = rig.admit().await.unwrap();
+    assert_eq!(lost.durable.wait().await, Err(Lost));
+    // Its owner closes it as it would any other; there is nothing to close.
+    rig.release(&lost);
+    rig.until("the close is booked", |stats| {
+        stats.open_holds == 0 && stats.retried_closes == 0
+    })
+    .await;
+
+    assert_eq!(rig.money().await, (9_750_000, 0));
+    let stats = rig.store.stats();
+    assert!(stats.commits_failed >= 1, "{stats:#?}");
+    assert_eq!((stats.late_closes, stats.stuck_closes), (1, 0));
+    assert!(rig.store.healthy());
+    let next = rig.admit().await.unwrap();
+    next.durable.wait().await.unwrap();
+    rig.settle(&next);
+    assert_eq!(rig.money().await, (9_500_000, 0));
+    rig.assert_clean().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_whose_answer_is_lost_is_not_booked_twice() {
+    let rig = Rig::new().await;
+    let open = rig.admit().await.unwrap();
+    open.durable.wait().await.unwrap();
+
+    rig.lies.store(1, Ordering::SeqCst);
+    rig.settle(&open);
+    rig.until("the close is repeated", |stats| stats.late_closes == 1)
+        .await;
+    assert_eq!(rig.money().await, (9_750_000, 0));
+
+    // An admission may be told it is lost and be there all the same: closing it is then no formality.
+    rig.lies.store(1, Ordering::SeqCst);
+    let there = rig.admit().await.unwrap();
+    assert_eq!(there.durable.wait().await, Err(Lost));
+    assert_eq!(rig.money().await, (9_750_000, 1_000_000));
+    rig.release(&there);
+    assert_eq!(rig.money().await, (9_750_000, 0));
+    rig.assert_clean().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_change_says_so_and_changes_nothing() {
+    let rig = Rig::new().await;
+    rig.vetoes.store(1, Ordering::SeqCst);
+    let failed = rig.store.top_up(rig.key.wallet, CREDIT, "").await;
+    assert!(matches!(failed, Err(StoreError::Unavailable)), "{failed:?}");
+    assert_eq!(rig.money().await, (10_000_000, 0));
+    rig.store.top_up(rig.key.wallet, CREDIT, "").await.unwrap();
+    assert_eq!(rig.money().await, (11_000_000, 0));
+    rig.assert_clean().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn health_comes_back_without_traffic() {
+    let rig = Rig::new().await;
+    rig.vetoes.store(2, Ordering::SeqCst);
+    let lost = rig.admit().await.unwrap();
+    assert_eq!(lost.durable.wait().await, Err(Lost));
+    rig.until("commits succeed again", |_| rig.store.healthy())
+        .await;
+    assert_eq!(rig.vetoes.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_close_that_cannot_be_booked_does_not_stop_the_others() {
+    let rig = Rig::new().await;
+    Connection::open(rig.path())
+        .unwrap()
+        .execute_batch(
+            "CREATE TRIGGER poison BEFORE INSERT ON entries WHEN NEW.request_id = 'req_poison'
+             BEGIN SELECT RAISE(ROLLBACK, 'poison'); END",
+        )
+        .unwrap();
+    let poison = rig.admit_as("req_poison").await.unwrap();
+    let good = rig.admit().await.unwrap();
+    good.durable.wait().await.unwrap();
+    rig.settle(&good);
+    rig.settle(&poison);
+    let later = loop {
+        // In the batch of the poison a call may be lost; the next one is not.
+        let later = rig.admit().await.unwrap();
+        if later.durable.wait().await.is_ok() {
+            break later;
+        }
+    };
+    rig.until("the poison is set aside", |stats| stats.stuck_closes == 1)
+        .await;
+    rig.settle(&later);
+    // Its hold stays open; all else is booked.
+    assert_eq!(rig.money().await, (9_500_000, 1_000_000));
+    rig.assert_clean().await;
+
+    let path = rig.path();
+    let Rig { folder, store, .. } = rig;
+    drop(store);
+    Connection::open(path)
+        .unwrap()
+        .execute_batch("DROP TRIGGER poison")
+        .unwrap();
+    let (store, recovery) = Store::open(&settings(folder.path())).unwrap();
+    assert_eq!((recovery.abandoned, recovery.held), (1, CREDIT));
+    assert!(store.verify().await.unwrap().is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_another_holds_the_lock_calls_are_busy_and_closes_wait() {
+    let rig = Rig::new().await;
+    let open = rig.admit().await.unwrap();
+    open.durable.wait().await.unwrap();
+    let other = Connection::open(rig.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    rig.settle(&open);
+    assert_eq!(rig.admit().await.unwrap_err(), AdmitError::Busy);
+    assert!(
+        rig.store
+            .key_by_digest(&Digest::of(b""))
+            .await
+            .unwrap()
+            .is_none(),
+        "reads go on"
+    );
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(rig.money().await, (9_750_000, 0));
+    assert_eq!(rig.store.stats().commits_failed, 0);
+    rig.assert_clean().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn below_the_floor_nobody_is_admitted_and_the_admitted_settle() {
+    let rig = Rig::new().await;
+    let Rig {
+        folder,
+        store,
+        key,
+        price,
+        ..
+    } = rig;
+    drop(store);
+    let floor = Settings {
+        disk_floor_bytes: u64::MAX,
+        ..settings(folder.path())
+    };
+    let (store, _) = Store::open(&floor).unwrap();
+    let ask = Ask {
+        hold: CREDIT,
+        tokens: 0,
+        counts: true,
+    };
+    let call = Admit {
+        wallet: key.wallet,
+        key: key.id,
+        ask,
+        request_id: "req_1".into(),
+        now: NOW,
+    };
+    assert_eq!(
+        store.admit(call).await.unwrap_err(),
+        AdmitError::Unavailable
+    );
+    assert!(!store.healthy());
+    // Everything else goes on.
+    store.top_up(key.wallet, CREDIT, "").await.unwrap();
+    assert_eq!(
+        store.balance(&key.id).await.unwrap().0.balance,
+        Micro::new(11_000_000)
+    );
+    assert!(price.get() > 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_is_folded_and_does_not_grow_without_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let wal_bytes_max = 128 * 1024;
+    let (store, _) = Store::open(&Settings {
+        wal_bytes_max,
+        ..settings(folder.path())
+    })
+    .unwrap();
+    let (key, price) = fund(&store).await;
+    let rig = Rig {
+        folder,
+        store,
+        vetoes: Arc::default(),
+        lies: Arc::default(),
+        key,
+        price,
+    };
+    let mut calls = 0;
+    let begun = Instant::now();
+    // Each call is a batch of its own: about 25 KiB of log.
+    while rig.store.stats().checkpoints < 3 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "{:#?}",
+            rig.store.stats()
+        );
+        let call = rig.admit().await.unwrap();
+        call.durable.wait().await.unwrap();
+        rig.release(&call);
+        calls += 1;
+    }
+    // The writer has begun the log anew: it is far shorter than all that was written.
+    rig.money().await;
+    let frames = rig.store.stats().wal_frames;
+    assert!(frames < calls * 2, "{frames} frames after {calls} calls");
+    assert_eq!(
+        rig.store.stats().foreign_writes,
+        0,
+        "folding keeps the row cache"
+    );
+    rig.assert_clean().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newer_schema_is_refused_and_left_alone() {
+    let Rig { folder, store, .. } = Rig::new().await;
+    drop(store);
+    let settings = settings(folder.path());
+    let newer = "INSERT INTO refinery_schema_history SELECT 999, 'later', applied_on, checksum
+                 FROM refinery_schema_history LIMIT 1";
+    Connection::open(&settings.path)
+        .unwrap()
+        .execute_batch(newer)
+        .unwrap();
+    for refused in [
+        Store::open(&settings).map(drop),
+        Store::attach(&settings).map(drop),
+    ] {
+        let refused = refused.unwrap_err();
+        assert!(
+            matches!(refused, OpenError::NewerSchema { found: 999, .. }),
+            "{refused}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_file_is_refused_by_name_and_left_alone() {
+    let Rig { folder, store, .. } = Rig::new().await;
+    drop(store);
+    let settings = settings(folder.path());
+    let whole = std::fs::read(&settings.path).unwrap();
+    assert!(
+        std::fs::metadata(beside(&settings.path, "-wal")).is_err(),
+        "the last to leave folds the log"
+    );
+    for (what, damage) in [
+        ("header", 0..64),
+        ("first page", 100..160),
+        ("some tables", 4_096..whole.len().min(40_960)),
+    ] {
+        let mut bytes = whole.clone();
+        bytes[damage].fill(0x5a);
+        std::fs::write(&settings.path, &bytes).unwrap();
+        let refused = Store::open(&settings).map(drop).unwrap_err();
+        assert!(
+            matches!(refused, OpenError::Corrupt { .. }),
+            "{what}: {refused}"
+        );
+        assert!(
+            refused
+                .to_string()
+                .contains(&*settings.path.to_string_lossy()),
+            "{what}: {refused}"
+        );
+        assert_eq!(std::fs::read(&settings.path).unwrap(), bytes, "{what}");
+    }
+    std::fs::write(&settings.path, &whole).unwrap();
+    Store::open(&settings).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_of_another_program_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path());
+    Connection::open(&settings.path)
+        .unwrap()
+        .execute_batch("CREATE TABLE theirs (a)")
+        .unwrap();
+    let refused = Store::open(&settings).map(drop).unwrap_err();
+    assert!(matches!(refused, OpenError::Foreign { .. }), "{refused}");
+}

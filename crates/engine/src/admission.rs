@@ -232,11 +232,7 @@ impl Admission {
                 }
             }
         }
-        let meter = Meter {
-            input: self.input_tokens,
-            output: seen.output_tokens_counted,
-            ..Meter::default()
-        };
+        let meter = meter_of(&seen.counted(self.input_tokens));
         // Our own count may be too high; what the caller agreed to is the hold.
         let hold = self.held.hold;
         let price = self.model.price.price(&meter);

@@ -213,6 +213,7 @@ impl Attempt<'_> {
         let rates = admission.rates;
         let seen = Seen {
             usage: answer.usage,
+            interim_usage: None,
             usage_malformed: answer.usage_malformed,
             content: true,
             output_tokens_counted: answer.output_tokens_counted,

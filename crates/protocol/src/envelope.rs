@@ -38,7 +38,20 @@ fn write_messages(failure: &Failure, out: &mut Vec<u8>, request_id: &str) {
     out.extend_from_slice(b",\"message\":");
     write_string(out, &failure.message);
     out.extend_from_slice(b",\"details\":{\"error_code\":");
-    write_string(out, failure.code.as_str());
+    match failure.detail {
+        Some(detail) => {
+            write_string(out, detail.error_code);
+            out.extend_from_slice(b",\"unsupported\":[");
+            for (number, member) in detail.unsupported.iter().enumerate() {
+                if number > 0 {
+                    out.push(b',');
+                }
+                write_string(out, member);
+            }
+            out.push(b']');
+        }
+        None => write_string(out, failure.code.as_str()),
+    }
     out.extend_from_slice(b"}},\"request_id\":");
     write_string(out, request_id);
     out.push(b'}');

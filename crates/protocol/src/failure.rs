@@ -197,12 +197,23 @@ pub struct Failure {
     pub param: Option<Cow<'static, str>>,
     /// Takes the place of the code's own status: a refusal keeps the upstream's.
     pub status: Option<u16>,
+    /// What a client library acts on, where the code alone does not tell it enough.
+    pub detail: Option<&'static Detail>,
     /// For the `retry-after` header.
     pub retry_after_s: Option<u32>,
     /// For the `x-should-retry` header: `false` where a repeat could create or charge twice.
     pub should_retry: Option<bool>,
     /// For the log alone, never for the caller.
     pub cause: Option<Box<str>>,
+}
+
+/// The words of the Messages envelope by which a client library recovers by itself.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// Takes the place of the code.
+    pub error_code: &'static str,
+    /// The members the client library should leave out.
+    pub unsupported: &'static [&'static str],
 }
 
 /// A message of our own, or one put together for this request.
@@ -216,6 +227,7 @@ impl Failure {
             message: message.into(),
             param: None,
             status: None,
+            detail: None,
             retry_after_s: None,
             should_retry: None,
             cause: None,
@@ -425,6 +437,13 @@ impl Failure {
     #[must_use]
     pub fn param(mut self, param: impl Into<Cow<'static, str>>) -> Self {
         self.param = Some(param.into());
+        self
+    }
+
+    /// Tells client libraries more than the code does.
+    #[must_use]
+    pub fn detail(mut self, detail: &'static Detail) -> Self {
+        self.detail = Some(detail);
         self
     }
 

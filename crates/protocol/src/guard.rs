@@ -34,14 +34,18 @@ pub fn routing(members: &Members<'_>) -> Result<(), Failure> {
 
 /// Refuses paid service tiers, and whatever else stands in their place.
 pub fn service_tier(members: &Members<'_>) -> Result<(), Failure> {
-    const NAME: &str = "service_tier";
-    let Some(value) = members.get(NAME)? else {
+    tier(members, "service_tier")
+}
+
+/// Refuses a paid tier in the member of this name.
+pub fn tier(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
+    let Some(value) = members.get(name)? else {
         return Ok(());
     };
     let tier = value.string().and_then(|text| text.decode().ok());
     match tier {
         Some(tier) if FREE_TIERS.contains(&tier.as_ref()) => Ok(()),
-        _ => Err(Failure::service_tier_not_supported(NAME)),
+        _ => Err(Failure::service_tier_not_supported(name)),
     }
 }
 

@@ -16,6 +16,7 @@ pub mod guard;
 pub mod interactions;
 pub mod joined;
 pub mod json;
+pub mod messages;
 pub mod native;
 pub mod profile;
 pub mod rejection;

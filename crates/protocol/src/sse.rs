@@ -121,8 +121,8 @@ impl Frame {
 
     /// The name of the event.
     pub fn event(&self) -> Option<&[u8]> {
-        let mut names = lines(&self.bytes).filter_map(|line| field(&self.bytes, line, b"event"));
-        self.bytes.get(names.next_back()?)
+        let names = lines(&self.bytes).filter_map(|line| field(&self.bytes, line, b"event"));
+        self.bytes.get(names.last()?)
     }
 
     /// Whether the frame has lines that are not comments.
@@ -162,17 +162,16 @@ fn field(bytes: &[u8], mut line: Range<usize>, name: &[u8]) -> Option<Range<usiz
 }
 
 /// The spans of the lines that are not blank, without their ends.
-fn lines(bytes: &[u8]) -> impl DoubleEndedIterator<Item = Range<usize>> {
+fn lines(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
-    let ends = bytes
-        .split(|byte| matches!(byte, b'\n' | b'\r'))
-        .map(move |line| {
-            let span = start..start + line.len();
-            start = span.end + 1;
+    memchr::memchr2_iter(b'\n', b'\r', bytes)
+        .chain(std::iter::once(bytes.len()))
+        .map(move |end| {
+            let span = start..end;
+            start = end + 1;
             span
         })
-        .filter(|span| !span.is_empty());
-    ends.collect::<Vec<_>>().into_iter()
+        .filter(|span| !span.is_empty())
 }
 
 /// Where the splitter stands.

@@ -54,6 +54,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         output_tokens_max: output_tokens_max(&members)?,
         choices: choices(&members)?,
         input_tokens: input_tokens(&members)?,
+        sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
         edits,

@@ -13,7 +13,7 @@ pub(crate) const PLACES: Places = Places {
     id_again: None,
     model: "model",
     usage: "usage",
-    read_usage,
+    read_usage: |usage, _| read_usage(usage),
     read_output,
     needs_items: true,
     done: Some(DONE),

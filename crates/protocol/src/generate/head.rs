@@ -59,6 +59,7 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
         output_tokens_max,
         choices: u32::try_from(choices).unwrap_or(u32::MAX).max(1),
         input_tokens: input_tokens(&members)?,
+        sampling: Vec::new(),
         model_span: 0..0,
         edits,
     })

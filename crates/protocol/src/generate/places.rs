@@ -12,7 +12,7 @@ pub(crate) const PLACES: Places = Places {
     id_again: None,
     model: "modelVersion",
     usage: "usageMetadata",
-    read_usage,
+    read_usage: |usage, _| read_usage(usage),
     read_output,
     needs_items: true,
     done: None,

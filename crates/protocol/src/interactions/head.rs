@@ -62,6 +62,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         output_tokens_max: limit.map(Integer::saturating),
         choices: 1,
         input_tokens: input_tokens(&members)?,
+        sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),
         edits: keep_nothing(&members)?.into_iter().collect(),
         model: model.into_owned(),

@@ -17,7 +17,7 @@ pub(crate) const PLACES: Places = Places {
     id_again: Some("interaction_id"),
     model: "model",
     usage: "usage",
-    read_usage,
+    read_usage: |usage, _| read_usage(usage),
     read_output,
     needs_items: true,
     done: Some(DONE),

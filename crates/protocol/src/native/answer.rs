@@ -54,7 +54,7 @@ pub fn rewrite_answer(
         return Err(Broken::malformed("the answer is an empty object"));
     }
     if places.needs_items && !output.has_items {
-        return Err(Broken::malformed("the answer has no choices"));
+        return Err(Broken::malformed("the answer has no output"));
     }
     let written = Written::new(identity);
     let edits = sighting

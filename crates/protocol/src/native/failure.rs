@@ -4,10 +4,11 @@ use bytes::Bytes;
 
 use crate::chat;
 use crate::dialect::Dialect;
-use crate::failure::{Failure, Family};
+use crate::failure::Failure;
 use crate::generate;
 use crate::interactions;
 use crate::json::write_string;
+use crate::messages;
 use crate::rejection;
 use crate::scrub::Names;
 
@@ -26,7 +27,8 @@ pub fn read_failure(
     };
     match dialect {
         Dialect::Chat => chat::read_failure(status, body, names),
-        Dialect::Responses | Dialect::Messages => rejection::read_failure(status, body, names),
+        Dialect::Responses => rejection::read_failure(status, body, names),
+        Dialect::Messages => messages::read_failure(status, body, names),
         Dialect::Generate => generate::read_failure(status, body, names),
         Dialect::Interactions => interactions::read_failure(status, body, names),
     }
@@ -49,7 +51,7 @@ pub fn terminal_failure(dialect: Dialect, failure: &Failure, request_id: &str) -
             data.push(b'}');
             named_event(&data)
         }
-        Dialect::Messages => named_event(&failure.write(Family::Messages, request_id)),
+        Dialect::Messages => messages::write_failure_event(failure, request_id),
         Dialect::Generate => generate::write_failure_event(failure, request_id),
         Dialect::Interactions => interactions::write_failure_event(failure, request_id),
     };

@@ -6,6 +6,7 @@ use crate::dialect::Dialect;
 use crate::generate;
 use crate::interactions;
 use crate::json::{Cursor, Raw, SyntaxError, Text};
+use crate::messages;
 use crate::usage::Usage;
 
 /// The row of one dialect. Names are those of the members of an answer or of an event.
@@ -21,8 +22,9 @@ pub(crate) struct Places {
     pub(crate) model: &'static str,
     /// The usage report.
     pub(crate) usage: &'static str,
-    /// Reads the usage report; nothing if it cannot be billed by.
-    pub(crate) read_usage: fn(Raw<'_>) -> Option<Usage>,
+    /// Reads a usage report, which may only add to the one before; nothing if it cannot be billed
+    /// by.
+    pub(crate) read_usage: fn(Raw<'_>, Option<Usage>) -> Option<Usage>,
     /// Reads a member that carries output; `false` if it is none and was not read.
     pub(crate) read_output: fn(Text<'_>, &mut Cursor<'_>, &mut Output) -> Result<bool, SyntaxError>,
     /// Whether a whole answer without items (choices, candidates) is none.
@@ -78,6 +80,8 @@ pub(crate) struct Output {
     pub(crate) end: End,
     /// Whether usage reports are interim for now: what we count ourselves may be more.
     pub(crate) interim: bool,
+    /// The usage so far.
+    pub(crate) usage: Option<Usage>,
 }
 
 impl Output {
@@ -93,7 +97,8 @@ impl Output {
 pub(crate) fn of(dialect: Dialect) -> Option<&'static Places> {
     match dialect {
         Dialect::Chat => Some(&chat::PLACES),
-        Dialect::Responses | Dialect::Messages => None,
+        Dialect::Responses => None,
+        Dialect::Messages => Some(&messages::PLACES),
         Dialect::Generate => Some(&generate::PLACES),
         Dialect::Interactions => Some(&interactions::PLACES),
     }

@@ -12,6 +12,7 @@ use crate::interactions;
 use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::write_string;
+use crate::messages;
 
 /// What a request says that we must know, and where it says it.
 #[derive(Debug, Clone)]
@@ -28,6 +29,9 @@ pub struct Head {
     pub choices: u32,
     /// Input tokens, estimated.
     pub input_tokens: u64,
+    /// Sampling members set to something else than their default, which models of fixed sampling
+    /// refuse on Messages; other dialects leave it empty.
+    pub sampling: Vec<&'static str>,
     /// Empty where the body does not name the model.
     pub(crate) model_span: Range<usize>,
     /// What the contract demands to be changed, the model aside.
@@ -38,9 +42,10 @@ pub struct Head {
 pub fn read_head(dialect: Dialect, body: &Bytes) -> Result<Head, Failure> {
     match dialect {
         Dialect::Chat => chat::read_head(body),
+        Dialect::Messages => messages::read_head(body),
         Dialect::Interactions => interactions::read_head(body),
         // The model of a Generate Content call stands in its path: see `read_named_head`.
-        Dialect::Responses | Dialect::Messages | Dialect::Generate => {
+        Dialect::Responses | Dialect::Generate => {
             Err(Failure::not_found("This endpoint is not served."))
         }
     }

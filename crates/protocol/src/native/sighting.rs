@@ -92,8 +92,9 @@ impl<'a> Sighting<'a> {
         if name.is(places.usage) {
             let value = cursor.value()?;
             if !value.is_null() {
-                let usage = (places.read_usage)(value);
+                let usage = (places.read_usage)(value, output.usage);
                 self.usage_malformed = usage.is_none();
+                output.usage = usage.or(output.usage);
                 self.usage = usage.or(self.usage);
             }
         } else if name.is("error") {

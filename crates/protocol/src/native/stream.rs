@@ -25,6 +25,8 @@ const JOINED_BYTES_MAX: usize = 16 << 10;
 pub struct Seen {
     /// The last usage report.
     pub usage: Option<Usage>,
+    /// The last report from before the end, which may not be charged as it is.
+    pub interim_usage: Option<Usage>,
     /// Whether a report came that cannot be billed by, which is worth an alarm.
     pub usage_malformed: bool,
     /// Whether any output went by.
@@ -33,6 +35,21 @@ pub struct Seen {
     pub output_tokens_counted: u64,
     /// Whether the end mark went by.
     pub ended: bool,
+}
+
+impl Seen {
+    /// What an answer without a usage report is charged for: the input as told before the
+    /// end, else as counted at admission; the output as far as it went by.
+    pub fn counted(&self, input_tokens: u64) -> Usage {
+        let interim = self.interim_usage.unwrap_or(Usage {
+            input: input_tokens,
+            ..Usage::default()
+        });
+        Usage {
+            output: interim.output.max(self.output_tokens_counted),
+            ..interim
+        }
+    }
 }
 
 /// Rewrites a stream as it comes.
@@ -122,13 +139,7 @@ impl Rewriter {
 
     fn note(&mut self) {
         self.seen.content = self.output.content;
-        let counted = self.output.counter.tokens();
-        self.seen.output_tokens_counted = counted;
-        if self.output.interim
-            && let Some(usage) = &mut self.seen.usage
-        {
-            usage.output = usage.output.max(counted);
-        }
+        self.seen.output_tokens_counted = self.output.counter.tokens();
     }
 
     fn relay(&mut self, places: &Places, out: &mut Joined) -> Result<(), Broken> {
@@ -247,7 +258,12 @@ impl Rewriter {
         if !sighting.any {
             return Err(Broken::malformed("an event is an empty object"));
         }
-        self.seen.usage = sighting.usage.or(self.seen.usage);
+        let known = if self.output.interim {
+            &mut self.seen.interim_usage
+        } else {
+            &mut self.seen.usage
+        };
+        *known = sighting.usage.or(*known);
         self.seen.usage_malformed |= sighting.usage_malformed;
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use protocol::failure::Detail;
 use protocol::native::terminal_failure;
 use protocol::{Code, Dialect, Failure, Family};
 
@@ -12,6 +13,12 @@ fn failures() -> Vec<Failure> {
         Failure::invalid_api_key(),
         Failure::insufficient_quota(),
         Failure::wallet_disabled(),
+        Failure::stateful_not_supported("No threads.")
+            .param("thread")
+            .detail(&Detail {
+                error_code: "thread_unsupported_request",
+                unsupported: &["thread", "other"],
+            }),
         Failure::model_not_found("maker/\"odd\"\u{2028}\n"),
         Failure::task_running(),
         Failure::request_too_large(33_554_432),

@@ -350,9 +350,11 @@ fn a_generate_stream_ends_by_closing_once_it_has_said_something() {
 fn usage_before_the_finish_is_at_least_what_was_counted() {
     let interim = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"one two three four five six\"}]}}],\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":1}}\n\n";
     let (_, seen, _) = relay(Dialect::Generate, interim, 4096);
+    assert_eq!(seen.usage, None);
+    let counted = seen.counted(1_000);
     assert_eq!(
-        seen.usage.map(|usage| usage.output),
-        Some(seen.output_tokens_counted)
+        (counted.input, counted.output),
+        (9, seen.output_tokens_counted)
     );
     let (_, seen, _) = relay(Dialect::Generate, &format!("{interim}{LAST}"), 4096);
     assert_eq!(seen.usage.map(|usage| usage.output), Some(5));

@@ -5,5 +5,6 @@
 mod answers;
 mod envelopes;
 mod google_native;
+mod messages;
 mod requests;
 mod streams;

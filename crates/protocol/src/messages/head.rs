@@ -1,0 +1,106 @@
+//! Reads the head of a Messages request: what we must know, and what the contract refuses.
+
+use crate::count;
+use crate::failure::{Detail, Failure};
+use crate::guard;
+use crate::json::{Integer, Members, Raw, Shape, Spelling};
+use crate::native::Head;
+
+/// Tokens of a request that stand in none of its strings.
+const FRAME_TOKENS: u64 = 3;
+/// Members whose text the model reads.
+const READ_BY_MODEL: [&str; 4] = ["system", "messages", "tools", "output_config"];
+
+/// The tool runner of the official client libraries keeps its history in a thread of the vendor's
+/// unless it is refused in these words; it then sends the whole history itself.
+const THREAD: Detail = Detail {
+    error_code: "thread_unsupported_request",
+    unsupported: &["thread"],
+};
+
+/// Reads the head of a request. Ranges are left to the upstream to judge; what we read ourselves
+/// must be of the right type.
+pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
+    if body.trim_ascii().is_empty() {
+        return Err(Failure::invalid(
+            "The body is empty; it must be a JSON object.",
+        ));
+    }
+    let members = Members::read(body, Spelling::One)?;
+    let Some(model) = members.string("model")? else {
+        return Err(Failure::invalid("`model` is required.").param("model"));
+    };
+    guard::model_id(&model)?;
+    let messages = members.array("messages")?;
+    if messages.is_none_or(|messages| messages.is_empty()) {
+        let failure = Failure::invalid("`messages` must be an array with at least one message.");
+        return Err(failure.param("messages"));
+    }
+    let output_tokens_max = output_tokens_max(&members)?;
+    no_thread(&members)?;
+    guard::routing(&members)?;
+    guard::service_tier(&members)?;
+    guard::tier(&members, "speed")?;
+
+    let model_span = members.get("model")?.map(|value| value.span());
+    Ok(Head {
+        stream: members.boolean("stream")?.unwrap_or(false),
+        include_usage: true,
+        output_tokens_max: Some(output_tokens_max),
+        choices: 1,
+        input_tokens: input_tokens(&members)?,
+        sampling: sampling(&members)?,
+        model_span: model_span.unwrap_or_default(),
+        model: model.into_owned(),
+        edits: Vec::new(),
+    })
+}
+
+fn output_tokens_max(members: &Members<'_>) -> Result<u64, Failure> {
+    const NAME: &str = "max_tokens";
+    match members.integer(NAME)? {
+        None => Err(Failure::invalid("`max_tokens` is required.").param(NAME)),
+        Some(Integer::Negative) => {
+            Err(Failure::invalid("`max_tokens` must not be negative.").param(NAME))
+        }
+        Some(limit) => Ok(limit.saturating()),
+    }
+}
+
+/// A thread is the vendor's state: with one, a request holds only the newest messages.
+fn no_thread(members: &Members<'_>) -> Result<(), Failure> {
+    guard::no_reference(members, "thread").map_err(|failure| failure.detail(&THREAD))
+}
+
+/// The sampling members that some models refuse (contract, "POST /v1/messages").
+fn sampling(members: &Members<'_>) -> Result<Vec<&'static str>, Failure> {
+    let mut set = Vec::new();
+    for name in ["temperature", "top_p", "top_k"] {
+        let Some(value) = members.get(name)? else {
+            continue;
+        };
+        if value.shape() != Shape::Number {
+            let message = format!("`{name}` must be a number.");
+            return Err(Failure::invalid(message).param(name));
+        }
+        // There is no number that stands for an unset `top_k`.
+        if name == "top_k" || !is_one(value) {
+            set.push(name);
+        }
+    }
+    Ok(set)
+}
+
+fn is_one(value: Raw<'_>) -> bool {
+    value.integer() == Some(Integer::Value(1))
+}
+
+fn input_tokens(members: &Members<'_>) -> Result<u64, Failure> {
+    let mut tokens = FRAME_TOKENS;
+    for name in READ_BY_MODEL {
+        if let Some(value) = members.get(name)? {
+            tokens = tokens.saturating_add(count::tokens_in_json(value.text().as_bytes()));
+        }
+    }
+    Ok(tokens)
+}

@@ -1,0 +1,86 @@
+//! Where identity, usage, output and the end stand, in whole answers and in events alike.
+
+use super::usage::read_usage;
+use crate::count::Counter;
+use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
+use crate::native::places::{End, Output, Places};
+
+/// Where things stand in a message and in the events of a stream: `message_start` holds a message
+/// without output, and what `message_delta` says of usage is added to it.
+pub(crate) const PLACES: Places = Places {
+    envelope: Some("message"),
+    id: "id",
+    id_again: None,
+    model: "model",
+    usage: "usage",
+    read_usage,
+    read_output,
+    needs_items: true,
+    done: None,
+    data_only: false,
+    usage_event: false,
+};
+
+/// Reads the members that carry output or say what an event is.
+fn read_output(
+    name: Text<'_>,
+    cursor: &mut Cursor<'_>,
+    output: &mut Output,
+) -> Result<bool, SyntaxError> {
+    if name.is("delta") || name.is("content_block") {
+        read_block(cursor, output)?;
+    } else if name.is("content") && cursor.shape()? == Shape::Array {
+        output.has_items = true;
+        cursor.array(|cursor| read_block(cursor, output))?;
+    } else if name.is("type") {
+        if let Some(kind) = cursor.value()?.string() {
+            output.failed |= kind.is("error");
+            if kind.is("message_start") {
+                output.interim = true;
+            } else if kind.is("message_delta") {
+                output.interim = false;
+            } else if kind.is("message_stop") {
+                output.end = End::Reached;
+            }
+        }
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Reads a block, the beginning of one, or a piece of one. Whatever is not empty and not one of the
+/// words around the output is output; what a model writes is counted.
+fn read_block(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
+    if cursor.shape()? != Shape::Object {
+        return cursor.value().map(drop);
+    }
+    cursor.object(|cursor, name| {
+        let value = cursor.value()?;
+        let around = [
+            "type",
+            "id",
+            "stop_reason",
+            "stop_sequence",
+            "stop_details",
+            "container",
+        ];
+        if value.is_null() || value.is_empty() || around.iter().any(|known| name.is(known)) {
+            return Ok(());
+        }
+        output.content = true;
+        let written = ["text", "thinking", "partial_json", "name", "input"];
+        if written.iter().any(|known| name.is(known)) {
+            count(value, &mut output.counter);
+        }
+        Ok(())
+    })
+}
+
+/// Counts a text as the text it is, and arguments as the JSON the model wrote.
+fn count(value: Raw<'_>, counter: &mut Counter) {
+    match value.string() {
+        Some(text) => counter.add_string(text.raw().as_bytes()),
+        None => counter.add(value.text().as_bytes()),
+    }
+}

@@ -1,0 +1,118 @@
+//! Usage as Messages tells it: cached input stands beside `input_tokens`, not inside.
+
+use crate::json::{Cursor, Raw, Shape, SyntaxError};
+use crate::usage::{Usage, count};
+
+/// Reads a usage object. In a stream the start tells the input and the end the output, and what
+/// the end repeats takes the place of what the start said; `before` is the report so far.
+pub fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
+    let mut input = before.map(|before| before.input);
+    let mut output = before.map(|before| before.output);
+    let mut report = before.unwrap_or_default();
+    Cursor::new(usage.text())
+        .object(|cursor, name| {
+            if name.is("output_tokens_details") && cursor.shape()? == Shape::Object {
+                return cursor.object(|cursor, name| {
+                    let value = cursor.value()?;
+                    if name.is("thinking_tokens") {
+                        report.reasoning = count(value).unwrap_or(report.reasoning);
+                    }
+                    Ok(())
+                });
+            }
+            let value = cursor.value()?;
+            if value.is_null() {
+                return Ok(());
+            }
+            match name.raw() {
+                "input_tokens" => input = count(value),
+                "output_tokens" => output = count(value),
+                "cache_read_input_tokens" => {
+                    report.cached_input = count(value).unwrap_or(report.cached_input);
+                }
+                "cache_creation_input_tokens" => {
+                    report.cache_write = count(value).unwrap_or(report.cache_write);
+                }
+                _ => {}
+            }
+            Ok::<(), SyntaxError>(())
+        })
+        .ok()?;
+    report.input = input?;
+    report.output = output?;
+    report.reasoning = report.reasoning.min(report.output);
+    Some(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, before: Option<Usage>) -> Option<Usage> {
+        read_usage(Cursor::new(text).value().unwrap(), before)
+    }
+
+    #[test]
+    fn classes_stand_beside_one_another() {
+        let text = r#"{"input_tokens":9,"cache_read_input_tokens":100,"cache_creation_input_tokens":20,
+            "cache_creation":{"ephemeral_5m_input_tokens":20},"output_tokens":7,
+            "output_tokens_details":{"thinking_tokens":5},"service_tier":"standard"}"#;
+        let expected = Usage {
+            input: 9,
+            cached_input: 100,
+            cache_write: 20,
+            output: 7,
+            reasoning: 5,
+            ..Usage::default()
+        };
+        assert_eq!(read(text, None), Some(expected));
+    }
+
+    #[test]
+    fn the_end_adds_to_what_the_start_said() {
+        let start = r#"{"input_tokens":9,"cache_read_input_tokens":3,"output_tokens":1}"#;
+        let start = read(start, None);
+        for (end, input, cached, output) in [
+            (r#"{"output_tokens":7}"#, 9, 3, 7),
+            (
+                r#"{"input_tokens":null,"cache_read_input_tokens":null,"output_tokens":7}"#,
+                9,
+                3,
+                7,
+            ),
+            (
+                r#"{"input_tokens":12,"cache_read_input_tokens":0,"output_tokens":7}"#,
+                12,
+                0,
+                7,
+            ),
+        ] {
+            let usage = read(end, start).unwrap();
+            let found = (usage.input, usage.cached_input, usage.output);
+            assert_eq!(found, (input, cached, output), "{end}");
+        }
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_billed_by_is_none() {
+        for text in [
+            r"{}",
+            r#"{"output_tokens":7}"#,
+            r#"{"input_tokens":7}"#,
+            r#"{"input_tokens":-1,"output_tokens":7}"#,
+            r#"{"input_tokens":"1","output_tokens":7}"#,
+            r#"{"input_tokens":1,"output_tokens":1e3}"#,
+            r"[]",
+            r"1",
+        ] {
+            assert_eq!(read(text, None), None, "{text}");
+        }
+        let start = Some(Usage::default());
+        assert_eq!(read(r#"{"output_tokens":-7}"#, start), None);
+        let usage = read(
+            r#"{"input_tokens":1,"output_tokens":2,"output_tokens_details":{"thinking_tokens":9}}"#,
+            None,
+        );
+        assert_eq!(usage.unwrap().reasoning, 2);
+    }
+}

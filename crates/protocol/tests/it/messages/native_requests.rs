@@ -1,0 +1,224 @@
+//! Messages requests on the native path: what is read, what is refused, what the upstream is sent.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use protocol::native::{Head, read_head, write_request};
+use protocol::{Code, Dialect, Failure, Family};
+
+fn head(body: &str) -> Result<Head, Failure> {
+    read_head(Dialect::Messages, &Bytes::copy_from_slice(body.as_bytes()))
+}
+
+/// A request with these further members.
+fn with(members: &str) -> String {
+    format!(
+        r#"{{"model":"maker/m","max_tokens":64,"messages":[{{"role":"user","content":"Hi"}}]{members}}}"#
+    )
+}
+
+#[test]
+fn a_plain_request_is_read() {
+    let head = head(&with("")).unwrap();
+    assert_eq!(head.model, "maker/m");
+    assert!(!head.stream);
+    assert_eq!(head.output_tokens_max, Some(64));
+    assert_eq!(head.choices, 1);
+    assert!(head.sampling.is_empty());
+    assert!((4..=10).contains(&head.input_tokens));
+}
+
+#[test]
+fn the_system_prompt_and_the_tools_are_counted() {
+    let plain = head(&with("")).unwrap().input_tokens;
+    for member in [
+        r#","system":"You are a very terse assistant indeed.""#,
+        r#","system":[{"type":"text","text":"You are a very terse assistant indeed."}]"#,
+        r#","tools":[{"name":"get_weather","description":"The weather of a city.","input_schema":{}}]"#,
+    ] {
+        assert!(
+            head(&with(member)).unwrap().input_tokens > plain + 4,
+            "{member}"
+        );
+    }
+}
+
+#[test]
+fn what_the_contract_refuses_is_refused() {
+    use Code::{
+        InvalidRequest, RoutingNotSupported, ServiceTierNotSupported, StatefulNotSupported,
+    };
+    for (body, code, param) in [
+        ("", InvalidRequest, None),
+        ("[]", InvalidRequest, None),
+        ("{", InvalidRequest, None),
+        (
+            r#"{"max_tokens":1,"messages":[1]}"#,
+            InvalidRequest,
+            Some("model"),
+        ),
+        (
+            r#"{"model":"","max_tokens":1,"messages":[1]}"#,
+            InvalidRequest,
+            Some("model"),
+        ),
+        (
+            r#"{"model":"m/x","max_tokens":1}"#,
+            InvalidRequest,
+            Some("messages"),
+        ),
+        (
+            r#"{"model":"m/x","max_tokens":1,"messages":[]}"#,
+            InvalidRequest,
+            Some("messages"),
+        ),
+        (
+            r#"{"model":"m/x","max_tokens":1,"messages":"Hi"}"#,
+            InvalidRequest,
+            Some("messages"),
+        ),
+        (
+            r#"{"model":"m/x","messages":[1]}"#,
+            InvalidRequest,
+            Some("max_tokens"),
+        ),
+        (
+            r#"{"model":"m/x","max_tokens":null,"messages":[1]}"#,
+            InvalidRequest,
+            Some("max_tokens"),
+        ),
+        (
+            r#"{"model":"m/x","max_tokens":"9","messages":[1]}"#,
+            InvalidRequest,
+            Some("max_tokens"),
+        ),
+        (
+            r#"{"model":"m/x","max_tokens":1.5,"messages":[1]}"#,
+            InvalidRequest,
+            Some("max_tokens"),
+        ),
+        (
+            r#"{"model":"m/x","max_tokens":-1,"messages":[1]}"#,
+            InvalidRequest,
+            Some("max_tokens"),
+        ),
+        (&with(r#","model":"m/y""#), InvalidRequest, Some("model")),
+        (&with(r#","stream":"yes""#), InvalidRequest, Some("stream")),
+        (
+            &with(r#","temperature":"hot""#),
+            InvalidRequest,
+            Some("temperature"),
+        ),
+        (
+            &with(r#","provider":{}"#),
+            RoutingNotSupported,
+            Some("provider"),
+        ),
+        (
+            &with(r#","service_tier":"priority""#),
+            ServiceTierNotSupported,
+            Some("service_tier"),
+        ),
+        (
+            &with(r#","speed":"fast""#),
+            ServiceTierNotSupported,
+            Some("speed"),
+        ),
+        (
+            &with(r#","thread":{"type":"create"}"#),
+            StatefulNotSupported,
+            Some("thread"),
+        ),
+    ] {
+        let failure = head(body).expect_err(body);
+        assert_eq!(failure.code, code, "{body}");
+        assert_eq!(failure.status(), 400, "{body}");
+        assert_eq!(failure.param.as_deref(), param, "{body}");
+    }
+}
+
+#[test]
+fn a_thread_is_refused_in_the_words_that_the_tool_runner_recovers_from() {
+    for thread in [
+        r#","thread":{"type":"create"}"#,
+        r#","thread":{"type":"continue","previous_message_id":"msg_1"}"#,
+    ] {
+        let failure = head(&with(thread)).unwrap_err();
+        let body = failure.write(Family::Messages, "req_1");
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["type"], "error");
+        assert_eq!(body["error"]["type"], "invalid_request_error");
+        assert_eq!(body["error"]["code"], "stateful_not_supported");
+        let details = r#"{"error_code":"thread_unsupported_request","unsupported":["thread"]}"#;
+        assert_eq!(body["error"]["details"].to_string(), details);
+    }
+}
+
+#[test]
+fn nulls_and_free_tiers_pass() {
+    for member in [
+        r#","thread":null,"service_tier":null,"speed":null,"provider":null,"temperature":null"#,
+        r#","service_tier":"auto""#,
+        r#","service_tier":"standard_only","speed":"standard""#,
+        r#","container":"c_1","mcp_servers":[],"cache_control":{"type":"ephemeral"}"#,
+    ] {
+        assert_eq!(
+            head(&with(member)).map(|head| head.sampling),
+            Ok(vec![]),
+            "{member}"
+        );
+    }
+    assert_eq!(
+        head(r#"{"model":"m/x","max_tokens":0,"messages":[1]}"#)
+            .unwrap()
+            .output_tokens_max,
+        Some(0)
+    );
+}
+
+#[test]
+fn sampling_that_is_not_the_default_is_told() {
+    for (members, sampling) in [
+        (r#","temperature":1,"top_p":1.0"#, vec![]),
+        (r#","temperature":1.0,"top_k":null"#, vec![]),
+        (r#","temperature":0.5"#, vec!["temperature"]),
+        (
+            r#","top_k":5,"top_p":0.9,"temperature":0"#,
+            vec!["temperature", "top_p", "top_k"],
+        ),
+    ] {
+        assert_eq!(
+            head(&with(members)).unwrap().sampling,
+            sampling,
+            "{members}"
+        );
+    }
+}
+
+#[test]
+fn the_upstream_is_sent_the_same_bytes_but_for_the_model() {
+    let body = Bytes::from(
+        r#"{ "stream":true, "mod\u0065l" : "maker/m","max_tokens":64 ,"thinking":{"type":"adaptive"},
+        "messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"a+/="}]}]}"#,
+    );
+    let head = read_head(Dialect::Messages, &body).unwrap();
+    let sent = write_request(Dialect::Messages, &body, &head, "up");
+    let expected = String::from_utf8(body.to_vec())
+        .unwrap()
+        .replace("maker/m", "up");
+    assert_eq!(sent, expected.as_bytes());
+}
+
+proptest! {
+    #[test]
+    fn no_text_like_json_makes_it_panic(
+        text in "[{}\\[\\]:,\"\\\\ 0-9a-z]{0,40}",
+        at in 0_usize..120,
+    ) {
+        let mut body = with(r#","stream":true,"thread":null"#);
+        body.insert_str(at.min(body.len()), &text);
+        let body = Bytes::from(body);
+        if let Ok(head) = read_head(Dialect::Messages, &body) {
+            write_request(Dialect::Messages, &body, &head, "up");
+        }
+    }
+}

@@ -31,9 +31,10 @@ const OURS: [&str; 18] = [
 ];
 
 /// Words that say that the upstream has no room.
-const OVERLOAD: [&str; 8] = [
+const OVERLOAD: [&str; 9] = [
     "rate_limit_exceeded",
     "rate_limit_error",
+    "overloaded",
     "overloaded_error",
     "engine_overloaded",
     "server_overloaded",
@@ -239,9 +240,11 @@ mod tests {
             assert_eq!(shown, code == Code::UpstreamRejected, "{status}");
             assert!(!failure.message.contains("gpt-x"));
         }
-        let overloaded = br#"{"error":{"type":"overloaded_error"}}"#;
-        let failure = read_failure(503, overloaded, NAMES);
-        assert_eq!(failure.code, Code::UpstreamOverloaded);
+        for word in ["overloaded_error", "overloaded"] {
+            let body = format!(r#"{{"error":{{"type":"{word}"}}}}"#);
+            let failure = read_failure(503, body.as_bytes(), NAMES);
+            assert_eq!(failure.code, Code::UpstreamOverloaded);
+        }
         for words in [
             r#"{"error":{"code":"insufficient_quota"}}"#,
             r#"{"error":{"type":"authentication_error"}}"#,

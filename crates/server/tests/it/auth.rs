@@ -6,6 +6,8 @@ use serde_json::json;
 
 use crate::harness::{Answer, Key, Plot, Request, Stage, ask, eventually};
 
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 fn refused(answer: &Answer) -> bool {
     answer.status() == 401
 }
@@ -19,7 +21,7 @@ async fn each_family_takes_its_own_credentials_and_no_other() {
     let in_query = format!("/v1beta/models?key={secret}");
     let in_query_with_more = format!("/v1beta/models?alt=json&key={secret}");
     let openai_query = format!("/v1/models?key={secret}");
-    let table: &[(&str, &[(&str, &str)], bool)] = &[
+    let table: &[(&str, Headers<'_>, bool)] = &[
         ("/v1/models", &[bearer], true),
         ("/v1/models", &[("Authorization", bearer.1)], true),
         ("/v1/balance", &[bearer], true),
@@ -160,7 +162,7 @@ async fn a_store_that_cannot_be_asked_is_not_a_wrong_key() {
     stage.verify().await;
 }
 
-/// Reliability 7, "SQLite locked": refused in time, and well again afterwards.
+/// Reliability 7, "`SQLite` locked": refused in time, and well again afterwards.
 #[tokio::test]
 async fn a_locked_database_refuses_calls_for_the_moment() {
     let (stage, key) = Plot::default()

@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use crate::harness::{Plot, Request, Stage, ask, with};
 
+/// Checks an envelope and gives the code in it.
+type ReadCode<'a> = &'a dyn Fn(&Value) -> Value;
+
 fn entry(id: &str) -> Value {
     json!({ "id": id, "object": "model", "created": 1_767_225_600, "owned_by": "maker" })
 }
@@ -169,7 +172,7 @@ async fn an_unknown_path_is_a_404_in_the_envelope_of_its_family() {
         assert!(body["error"]["message"].is_string());
         body["error"]["code"].clone()
     };
-    let table: &[(&str, &str, &dyn Fn(&Value) -> Value)] = &[
+    let table: &[(&str, &str, ReadCode<'_>)] = &[
         ("GET", "/", &openai),
         ("GET", "/v1/chat/completions", &openai),
         ("GET", "/v1/nothing", &openai),

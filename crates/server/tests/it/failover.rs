@@ -105,11 +105,8 @@ async fn another_route_answers_when_the_first_fails_before_content() {
             assert_eq!(tried(&stage), (1, 1), "{faults} {stream}");
             let usage = if stream {
                 assert!(answer.text().ends_with("data: [DONE]\n\n"));
-                let lines = answer.text().lines().rev();
-                let line = lines
-                    .filter(|line| line.contains("\"usage\":{"))
-                    .next()
-                    .unwrap();
+                let mut lines = answer.text().lines().rev();
+                let line = lines.find(|line| line.contains("\"usage\":{")).unwrap();
                 let chunk: serde_json::Value =
                     serde_json::from_str(&line["data: ".len()..]).unwrap();
                 chunk["usage"].clone()

@@ -104,6 +104,12 @@ impl Connection {
         answer.expect("the server closed without an answer")
     }
 
+    /// Everything until the server closes.
+    pub(crate) async fn rest(&mut self) -> Vec<u8> {
+        while self.fill().await {}
+        std::mem::take(&mut self.buffer)
+    }
+
     /// Whether the server closes without a further byte.
     pub(crate) async fn is_closed(&mut self) -> bool {
         self.buffer.is_empty() && !self.fill().await
@@ -111,12 +117,10 @@ impl Connection {
 
     /// Reads something; `false` at the end of the stream.
     async fn fill(&mut self) -> bool {
-        let mut piece = [0; 16 << 10];
-        let read = within("an answer", self.socket.read(&mut piece)).await;
+        self.buffer.reserve(16 << 10);
+        let read = within("an answer", self.socket.read_buf(&mut self.buffer)).await;
         // A reset is an end like any other here.
-        let count = read.unwrap_or(0);
-        self.buffer.extend_from_slice(&piece[..count]);
-        count > 0
+        read.is_ok_and(|count| count > 0)
     }
 }
 

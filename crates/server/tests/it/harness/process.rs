@@ -98,9 +98,12 @@ impl Running {
     pub(crate) async fn line(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         eventually(what, async || {
             let found = self.lines().into_iter().find(|line| wanted(line));
-            if found.is_none() && self.child.try_wait().unwrap().is_some() {
-                panic!("it ended without {what}:\n{}", self.lines().join("\n"));
-            }
+            let has_ended = found.is_none() && self.child.try_wait().unwrap().is_some();
+            assert!(
+                !has_ended,
+                "it ended without {what}:\n{}",
+                self.lines().join("\n")
+            );
             found
         })
         .await

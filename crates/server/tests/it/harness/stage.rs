@@ -1,6 +1,7 @@
 //! A whole gateway on free ports, with its upstream, wallets and keys.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,6 @@ pub(crate) struct Plot {
     settings: BTreeMap<String, String>,
     entries: String,
     files: Vec<(String, String)>,
-    sim: sim::Settings,
 }
 
 impl Plot {
@@ -50,15 +50,9 @@ impl Plot {
         self
     }
 
-    /// How the upstream behaves.
-    pub(crate) fn upstream(mut self, settings: sim::Settings) -> Self {
-        self.sim = settings;
-        self
-    }
-
     /// Starts the upstream and the gateway.
     pub(crate) async fn open(self) -> Stage {
-        let sim = Sim::start_with("127.0.0.1:0", self.sim).await.unwrap();
+        let sim = Sim::start("127.0.0.1:0").await.unwrap();
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("tollgate.toml");
         let config = config(self.settings, &self.entries, sim.address());
@@ -106,12 +100,12 @@ fn config(settings: BTreeMap<String, String>, entries: &str, upstream: SocketAdd
     for (section, key, value) in usual {
         let lines = sections.entry(section.to_owned()).or_default();
         if !lines.lines().any(|line| line.starts_with(key)) {
-            lines.push_str(&format!("{key} = {value}\n"));
+            let _ = writeln!(lines, "{key} = {value}");
         }
     }
     let mut text = String::new();
     for (section, lines) in sections {
-        text.push_str(&format!("[{section}]\n{lines}\n"));
+        let _ = writeln!(text, "[{section}]\n{lines}");
     }
     text.push_str(include_str!("stage.toml"));
     text.push_str(entries);

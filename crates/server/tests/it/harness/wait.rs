@@ -11,10 +11,8 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// The outcome of a future that must not take for ever.
 pub(crate) async fn within<F: Future>(what: &str, future: F) -> F::Output {
-    match timeout(PATIENCE, future).await {
-        Ok(outcome) => outcome,
-        Err(_) => panic!("{what} took longer than {PATIENCE:?}"),
-    }
+    let outcome = timeout(PATIENCE, future).await;
+    outcome.unwrap_or_else(|_| panic!("{what} took longer than {PATIENCE:?}"))
 }
 
 /// Looks until there is something to see.

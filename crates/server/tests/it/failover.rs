@@ -48,8 +48,8 @@ const TWO: &str = r#"
 
 async fn two_routes() -> (Stage, Key) {
     Plot::default()
-        .setting("timeouts", "upstream_first_byte_ms = 500")
-        .setting("timeouts", "upstream_idle_ms = 500")
+        .setting("timeouts", "upstream_first_byte_ms = 1000")
+        .setting("timeouts", "upstream_idle_ms = 1000")
         .entries(TWO)
         .funded()
         .await

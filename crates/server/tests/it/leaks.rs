@@ -71,8 +71,8 @@ fn assert_clean(stage: &Stage, what: &str, answer: &Answer) {
 
 async fn stage() -> (Stage, Key) {
     Plot::default()
-        .setting("timeouts", "upstream_first_byte_ms = 300")
-        .setting("timeouts", "upstream_idle_ms = 300")
+        .setting("timeouts", "upstream_first_byte_ms = 1000")
+        .setting("timeouts", "upstream_idle_ms = 1000")
         .entries(
             r#"
             [[model]]

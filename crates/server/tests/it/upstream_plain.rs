@@ -7,9 +7,9 @@ use crate::harness::{Key, Plot, Stage, ask, by_hand, cost, with};
 /// A stage that loses patience soon, with small bounds.
 async fn impatient() -> (Stage, Key) {
     Plot::default()
-        .setting("timeouts", "upstream_first_byte_ms = 400")
-        .setting("timeouts", "upstream_idle_ms = 400")
-        .setting("limits", "answer_text_bytes = 1000000")
+        .setting("timeouts", "upstream_first_byte_ms = 1000")
+        .setting("timeouts", "upstream_idle_ms = 1000")
+        .setting("limits", "answer_text_bytes = 200000")
         .funded()
         .await
 }
@@ -54,7 +54,7 @@ async fn a_call_that_gets_no_answer_costs_nothing() {
         ("error-in-200", 502, "upstream_error"),
         ("invalid-utf8", 502, "upstream_error"),
         ("endless-line", 502, "upstream_error"),
-        ("reply-bytes=2000000", 502, "upstream_error"),
+        ("reply-bytes=300000", 502, "upstream_error"),
     ];
     for (faults, status, code) in table {
         stage.sim.queue_faults("sim-chat", faults, 1).unwrap();

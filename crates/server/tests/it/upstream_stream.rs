@@ -8,8 +8,8 @@ use crate::harness::{
 
 async fn impatient() -> (Stage, Key) {
     Plot::default()
-        .setting("timeouts", "upstream_first_byte_ms = 400")
-        .setting("timeouts", "upstream_idle_ms = 400")
+        .setting("timeouts", "upstream_first_byte_ms = 1000")
+        .setting("timeouts", "upstream_idle_ms = 1000")
         .funded()
         .await
 }

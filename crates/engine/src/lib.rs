@@ -10,6 +10,7 @@ mod catalog;
 pub mod clock;
 mod ending;
 mod engine;
+mod fit;
 pub mod ids;
 mod keyring;
 mod metrics;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use protocol::native::{self, Broken, Head, Identity, Rewriter, Seen};
-use protocol::{Dialect, Failure, Joined, Kind};
+use protocol::{Dialect, Failure, Joined};
 use store::KeyHead;
 use upstream::Incoming;
 
@@ -13,6 +13,7 @@ use crate::admission::Admission;
 use crate::answer::{Answer, AnswerBody};
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
+use crate::fit;
 use crate::ids;
 use crate::progress::{Outliving, Progress};
 use crate::record::{Outcome, Record};
@@ -108,13 +109,16 @@ fn prepare(
     call: &TextCall,
     record: &mut Record,
 ) -> Result<(Head, Arc<Model>, Tries), Failure> {
-    let head = native::read_head(call.dialect, &call.body)?;
+    let head = match &call.named {
+        Some(Named { model, stream }) => native::read_named_head(&call.body, model, *stream)?,
+        None => native::read_head(call.dialect, &call.body)?,
+    };
     record.reads(&head);
     let catalog = engine.catalog();
     let model = catalog
         .find(&head.model)
         .ok_or_else(|| Failure::model_not_found(&head.model))?;
-    serves_text(model)?;
+    fit::check(model, call.dialect, &head)?;
     let tries = Tries::native(model, call.dialect).ok_or_else(|| {
         Failure::model_not_supported(format!(
             "The model `{}` cannot be reached through this endpoint.",
@@ -122,22 +126,6 @@ fn prepare(
         ))
     })?;
     Ok((head, Arc::clone(model), tries))
-}
-
-fn serves_text(model: &Model) -> Result<(), Failure> {
-    if model.kind != Kind::Text {
-        return Err(Failure::model_not_supported(format!(
-            "The model `{}` does not generate text.",
-            model.id
-        )));
-    }
-    if model.profile.image_output == Some(true) {
-        return Err(Failure::model_not_supported(format!(
-            "The model `{}` outputs images, which this endpoint cannot carry.",
-            model.id
-        )));
-    }
-    Ok(())
 }
 
 fn id_prefix(dialect: Dialect) -> &'static str {

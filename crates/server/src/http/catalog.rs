@@ -1,6 +1,7 @@
 //! The model catalog in the two shapes that clients list it in.
 
 use engine::{Catalog, Model};
+use protocol::Kind;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -76,7 +77,10 @@ fn google_entry(model: &Model) -> GoogleEntry<'_> {
         display_name: &model.id,
         input_token_limit: model.profile.context_tokens,
         output_token_limit: model.profile.max_output_tokens,
-        supported_generation_methods: &[],
+        supported_generation_methods: match model.kind {
+            Kind::Text | Kind::Image => &["generateContent", "streamGenerateContent"],
+            Kind::Embedding | Kind::Video | Kind::Audio => &[],
+        },
     }
 }
 

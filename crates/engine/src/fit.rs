@@ -1,0 +1,39 @@
+//! Whether a model can serve a text call at all, before money moves.
+
+use protocol::native::Head;
+use protocol::{Dialect, Failure, Kind};
+
+use crate::catalog::Model;
+
+/// Refuses what the model cannot do on this endpoint.
+pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), Failure> {
+    // Native image models are called through Generate Content, which can carry pictures.
+    let carries_pictures = dialect == Dialect::Generate;
+    match model.kind {
+        Kind::Text => {}
+        Kind::Image if carries_pictures => {}
+        Kind::Image | Kind::Embedding | Kind::Video | Kind::Audio => {
+            return Err(Failure::model_not_supported(format!(
+                "The model `{}` does not generate text.",
+                model.id
+            )));
+        }
+    }
+    if model.profile.image_output == Some(true) && !carries_pictures {
+        return Err(Failure::model_not_supported(format!(
+            "The model `{}` outputs images, which this endpoint cannot carry.",
+            model.id
+        )));
+    }
+    // Elsewhere sampling is left out and listed; Messages callers are told (contract, "Messages").
+    if model.profile.fixed_sampling == Some(true)
+        && dialect == Dialect::Messages
+        && let Some(member) = head.sampling.first().copied()
+    {
+        return Err(Failure::unsupported_parameter(
+            member,
+            format!("The model `{}` has fixed sampling.", model.id),
+        ));
+    }
+    Ok(())
+}

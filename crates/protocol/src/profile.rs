@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::canon::Effort;
+
 /// What a model makes, which decides the endpoints that serve it and the unit it is billed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -139,6 +141,9 @@ pub struct Profile {
     /// How it is told to think.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
+    /// The efforts or levels it can be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub efforts: Option<Vec<Effort>>,
     /// Refuses sampling parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_sampling: Option<bool>,
@@ -171,6 +176,17 @@ pub struct Profile {
     pub references_max: Option<References>,
 }
 
+impl Profile {
+    /// The effort nearest to the one asked for, out of those the model can be told or, when they
+    /// are not known, out of `usual`: the next lower one, else the next higher one.
+    pub fn nearest_effort(&self, asked: Effort, usual: &[Effort]) -> Effort {
+        let known = self.efforts.as_deref().unwrap_or(usual);
+        let lower = known.iter().filter(|known| **known <= asked).max();
+        let higher = known.iter().filter(|known| **known > asked).min();
+        lower.or(higher).copied().unwrap_or(asked)
+    }
+}
+
 /// Limits on reference media.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -187,6 +203,26 @@ mod tests {
 
     fn read(json: &str) -> Result<Profile, serde_json::Error> {
         serde_json::from_str(json)
+    }
+
+    #[test]
+    fn an_effort_the_model_does_not_know_becomes_its_neighbour() {
+        use Effort::{High, Low, Max, Medium, Minimal, None};
+        let profile = |efforts: &[Effort]| Profile {
+            efforts: Some(efforts.to_vec()),
+            ..Profile::default()
+        };
+        for (known, asked, nearest) in [
+            (&[Low, High][..], Medium, Low),
+            (&[Low, High], None, Low),
+            (&[Low, High], Max, High),
+            (&[Minimal, Low], None, Minimal),
+            (&[None, Low], None, None),
+            (&[], Medium, Medium),
+        ] {
+            assert_eq!(profile(known).nearest_effort(asked, &[]), nearest);
+            assert_eq!(Profile::default().nearest_effort(asked, known), nearest);
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! `write_failure`. What cannot be expressed on the other side is named in [`Dropped`]; nothing is
 //! lost silently.
 
+pub mod base64;
 pub mod carrier;
 pub mod data_uri;
 mod dropped;

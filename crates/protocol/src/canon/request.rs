@@ -1,5 +1,6 @@
 //! A request in the common form.
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::opaque::Opaque;
@@ -39,6 +40,9 @@ pub struct Request {
     pub safety_identifier: Option<String>,
     pub metadata: Option<Json>,
     pub cache_key: Option<String>,
+    /// Tool names that had to be changed, because most dialects do not know their letters: the
+    /// name in this form, and the caller's own.
+    pub renamed: Vec<(String, String)>,
     /// What the caller said that has no meaning in the common form, in the caller's spelling
     /// and order. Writers list all of it as dropped.
     pub unknown: Vec<String>,
@@ -214,7 +218,8 @@ pub struct Reasoning {
 }
 
 /// Effort by name, in rising order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Effort {
     None,
     Minimal,

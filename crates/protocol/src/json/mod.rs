@@ -1,4 +1,4 @@
-//! JSON as bytes: found, checked and patched in place, never built into a tree.
+//! JSON as bytes: found, checked, patched in place and read in one pass, never built into a tree.
 
 mod lex;
 pub mod patch;
@@ -8,6 +8,7 @@ pub mod scan;
 pub mod span;
 pub mod syntax;
 pub mod text;
+pub mod walk;
 
 pub use raw::{Integer, Raw};
 pub use redact::redact;

@@ -55,18 +55,37 @@ impl<'a> Text<'a> {
         if !self.escaped {
             return Ok(Cow::Borrowed(self.raw));
         }
+        self.decode_with(|c| c.ok_or(LoneSurrogate)).map(Cow::Owned)
+    }
+
+    /// What the string means, with a replacement character for each half of one.
+    pub fn decode_lossy(&self) -> Cow<'a, str> {
+        if !self.escaped {
+            return Cow::Borrowed(self.raw);
+        }
+        let decoded = self.decode_with(|c| Ok(c.unwrap_or(REPLACEMENT)));
+        Cow::Owned(decoded.unwrap_or_default())
+    }
+
+    fn decode_with(
+        &self,
+        mut escape: impl FnMut(Option<char>) -> Result<char, LoneSurrogate>,
+    ) -> Result<String, LoneSurrogate> {
         let mut decoded = String::with_capacity(self.raw.len());
         let mut rest = self.raw;
         while let Some((plain, after)) = rest.split_once('\\') {
             decoded.push_str(plain);
             let (c, length) = unescape(after.as_bytes());
-            decoded.push(c.ok_or(LoneSurrogate)?);
+            decoded.push(escape(c)?);
             rest = after.get(length..).unwrap_or_default();
         }
         decoded.push_str(rest);
-        Ok(Cow::Owned(decoded))
+        Ok(decoded)
     }
 }
+
+/// What stands for half a character.
+const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
 /// Reads the escape behind a backslash: the character, unless it is half of one, and how many
 /// bytes the escape takes. Only called on text whose escapes have been checked.

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::json::SyntaxError;
+use crate::json::walk::Misread;
 use crate::sse::TooLarge;
 
 /// The upstream's answer is not one.
@@ -38,6 +39,12 @@ impl Broken {
 impl From<SyntaxError> for Broken {
     fn from(error: SyntaxError) -> Self {
         Self::Malformed(error.to_string())
+    }
+}
+
+impl From<Misread> for Broken {
+    fn from(misread: Misread) -> Self {
+        Self::Malformed(misread.to_string())
     }
 }
 

@@ -1,0 +1,257 @@
+//! Typed values at a cursor, for readers that take a text apart in one pass. `null` means absent.
+
+use std::borrow::Cow;
+
+use serde_json::Number;
+use serde_json::value::RawValue;
+
+use super::raw::Integer;
+use super::scan::{Cursor, Shape};
+use super::syntax::SyntaxError;
+use crate::failure::Failure;
+
+/// Why a value could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Misread {
+    /// Not JSON.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    /// JSON of another type than the member has.
+    #[error("`{name}` must be {wanted}")]
+    Type {
+        /// The member, as the caller knows it.
+        name: Box<str>,
+        /// What it should be.
+        wanted: &'static str,
+    },
+}
+
+impl Misread {
+    fn wanted(name: &str, wanted: &'static str) -> Self {
+        Self::Type {
+            name: name.into(),
+            wanted,
+        }
+    }
+}
+
+impl From<Misread> for Failure {
+    fn from(misread: Misread) -> Self {
+        let message = match &misread {
+            Misread::Syntax(error) => format!("The body is not valid JSON: {error}."),
+            Misread::Type { .. } => format!("{misread}."),
+        };
+        let failure = Self::invalid(message);
+        match misread {
+            Misread::Syntax(_) => failure,
+            Misread::Type { name, .. } => failure.param(name.into_string()),
+        }
+    }
+}
+
+impl From<SyntaxError> for Failure {
+    fn from(error: SyntaxError) -> Self {
+        Misread::Syntax(error).into()
+    }
+}
+
+/// Steps over a `null`, if one comes next.
+pub fn null(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
+    if cursor.shape()? == Shape::Null {
+        cursor.value()?;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// A string. Half characters, which clients make when they cut strings, are replaced.
+pub fn string<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<Option<Cow<'a, str>>, Misread> {
+    match cursor.shape()? {
+        Shape::String => Ok(Some(cursor.string()?.decode_lossy())),
+        Shape::Null => cursor.value().map(|_| None).map_err(Misread::from),
+        _ => Err(Misread::wanted(name, "a string")),
+    }
+}
+
+/// A boolean.
+pub fn boolean(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<bool>, Misread> {
+    if null(cursor)? {
+        return Ok(None);
+    }
+    let value = cursor.value()?.boolean();
+    value
+        .map(Some)
+        .ok_or_else(|| Misread::wanted(name, "a boolean"))
+}
+
+/// A whole number, also when written as `10.0`.
+pub fn integer(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Integer>, Misread> {
+    if null(cursor)? {
+        return Ok(None);
+    }
+    let value = cursor.value()?.integer();
+    value
+        .map(Some)
+        .ok_or_else(|| Misread::wanted(name, "an integer"))
+}
+
+/// A number.
+pub fn number(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Number>, Misread> {
+    if null(cursor)? {
+        return Ok(None);
+    }
+    let value = cursor.value()?;
+    let number = match value.shape() {
+        Shape::Number => value.text().parse().ok(),
+        _ => None,
+    };
+    number
+        .map(Some)
+        .ok_or_else(|| Misread::wanted(name, "a number"))
+}
+
+/// An object, kept as the text it is.
+pub fn json(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Box<RawValue>>, Misread> {
+    if null(cursor)? {
+        return Ok(None);
+    }
+    let value = cursor.value()?;
+    if value.shape() != Shape::Object {
+        return Err(Misread::wanted(name, "an object"));
+    }
+    let raw = RawValue::from_string(value.text().to_owned());
+    raw.map(Some)
+        .map_err(|_| Misread::wanted(name, "an object"))
+}
+
+/// A list of strings.
+pub fn strings(cursor: &mut Cursor<'_>, name: &str) -> Result<Vec<String>, Misread> {
+    let mut list = Vec::new();
+    array(cursor, name, |cursor, _| {
+        list.extend(string(cursor, name)?.map(Cow::into_owned));
+        Ok::<(), Misread>(())
+    })?;
+    Ok(list)
+}
+
+/// Steps through an object; nothing is done for `null`.
+pub fn object<'a, E: From<Misread> + From<SyntaxError>>(
+    cursor: &mut Cursor<'a>,
+    name: &str,
+    mut member: impl FnMut(&mut Cursor<'a>, &str) -> Result<(), E>,
+) -> Result<(), E> {
+    match cursor.shape()? {
+        Shape::Null => cursor.value().map(drop).map_err(E::from),
+        Shape::Object => cursor.object(|cursor, name| member(cursor, &name.decode_lossy())),
+        _ => Err(Misread::wanted(name, "an object").into()),
+    }
+}
+
+/// Steps through an array; nothing is done for `null`.
+pub fn array<'a, E: From<Misread> + From<SyntaxError>>(
+    cursor: &mut Cursor<'a>,
+    name: &str,
+    mut item: impl FnMut(&mut Cursor<'a>, usize) -> Result<(), E>,
+) -> Result<(), E> {
+    match cursor.shape()? {
+        Shape::Null => cursor.value().map(drop).map_err(E::from),
+        Shape::Array => {
+            let mut index = 0;
+            cursor.array(|cursor| {
+                item(cursor, index)?;
+                index += 1;
+                Ok(())
+            })
+        }
+        _ => Err(Misread::wanted(name, "an array").into()),
+    }
+}
+
+/// The text of a value without the white space around its parts.
+pub fn compact(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(quote) = rest.find('"') {
+        let (between, string) = rest.split_at(quote);
+        out.extend(between.split_ascii_whitespace());
+        // The text has been checked: what begins with a quote is a string.
+        let length = Cursor::new(string)
+            .value()
+            .map_or(string.len(), |value| value.text().len());
+        let (string, after) = string.split_at(length);
+        out.push_str(string);
+        rest = after;
+    }
+    out.extend(rest.split_ascii_whitespace());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn absent_and_null_are_the_same() {
+        let mut cursor = Cursor::new("[null, \"a\\ud800b\", null, 3.0, null, 0.5, null]");
+        let mut seen = Vec::new();
+        array(&mut cursor, "x", |cursor, index| {
+            seen.push(match index {
+                0 | 1 => format!("{:?}", string(cursor, "x")?),
+                2 | 3 => format!("{:?}", integer(cursor, "x")?),
+                4 | 5 => format!("{:?}", number(cursor, "x")?),
+                _ => format!("{:?}", json(cursor, "x")?),
+            });
+            Ok::<(), Misread>(())
+        })
+        .unwrap();
+        assert_eq!(
+            seen,
+            [
+                "None",
+                "Some(\"a\u{fffd}b\")",
+                "None",
+                "Some(Value(3))",
+                "None",
+                "Some(Number(0.5))",
+                "None"
+            ]
+        );
+    }
+
+    #[test]
+    fn another_type_is_told_by_name() {
+        for failure in [
+            string(&mut Cursor::new("1"), "a.b").map(drop),
+            boolean(&mut Cursor::new("1"), "a.b").map(drop),
+            integer(&mut Cursor::new("1.5"), "a.b").map(drop),
+            number(&mut Cursor::new("\"1\""), "a.b").map(drop),
+            json(&mut Cursor::new("[]"), "a.b").map(drop),
+            strings(&mut Cursor::new("[1]"), "a.b").map(drop),
+            object(&mut Cursor::new("1"), "a.b", |_, _| Ok(())),
+            array(&mut Cursor::new("{}"), "a.b", |_, _| Ok(())),
+        ] {
+            let failure = Failure::from(failure.unwrap_err());
+            assert_eq!(failure.param.as_deref(), Some("a.b"));
+        }
+    }
+
+    #[test]
+    fn white_space_inside_strings_stays() {
+        assert_eq!(
+            compact(" { \"a b\" : [ 1 ,\n\"\\\" \" , { } ] } "),
+            "{\"a b\":[1,\"\\\" \",{}]}"
+        );
+        assert_eq!(compact(" 12 "), "12");
+    }
+
+    proptest! {
+        #[test]
+        fn compact_text_means_the_same(text in any::<String>(), number in any::<i32>()) {
+            let value = serde_json::json!({ text.clone(): [number, text, null, {"a": true}] });
+            let pretty = serde_json::to_string_pretty(&value).unwrap();
+            prop_assert_eq!(compact(&pretty), value.to_string());
+        }
+    }
+}

@@ -6,6 +6,7 @@
 //! `write_failure`. What cannot be expressed on the other side is named in [`Dropped`]; nothing is
 //! lost silently.
 
+mod arrange;
 pub mod base64;
 pub mod carrier;
 pub mod data_uri;
@@ -17,6 +18,7 @@ mod request;
 mod response;
 mod target;
 
+pub use arrange::{Arranged, Piece, Side, arrange};
 pub use dropped::{Dropped, Field};
 pub use event::{Block, Delta, Event, Stop};
 pub use opaque::Opaque;

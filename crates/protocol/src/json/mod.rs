@@ -9,6 +9,7 @@ pub mod span;
 pub mod syntax;
 pub mod text;
 pub mod walk;
+pub mod write;
 
 pub use raw::{Integer, Raw};
 pub use redact::redact;

@@ -1,0 +1,203 @@
+//! Writes JSON member by member, straight into its bytes.
+//!
+//! What is written is one line and safe as the data of an event: no line end stands in it, not
+//! even one of those that only some clients know.
+
+use std::io::Write as _;
+
+use super::text::write_string;
+
+/// Writes an object.
+pub fn object(out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
+    out.push(b'{');
+    write(&mut Object { out, first: true });
+    out.push(b'}');
+}
+
+/// Writes an array.
+pub fn array(out: &mut Vec<u8>, write: impl FnOnce(&mut Array<'_>)) {
+    out.push(b'[');
+    write(&mut Array { out, first: true });
+    out.push(b']');
+}
+
+/// Writes a JSON text that is valid already, without the line ends in it.
+pub fn raw(out: &mut Vec<u8>, json: &str) {
+    if !json
+        .bytes()
+        .any(|byte| matches!(byte, b'\n' | b'\r' | 0xc2 | 0xe2))
+    {
+        out.extend_from_slice(json.as_bytes());
+        return;
+    }
+    for c in json.chars() {
+        match c {
+            // Between tokens, for a string cannot hold them bare.
+            '\n' | '\r' => {}
+            // Inside a string, for nothing else can hold them.
+            '\u{85}' => out.extend_from_slice(b"\\u0085"),
+            '\u{2028}' => out.extend_from_slice(b"\\u2028"),
+            '\u{2029}' => out.extend_from_slice(b"\\u2029"),
+            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+}
+
+/// An object being written. Names of members are ours and need no escapes.
+#[derive(Debug)]
+pub struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    first: bool,
+}
+
+impl Object<'_> {
+    /// A member whose value is written by hand.
+    pub fn value(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
+        comma(self.out, &mut self.first);
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        write(self.out);
+        self
+    }
+
+    /// A string.
+    pub fn text(&mut self, name: &str, value: &str) -> &mut Self {
+        self.value(name, |out| write_string(out, value))
+    }
+
+    /// A string, or `null`.
+    pub fn text_or_null(&mut self, name: &str, value: Option<&str>) -> &mut Self {
+        match value {
+            Some(value) => self.text(name, value),
+            None => self.null(name),
+        }
+    }
+
+    /// A number.
+    pub fn number(&mut self, name: &str, value: impl std::fmt::Display) -> &mut Self {
+        // Writing to memory cannot fail.
+        self.value(name, |out| drop(write!(out, "{value}")))
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&mut self, name: &str, value: bool) -> &mut Self {
+        self.raw(name, if value { "true" } else { "false" })
+    }
+
+    /// `null`.
+    pub fn null(&mut self, name: &str) -> &mut Self {
+        self.raw(name, "null")
+    }
+
+    /// A value that is JSON already.
+    pub fn raw(&mut self, name: &str, json: &str) -> &mut Self {
+        self.value(name, |out| raw(out, json))
+    }
+
+    /// An object.
+    pub fn object(&mut self, name: &str, write: impl FnOnce(&mut Object<'_>)) -> &mut Self {
+        self.value(name, |out| object(out, write))
+    }
+
+    /// An array.
+    pub fn array(&mut self, name: &str, write: impl FnOnce(&mut Array<'_>)) -> &mut Self {
+        self.value(name, |out| array(out, write))
+    }
+}
+
+/// An array being written.
+#[derive(Debug)]
+pub struct Array<'o> {
+    out: &'o mut Vec<u8>,
+    first: bool,
+}
+
+impl Array<'_> {
+    /// An item that is written by hand.
+    pub fn value(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
+        comma(self.out, &mut self.first);
+        write(self.out);
+        self
+    }
+
+    /// A string.
+    pub fn text(&mut self, value: &str) -> &mut Self {
+        self.value(|out| write_string(out, value))
+    }
+
+    /// A value that is JSON already.
+    pub fn raw(&mut self, json: &str) -> &mut Self {
+        self.value(|out| raw(out, json))
+    }
+
+    /// An object.
+    pub fn object(&mut self, write: impl FnOnce(&mut Object<'_>)) -> &mut Self {
+        self.value(|out| object(out, write))
+    }
+
+    /// Whether nothing has been written yet.
+    pub fn is_empty(&self) -> bool {
+        self.first
+    }
+}
+
+fn comma(out: &mut Vec<u8>, first: &mut bool) {
+    if !std::mem::take(first) {
+        out.push(b',');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn members_and_items_are_separated() {
+        let mut out = Vec::new();
+        object(&mut out, |it| {
+            it.text("a", "x\"")
+                .null("b")
+                .boolean("c", true)
+                .number("d", 1.5);
+            it.array("e", |it| {
+                assert!(it.is_empty());
+                it.text("1").raw("2").object(|_| {});
+            });
+            it.object("f", |it| {
+                it.text_or_null("g", None);
+            });
+        });
+        let expected = r#"{"a":"x\"","b":null,"c":true,"d":1.5,"e":["1",2,{}],"f":{"g":null}}"#;
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn no_line_end_of_any_kind_is_left_in_raw_values() {
+        for (json, line) in [
+            ("{\"a\":1}", "{\"a\":1}"),
+            ("{\n \"a\":\r\n1}", "{ \"a\":1}"),
+            (
+                "\"\u{2028}\u{2029}\u{85}\u{e9}\u{2027}\"",
+                "\"\\u2028\\u2029\\u0085\u{e9}\u{2027}\"",
+            ),
+        ] {
+            let mut out = Vec::new();
+            raw(&mut out, json);
+            assert_eq!(String::from_utf8(out).unwrap(), line);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn raw_values_keep_their_meaning(text in any::<String>(), number in any::<i64>()) {
+            let value = serde_json::json!({ "a": [text, number], "b": {} });
+            let mut out = Vec::new();
+            raw(&mut out, &serde_json::to_string_pretty(&value).unwrap());
+            prop_assert_eq!(serde_json::from_slice::<serde_json::Value>(&out).unwrap(), value);
+            prop_assert!(!out.contains(&b'\n'));
+        }
+    }
+}

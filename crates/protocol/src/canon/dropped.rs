@@ -7,6 +7,8 @@ use crate::dialect::Dialect;
 
 /// The header may not be longer than this.
 const HEADER_BYTES_MAX: usize = 2048;
+/// Names above this number are counted, not kept: the header could not show them.
+const NAMES_MAX: usize = 512;
 /// Room for the count of what did not fit: `...+12345`.
 const MORE_BYTES: usize = 16;
 
@@ -187,6 +189,7 @@ impl Field {
 pub struct Dropped {
     caller: Dialect,
     names: Vec<String>,
+    more: usize,
 }
 
 impl Dropped {
@@ -195,7 +198,13 @@ impl Dropped {
         Self {
             caller,
             names: Vec::new(),
+            more: 0,
         }
+    }
+
+    /// Whose spelling the names are in.
+    pub const fn caller(&self) -> Dialect {
+        self.caller
     }
 
     /// Leaves out a member of the common form.
@@ -205,13 +214,25 @@ impl Dropped {
 
     /// Leaves out a part of the conversation.
     pub fn path(&mut self, path: Path) {
-        self.name(&path.to_string());
+        if path.is_nowhere() {
+            return;
+        }
+        if self.names.len() < NAMES_MAX {
+            self.name(&path.to_string());
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
     }
 
     /// Leaves out a member by the caller's own name for it.
     pub fn name(&mut self, name: &str) {
-        if !name.is_empty() && !self.names.iter().any(|known| known == name) {
+        if name.is_empty() || self.names.iter().any(|known| known == name) {
+            return;
+        }
+        if self.names.len() < NAMES_MAX {
             self.names.push(name.to_owned());
+        } else {
+            self.more = self.more.saturating_add(1);
         }
     }
 
@@ -240,9 +261,12 @@ impl Dropped {
             let _ = write!(header, "{}", Escaped(name));
             if header.len() > HEADER_BYTES_MAX - MORE_BYTES {
                 header.truncate(before);
-                let _ = write!(header, "...+{}", self.names.len() - told);
-                break;
+                let _ = write!(header, "...+{}", self.names.len() - told + self.more);
+                return Some(header);
             }
+        }
+        if self.more > 0 {
+            let _ = write!(header, "...+{}", self.more);
         }
         Some(header)
     }

@@ -56,7 +56,7 @@ pub enum Delta {
     /// A piece of a tool call's JSON arguments.
     Arguments(String),
     /// The signature or encrypted form of a thought, or the signature of a tool call or text:
-    /// whole, once per block at most.
+    /// whole, once per block at most, and first in a tool call's block if it can be.
     Opaque(Opaque),
     /// A source of the text so far. Offsets count characters of the block's text.
     Citation {

@@ -17,6 +17,7 @@ mod path;
 mod request;
 mod response;
 mod target;
+mod tidy;
 
 pub use arrange::{Arranged, Piece, Side, arrange};
 pub use dropped::{Dropped, Field};
@@ -29,3 +30,4 @@ pub use request::{
 };
 pub use response::{Fold, Folded, Response};
 pub use target::{Echo, Target};
+pub use tidy::pair_results;

@@ -3,6 +3,8 @@
 use std::fmt;
 
 /// A place such as `messages[2].content[0]`. Cheap to carry: it is spelt only when it is told.
+///
+/// The default is nowhere: what stands there is of our own making, and is dropped untold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Path {
     list: &'static str,
@@ -18,6 +20,11 @@ impl Path {
             index,
             inner: None,
         }
+    }
+
+    /// Whether the caller did not write what stands here.
+    pub const fn is_nowhere(self) -> bool {
+        self.list.is_empty()
     }
 
     /// An item of a list inside this item: `messages[2].content[0]`.

@@ -79,6 +79,11 @@ impl Response {
     pub fn unfold(self) -> impl Iterator<Item = Event> {
         let blocks = self.blocks.into_iter().flat_map(|folded| {
             let mut events = vec![Event::BlockStart(folded.block.clone())];
+            let mut opaque = folded.opaque.map(Delta::Opaque).map(Event::Delta);
+            // The signature of a call comes first, so that it can still join the call's id.
+            if matches!(folded.block, Block::ToolCall { .. }) {
+                events.extend(opaque.take());
+            }
             if !folded.text.is_empty() {
                 let text = folded.text;
                 events.push(Event::Delta(match folded.block {
@@ -99,11 +104,7 @@ impl Response {
                         })
                     }),
             );
-            events.extend(
-                folded
-                    .opaque
-                    .map(|opaque| Event::Delta(Delta::Opaque(opaque))),
-            );
+            events.extend(opaque);
             events.push(Event::BlockStop);
             events
         });

@@ -20,6 +20,7 @@ pub mod messages;
 pub mod native;
 pub mod profile;
 pub mod rejection;
+pub mod responses;
 pub mod scrub;
 pub mod sse;
 pub mod usage;

@@ -12,6 +12,7 @@ pub(crate) const PLACES: Places = Places {
     id: "id",
     id_again: None,
     model: "model",
+    shown: None,
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
     read_output,

@@ -11,6 +11,7 @@ pub(crate) const PLACES: Places = Places {
     id: "responseId",
     id_again: None,
     model: "modelVersion",
+    shown: None,
     usage: "usageMetadata",
     read_usage: |usage, _| read_usage(usage),
     read_output,

@@ -16,6 +16,7 @@ pub(crate) const PLACES: Places = Places {
     id: "id",
     id_again: Some("interaction_id"),
     model: "model",
+    shown: None,
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
     read_output,

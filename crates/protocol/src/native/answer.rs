@@ -37,9 +37,7 @@ pub fn rewrite_answer(
     body: Bytes,
     identity: &Identity,
 ) -> Result<Answer, Broken> {
-    let Some(places) = places::of(dialect) else {
-        return Err(Broken::malformed("the dialect is not served"));
-    };
+    let places = places::of(dialect);
     let mut output = Output::default();
     let text = utf8(&body)?;
     let mut cursor = Cursor::new(text);
@@ -56,7 +54,7 @@ pub fn rewrite_answer(
     if places.needs_items && !output.has_items {
         return Err(Broken::malformed("the answer has no output"));
     }
-    let written = Written::new(identity);
+    let written = Written::new(identity, places.shown);
     let edits = sighting
         .spans()
         .map(|(name, span)| Edit::replace(span, written.get(name).to_vec()))

@@ -7,9 +7,8 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::generate;
 use crate::interactions;
-use crate::json::write_string;
 use crate::messages;
-use crate::rejection;
+use crate::responses;
 use crate::scrub::Names;
 
 /// Reads the answer of an upstream that refused a call. Nothing of the upstream's identity is in
@@ -27,40 +26,22 @@ pub fn read_failure(
     };
     match dialect {
         Dialect::Chat => chat::read_failure(status, body, names),
-        Dialect::Responses => rejection::read_failure(status, body, names),
+        Dialect::Responses => responses::read_failure(status, body, names),
         Dialect::Messages => messages::read_failure(status, body, names),
         Dialect::Generate => generate::read_failure(status, body, names),
         Dialect::Interactions => interactions::read_failure(status, body, names),
     }
 }
 
-/// The last event of a stream that failed. Nothing follows it, least of all an end mark.
+/// The last event of a stream that failed before anything of it was sent; a [`super::Rewriter`]
+/// knows more of a stream that has begun. Nothing follows it, least of all an end mark.
 pub fn terminal_failure(dialect: Dialect, failure: &Failure, request_id: &str) -> Bytes {
     let event = match dialect {
         Dialect::Chat => chat::write_failure_event(failure, request_id),
-        Dialect::Responses => {
-            let mut data = b"{\"type\":\"error\",\"code\":".to_vec();
-            write_string(&mut data, failure.code.as_str());
-            data.extend_from_slice(b",\"message\":");
-            write_string(&mut data, &failure.message);
-            data.extend_from_slice(b",\"param\":");
-            match &failure.param {
-                Some(param) => write_string(&mut data, param),
-                None => data.extend_from_slice(b"null"),
-            }
-            data.push(b'}');
-            named_event(&data)
-        }
+        Dialect::Responses => responses::write_first_failure(failure, 0),
         Dialect::Messages => messages::write_failure_event(failure, request_id),
         Dialect::Generate => generate::write_failure_event(failure, request_id),
         Dialect::Interactions => interactions::write_failure_event(failure, request_id),
     };
     Bytes::from(event)
-}
-
-fn named_event(data: &[u8]) -> Vec<u8> {
-    let mut event = b"event: error\ndata: ".to_vec();
-    event.extend_from_slice(data);
-    event.extend_from_slice(b"\n\n");
-    event
 }

@@ -12,6 +12,7 @@ pub(crate) mod places;
 mod request;
 mod sighting;
 mod stream;
+pub(crate) mod written;
 
 pub use answer::{Answer, rewrite_answer};
 pub use broken::Broken;

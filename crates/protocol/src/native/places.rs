@@ -1,5 +1,6 @@
 //! Where each dialect keeps what the native path must find or change in an answer.
 
+use super::identity::Shown;
 use crate::chat;
 use crate::count::Counter;
 use crate::dialect::Dialect;
@@ -7,6 +8,7 @@ use crate::generate;
 use crate::interactions;
 use crate::json::{Cursor, Raw, SyntaxError, Text};
 use crate::messages;
+use crate::responses;
 use crate::usage::Usage;
 
 /// The row of one dialect. Names are those of the members of an answer or of an event.
@@ -20,6 +22,8 @@ pub(crate) struct Places {
     pub(crate) id_again: Option<&'static str>,
     /// The model.
     pub(crate) model: &'static str,
+    /// A member beside the id and what it always says, whatever the upstream put there.
+    pub(crate) shown: Option<Shown>,
     /// The usage report.
     pub(crate) usage: &'static str,
     /// Reads a usage report, which may only add to the one before; nothing if it cannot be billed
@@ -82,6 +86,21 @@ pub(crate) struct Output {
     pub(crate) interim: bool,
     /// The usage so far.
     pub(crate) usage: Option<Usage>,
+    /// Deltas since the last whole item, which the next one repeats.
+    pub(crate) deltas: usize,
+    /// What the event that ends a failed stream repeats, where the dialect has it.
+    pub(crate) opening: Opening,
+}
+
+/// What a stream has said of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Opening {
+    /// Whether the event has gone by that opens the answer.
+    pub(crate) opened: bool,
+    /// When the answer was made, in unix seconds.
+    pub(crate) created: Option<u64>,
+    /// The number of the last event.
+    pub(crate) sequence: Option<u64>,
 }
 
 impl Output {
@@ -93,13 +112,13 @@ impl Output {
     }
 }
 
-/// The row of a dialect, once it has one.
-pub(crate) fn of(dialect: Dialect) -> Option<&'static Places> {
+/// The row of a dialect.
+pub(crate) fn of(dialect: Dialect) -> &'static Places {
     match dialect {
-        Dialect::Chat => Some(&chat::PLACES),
-        Dialect::Responses => None,
-        Dialect::Messages => Some(&messages::PLACES),
-        Dialect::Generate => Some(&generate::PLACES),
-        Dialect::Interactions => Some(&interactions::PLACES),
+        Dialect::Chat => &chat::PLACES,
+        Dialect::Responses => &responses::PLACES,
+        Dialect::Messages => &messages::PLACES,
+        Dialect::Generate => &generate::PLACES,
+        Dialect::Interactions => &interactions::PLACES,
     }
 }

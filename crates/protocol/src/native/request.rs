@@ -13,6 +13,7 @@ use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::write_string;
 use crate::messages;
+use crate::responses;
 
 /// What a request says that we must know, and where it says it.
 #[derive(Debug, Clone)]
@@ -42,12 +43,11 @@ pub struct Head {
 pub fn read_head(dialect: Dialect, body: &Bytes) -> Result<Head, Failure> {
     match dialect {
         Dialect::Chat => chat::read_head(body),
+        Dialect::Responses => responses::read_head(body),
         Dialect::Messages => messages::read_head(body),
         Dialect::Interactions => interactions::read_head(body),
         // The model of a Generate Content call stands in its path: see `read_named_head`.
-        Dialect::Responses | Dialect::Generate => {
-            Err(Failure::not_found("This endpoint is not served."))
-        }
+        Dialect::Generate => Err(Failure::not_found("This endpoint is not served.")),
     }
 }
 

@@ -39,6 +39,9 @@ impl<'a> Sighting<'a> {
         let mut sighting = Self::default();
         output.next_event();
         cursor.object(|cursor, name| sighting.member(places, name, cursor, output))?;
+        if places.shown.is_some() {
+            sighting.show_beside_id();
+        }
         Ok(sighting)
     }
 
@@ -89,6 +92,9 @@ impl<'a> Sighting<'a> {
         if name.is(places.model) {
             return self.note(Name::Model, cursor);
         }
+        if places.shown.is_some_and(|(shown, _)| name.is(shown)) {
+            return self.note(Name::Shown, cursor);
+        }
         if name.is(places.usage) {
             let value = cursor.value()?;
             if !value.is_null() {
@@ -119,6 +125,18 @@ impl<'a> Sighting<'a> {
         }
         self.telling.get_or_insert(cursor.position());
         Ok(())
+    }
+
+    /// Has the member that is always shown put in, where an answer is that lacks it.
+    fn show_beside_id(&mut self) {
+        let mut found = self.spans.iter().flatten();
+        if found.any(|(name, _, _)| *name == Name::Shown) {
+            return;
+        }
+        let mut found = self.spans.iter_mut().flatten();
+        if let Some((name, _, _)) = found.find(|(name, _, _)| *name == Name::Id) {
+            *name = Name::IdAlone;
+        }
     }
 
     fn note(&mut self, name: Name, cursor: &mut Cursor<'a>) -> Result<(), SyntaxError> {

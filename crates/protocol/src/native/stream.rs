@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::joined::Joined;
 use crate::json::{Cursor, utf8};
 use crate::rejection;
+use crate::responses;
 use crate::sse::{Data, Frame, Splitter};
 use crate::usage::Usage;
 
@@ -56,7 +57,7 @@ impl Seen {
 #[derive(Debug)]
 pub struct Rewriter {
     dialect: Dialect,
-    places: Option<&'static Places>,
+    places: &'static Places,
     identity: Identity,
     written: Written,
     include_usage: bool,
@@ -69,10 +70,11 @@ pub struct Rewriter {
 impl Rewriter {
     /// A rewriter for one stream.
     pub fn new(dialect: Dialect, identity: Identity, include_usage: bool) -> Self {
+        let places = places::of(dialect);
         Self {
             dialect,
-            places: places::of(dialect),
-            written: Written::new(&identity),
+            places,
+            written: Written::new(&identity, places.shown),
             identity,
             include_usage,
             splitter: Splitter::default(),
@@ -88,12 +90,9 @@ impl Rewriter {
         if self.seen.ended {
             return Ok(());
         }
-        let Some(places) = self.places else {
-            return Err(Broken::malformed("the dialect is not served"));
-        };
         out.reserve(chunk.len().min(JOINED_BYTES_MAX));
         self.splitter.push(chunk);
-        let result = self.relay(places, out);
+        let result = self.relay(self.places, out);
         self.note();
         result
     }
@@ -117,8 +116,8 @@ impl Rewriter {
             }
             Data::Lines(data) => self.is_done(&data),
         };
-        if let (true, Some(places)) = (is_done, self.places) {
-            self.finish(places, out);
+        if is_done {
+            self.finish(self.places, out);
         }
         if self.seen.ended {
             Ok(())
@@ -129,7 +128,14 @@ impl Rewriter {
 
     /// Ends the stream with the error event of its dialect. Nothing follows it.
     pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut Joined) {
-        out.push(terminal_failure(self.dialect, failure, request_id));
+        out.push(match self.dialect {
+            Dialect::Responses => Bytes::from(responses::write_failure_event(
+                failure,
+                &self.identity,
+                self.output.opening,
+            )),
+            dialect => terminal_failure(dialect, failure, request_id),
+        });
     }
 
     /// What has gone by.
@@ -251,6 +257,11 @@ impl Rewriter {
     /// Notes what an event says, or that it is none.
     fn judge(&mut self, sighting: &Sighting<'_>, text: &str) -> Result<(), Broken> {
         if self.output.failed || sighting.error.is_some() {
+            // What was consumed is told with the failure by some, and is owed once there was
+            // output.
+            if self.output.content {
+                self.seen.usage = sighting.usage.or(self.seen.usage);
+            }
             let error = sighting.error.map_or(text, |error| error.text());
             let failure = rejection::read_event(error.as_bytes(), &self.identity.model);
             return Err(Broken::Failure(failure));
@@ -315,7 +326,7 @@ impl Rewriter {
     }
 
     fn is_done(&self, data: &[u8]) -> bool {
-        let done = self.places.and_then(|places| places.done);
+        let done = self.places.done;
         done.is_some_and(|done| data.trim_ascii() == done.data.as_bytes())
     }
 

@@ -7,4 +7,5 @@ mod envelopes;
 mod google_native;
 mod messages;
 mod requests;
+mod responses;
 mod streams;

@@ -1,0 +1,136 @@
+//! Reads the head of a Responses request: what we must know, and what the contract refuses.
+
+use crate::count;
+use crate::failure::Failure;
+use crate::guard;
+use crate::json::patch::Edit;
+use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
+use crate::native::Head;
+
+/// Tokens of a request that stand in none of its strings.
+const FRAME_TOKENS: u64 = 3;
+/// Members whose text the model reads.
+const READ_BY_MODEL: [&str; 5] = ["instructions", "input", "tools", "text", "prompt"];
+
+/// Reads the head of a request. Ranges are left to the upstream to judge; what we read ourselves
+/// must be of the right type.
+pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
+    if body.trim_ascii().is_empty() {
+        return Err(Failure::invalid(
+            "The body is empty; it must be a JSON object.",
+        ));
+    }
+    let members = Members::read(body, Spelling::One)?;
+    let Some(model) = members.string("model")? else {
+        return Err(Failure::invalid("`model` is required.").param("model"));
+    };
+    guard::model_id(&model)?;
+    guard::not_kept(&members, "store")?;
+    guard::not_kept(&members, "background")?;
+    guard::no_reference(&members, "previous_response_id")?;
+    guard::no_reference(&members, "conversation")?;
+    guard::routing(&members)?;
+    guard::service_tier(&members)?;
+    input(&members)?;
+
+    let model_span = members.get("model")?.map(|value| value.span());
+    let limit = members.integer("max_output_tokens")?;
+    Ok(Head {
+        stream: members.boolean("stream")?.unwrap_or(false),
+        include_usage: true,
+        output_tokens_max: limit
+            .filter(|limit| *limit != Integer::Negative)
+            .map(Integer::saturating),
+        choices: 1,
+        sampling: Vec::new(),
+        input_tokens: input_tokens(&members)?,
+        model_span: model_span.unwrap_or_default(),
+        model: model.into_owned(),
+        edits: keep_nothing(&members)?.into_iter().collect(),
+    })
+}
+
+/// The upstream keeps answers unless it is told not to (contract, "What the service does", 5).
+fn keep_nothing(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
+    Ok(match members.find("store")? {
+        Some(value) if value.is_null() => Some(Edit::replace(value.span(), &b"false"[..])),
+        Some(_) => None,
+        None => Some(Edit::insert(members.inside(), &br#""store":false,"#[..])),
+    })
+}
+
+/// Refuses a request without input, and input that stands in something kept.
+fn input(members: &Members<'_>) -> Result<(), Failure> {
+    let wrong = |why: &'static str| Err(Failure::invalid(why).param("input"));
+    let Some(input) = members.get("input")? else {
+        // A prompt template brings its own input.
+        return match members.get("prompt")? {
+            Some(_) => Ok(()),
+            None => wrong("`input` is required."),
+        };
+    };
+    match input.shape() {
+        Shape::String | Shape::Array if input.is_empty() => wrong("`input` must not be empty."),
+        Shape::String => Ok(()),
+        Shape::Array => no_references(input),
+        _ => wrong("`input` must be a string or an array."),
+    }
+}
+
+/// Refuses items that are only named: we hold none, and leaving them out would change the
+/// conversation.
+fn no_references(input: Raw<'_>) -> Result<(), Failure> {
+    let mut index = 0_usize;
+    let mut found = None;
+    Cursor::new(input.text())
+        .array(|cursor| {
+            if is_reference(cursor)? {
+                found.get_or_insert(index);
+            }
+            index += 1;
+            Ok::<(), SyntaxError>(())
+        })
+        .map_err(|_| Failure::invalid("`input` could not be read.").param("input"))?;
+    match found {
+        Some(index) => Err(Failure::stateful_not_supported(
+            "`item_reference` is not supported: the service keeps no items. Send the whole item; \
+             with `store: false` and `include: [\"reasoning.encrypted_content\"]` clients do.",
+        )
+        .param(format!("input[{index}]"))),
+        None => Ok(()),
+    }
+}
+
+fn is_reference(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
+    if cursor.shape()? != Shape::Object {
+        cursor.value()?;
+        return Ok(false);
+    }
+    let mut named = false;
+    let mut typed = false;
+    let mut has_id = false;
+    cursor.object(|cursor, name| {
+        let value = cursor.value()?;
+        if name.is("type") {
+            named |= value.string().is_some_and(|text| text.is("item_reference"));
+            typed |= !value.is_null();
+        } else if name.is("role") || name.is("content") {
+            typed = true;
+        } else if name.is("id") {
+            has_id |= !value.is_null();
+        }
+        Ok::<(), SyntaxError>(())
+    })?;
+    // The type may be left out; an id alone is a reference too.
+    Ok(named || (has_id && !typed))
+}
+
+fn input_tokens(members: &Members<'_>) -> Result<u64, Failure> {
+    let mut tokens = FRAME_TOKENS;
+    for name in READ_BY_MODEL {
+        if let Some(value) = members.get(name)? {
+            tokens = tokens.saturating_add(count::tokens_in_json(value.text().as_bytes()));
+        }
+    }
+    Ok(tokens)
+}

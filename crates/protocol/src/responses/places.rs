@@ -1,0 +1,112 @@
+//! Where identity, usage and output stand in a Responses answer and in its events.
+
+use super::usage::read_usage;
+use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
+use crate::native::places::{End, Output, Places};
+use crate::native::written::count_written;
+use crate::usage::count;
+
+/// Where things stand in a response and in the events that carry it.
+pub(crate) const PLACES: Places = Places {
+    envelope: Some("response"),
+    id: "id",
+    id_again: None,
+    model: "model",
+    // Contract, "Text and embedding results": always false.
+    shown: Some(("store", "false")),
+    usage: "usage",
+    read_usage: |usage, _| read_usage(usage),
+    read_output,
+    needs_items: true,
+    done: None,
+    data_only: false,
+    usage_event: false,
+};
+
+/// Members of an item in which the model writes.
+const WRITTEN: [&str; 8] = [
+    "text",
+    "refusal",
+    "name",
+    "arguments",
+    "input",
+    "code",
+    "query",
+    "transcript",
+];
+
+/// Reads the members that carry output, and those that say what an event is. Says whether the
+/// member was one of them.
+fn read_output(
+    name: Text<'_>,
+    cursor: &mut Cursor<'_>,
+    output: &mut Output,
+) -> Result<bool, SyntaxError> {
+    match name.raw() {
+        "type" => read_type(cursor.value()?, output),
+        "status" => {
+            let value = cursor.value()?;
+            let is = |word| value.string().is_some_and(|text| text.is(word));
+            output.failed |= is("failed") || is("cancelled");
+        }
+        "sequence_number" => output.opening.sequence = count(cursor.value()?),
+        "created_at" => output.opening.created = count(cursor.value()?),
+        "delta" => {
+            let delta = cursor.value()?;
+            if let Some(text) = delta.string().filter(|text| !text.is_empty()) {
+                output.content = true;
+                output.deltas = output.deltas.saturating_add(1);
+                output.counter.add_string(text.raw().as_bytes());
+            }
+        }
+        "item" => {
+            let item = cursor.value()?;
+            // A finished item repeats its deltas.
+            if std::mem::take(&mut output.deltas) == 0 {
+                read_item(item, output)?;
+            }
+        }
+        "output" if cursor.shape()? == Shape::Array => {
+            output.has_items = true;
+            // The last event repeats the whole answer.
+            let repeated = output.content;
+            cursor.array(|cursor| {
+                output.items = output.items.saturating_add(1);
+                let item = cursor.value()?;
+                if repeated {
+                    return Ok(());
+                }
+                read_item(item, output)
+            })?;
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn read_type(value: Raw<'_>, output: &mut Output) {
+    let Some(text) = value.string() else {
+        return;
+    };
+    match text.raw() {
+        "response.created" => output.opening.opened = true,
+        "response.completed" | "response.incomplete" => output.end = End::Reached,
+        "response.failed" | "error" => output.failed = true,
+        _ => {}
+    }
+}
+
+/// Counts an item that no delta told of.
+fn read_item(item: Raw<'_>, output: &mut Output) -> Result<(), SyntaxError> {
+    if item.shape() != Shape::Object {
+        return Ok(());
+    }
+    output.content |= count_written(item, &WRITTEN, &mut output.counter)?;
+    // Reasoning that cannot be read is output as well.
+    Cursor::new(item.text()).object(|cursor, name| {
+        let value = cursor.value()?;
+        let opaque = name.is("encrypted_content") || name.is("result");
+        output.content |= opaque && !value.is_null() && !value.is_empty();
+        Ok(())
+    })
+}

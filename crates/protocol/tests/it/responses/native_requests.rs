@@ -1,0 +1,160 @@
+//! Requests on the native path: what is read, what is refused, what the upstream is sent.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use protocol::native::{Head, read_head, write_request};
+use protocol::{Code, Dialect, Failure};
+
+fn head(body: &str) -> Result<Head, Failure> {
+    read_head(Dialect::Responses, &Bytes::copy_from_slice(body.as_bytes()))
+}
+
+fn sent(body: &str) -> String {
+    let body = Bytes::copy_from_slice(body.as_bytes());
+    let head = read_head(Dialect::Responses, &body).unwrap();
+    let sent = write_request(Dialect::Responses, &body, &head, "up");
+    String::from_utf8(sent.to_vec()).unwrap()
+}
+
+/// A request with these further members.
+fn with(members: &str) -> String {
+    format!(r#"{{"model":"maker/m","input":"Hi there"{members}}}"#)
+}
+
+#[test]
+fn a_plain_request_is_read() {
+    let head = head(&with(r#","stream":true,"max_output_tokens":64"#)).unwrap();
+    assert_eq!(head.model, "maker/m");
+    assert!(head.stream && head.include_usage);
+    assert_eq!(head.output_tokens_max, Some(64));
+    assert_eq!(head.choices, 1);
+    assert!((4..=10).contains(&head.input_tokens), "{head:?}");
+}
+
+/// Checks that each body is refused with this code and names this member.
+fn assert_refused(code: Code, cases: &[(String, Option<&str>)]) {
+    for (body, param) in cases {
+        let failure = head(body).expect_err(body);
+        let found = (failure.code, failure.param.as_deref());
+        assert_eq!(found, (code, *param), "{body}");
+        assert_eq!(failure.status(), 400);
+    }
+}
+
+#[test]
+fn what_is_no_request_is_refused() {
+    let own = str::to_owned;
+    assert_refused(
+        Code::InvalidRequest,
+        &[
+            (own(""), None),
+            (own("[]"), None),
+            (own(r#"{"input":"a"}"#), Some("model")),
+            (own(r#"{"model":"m"}"#), Some("input")),
+            (own(r#"{"model":"m","input":null}"#), Some("input")),
+            (own(r#"{"model":"m","input":""}"#), Some("input")),
+            (own(r#"{"model":"m","input":[ ]}"#), Some("input")),
+            (own(r#"{"model":"m","input":{"a":1}}"#), Some("input")),
+            (with(r#","model":"other""#), Some("model")),
+            (with(r#","stream":"yes""#), Some("stream")),
+            (
+                with(r#","max_output_tokens":"9""#),
+                Some("max_output_tokens"),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn what_would_be_kept_is_refused() {
+    let item =
+        |item: &str| format!(r#"{{"model":"m","input":[{{"role":"user","content":"a"}},{item}]}}"#);
+    let named = Some("input[1]");
+    assert_refused(
+        Code::StatefulNotSupported,
+        &[
+            (with(r#","store":true"#), Some("store")),
+            (with(r#","background":true"#), Some("background")),
+            (
+                with(r#","previous_response_id":"resp_0""#),
+                Some("previous_response_id"),
+            ),
+            (with(r#","conversation":"conv_1""#), Some("conversation")),
+            (with(r#","conversation":{"id":"c"}"#), Some("conversation")),
+            (item(r#"{"type":"item_reference","id":"rs_1"}"#), named),
+            (item(r#"{"id":"rs_1","type":"item\u005freference"}"#), named),
+            (item(r#"{"id":"rs_1"}"#), named),
+            (item(r#"{"id":"rs_1","type":null}"#), named),
+        ],
+    );
+}
+
+#[test]
+fn what_callers_may_not_choose_is_refused() {
+    assert_refused(
+        Code::RoutingNotSupported,
+        &[(with(r#","provider":{"order":[]}"#), Some("provider"))],
+    );
+    assert_refused(
+        Code::ServiceTierNotSupported,
+        &[
+            (with(r#","service_tier":"flex""#), Some("service_tier")),
+            (with(r#","service_tier":"ultrafast""#), Some("service_tier")),
+        ],
+    );
+}
+
+#[test]
+fn what_only_looks_refused_is_read() {
+    for body in [
+        with(
+            r#","store":false,"background":false,"previous_response_id":null,"conversation":null"#,
+        ),
+        with(r#","service_tier":"auto","provider":null"#),
+        with(r#","metadata":{"conversation":"x"}"#),
+        r#"{"model":"m","input":null,"prompt":{"id":"pmpt_1"}}"#.to_owned(),
+        r#"{"model":"m","input":[{"role":"user","content":"item_reference","id":"msg_1"}]}"#
+            .to_owned(),
+        r#"{"model":"m","input":[{"id":"rs_1","type":"reasoning","summary":[]}]}"#.to_owned(),
+        r#"{"model":"m","input":["a",1]}"#.to_owned(),
+    ] {
+        assert!(head(&body).is_ok(), "{body}: {:?}", head(&body));
+    }
+}
+
+#[test]
+fn the_upstream_is_told_to_keep_nothing() {
+    for (body, expected) in [
+        (
+            r#"{"model":"maker/m","input":"a"}"#,
+            r#"{"store":false,"model":"up","input":"a"}"#,
+        ),
+        (
+            r#"{ "model" : "maker/m", "store": null,"input":"a" }"#,
+            r#"{ "model" : "up", "store": false,"input":"a" }"#,
+        ),
+        (
+            r#"{"store":false,"model":"maker/m","input":"a","x":[1.0,"\u00e9"]}"#,
+            r#"{"store":false,"model":"up","input":"a","x":[1.0,"\u00e9"]}"#,
+        ),
+    ] {
+        assert_eq!(sent(body), expected);
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_changes_but_model_and_store(
+        text in any::<String>(), encrypted in "[A-Za-z0-9+/=]{0,2000}", number in any::<i64>(),
+    ) {
+        let input = serde_json::json!([
+            {"role": "user", "content": [{"type": "input_text", "text": text, "x": number}]},
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": encrypted},
+        ]);
+        let body = format!(r#"{{"input": {input:#}, "model":"maker/m","odd":{number} }}"#);
+        let expected = format!(
+            r#"{{"store":false,"input": {input:#}, "model":"up","odd":{number} }}"#
+        );
+        prop_assert_eq!(sent(&body), expected);
+    }
+}

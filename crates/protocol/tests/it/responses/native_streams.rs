@@ -1,0 +1,177 @@
+//! Streams on the native path, for any chunking of what the upstream sends.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use protocol::native::{Broken, Rewriter, Seen};
+use protocol::{Code, Dialect, Failure, Joined};
+
+use super::native_answers::identity;
+
+#[derive(Debug, PartialEq)]
+struct Relayed {
+    text: String,
+    seen: Seen,
+    result: Result<(), Broken>,
+    /// How the stream would be ended now, were it to fail.
+    failed: String,
+}
+
+fn relay(stream: &str, sizes: &[usize]) -> Relayed {
+    let mut rewriter = Rewriter::new(Dialect::Responses, identity(), true);
+    let mut out = Joined::new();
+    let mut rest = Bytes::copy_from_slice(stream.as_bytes());
+    let mut sizes = sizes.iter().cycle();
+    let mut result = Ok(());
+    while !rest.is_empty() && result.is_ok() {
+        let size = sizes.next().copied().unwrap_or(usize::MAX);
+        let chunk = rest.split_to(size.clamp(1, rest.len()));
+        result = rewriter.push(chunk, &mut out);
+    }
+    let result = result.and_then(|()| rewriter.end(&mut out));
+    let mut failed = Joined::new();
+    rewriter.fail(&Failure::upstream_error(), "req_1", &mut failed);
+    Relayed {
+        text: String::from_utf8(out.into_bytes().to_vec()).unwrap(),
+        seen: rewriter.seen().clone(),
+        result,
+        failed: String::from_utf8(failed.into_bytes().to_vec()).unwrap(),
+    }
+}
+
+/// The reference stream: reasoning, text, one function call.
+const STREAM: &str = include_str!("../../../fixtures/responses/stream.sse");
+
+fn ours(text: &str) -> String {
+    text.replace("resp_theirs", "resp_ours")
+        .replace("up-2026", "maker/m")
+        .replace(r#""store":true"#, r#""store":false"#)
+}
+
+#[test]
+fn identity_is_replaced_inside_the_envelope() {
+    let relayed = relay(STREAM, &[]);
+    assert_eq!(relayed.text, ours(STREAM));
+    assert!(!relayed.text.contains("theirs"));
+    assert_eq!(relayed.result, Ok(()));
+    assert!(relayed.seen.content && relayed.seen.ended);
+    let usage = relayed.seen.usage.unwrap();
+    assert_eq!((usage.input, usage.output, usage.reasoning), (9, 7, 2));
+    // Each text is counted once, though it is told up to four times.
+    assert!(
+        (4..=12).contains(&relayed.seen.output_tokens_counted),
+        "{}",
+        relayed.seen.output_tokens_counted
+    );
+}
+
+#[test]
+fn nothing_follows_the_last_event() {
+    let incomplete = STREAM.replace("response.completed", "response.incomplete");
+    for stream in [STREAM, &incomplete] {
+        let relayed = relay(&format!("{stream}data: [DONE]\n\ndata: {{}}\n\n"), &[]);
+        assert_eq!(relayed.text, ours(stream));
+        assert_eq!(relayed.result, Ok(()));
+    }
+}
+
+/// The stream up to and without the event of this name.
+fn until(name: &str) -> &'static str {
+    let at = STREAM.find(&format!("event: {name}\n")).unwrap();
+    &STREAM[..at]
+}
+
+#[test]
+fn content_begins_with_the_first_text() {
+    for (name, content) in [
+        ("response.created", false),
+        ("response.output_item.added", false),
+        ("response.reasoning_summary_text.delta", false),
+        ("response.reasoning_summary_text.done", true),
+        ("response.completed", true),
+    ] {
+        let relayed = relay(until(name), &[]);
+        assert_eq!(relayed.seen.content, content, "{name}");
+        assert_eq!(relayed.result, Err(Broken::Unfinished));
+    }
+}
+
+#[test]
+fn output_that_no_delta_told_of_is_counted() {
+    let item = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","name":"look_up","arguments":"{\"where\":\"Paris\"}"}}"#;
+    let whole = r#"{"type":"response.completed","response":{"id":"x","output":[{"type":"message","content":[{"type":"output_text","text":"Hello there"}]}]}}"#;
+    let sealed = r#"{"type":"response.output_item.done","item":{"type":"reasoning","summary":[],"encrypted_content":"gAA"}}"#;
+    for (event, tokens) in [(item, 4..=14), (whole, 2..=4), (sealed, 0..=0)] {
+        let relayed = relay(&format!("data: {event}\n\n"), &[]);
+        assert!(relayed.seen.content, "{event}");
+        let counted = relayed.seen.output_tokens_counted;
+        assert!(tokens.contains(&counted), "{counted}: {event}");
+    }
+}
+
+#[test]
+fn a_failure_of_the_upstream_is_never_relayed() {
+    let created = until("response.output_item.added");
+    for (event, code) in [
+        (
+            "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"id\":\"resp_theirs\",\"status\":\"failed\",\"error\":{\"code\":\"server_error\",\"message\":\"up-2026\"}}}\n\n",
+            Code::UpstreamError,
+        ),
+        (
+            "data: {\"type\":\"response.failed\",\"response\":{\"id\":\"resp_theirs\",\"error\":null}}\n\n",
+            Code::UpstreamError,
+        ),
+        (
+            "event: error\ndata: {\"type\":\"error\",\"code\":\"rate_limit_exceeded\",\"message\":\"org-1\",\"param\":null}\n\n",
+            Code::UpstreamOverloaded,
+        ),
+        (
+            "data: {\"type\":\"error\",\"code\":null,\"message\":\"x\"}\n\n",
+            Code::UpstreamError,
+        ),
+        (
+            "data: {\"error\":{\"message\":\"x\"}}\n\n",
+            Code::UpstreamError,
+        ),
+    ] {
+        let relayed = relay(&format!("{created}{event}"), &[]);
+        assert_eq!(relayed.text, ours(created));
+        let Err(Broken::Failure(failure)) = relayed.result else {
+            panic!("{event}");
+        };
+        assert_eq!(failure.code, code, "{event}");
+    }
+}
+
+#[test]
+fn usage_told_with_a_failure_is_owed_once_there_was_output() {
+    let failed = "data: {\"type\":\"response.failed\",\"response\":{\"id\":\"x\",\"usage\":{\"input_tokens\":3,\"output_tokens\":4}}}\n\n";
+    let early = relay(
+        &format!("{}{failed}", until("response.output_item.added")),
+        &[],
+    );
+    assert_eq!(early.seen.usage, None);
+    let late = relay(&format!("{}{failed}", until("response.completed")), &[]);
+    assert_eq!(late.seen.usage.unwrap().output, 4);
+}
+
+#[test]
+fn a_failed_stream_ends_by_its_own_event() {
+    let mut events = String::new();
+    for name in [
+        "response.created",
+        "response.output_item.added",
+        "response.completed",
+    ] {
+        write!(events, "before {name}:\n{}", relay(until(name), &[]).failed).unwrap();
+    }
+    insta::assert_snapshot!(events);
+}
+
+proptest! {
+    #[test]
+    fn chunking_changes_nothing(sizes in prop::collection::vec(1_usize..200, 1..20)) {
+        prop_assert_eq!(relay(STREAM, &sizes), relay(STREAM, &[]));
+    }
+}

@@ -13,3 +13,11 @@ pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
 pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
     failure.write(Family::OpenAi, request_id)
 }
+
+/// The last event of a stream that failed. No `[DONE]` follows: an end is never invented.
+pub fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
+    let mut event = b"data: ".to_vec();
+    event.extend(write_failure(failure, request_id));
+    event.extend_from_slice(b"\n\n");
+    event
+}

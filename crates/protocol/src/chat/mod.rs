@@ -1,12 +1,11 @@
 //! The Chat Completions dialect, `POST /v1/chat/completions`.
 
 mod error;
-mod request;
-mod response;
-mod stream;
+mod head;
+mod places;
+mod usage;
 
-pub use error::{read_failure, write_failure};
-pub(crate) use request::read_head;
-pub(crate) use response::PLACES;
-pub use response::read_usage;
-pub use stream::write_failure_event;
+pub use error::{read_failure, write_failure, write_failure_event};
+pub(crate) use head::read_head;
+pub(crate) use places::PLACES;
+pub use usage::read_usage;

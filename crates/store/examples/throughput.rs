@@ -19,9 +19,16 @@ use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
-    Admit, Basis, Close, Digest, End, JournalRow, KeyId, KeyLimits, KeyRow, NewKey, NewWallet,
-    PriceVersion, Settings, Store, Timings,
+    Admit, AdmitError, Basis, Close, Digest, End, JournalRow, KeyId, KeyLimits, KeyRow, NewKey,
+    NewWallet, PriceVersion, Settings, Store, Timings,
 };
+
+// As in the server.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Calls that were told to come back.
+static BUSY: AtomicU64 = AtomicU64::new(0);
 
 /// How long each load runs.
 const RUN: Duration = Duration::from_secs(4);
@@ -58,7 +65,7 @@ async fn main() {
         resident_kib()
     );
     println!(
-        "{:>7} {:>7} {:>14} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8}",
+        "{:>7} {:>7} {:>14} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8} {:>6}",
         "callers",
         "keys",
         "answer",
@@ -69,7 +76,8 @@ async fn main() {
         "p50 us",
         "p99 us",
         "wal MiB",
-        "RSS MiB"
+        "RSS MiB",
+        "busy"
     );
     let line: Option<usize> = std::env::args().nth(3).map(|line| line.parse().unwrap());
     let instant = Duration::ZERO;
@@ -198,7 +206,7 @@ async fn measure(
             .as_micros()
     };
     println!(
-        "{:>7} {:>7} {:>14} {:>8} {:>9.0} {:>9.1} {:>9.1} {:>9} {:>9} {:>8} {:>8}",
+        "{:>7} {:>7} {:>14} {:>8} {:>9.0} {:>9.1} {:>9.1} {:>9} {:>9} {:>8} {:>8} {:>6}",
         load.callers,
         load.keys,
         if load.before_answer {
@@ -214,6 +222,7 @@ async fn measure(
         at(0.99),
         mib(&folder.join("bench.db-wal")),
         resident_kib() / 1024,
+        BUSY.swap(0, Ordering::Relaxed),
     );
 }
 
@@ -227,17 +236,24 @@ async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> D
         tokens: 4_000,
         counts: true,
     };
-    let request_id = "req_0123456789abcdefghij".into();
-    let admitted = store
-        .admit(Admit {
+    let request_id: Box<str> = "req_0123456789abcdefghij".into();
+    let admitted = loop {
+        let request_id = request_id.clone();
+        let admit = Admit {
             wallet: key.wallet,
             key: key.id,
             ask,
             request_id,
             now,
-        })
-        .await
-        .unwrap();
+        };
+        match store.admit(admit).await {
+            Ok(admitted) => break admitted,
+            Err(error) => {
+                assert_eq!(error, AdmitError::Busy);
+                BUSY.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    };
     let mut waited = begun.elapsed();
     if load.upstream > Duration::ZERO {
         tokio::time::sleep(load.upstream).await;

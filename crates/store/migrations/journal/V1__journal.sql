@@ -1,7 +1,8 @@
 -- The journal: one row per call. A row's number is its time in milliseconds, shifted by 20 bits, or one more
 -- than the last: rows are appended, pages and ages are ranges of the primary key.
 
--- Wallets and keys by small integers, so that rows and their one index stay small.
+-- What is said again and again (wallets, keys, models, endpoints, channels) by small integers, so that rows
+-- and their one index stay small.
 CREATE TABLE names (
     n      INTEGER PRIMARY KEY,
     name   TEXT NOT NULL UNIQUE,
@@ -16,10 +17,10 @@ CREATE TABLE calls (
     key            INTEGER,
     status         INTEGER NOT NULL,
     request_id     TEXT    NOT NULL,
-    model          TEXT    NOT NULL,
-    endpoint       TEXT    NOT NULL,
-    channel        TEXT,
-    upstream_model TEXT,
+    model          INTEGER NOT NULL,
+    endpoint       INTEGER NOT NULL,
+    channel        INTEGER,
+    upstream_model INTEGER,
     code           TEXT,
     stream         INTEGER NOT NULL,
     outcome        TEXT,

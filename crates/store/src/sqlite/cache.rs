@@ -1,15 +1,53 @@
-//! A bounded map that forgets what was not used lately.
+//! A bounded map that forgets what was not used lately, and a quick hash for our own ids.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::hash::Hash;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+/// A map by ids that we made ourselves: counters and random characters. Nobody outside can choose
+/// them to collide, so the hash need not resist that.
+pub(super) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+
+#[derive(Debug, Default)]
+pub(super) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.write_u64(u64::from_le_bytes(*word));
+        }
+        for byte in rest {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        // A multiplication spreads the low bits upward, the rotation brings them back down.
+        self.0 = (self.0 ^ word)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(26);
+    }
+
+    fn write_i64(&mut self, word: i64) {
+        self.write_u64(word.cast_unsigned());
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+}
 
 /// Two generations: what is used is young, and when the young are too many they become the old
 /// ones and the old ones are forgotten. No list is kept, so a hit costs one look-up.
 #[derive(Debug)]
 pub(super) struct Generations<K, V> {
-    young: HashMap<K, V>,
-    old: HashMap<K, V>,
+    young: IdMap<K, V>,
+    old: IdMap<K, V>,
     young_max: usize,
 }
 
@@ -17,8 +55,8 @@ impl<K: Eq + Hash + Copy, V> Generations<K, V> {
     /// A map of about `max` values.
     pub(super) fn new(max: usize) -> Self {
         Self {
-            young: HashMap::new(),
-            old: HashMap::new(),
+            young: IdMap::default(),
+            old: IdMap::default(),
             young_max: (max / 2).max(1),
         }
     }
@@ -52,6 +90,22 @@ impl<K: Eq + Hash + Copy, V> Generations<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn neighbours_and_lookalikes_hash_apart() {
+        let hash = |id: i64| {
+            let mut hasher = IdHasher::default();
+            id.hash(&mut hasher);
+            hasher.finish()
+        };
+        // A map takes its place from the low bits and its tag from the high ones.
+        for bits in [0, 57] {
+            let places: std::collections::HashSet<u64> = (0..128)
+                .map(|n| (hash((7 << 40) + n) >> bits) & 0x7f)
+                .collect();
+            assert!(places.len() > 60, "{} of 128", places.len());
+        }
+    }
 
     #[test]
     fn what_is_used_survives_and_the_rest_is_forgotten() {

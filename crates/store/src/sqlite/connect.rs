@@ -13,6 +13,11 @@ use crate::error::OpenError;
 const APPLICATION_ID: i32 = 0x546f_6c6c;
 /// Up to here a file is checked as a whole at the start; above, the tables that recovery changes.
 const CHECKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Small pages: a batch changes a few bytes in each of half a dozen, and the log takes whole ones.
+/// Measured: half of 4,096 saves a lone call a sixth of its time and costs large batches nothing.
+pub(super) const PAGE_BYTES: u32 = 2_048;
+/// What the log keeps of the disk when it begins anew; room that is there already is written faster.
+const LOG_KEPT_BYTES: i64 = 64 * 1024 * 1024;
 /// A waiting writer looks again this often.
 const LOCK_STEP: Duration = Duration::from_micros(500);
 
@@ -27,6 +32,9 @@ pub(super) fn open_checked(path: &Path) -> Result<Connection, OpenError> {
     let connection =
         open(path, OpenFlags::SQLITE_OPEN_CREATE).map_err(|error| refusal(path, error))?;
     if fresh {
+        connection
+            .pragma_update(None, "page_size", PAGE_BYTES)
+            .map_err(|error| refusal(path, error))?;
         connection
             .pragma_update(None, "application_id", APPLICATION_ID)
             .map_err(|error| refusal(path, error))?;
@@ -94,6 +102,8 @@ pub(super) fn make_writer(
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // A log that had to grow gives its room back when it begins anew.
+    connection.pragma_update(None, "journal_size_limit", LOG_KEPT_BYTES)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     Ok(())

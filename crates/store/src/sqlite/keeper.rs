@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
+use super::connect::PAGE_BYTES;
 use super::disk::{Ballast, free_bytes};
 use crate::stats::Counters;
 
@@ -16,7 +17,12 @@ pub(super) const TICK: Duration = Duration::from_millis(250);
 const QUIET: Duration = Duration::from_secs(5);
 /// When a reader keeps the log from starting anew, how long until it is tried again.
 const STUBBORN_PAUSE: Duration = Duration::from_secs(2);
-const PAGE_BYTES: u64 = 4_096;
+/// Long before the log is too long it is copied without holding anyone up: one part in so many.
+const EARLY_PART: u64 = 8;
+/// Copies beside the writer before it is made to wait for the last one.
+const PASSES_MAX: usize = 4;
+/// So few frames are copied in a moment.
+const LAST_FRAMES: u64 = 256;
 
 pub(super) struct Keeper {
     pub(super) path: PathBuf,
@@ -94,17 +100,26 @@ impl Keeper {
             self.seen.changed_at = now;
         }
         let frames = self.counters.wal_frames.get();
-        let large = frames.saturating_mul(PAGE_BYTES) > self.wal_bytes_max;
-        let quiet =
-            batches != self.seen.folded_batches && now.duration_since(self.seen.changed_at) > QUIET;
-        // Either nobody has written since the last folding, or a reader holds on to the log.
+        let bytes = frames.saturating_mul(u64::from(PAGE_BYTES));
+        // Either nobody has written since the last time, or a reader holds on to the log.
         let same_log = self.seen.folded_frames > 0 && frames >= self.seen.folded_frames;
-        let too_soon = same_log && now.duration_since(self.seen.folded_at) < STUBBORN_PAUSE;
-        if too_soon || !(large || quiet) {
+        if same_log && now.duration_since(self.seen.folded_at) < STUBBORN_PAUSE {
             return;
         }
-        if let Err(error) = self.fold() {
-            tracing::warn!(%error, "the log could not be folded into the database");
+        let quiet = now.duration_since(self.seen.changed_at) > QUIET;
+        let folded = if bytes > self.wal_bytes_max {
+            self.fold()
+        } else if bytes > self.wal_bytes_max / EARLY_PART
+            || (quiet && batches != self.seen.folded_batches)
+        {
+            // Unless the writer is at work the whole time, this is all it takes.
+            self.copy().map(drop)
+        } else {
+            return;
+        };
+        match folded {
+            Ok(()) => self.counters.checkpoints.add(1),
+            Err(error) => tracing::warn!(%error, "the log could not be folded into the database"),
         }
         self.seen.folded_batches = batches;
         self.seen.folded_frames = self.counters.wal_frames.get();
@@ -113,19 +128,25 @@ impl Keeper {
 
     /// Folds the log so that the writer can begin it anew. The bulk is copied beside the writer;
     /// only the last few pages, which came meanwhile, are copied while it waits.
-    fn fold(&mut self) -> rusqlite::Result<()> {
-        self.copy()?;
-        self.copy()?;
+    fn fold(&self) -> rusqlite::Result<()> {
+        for _ in 0..PASSES_MAX {
+            let copied = self.copy()?;
+            if self.counters.wal_frames.get().saturating_sub(copied) < LAST_FRAMES {
+                break;
+            }
+        }
         let _writer_waits = self.gate.lock();
-        self.copy()?;
-        self.counters.checkpoints.add(1);
-        Ok(())
+        self.copy().map(drop)
     }
 
-    fn copy(&self) -> rusqlite::Result<()> {
+    /// Copies what the log holds now; answers up to which frame it is copied.
+    fn copy(&self) -> rusqlite::Result<u64> {
         // Passive: it never waits for a reader or writer, and leaves alone the log's header, whose
         // change would look to the writer like somebody else's commit.
-        self.connection
-            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+        let checkpoint = "PRAGMA wal_checkpoint(PASSIVE)";
+        let copied: i64 = self
+            .connection
+            .query_row(checkpoint, [], |row| row.get(2))?;
+        Ok(u64::try_from(copied).unwrap_or(0))
     }
 }

@@ -4,13 +4,12 @@
 //! between transactions; the cache is dropped when a transaction fails and when another process
 //! has written (reliability W14).
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::cache::Generations;
+use super::cache::{Generations, IdMap};
 use super::pending::Pending;
 use super::rows::{CachedKey, CachedWallet, HoldRow, OpenHold};
 use super::statements::Statements;
@@ -26,7 +25,7 @@ pub(super) struct Ledger<'c> {
     pub(super) sql: Statements<'c>,
     pub(super) wallets: Generations<i64, CachedWallet>,
     pub(super) keys: Generations<KeyId, CachedKey>,
-    pub(super) holds: HashMap<HoldId, OpenHold>,
+    pub(super) holds: IdMap<HoldId, OpenHold>,
     pub(super) pending: Pending,
     /// The last hold this process opened.
     pub(super) last_hold: HoldId,
@@ -49,7 +48,7 @@ impl<'c> Ledger<'c> {
             sql: Statements::prepare(connection)?,
             wallets: Generations::new(cached_rows_max),
             keys: Generations::new(cached_rows_max),
-            holds: HashMap::new(),
+            holds: IdMap::default(),
             pending: Pending::default(),
             last_hold: HoldId::first_of(epoch),
             open_holds: 0,
@@ -292,7 +291,7 @@ pub(super) struct Rows<'a> {
     pub(super) wallet: &'a mut CachedWallet,
     pub(super) key: &'a mut CachedKey,
     pub(super) pending: &'a mut Pending,
-    pub(super) holds: &'a mut HashMap<HoldId, OpenHold>,
+    pub(super) holds: &'a mut IdMap<HoldId, OpenHold>,
 }
 
 impl Rows<'_> {

@@ -23,6 +23,11 @@ use crate::queue::{Pace, Queue, Queued, Wake};
 
 /// From so many admissions in one batch on, batches keep their distance.
 const LOADED_ADMITS: usize = 4;
+/// A queue is emptied up to so many times for one batch: while many commands are decided others
+/// come, among them closes of calls that were just admitted and then need no row at all.
+const DRAINS: usize = 3;
+/// Fewer commands than this are decided before anyone could come.
+const LOADED_COMMANDS: usize = 32;
 /// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -141,19 +146,26 @@ impl<'c> Writer<'c> {
             return 0;
         }
         let batch = self.next_batch();
-        let mut drained = std::mem::take(&mut self.drained);
-        self.shared.queue.drain(&mut drained);
-        let commands = drained.len() + self.retry.len();
+        let mut commands = self.retry.len();
         let mut again = VecDeque::new();
         let mut admits = 0;
         for closing in std::mem::take(&mut self.retry) {
             self.close(closing, &mut again);
         }
-        for queued in drained.drain(..) {
-            admits += usize::from(matches!(queued.command, Command::Admit(..)));
-            self.apply(queued.command, &batch, &mut again);
+        for _ in 0..DRAINS {
+            let mut drained = std::mem::take(&mut self.drained);
+            self.shared.queue.drain(&mut drained);
+            let count = drained.len();
+            for queued in drained.drain(..) {
+                admits += usize::from(matches!(queued.command, Command::Admit(..)));
+                self.apply(queued.command, &batch, &mut again);
+            }
+            self.drained = drained;
+            commands += count;
+            if count < LOADED_COMMANDS {
+                break;
+            }
         }
-        self.drained = drained;
         self.retry = again;
         // Some closes could not even be decided; alone they show whether it is their own fault.
         self.careful = !self.retry.is_empty();

@@ -33,7 +33,10 @@ pub(in crate::sqlite) fn find(
         conditions.add("c.key = ?", n);
     }
     if let Some(model) = &query.model {
-        conditions.add("c.model = ?", model.clone());
+        let Some((n, _)) = name(on, model)? else {
+            return Ok(Vec::new());
+        };
+        conditions.add("c.model = ?", n);
     }
     if let Some(status) = query.status {
         conditions.add("c.status >= ?", i64::from(status.first));
@@ -62,10 +65,13 @@ pub(in crate::sqlite) fn find(
         query.limit.min(ROWS_MAX)
     };
     let sql = format!(
-        "SELECT c.n, c.at, w.name, k.name, c.status, c.request_id, c.model, c.endpoint, c.channel, c.upstream_model,
-         c.code, c.stream, c.outcome, c.meter, c.charge, c.admitted_us, c.upstream_us, c.first_byte_us, c.total_us,
-         c.dropped_params, c.route_notes, c.request_body, c.response_body
-         FROM calls c LEFT JOIN names w ON w.n = c.wallet LEFT JOIN names k ON k.n = c.key
+        "SELECT c.n, c.at, w.name, k.name, c.status, c.request_id, m.name, e.name, ch.name, u.name, c.code, c.stream,
+         c.outcome, c.meter, c.charge, c.admitted_us, c.upstream_us, c.first_byte_us, c.total_us, c.dropped_params,
+         c.route_notes, c.request_body, c.response_body
+         FROM calls c
+         LEFT JOIN names w ON w.n = c.wallet LEFT JOIN names k ON k.n = c.key
+         LEFT JOIN names m ON m.n = c.model LEFT JOIN names e ON e.n = c.endpoint
+         LEFT JOIN names ch ON ch.n = c.channel LEFT JOIN names u ON u.n = c.upstream_model
          WHERE {} ORDER BY c.n DESC LIMIT {limit}",
         conditions.sql()
     );

@@ -146,6 +146,8 @@ impl Line {
     }
 }
 
+type Words = std::collections::HashMap<Box<str>, i64>;
+
 struct Writer<'c> {
     connection: &'c Connection,
     counters: &'c Counters,
@@ -154,6 +156,7 @@ struct Writer<'c> {
     last: i64,
     wallets: Generations<WalletId, i64>,
     keys: Generations<KeyId, i64>,
+    words: Words,
 }
 
 impl<'c> Writer<'c> {
@@ -168,6 +171,7 @@ impl<'c> Writer<'c> {
             last: last.unwrap_or(0),
             wallets: Generations::new(CACHED_NAMES_MAX),
             keys: Generations::new(CACHED_NAMES_MAX),
+            words: Words::default(),
         }
     }
 
@@ -197,6 +201,7 @@ impl<'c> Writer<'c> {
                     // Names of a transaction that was undone are not in the table.
                     self.wallets.clear();
                     self.keys.clear();
+                    self.words.clear();
                 }
             }
             rows.clear();
@@ -222,6 +227,15 @@ impl<'c> Writer<'c> {
         )?;
         for row in rows {
             let (wallet, key) = self.party(row)?;
+            let model = self.word(&row.model)?;
+            let endpoint = self.word(&row.endpoint)?;
+            let channel = row
+                .channel
+                .as_deref()
+                .map(|text| self.word(text))
+                .transpose()?;
+            let upstream_model = row.upstream_model.as_deref();
+            let upstream_model = upstream_model.map(|text| self.word(text)).transpose()?;
             let times = &row.timings;
             insert.execute(params![
                 self.number(row.at),
@@ -230,10 +244,10 @@ impl<'c> Writer<'c> {
                 key,
                 row.status,
                 row.request_id,
-                row.model,
-                row.endpoint,
-                row.channel,
-                row.upstream_model,
+                model,
+                endpoint,
+                channel,
+                upstream_model,
                 row.code,
                 row.stream,
                 row.outcome,
@@ -284,6 +298,19 @@ impl<'c> Writer<'c> {
         let n = self.name(&key_id.to_string(), Some(wallet))?;
         self.keys.insert(key_id, n);
         Ok((Some(wallet), Some(n)))
+    }
+
+    fn word(&mut self, word: &str) -> rusqlite::Result<i64> {
+        if let Some(n) = self.words.get(word) {
+            return Ok(*n);
+        }
+        let n = self.name(word, None)?;
+        // What callers send may stand here too, so the table of words is bounded like the others.
+        if self.words.len() >= CACHED_NAMES_MAX {
+            self.words.clear();
+        }
+        self.words.insert(word.into(), n);
+        Ok(n)
     }
 
     fn name(&self, name: &str, wallet: Option<i64>) -> rusqlite::Result<i64> {

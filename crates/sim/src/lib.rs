@@ -12,8 +12,8 @@
 //! - `chat/` is the chat completions protocol, `openai/` what its family shares.
 //!
 //! A further protocol is a folder beside `chat/` that reads its request into a prompt and writes
-//! the output in its own shapes, a row in `serve/surface.rs`, and an arm in `serve/exchange.rs`;
-//! faults of time, connection and text work for it as they are.
+//! the output in its own shapes (`protocol.rs` says what it owes), a row in `serve/surface.rs`, and
+//! an arm in `serve/exchange.rs`; faults of time, connection and text work for it as they are.
 
 mod ask;
 mod calls;
@@ -25,6 +25,7 @@ mod media;
 pub mod mind;
 mod models;
 mod openai;
+mod protocol;
 mod reply;
 #[cfg_attr(
     not(test),

@@ -44,7 +44,7 @@ pub(super) fn stream(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal>
 }
 
 /// An error body under status 200, in the form that was asked for.
-pub(crate) fn error_in_200(request: &Value, model: &str) -> Reply {
+pub(super) fn error_in_200(request: &Value, model: &str) -> Reply {
     let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
     if wants_stream(request) {
         Reply::events(std::iter::once(error_event(&refusal)))
@@ -54,7 +54,7 @@ pub(crate) fn error_in_200(request: &Value, model: &str) -> Reply {
 }
 
 /// An object without members, in the form that was asked for.
-pub(crate) fn empty_object(request: &Value) -> Reply {
+pub(super) fn empty_object(request: &Value) -> Reply {
     if wants_stream(request) {
         let empty = frame(EventKind::Content, b"{}");
         Reply::events([empty, done()].into_iter())

@@ -4,37 +4,94 @@
 //! which looks for leaks has something to find.
 
 use crate::seed::Seed;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// Headers of the vendor's edge and account, with a fresh request id.
-pub(crate) fn identity_headers(seed: &mut Seed) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for (name, value) in [
-        ("server", "sim-edge/1.4"),
-        ("via", "1.1 edge-7.sim-upstream.example"),
-        ("openai-organization", "sim-org-4711"),
-        ("openai-project", "proj_sim4711"),
-        ("openai-version", "2020-10-01"),
-        ("openai-processing-ms", "12"),
-        ("x-ratelimit-limit-requests", "10000"),
-        ("x-ratelimit-limit-tokens", "2000000"),
-        ("x-ratelimit-remaining-requests", "9999"),
-        ("x-ratelimit-remaining-tokens", "1999321"),
-        ("x-ratelimit-reset-requests", "6ms"),
-        ("x-ratelimit-reset-tokens", "20ms"),
-        ("x-envoy-upstream-service-time", "11"),
-        ("alt-svc", "h3=\":443\"; ma=86400"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
+/// Whose habits an endpoint has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Vendor {
+    OpenAi,
+    Anthropic,
+    Google,
+}
+
+impl Vendor {
+    pub(crate) fn of_path(path: &str) -> Self {
+        if path.starts_with("/v1/messages") {
+            Self::Anthropic
+        } else if path.starts_with("/v1beta/")
+            || path.starts_with("/v1/interactions")
+            || path.contains(":generateContent")
+            || path.contains(":streamGenerateContent")
+        {
+            Self::Google
+        } else {
+            Self::OpenAi
+        }
     }
-    let request_id = format!("req_sim{}", seed.letters(24));
+}
+
+const EDGE: &[(&str, &str)] = &[
+    ("server", "sim-edge/1.4"),
+    ("via", "1.1 edge-7.sim-upstream.example"),
+    ("x-envoy-upstream-service-time", "11"),
+    ("alt-svc", "h3=\":443\"; ma=86400"),
+];
+const OPENAI: &[(&str, &str)] = &[
+    ("openai-organization", "sim-org-4711"),
+    ("openai-project", "proj_sim4711"),
+    ("openai-version", "2020-10-01"),
+    ("openai-processing-ms", "12"),
+    ("x-ratelimit-limit-requests", "10000"),
+    ("x-ratelimit-limit-tokens", "2000000"),
+    ("x-ratelimit-remaining-requests", "9999"),
+    ("x-ratelimit-remaining-tokens", "1999321"),
+    ("x-ratelimit-reset-requests", "6ms"),
+    ("x-ratelimit-reset-tokens", "20ms"),
+];
+const ANTHROPIC: &[(&str, &str)] = &[
+    ("anthropic-organization-id", "sim-org-4711"),
+    ("anthropic-workspace-id", "wrkspc_sim4711"),
+    ("anthropic-ratelimit-requests-limit", "10000"),
+    ("anthropic-ratelimit-requests-remaining", "9999"),
+    ("anthropic-ratelimit-requests-reset", "2026-01-01T00:00:06Z"),
+    ("anthropic-ratelimit-input-tokens-limit", "2000000"),
+    ("anthropic-ratelimit-input-tokens-remaining", "1999000"),
+    ("anthropic-ratelimit-output-tokens-limit", "400000"),
+    ("anthropic-ratelimit-output-tokens-remaining", "399000"),
+    ("x-robots-tag", "none"),
+];
+const GOOGLE: &[(&str, &str)] = &[];
+
+/// The id under which a vendor files the call of a number.
+fn request_id(seq: u64) -> String {
+    format!("req_sim{}", Seed::new(seq).letters(24))
+}
+
+/// Headers of the vendor's edge and account, with the request's id.
+pub(crate) fn identity_headers(vendor: Vendor, seq: u64) -> HeaderMap {
+    let (own, id_name) = match vendor {
+        Vendor::OpenAi => (OPENAI, "x-request-id"),
+        Vendor::Anthropic => (ANTHROPIC, "request-id"),
+        Vendor::Google => (GOOGLE, "x-request-id"),
+    };
+    let mut headers: HeaderMap = EDGE
+        .iter()
+        .chain(own)
+        .map(|(name, value)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )
+        })
+        .collect();
+    let mut seed = Seed::of(&[b"edge", &seq.to_le_bytes()]);
     let ray = format!("{:016x}-SIM", seed.next());
     let cookie = format!(
         "__sim_bm={}; path=/; domain=.sim-upstream.example; HttpOnly; Secure",
         seed.letters(32)
     );
     for (name, value) in [
-        ("x-request-id", request_id),
+        (id_name, request_id(seq)),
         ("cf-ray", ray),
         ("set-cookie", cookie),
     ] {
@@ -43,4 +100,32 @@ pub(crate) fn identity_headers(seed: &mut Seed) -> HeaderMap {
         }
     }
     headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_have_the_habits_of_their_vendors() {
+        for (path, vendor) in [
+            ("/v1/chat/completions", Vendor::OpenAi),
+            ("/v1/models/a", Vendor::OpenAi),
+            ("/v1/messages", Vendor::Anthropic),
+            ("/v1/messages/count_tokens", Vendor::Anthropic),
+            ("/v1beta/models/a:generateContent", Vendor::Google),
+            ("/v1/models/a:streamGenerateContent", Vendor::Google),
+            ("/v1/interactions", Vendor::Google),
+        ] {
+            assert_eq!(Vendor::of_path(path), vendor, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_request_id_is_told_under_the_name_of_the_vendor() {
+        let headers = identity_headers(Vendor::Anthropic, 7);
+        assert_eq!(headers["request-id"], request_id(7));
+        assert_ne!(request_id(7), request_id(8));
+        assert!(!headers.contains_key("openai-organization"));
+    }
 }

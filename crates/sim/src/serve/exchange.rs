@@ -6,12 +6,13 @@ use super::surface::{self, Endpoint, NoEndpoint};
 use super::wire::Wire;
 use crate::ask::Ask;
 use crate::calls::{End, Record};
-use crate::chat;
+use crate::chat::Chat;
 use crate::control;
 use crate::fault::{How, Instead, Place, Script, Stop, split_model};
 use crate::models;
 use crate::openai::{self, Refusal};
-use crate::reply::{Play, Reply, html_page, identity_headers};
+use crate::protocol::{Incoming as Call, Protocol};
+use crate::reply::{Play, Reply, Vendor, html_page, identity_headers};
 use crate::seed::Seed;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -51,16 +52,22 @@ pub(super) async fn exchange(
             Err(ReadError::Broken) => return Err(Closed),
         };
         let reply = control::answer(&parts, &body, &state);
-        return Ok(respond(reply, &Script::default(), &state, wire, None));
+        let play = Play::new(reply.content, &Script::default(), None);
+        let mut response = Response::new(Body::new(play, wire, None));
+        *response.status_mut() = reply.status;
+        let content_type = HeaderValue::from_static(reply.content_type);
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        return Ok(response);
     }
 
+    let vendor = Vendor::of_path(parts.uri.path());
     let mut record = state.calls.open(&parts);
     let (reply, script) = match read(incoming, state.settings.request_bytes_max).await {
         Ok(body) => {
             record.body(&body);
             decide(&parts, &body, &state, &record)
         }
-        Err(ReadError::TooLarge) => (openai::failure(&Refusal::too_large()), Script::default()),
+        Err(ReadError::TooLarge) => unserved(openai::failure(&Refusal::too_large())),
         Err(ReadError::Broken) => {
             record.will_end(End::Broken);
             return Err(Closed);
@@ -86,7 +93,7 @@ pub(super) async fn exchange(
         return Err(Closed);
     }
     record.status(reply.status.as_u16());
-    Ok(respond(reply, &script, &state, wire, Some(record)))
+    Ok(respond(reply, vendor, &script, &state, wire, record))
 }
 
 enum ReadError {
@@ -105,30 +112,38 @@ async fn read(incoming: Incoming, bytes_max: usize) -> Result<Bytes, ReadError> 
 
 /// What is answered, and with which faults.
 fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply, Script) {
-    let refused = |refusal: &Refusal| (openai::failure(refusal), Script::default());
-    let path = parts.uri.path();
-    let endpoint = match surface::find(&parts.method, path) {
-        Ok(endpoint) => endpoint,
-        Err(NoEndpoint::Path) => return refused(&Refusal::no_such_path(&parts.method, path)),
-        Err(NoEndpoint::Method) => return refused(&Refusal::no_such_method(&parts.method, path)),
+    let call = Call {
+        parts,
+        body,
+        settings: &state.settings,
     };
-    if let Err(refusal) = openai::authorise(&parts.headers, &state.settings) {
-        return refused(&refusal);
-    }
-    match endpoint {
-        Endpoint::Models => (models::list(), Script::default()),
-        Endpoint::Model(id) => (models::show(id), Script::default()),
-        Endpoint::Chat => match ask_chat(body, state, record) {
-            Ok((reply, script)) => (reply, script),
-            Err(refusal) => refused(&refusal),
-        },
+    let path = parts.uri.path();
+    match surface::find(&parts.method, path) {
+        Err(NoEndpoint::Path) => {
+            unserved(openai::failure(&Refusal::no_such_path(&parts.method, path)))
+        }
+        Err(NoEndpoint::Method) => unserved(openai::failure(&Refusal::no_such_method(
+            &parts.method,
+            path,
+        ))),
+        Ok(Endpoint::Models) => unserved(models::list(&call)),
+        Ok(Endpoint::Model(id)) => unserved(models::show(id, &call)),
+        Ok(Endpoint::Chat) => ask::<Chat>(&call, state, record),
     }
 }
 
-/// A chat call: the script of its model, then the answer or what stands in its place.
-fn ask_chat(body: &Bytes, state: &State, record: &Record) -> Result<(Reply, Script), Refusal> {
-    let request = chat::parse(body)?;
-    let (name, own_faults) = split_model(chat::model_of(&request)?);
+/// A reply to which no script belongs.
+fn unserved(reply: Reply) -> (Reply, Script) {
+    (reply, Script::default())
+}
+
+/// A call of a model: its script, then the answer or what stands in its place.
+fn ask<P: Protocol>(call: &Call<'_>, state: &State, record: &Record) -> (Reply, Script) {
+    let request = match P::read(call) {
+        Ok(request) => request,
+        Err(refusal) => return unserved(refusal),
+    };
+    let (name, own_faults) = split_model(request.model());
     let queued = state.queue.take(name).unwrap_or_default();
     let faults = [own_faults, &queued]
         .into_iter()
@@ -138,46 +153,45 @@ fn ask_chat(body: &Bytes, state: &State, record: &Record) -> Result<(Reply, Scri
     record.model(name, &faults);
 
     let mut script = Script::default();
-    script
+    if let Err(error) = script
         .apply(own_faults)
         .and_then(|()| script.apply(&queued))
-        .map_err(|error| Refusal::bad_script(&error))?;
-    let ask = Ask {
-        name,
-        script: &script,
-        seed: Seed::of(&[body, &record.seq().to_le_bytes()]),
-        created: unix_seconds(),
-    };
+    {
+        return unserved(request.bad_script(&error));
+    }
     let reply = match &script.instead {
-        Some(Instead::Status(status)) => openai::of_status(status, name),
-        Some(Instead::ErrorIn200) => chat::error_in_200(&request, name),
+        Some(Instead::Status(status)) => request.of_status(status, name),
+        Some(Instead::ErrorIn200) => request.error_in_200(name),
         Some(Instead::HtmlPage) => html_page(),
-        Some(Instead::EmptyObject) => chat::empty_object(&request),
+        Some(Instead::EmptyObject) => request.empty_object(),
         // The play replaces the bytes; the head is that of the true answer.
         Some(Instead::Swapped | Instead::Garbage | Instead::EndlessLine) | None => {
-            chat::answer(&request, &ask).unwrap_or_else(|refusal| openai::failure(&refusal))
+            request.answer(&Ask {
+                name,
+                script: &script,
+                seed: Seed::of(&[call.body, &record.seq().to_le_bytes()]),
+                created: unix_seconds(),
+            })
         }
     };
-    Ok((reply, script))
+    (reply, script)
 }
 
 fn respond(
     reply: Reply,
+    vendor: Vendor,
     script: &Script,
     state: &State,
     wire: Arc<Wire>,
-    record: Option<Record>,
+    record: Record,
 ) -> Response<Body> {
-    let seq = record.as_ref().map_or(0, Record::seq);
+    let mut headers = identity_headers(vendor, record.seq());
     let play = Play::new(reply.content, script, state.settings.pace);
-    let mut response = Response::new(Body::new(play, wire, record));
+    let mut response = Response::new(Body::new(play, wire, Some(record)));
     *response.status_mut() = reply.status;
-    let headers = response.headers_mut();
-    if seq > 0 {
-        *headers = identity_headers(&mut Seed::new(seq));
-    }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
     headers.extend(reply.headers);
+    *response.headers_mut() = headers;
     response
 }
 

@@ -1,0 +1,61 @@
+//! A call of this protocol, from its bytes to its answer.
+
+use super::{answer, request, stream};
+use crate::ask::Ask;
+use crate::fault::{Instead, ScriptError, Status};
+use crate::openai::{self, Refusal};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use serde_json::Value;
+
+/// A call, not yet checked beyond its model.
+#[derive(Debug)]
+pub(crate) struct Chat {
+    request: Value,
+    model: String,
+}
+
+impl Protocol for Chat {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        openai::authorise(&call.parts.headers, call.settings)
+            .and_then(|()| openai::parse(call.body))
+            .and_then(|request| {
+                let model = openai::model_of(&request)?.to_owned();
+                Ok(Self { request, model })
+            })
+            .map_err(|refusal| openai::failure(&refusal))
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, ask: &Ask<'_>) -> Reply {
+        answer_to(&self.request, ask).unwrap_or_else(|refusal| openai::failure(&refusal))
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        openai::of_status(status, model)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        stream::error_in_200(&self.request, model)
+    }
+
+    fn empty_object(&self) -> Reply {
+        stream::empty_object(&self.request)
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        openai::failure(&Refusal::bad_script(error))
+    }
+}
+
+fn answer_to(request: &Value, ask: &Ask<'_>) -> Result<Reply, Refusal> {
+    let request = request::read(request, ask)?;
+    let swapped = ask.script.instead == Some(Instead::Swapped);
+    match (request.streaming.wanted, swapped) {
+        (true, false) | (false, true) => stream::stream(&request, ask),
+        (false, false) | (true, true) => answer::whole(&request, ask),
+    }
+}

@@ -9,7 +9,8 @@
 //! - [`fault`] has the grammar of scripts behind a model's name, [`control`] the control endpoint
 //!   under `/_sim/`;
 //! - [`mind`] says how prompts steer the simulated model, whatever the protocol;
-//! - `chat/` is the chat completions protocol, `openai/` what its family shares.
+//! - `chat/` is the chat completions protocol, `openai/` what its family shares;
+//! - `messages/` is the Messages protocol.
 //!
 //! A further protocol is a folder beside `chat/` that reads its request into a prompt and writes
 //! the output in its own shapes (`protocol.rs` says what it owes), a row in `serve/surface.rs`, and
@@ -22,15 +23,12 @@ pub mod control;
 pub mod fault;
 mod figure;
 mod media;
+mod messages;
 pub mod mind;
 mod models;
 mod openai;
 mod protocol;
 mod reply;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the protocols that seal are on their way")
-)]
 mod seal;
 mod seed;
 mod serve;

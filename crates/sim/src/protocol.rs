@@ -13,6 +13,9 @@ pub(crate) struct Incoming<'a> {
     pub(crate) parts: &'a Parts,
     pub(crate) body: &'a Bytes,
     pub(crate) settings: &'a Settings,
+    /// The id under which the vendor files the call. It stands in a header, and with some vendors
+    /// in errors too.
+    pub(crate) request_id: &'a str,
 }
 
 /// A call that a protocol has taken. Refusals are replies already, since each vendor words and

@@ -61,7 +61,9 @@
 //! | `chunks=N` | a text of exactly N content events |
 //! | `reply-bytes=N` | a text of exactly N bytes; with `chunks`, cut evenly |
 //! | `cached=N` `cache-write=N` | so many of the prompt's tokens are told as cached, as written to the cache |
-//! | `refuse` | the model declines |
+//! | `refuse` `refuse=CATEGORY` | the model declines |
+//! | `redacted` | reasoning comes back unreadable, where the protocol has a form for it |
+//! | `demand-reasoning` | tool calls that came with reasoning must come back with it |
 //! | `content-filter` | the answer is stopped half way by the vendor's filter |
 //! | `strict` | members that the protocol does not define are refused |
 

@@ -18,6 +18,7 @@ pub(crate) struct Script {
     pub(crate) cache_write: Option<u64>,
     /// Members that the protocol does not define are refused.
     pub(crate) strict: bool,
+    pub(crate) reasoning: Reasoning,
 }
 
 /// What is waited for.
@@ -104,6 +105,16 @@ pub(crate) struct Text {
     pub(crate) bytes: Option<usize>,
     pub(crate) huge_event_bytes: Option<usize>,
     pub(crate) invalid_utf8: bool,
-    pub(crate) refuse: bool,
+    /// The model declines, for a category where one is named.
+    pub(crate) refuse: Option<String>,
     pub(crate) content_filter: bool,
+}
+
+/// What the model does with its reasoning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Reasoning {
+    /// It is given, but not to be read.
+    pub(crate) redacted: bool,
+    /// A history whose calls lack the reasoning before them is refused.
+    pub(crate) demanded: bool,
 }

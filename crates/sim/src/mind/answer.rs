@@ -21,7 +21,8 @@ pub(crate) fn think(prompt: &Prompt, script: &Script, choice: usize) -> Output {
         &choice.to_le_bytes(),
     ];
     let mut seed = Seed::of(&seed);
-    let refused = script.text.refuse || find_ignoring_case(question, "please refuse").is_some();
+    let refused =
+        script.text.refuse.is_some() || find_ignoring_case(question, "please refuse").is_some();
     let steered = script.text.chunks.is_some() || script.text.bytes.is_some();
     let calls = if refused || steered {
         Vec::new()
@@ -48,6 +49,7 @@ pub(crate) fn think(prompt: &Prompt, script: &Script, choice: usize) -> Output {
         },
         refused,
         calls,
+        stop: None,
     };
     draft.stop_at(&prompt.stops);
     if script.text.content_filter {

@@ -13,6 +13,8 @@ pub(super) struct Draft {
     pub(super) text: Said,
     pub(super) refused: bool,
     pub(super) calls: Vec<Call>,
+    /// The stop sequence at which the text was cut.
+    pub(super) stop: Option<String>,
 }
 
 impl Draft {
@@ -22,10 +24,11 @@ impl Draft {
         let first = stops
             .iter()
             .filter(|stop| !stop.is_empty())
-            .filter_map(|stop| text.find(stop.as_str()))
-            .min();
-        if let Some(kept) = first.and_then(|end| text.get(..end)) {
-            self.text = self.text.shortened(kept);
+            .filter_map(|stop| Some((text.find(stop.as_str())?, stop)))
+            .min_by_key(|(at, _)| *at);
+        if let Some((end, stop)) = first {
+            self.text = self.text.shortened(text.get(..end).unwrap_or_default());
+            self.stop = Some(stop.clone());
             self.calls.clear();
         }
     }
@@ -70,6 +73,7 @@ impl Draft {
             text,
             refused: self.refused,
             calls,
+            stop: self.stop.filter(|_| finish == Finish::Stop),
             finish,
             reasoning_tokens,
             tokens: purse.spent,
@@ -124,6 +128,7 @@ mod tests {
                     custom: false,
                 })
                 .collect(),
+            stop: None,
         }
     }
 
@@ -158,5 +163,6 @@ mod tests {
         draft.stop_at(&["three".to_owned(), " two".to_owned(), String::new()]);
         assert_eq!(draft.text.as_str(), "one");
         assert!(draft.calls.is_empty());
+        assert_eq!(draft.finish(None, false).stop.as_deref(), Some(" two"));
     }
 }

@@ -8,7 +8,7 @@
 //! | `say exactly: TEXT` | TEXT |
 //! | `count to N` | the numbers from 1 to N |
 //! | `reply with N words`, `in N words` | N words, which are N tokens |
-//! | `please refuse` | a refusal |
+//! | `please refuse` | a refusal; a category may be named (`cyber`, `bio`, ...) |
 //! | `what is my name` | the name given earlier (`my name is NAME`) |
 //! | `system prompt`, `your instructions` | the system text |
 //! | `how many words`, `summarize` | the count, the beginning of the text |
@@ -32,7 +32,7 @@ mod talk;
 mod tool_use;
 
 pub(crate) use answer::think;
-pub(crate) use output::{Call, Finish, Output, Pieces};
+pub(crate) use output::{Call, Finish, Output, Pieces, Said};
 pub(crate) use prompt::{
     Effort, Media, MediaKind, PastCall, Prompt, Shape, Source, Tool, ToolKind, ToolUse, Turn,
 };

@@ -11,6 +11,8 @@ pub(crate) struct Output {
     pub(crate) refused: bool,
     pub(crate) calls: Vec<Call>,
     pub(crate) finish: Finish,
+    /// The stop sequence that ended the text.
+    pub(crate) stop: Option<String>,
     pub(crate) reasoning_tokens: u64,
     /// Reasoning, text and calls.
     pub(crate) tokens: u64,

@@ -5,8 +5,7 @@
 
 use crate::fault::{ScriptError, Status};
 use crate::reply::Reply;
-use http::header::{LOCATION, RETRY_AFTER};
-use http::{HeaderValue, Method, StatusCode};
+use http::{Method, StatusCode};
 use serde::Serialize;
 
 const INVALID_REQUEST: &str = "invalid_request_error";
@@ -201,13 +200,5 @@ pub(crate) fn failure(refusal: &Refusal) -> Reply {
 /// The reply that a script asks for by its status.
 pub(crate) fn of_status(status: &Status, model: &str) -> Reply {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut reply = failure(&Refusal::of_status(code, model));
-    if let Some(seconds) = status.retry_after_s {
-        reply.headers.push((RETRY_AFTER, seconds.into()));
-    }
-    if code.is_redirection() {
-        let elsewhere = HeaderValue::from_static("https://api-2.sim-upstream.example/v1/");
-        reply.headers.push((LOCATION, elsewhere));
-    }
-    reply
+    failure(&Refusal::of_status(code, model)).with_status_headers(status)
 }

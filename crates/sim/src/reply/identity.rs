@@ -63,7 +63,7 @@ const ANTHROPIC: &[(&str, &str)] = &[
 const GOOGLE: &[(&str, &str)] = &[];
 
 /// The id under which a vendor files the call of a number.
-fn request_id(seq: u64) -> String {
+pub(crate) fn request_id(seq: u64) -> String {
     format!("req_sim{}", Seed::new(seq).letters(24))
 }
 

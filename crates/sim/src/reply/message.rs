@@ -1,6 +1,8 @@
 //! A reply before faults: its status, its headers and its content.
 
+use crate::fault::Status;
 use bytes::Bytes;
+use http::header::{LOCATION, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, StatusCode};
 use std::fmt;
 
@@ -55,6 +57,18 @@ impl Reply {
             headers: Vec::new(),
             content: Content::Whole(body.into()),
         }
+    }
+
+    /// Adds what belongs to a status that a script asked for: when to come back, where to go.
+    pub(crate) fn with_status_headers(mut self, status: &Status) -> Self {
+        if let Some(seconds) = status.retry_after_s {
+            self.headers.push((RETRY_AFTER, seconds.into()));
+        }
+        if self.status.is_redirection() {
+            let elsewhere = HeaderValue::from_static("https://api-2.sim-upstream.example/v1/");
+            self.headers.push((LOCATION, elsewhere));
+        }
+        self
     }
 
     pub(crate) fn events(events: impl Iterator<Item = Event> + Send + 'static) -> Self {

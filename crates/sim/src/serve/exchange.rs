@@ -9,10 +9,11 @@ use crate::calls::{End, Record};
 use crate::chat::Chat;
 use crate::control;
 use crate::fault::{How, Instead, Place, Script, Stop, split_model};
+use crate::messages::{self, Messages};
 use crate::models;
 use crate::openai::{self, Refusal};
 use crate::protocol::{Incoming as Call, Protocol};
-use crate::reply::{Play, Reply, Vendor, html_page, identity_headers};
+use crate::reply::{Play, Reply, Vendor, html_page, identity_headers, request_id};
 use crate::seed::Seed;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -67,7 +68,10 @@ pub(super) async fn exchange(
             record.body(&body);
             decide(&parts, &body, &state, &record)
         }
-        Err(ReadError::TooLarge) => unserved(openai::failure(&Refusal::too_large())),
+        Err(ReadError::TooLarge) => unserved(match vendor {
+            Vendor::Anthropic => messages::too_large(&request_id(record.seq())),
+            Vendor::OpenAi | Vendor::Google => openai::failure(&Refusal::too_large()),
+        }),
         Err(ReadError::Broken) => {
             record.will_end(End::Broken);
             return Err(Closed);
@@ -116,9 +120,13 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         parts,
         body,
         settings: &state.settings,
+        request_id: &request_id(record.seq()),
     };
     let path = parts.uri.path();
     match surface::find(&parts.method, path) {
+        Err(_) if Vendor::of_path(path) == Vendor::Anthropic => {
+            unserved(messages::no_such_path(call.request_id))
+        }
         Err(NoEndpoint::Path) => {
             unserved(openai::failure(&Refusal::no_such_path(&parts.method, path)))
         }
@@ -129,6 +137,7 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         Ok(Endpoint::Models) => unserved(models::list(&call)),
         Ok(Endpoint::Model(id)) => unserved(models::show(id, &call)),
         Ok(Endpoint::Chat) => ask::<Chat>(&call, state, record),
+        Ok(Endpoint::Messages) => ask::<Messages>(&call, state, record),
     }
 }
 

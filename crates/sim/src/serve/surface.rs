@@ -6,6 +6,7 @@ use http::Method;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Endpoint<'a> {
     Chat,
+    Messages,
     Models,
     Model(&'a str),
 }
@@ -21,6 +22,7 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
     let path = path.strip_suffix('/').unwrap_or(path);
     let (wanted, endpoint) = match path {
         "/v1/chat/completions" => (Method::POST, Endpoint::Chat),
+        "/v1/messages" => (Method::POST, Endpoint::Messages),
         "/v1/models" => (Method::GET, Endpoint::Models),
         _ => match path.strip_prefix("/v1/models/") {
             Some(id) if !id.is_empty() => (Method::GET, Endpoint::Model(id)),
@@ -43,6 +45,7 @@ mod tests {
         for (method, path, expected) in [
             (Method::POST, "/v1/chat/completions", Ok(Endpoint::Chat)),
             (Method::GET, "/v1/chat/completions", Err(NoEndpoint::Method)),
+            (Method::POST, "/v1/messages", Ok(Endpoint::Messages)),
             (Method::GET, "/v1/models", Ok(Endpoint::Models)),
             (Method::GET, "/v1/models/", Ok(Endpoint::Models)),
             (Method::GET, "/v1/models/a/b", Ok(Endpoint::Model("a/b"))),

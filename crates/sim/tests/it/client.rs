@@ -60,6 +60,22 @@ impl Answer {
         events
     }
 
+    /// The name and data of each event; panics on anything that is no event of a name and JSON.
+    pub(crate) fn named_events(&self) -> Vec<(String, Value)> {
+        let text = self.text();
+        assert!(text.is_empty() || text.ends_with("\n\n"));
+        text.split_terminator("\n\n")
+            .map(|event| {
+                let (name, data) = event.split_once("\ndata: ").expect("a named event");
+                let name = name.strip_prefix("event: ").expect("a name first");
+                let data = serde_json::from_str(data).unwrap_or_else(|error| {
+                    panic!("{error}: {data}");
+                });
+                (name.to_owned(), data)
+            })
+            .collect()
+    }
+
     /// The chunks of a stream without its end mark.
     pub(crate) fn chunk_values(&self) -> Vec<Value> {
         let events = self.events();
@@ -71,6 +87,14 @@ impl Answer {
 
 pub(crate) async fn chat(sim: &Sim, request: &Value) -> Answer {
     post(sim, "/v1/chat/completions", &request.to_string()).await
+}
+
+pub(crate) async fn messages(sim: &Sim, request: &Value) -> Answer {
+    let head = format!(
+        "x-api-key: {KEY}\r\nanthropic-version: 2023-06-01\r\ncontent-type: application/json\r\n"
+    );
+    let body = request.to_string();
+    call(sim, "POST", "/v1/messages", &head, body.as_bytes()).await
 }
 
 pub(crate) async fn post(sim: &Sim, path: &str, body: &str) -> Answer {

@@ -8,4 +8,5 @@ mod client;
 mod faults;
 mod hostile;
 mod laws;
+mod messages;
 mod stream;

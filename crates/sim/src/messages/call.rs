@@ -1,0 +1,96 @@
+//! A call of this protocol, from its bytes to its answer.
+
+use super::answer::{Answer, whole};
+use super::auth::{Version, authorise, version};
+use super::member::Member;
+use super::refusal::{self, Refusal, error_json, failure};
+use super::request;
+use super::stream::{empty_objects, error_event, stream};
+use crate::ask::Ask;
+use crate::fault::{Instead, ScriptError, Status};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use http::StatusCode;
+use serde_json::Value;
+
+/// A call, not yet checked beyond its model.
+#[derive(Debug)]
+pub(crate) struct Messages {
+    request: Value,
+    model: String,
+    version: Version,
+    streamed: bool,
+    request_id: String,
+}
+
+impl Protocol for Messages {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        read(call).map_err(|refusal| failure(&refusal, call.request_id))
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, ask: &Ask<'_>) -> Reply {
+        let request = match request::read(&self.request, self.version, ask) {
+            Ok(request) => request,
+            Err(refusal) => return failure(&refusal, &self.request_id),
+        };
+        let answer = Answer::of(&request, ask);
+        let swapped = ask.script.instead == Some(Instead::Swapped);
+        if self.streamed == swapped {
+            whole(&answer, ask)
+        } else {
+            stream(answer, ask, &self.request_id)
+        }
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        refusal::of_status(status, model, &self.request_id)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        if self.streamed {
+            Reply::events(std::iter::once(error_event(&refusal, &self.request_id)))
+        } else {
+            Reply::json(StatusCode::OK, error_json(&refusal, &self.request_id))
+        }
+    }
+
+    fn empty_object(&self) -> Reply {
+        if self.streamed {
+            Reply::events(empty_objects())
+        } else {
+            Reply::json(StatusCode::OK, "{}")
+        }
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        failure(&Refusal::bad_script(error), &self.request_id)
+    }
+}
+
+fn read(call: &Incoming<'_>) -> Result<Messages, Refusal> {
+    authorise(&call.parts.headers, call.settings)?;
+    let version = version(&call.parts.headers)?;
+    let request: Value = serde_json::from_slice(call.body).map_err(|error| {
+        Refusal::invalid(format!("The request body is not valid JSON: {error}"))
+    })?;
+    let body = Member::object(&request, "")?;
+    let model = body.required_text("model")?.to_owned();
+    if model.is_empty() {
+        return Err(Refusal::at(
+            "model",
+            "String should have at least 1 character",
+        ));
+    }
+    Ok(Messages {
+        model,
+        version,
+        streamed: body.flag("stream")?.unwrap_or(false),
+        request_id: call.request_id.to_owned(),
+        request,
+    })
+}

@@ -1,0 +1,66 @@
+//! How models differ by their names.
+//!
+//! | name begins with | stands for | |
+//! |---|---|---|
+//! | `sim-budget` | models up to 4.5 | thinking by budget alone, no effort |
+//! | `sim-fixed` | 4.7 and later | adaptive thinking, fixed sampling, no prefill, `system` inside `messages` |
+//! | `sim-reason` | the always-on families | the same, and thinking cannot be turned off |
+//! | all others | 4.6 | both kinds of thinking, free sampling |
+
+use crate::models;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    Budget,
+    Both,
+    Fixed,
+    AlwaysOn,
+}
+
+impl Family {
+    pub(super) fn of(name: &str) -> Self {
+        if models::reasons(name) {
+            Self::AlwaysOn
+        } else if name.starts_with("sim-fixed") {
+            Self::Fixed
+        } else if name.starts_with("sim-budget") {
+            Self::Budget
+        } else {
+            Self::Both
+        }
+    }
+
+    /// Temperature and its kin may not be set.
+    pub(super) fn has_fixed_sampling(self) -> bool {
+        self.is_new()
+    }
+
+    /// The conversation may end with the beginning of the answer.
+    pub(super) fn takes_prefill(self) -> bool {
+        !self.is_new()
+    }
+
+    pub(super) fn takes_system_in_messages(self) -> bool {
+        self.is_new()
+    }
+
+    pub(super) fn takes_budget(self) -> bool {
+        !self.is_new()
+    }
+
+    pub(super) fn takes_adaptive(self) -> bool {
+        self != Self::Budget
+    }
+
+    pub(super) fn takes_effort(self) -> bool {
+        self != Self::Budget
+    }
+
+    pub(super) fn always_thinks(self) -> bool {
+        self == Self::AlwaysOn
+    }
+
+    fn is_new(self) -> bool {
+        matches!(self, Self::Fixed | Self::AlwaysOn)
+    }
+}

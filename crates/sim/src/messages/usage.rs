@@ -1,0 +1,123 @@
+//! The `usage` object, true or bent by a script.
+
+use super::cache::Ttl;
+use super::request::Request;
+use crate::fault::{Script, UsageFault};
+use crate::figure::Figure;
+use crate::mind::Output;
+use serde::Serialize;
+
+/// Shorter prompts are not cached.
+const CACHE_TOKENS_MIN: u64 = 1024;
+const CACHE_BLOCK_TOKENS: u64 = 128;
+
+/// True figures of a call, in classes that do not overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Figures {
+    fresh: u64,
+    read: u64,
+    written: u64,
+    ttl: Ttl,
+    output: u64,
+    thinking: u64,
+}
+
+impl Figures {
+    pub(super) fn of(request: &Request, output: &Output, script: &Script) -> Self {
+        let tokens = request.prompt.tokens();
+        let (read, written) = match request.cache {
+            Some(_) => {
+                let read = request.prompt.cached_tokens();
+                (read, writable(tokens).saturating_sub(read))
+            }
+            None => (0, 0),
+        };
+        let read = script.cached.unwrap_or(read).min(tokens);
+        let written = script.cache_write.unwrap_or(written).min(tokens - read);
+        Self {
+            fresh: tokens - read - written,
+            read,
+            written,
+            ttl: request.cache.unwrap_or(Ttl::FiveMinutes),
+            output: output.tokens,
+            thinking: output.reasoning_tokens,
+        }
+    }
+
+    /// The figures when the answer begins: what came in, and the first token.
+    pub(super) fn at_start(self, fault: UsageFault) -> Option<Usage> {
+        let begun = Self {
+            output: self.output.min(1),
+            thinking: self.thinking.min(1),
+            ..self
+        };
+        match fault {
+            // All is told at the end.
+            UsageFault::OnFinish => Some(begun.written(|_| Figure::Number(0))),
+            // Figures that shrink have to be greater before.
+            UsageFault::Shrinking => Some(self.written(Figure::Number)),
+            _ => begun.told(fault),
+        }
+    }
+
+    /// The final figures as a script wants them; `None`: they are not told.
+    pub(super) fn told(self, fault: UsageFault) -> Option<Usage> {
+        if fault == UsageFault::Missing {
+            return None;
+        }
+        Some(self.written(|figure| Figure::bent(figure, fault)))
+    }
+
+    fn written(self, bend: impl Fn(u64) -> Figure) -> Usage {
+        let (five_minutes, one_hour) = match self.ttl {
+            Ttl::FiveMinutes => (self.written, 0),
+            Ttl::OneHour => (0, self.written),
+        };
+        Usage {
+            input_tokens: bend(self.fresh),
+            cache_creation_input_tokens: bend(self.written),
+            cache_read_input_tokens: bend(self.read),
+            cache_creation: CacheCreation {
+                ephemeral_5m_input_tokens: bend(five_minutes),
+                ephemeral_1h_input_tokens: bend(one_hour),
+            },
+            output_tokens: bend(self.output),
+            output_tokens_details: OutputDetails {
+                thinking_tokens: bend(self.thinking),
+            },
+            service_tier: "standard",
+            inference_geo: "sim-geo-4711",
+        }
+    }
+}
+
+/// Whole blocks of a prompt that is long enough.
+fn writable(tokens: u64) -> u64 {
+    if tokens < CACHE_TOKENS_MIN {
+        return 0;
+    }
+    tokens - tokens % CACHE_BLOCK_TOKENS
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Usage {
+    input_tokens: Figure,
+    cache_creation_input_tokens: Figure,
+    cache_read_input_tokens: Figure,
+    cache_creation: CacheCreation,
+    output_tokens: Figure,
+    output_tokens_details: OutputDetails,
+    service_tier: &'static str,
+    inference_geo: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct CacheCreation {
+    ephemeral_5m_input_tokens: Figure,
+    ephemeral_1h_input_tokens: Figure,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct OutputDetails {
+    thinking_tokens: Figure,
+}

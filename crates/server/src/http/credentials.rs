@@ -77,9 +77,10 @@ mod tests {
     fn each_family_takes_its_own_credentials() {
         use Family::{Google, Interactions, Messages, OpenAi};
         use NoKey::{Conflicting, Malformed, Missing};
-        let bearer = ("authorization", "Bearer k1");
+        // A constant, so that the borrows below live as long as the table.
+        const BEARER: (&str, &str) = ("authorization", "Bearer k1");
         let table: &[Case<'_>] = &[
-            (OpenAi, &[bearer], "/", Ok("k1")),
+            (OpenAi, &[BEARER], "/", Ok("k1")),
             (OpenAi, &[("authorization", "bearer  k1 ")], "/", Ok("k1")),
             (OpenAi, &[], "/", Err(Missing)),
             (
@@ -94,22 +95,22 @@ mod tests {
             (OpenAi, &[], "/?key=k1", Err(Missing)),
             (
                 OpenAi,
-                &[bearer, ("authorization", "Bearer k2")],
+                &[BEARER, ("authorization", "Bearer k2")],
                 "/",
                 Err(Conflicting),
             ),
             (Messages, &[("x-api-key", "k1")], "/", Ok("k1")),
-            (Messages, &[("x-api-key", "k1"), bearer], "/", Ok("k1")),
+            (Messages, &[("x-api-key", "k1"), BEARER], "/", Ok("k1")),
             (
                 Messages,
-                &[("x-api-key", "k2"), bearer],
+                &[("x-api-key", "k2"), BEARER],
                 "/",
                 Err(Conflicting),
             ),
             (Google, &[("x-goog-api-key", "k1")], "/", Ok("k1")),
             (Google, &[("x-alpha-api-key", "k1")], "/", Ok("k1")),
             (Google, &[], "/?alt=sse&key=k1", Ok("k1")),
-            (Google, &[bearer], "/?key=k2", Err(Conflicting)),
+            (Google, &[BEARER], "/?key=k2", Err(Conflicting)),
             (Interactions, &[("x-goog-api-key", "k1")], "/", Ok("k1")),
             (Interactions, &[], "/?key=k1", Err(Missing)),
         ];

@@ -84,6 +84,7 @@ async fn main() {
     let slow = Duration::from_millis(50);
     let loads = [
         (1, 1, false, instant),
+        (16, 1, false, instant),
         (64, 1, false, instant),
         (512, 1, false, instant),
         (1, 1, true, instant),
@@ -199,11 +200,9 @@ async fn measure(
     let after = store.stats();
     waits.sort_unstable();
     let calls = calls.load(Ordering::Relaxed).max(1) as f64;
-    let at = |part: f64| {
-        waits
-            .get(((waits.len() as f64 * part) as usize).min(waits.len() - 1))
-            .unwrap()
-            .as_micros()
+    let at = |percent: usize| {
+        let place = (waits.len() * percent / 100).min(waits.len() - 1);
+        waits[place].as_micros()
     };
     println!(
         "{:>7} {:>7} {:>14} {:>8} {:>9.0} {:>9.1} {:>9.1} {:>9} {:>9} {:>8} {:>8} {:>6}",
@@ -218,8 +217,8 @@ async fn measure(
         calls / wall,
         cpu * 1e6 / calls,
         calls / (after.batches - before.batches) as f64,
-        at(0.5),
-        at(0.99),
+        at(50),
+        at(99),
         mib(&folder.join("bench.db-wal")),
         resident_kib() / 1024,
         BUSY.swap(0, Ordering::Relaxed),

@@ -14,6 +14,8 @@ use parking_lot::{Condvar, Mutex};
 use crate::command::Command;
 use crate::error::{AdmitError, StoreError};
 
+/// Balances, changes and extensions that may wait when admissions are already refused.
+const OTHERS_WAITING_MAX: usize = 16_384;
 /// How far ahead work may be due for a closed queue to wait for it.
 const CLOSING_WAIT_MAX: Duration = Duration::from_secs(2);
 
@@ -61,16 +63,19 @@ enum Sleep {
     Idle,
     /// For a command that somebody waits for, or the end of the gathering.
     Gathering,
-    /// For a moment; nobody may shorten it.
-    Paced,
+    /// For the end of a pause, or for so many who wait.
+    Paced {
+        enough: usize,
+    },
 }
 
 /// When the writer wants to work next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// No batch starts before this, whatever waits: the distance under load, or the pause after a
-    /// failure.
+    /// No batch starts before this: the distance under load, or the pause after a failure.
     pub(crate) not_before: Instant,
+    /// Unless so many wait already: nobody else is to be expected then.
+    pub(crate) enough: usize,
     /// Until here closes are expected soon and need not wake the writer.
     pub(crate) linger_until: Instant,
     /// There is work at this time even with an empty list: closes to repeat.
@@ -106,12 +111,21 @@ impl Queue {
         if state.closed {
             return Err(Refused::Closed);
         }
-        if state.waiting >= self.bounds.waiting_max {
+        let waiting_max = match &command {
+            Command::Admit(..) => self.bounds.waiting_max,
+            // Balances are answered and admitted calls go on, however many ask to be admitted.
+            _ => self.bounds.waiting_max.saturating_add(OTHERS_WAITING_MAX),
+        };
+        if state.waiting >= waiting_max {
             return Err(Refused::Full);
         }
         state.waiting += 1;
         state.add(command, at);
-        let wake = matches!(state.sleep, Sleep::Idle | Sleep::Gathering);
+        let wake = match state.sleep {
+            Sleep::Awake => false,
+            Sleep::Idle | Sleep::Gathering => true,
+            Sleep::Paced { enough } => state.waiting >= enough,
+        };
         if wake {
             // Once is enough: who comes next need not wake it again.
             state.sleep = Sleep::Awake;
@@ -146,48 +160,15 @@ impl Queue {
     pub(crate) fn wait(&self, pace: &Pace) -> Wake {
         let mut state = self.state.lock();
         loop {
-            let now = Instant::now();
-            let due = pace.due.is_some_and(|due| now >= due);
-            if state.closed {
-                state.sleep = Sleep::Awake;
-                // A pause after a failure holds at the end too, else the end would spin; what is
-                // only due much later is not waited for.
-                let due = if state.queued.is_empty() {
-                    pace.due
-                } else {
-                    Some(pace.not_before)
-                };
-                match due {
-                    Some(due) if now >= due => return Wake::Work,
-                    Some(due) if due <= now + CLOSING_WAIT_MAX => {
-                        self.wake.wait_until(&mut state, due);
-                        continue;
-                    }
-                    _ => return Wake::End,
-                }
-            }
-            let (sleep, until) = if due || state.waiting > 0 {
-                if now >= pace.not_before {
+            let (sleep, until) = match state.plan(pace, self.bounds.gather, Instant::now()) {
+                Plan::Wake(wake) => {
                     state.sleep = Sleep::Awake;
-                    return Wake::Work;
+                    return wake;
                 }
-                (Sleep::Paced, Some(pace.not_before))
-            } else if state.queued.is_empty() {
-                if now < pace.linger_until {
-                    (Sleep::Gathering, Some(pace.linger_until))
-                } else {
-                    (Sleep::Idle, None)
-                }
-            } else {
-                let gathered = (state.since + self.bounds.gather).max(pace.not_before);
-                if now >= gathered {
-                    state.sleep = Sleep::Awake;
-                    return Wake::Work;
-                }
-                (Sleep::Gathering, Some(gathered))
+                Plan::Sleep(sleep, until) => (sleep, until),
             };
             state.sleep = sleep;
-            match until.into_iter().chain(pace.due).min() {
+            match until {
                 Some(until) => drop(self.wake.wait_until(&mut state, until)),
                 None => self.wake.wait(&mut state),
             }
@@ -237,6 +218,15 @@ impl Queue {
         self.wake.notify_one();
     }
 
+    /// Closes when nobody is left to empty the list; who waits learns so.
+    pub(crate) fn abandon(&self) {
+        self.close();
+        let left = std::mem::take(&mut self.state.lock().queued);
+        for queued in left {
+            queued.command.refuse(AdmitError::Unavailable);
+        }
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.state.lock().closed
     }
@@ -255,7 +245,58 @@ impl Queue {
     }
 }
 
+/// What the writer does now.
+#[derive(Debug, PartialEq, Eq)]
+enum Plan {
+    Wake(Wake),
+    Sleep(Sleep, Option<Instant>),
+}
+
 impl State {
+    fn plan(&self, pace: &Pace, gather: Duration, now: Instant) -> Plan {
+        if self.closed {
+            return self.plan_end(pace, now);
+        }
+        let due = pace.due.is_some_and(|due| now >= due);
+        let until = |until: Option<Instant>| until.into_iter().chain(pace.due).min();
+        if due || self.waiting > 0 {
+            if now >= pace.not_before || self.waiting >= pace.enough {
+                return Plan::Wake(Wake::Work);
+            }
+            let sleep = Sleep::Paced {
+                enough: pace.enough,
+            };
+            // What is due is not due before the pause is over.
+            return Plan::Sleep(sleep, Some(pace.not_before));
+        }
+        if self.queued.is_empty() {
+            if now < pace.linger_until {
+                return Plan::Sleep(Sleep::Gathering, until(Some(pace.linger_until)));
+            }
+            return Plan::Sleep(Sleep::Idle, until(None));
+        }
+        let gathered = (self.since + gather).max(pace.not_before);
+        if now >= gathered {
+            return Plan::Wake(Wake::Work);
+        }
+        Plan::Sleep(Sleep::Gathering, until(Some(gathered)))
+    }
+
+    /// A pause after a failure holds at the end too, else the end would spin; what is only due much
+    /// later is not waited for.
+    fn plan_end(&self, pace: &Pace, now: Instant) -> Plan {
+        let due = if self.queued.is_empty() {
+            pace.due
+        } else {
+            Some(pace.not_before)
+        };
+        match due {
+            Some(due) if now >= due => Plan::Wake(Wake::Work),
+            Some(due) if due <= now + CLOSING_WAIT_MAX => Plan::Sleep(Sleep::Awake, Some(due)),
+            _ => Plan::Wake(Wake::End),
+        }
+    }
+
     fn add(&mut self, command: Command, at: Instant) {
         if self.queued.is_empty() {
             self.since = at;
@@ -283,5 +324,164 @@ impl From<Refused> for AdmitError {
 impl From<Refused> for StoreError {
     fn from(_: Refused) -> Self {
         Self::Unavailable
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::{Ask, Micro, UnixMs};
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::call::Admit;
+    use crate::command::{Closing, Ending, Granted};
+    use crate::ids::{HoldId, KeyId, WalletId};
+
+    const GATHER: Duration = Duration::from_millis(2);
+    type Answer = oneshot::Receiver<Result<Granted, AdmitError>>;
+
+    fn queue(waiting_max: usize, call_wait_max: Duration) -> Queue {
+        let change_wait_max = Duration::from_secs(5);
+        Queue::new(Bounds {
+            gather: GATHER,
+            waiting_max,
+            call_wait_max,
+            change_wait_max,
+        })
+    }
+
+    fn admission() -> (Command, Answer) {
+        let (reply, answer) = oneshot::channel();
+        let ask = Ask {
+            hold: Micro::ZERO,
+            tokens: 0,
+            counts: true,
+        };
+        let (wallet, key) = (WalletId::random(), KeyId::random());
+        let admit = Admit {
+            wallet,
+            key,
+            ask,
+            request_id: "req_1".into(),
+            now: UnixMs::new(0),
+        };
+        (Command::Admit(admit, reply), answer)
+    }
+
+    fn close() -> Command {
+        Command::Close(Closing {
+            hold: HoldId::new(1),
+            now: UnixMs::new(0),
+            end: Ending::Released,
+        })
+    }
+
+    fn at_once(now: Instant) -> Pace {
+        Pace {
+            not_before: now,
+            enough: usize::MAX,
+            linger_until: now,
+            due: None,
+        }
+    }
+
+    fn plan(queue: &Queue, pace: &Pace, now: Instant) -> Plan {
+        queue.state.lock().plan(pace, GATHER, now)
+    }
+
+    #[test]
+    fn closes_gather_and_an_admission_does_not_wait_for_them() {
+        let queue = queue(10, Duration::MAX);
+        let now = Instant::now();
+        let pace = at_once(now);
+        assert_eq!(plan(&queue, &pace, now), Plan::Sleep(Sleep::Idle, None));
+        queue.push_close(close());
+        let gathered = queue.state.lock().since + GATHER;
+        assert_eq!(
+            plan(&queue, &pace, now),
+            Plan::Sleep(Sleep::Gathering, Some(gathered))
+        );
+        assert_eq!(plan(&queue, &pace, gathered), Plan::Wake(Wake::Work));
+        let (admission, _answer) = admission();
+        queue.push(admission).unwrap();
+        assert_eq!(plan(&queue, &pace, now), Plan::Wake(Wake::Work));
+    }
+
+    #[test]
+    fn under_load_a_batch_waits_for_its_time_or_for_enough_calls() {
+        let queue = queue(10, Duration::MAX);
+        let now = Instant::now();
+        let pace = Pace {
+            not_before: now + GATHER,
+            enough: 2,
+            ..at_once(now)
+        };
+        let (first, _one) = admission();
+        queue.push(first).unwrap();
+        let paced = Plan::Sleep(Sleep::Paced { enough: 2 }, Some(now + GATHER));
+        assert_eq!(plan(&queue, &pace, now), paced);
+        assert_eq!(plan(&queue, &pace, now + GATHER), Plan::Wake(Wake::Work));
+        let (second, _two) = admission();
+        queue.push(second).unwrap();
+        assert_eq!(plan(&queue, &pace, now), Plan::Wake(Wake::Work));
+    }
+
+    #[test]
+    fn a_closed_queue_ends_when_nothing_is_due_soon() {
+        let queue = queue(10, Duration::MAX);
+        let now = Instant::now();
+        queue.push_close(close());
+        queue.close();
+        assert_eq!(plan(&queue, &at_once(now), now), Plan::Wake(Wake::Work));
+        queue.drain(&mut Vec::new());
+        assert_eq!(plan(&queue, &at_once(now), now), Plan::Wake(Wake::End));
+        let soon = now + Duration::from_secs(1);
+        let retry = Pace {
+            due: Some(soon),
+            ..at_once(now)
+        };
+        assert_eq!(
+            plan(&queue, &retry, now),
+            Plan::Sleep(Sleep::Awake, Some(soon))
+        );
+        let much_later = Pace {
+            due: Some(now + Duration::from_secs(60)),
+            ..at_once(now)
+        };
+        assert_eq!(plan(&queue, &much_later, now), Plan::Wake(Wake::End));
+        assert_eq!(queue.push(admission().0), Err(Refused::Closed));
+    }
+
+    #[test]
+    fn a_full_queue_refuses_admissions_alone() {
+        let queue = queue(1, Duration::MAX);
+        let (first, _one) = admission();
+        queue.push(first).unwrap();
+        assert_eq!(queue.push(admission().0), Err(Refused::Full));
+        let (reply, _answer) = oneshot::channel();
+        queue.push(Command::Flush(reply)).unwrap();
+        queue.push_close(close());
+        assert_eq!(queue.depth(), 3);
+    }
+
+    #[test]
+    fn who_waited_too_long_is_told_so_and_closes_stay() {
+        let queue = queue(10, Duration::ZERO);
+        let (admission, mut answer) = admission();
+        queue.push_close(close());
+        queue.push(admission).unwrap();
+        while queue.depth() > 1 {
+            queue.expire();
+        }
+        assert_eq!(answer.try_recv().unwrap().unwrap_err(), AdmitError::Busy);
+        let mut left = Vec::new();
+        queue.drain(&mut left);
+        assert!(matches!(
+            left.as_slice(),
+            [Queued {
+                command: Command::Close(_),
+                ..
+            }]
+        ));
     }
 }

@@ -1,6 +1,7 @@
 //! A server that is killed leaves a ledger that balances, with every charge somebody has seen.
 //!
 //! The victim is this test program itself, started again for the one test that plays it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

@@ -264,6 +264,7 @@ impl Sqlite {
         !self.counters.failing.get()
             && !self.counters.below_floor.get()
             && !self.line.is_broken()
+            && !self.queue.is_closed()
             && self.queue.oldest() < HEALTHY_WITHIN
             && self.line.stalled_for() < HEALTHY_WITHIN
     }
@@ -374,14 +375,29 @@ fn write(
     counters: Arc<Counters>,
     shared: Shared,
 ) {
-    let line = Arc::clone(&shared.line);
+    let _end = WriterEnd {
+        queue: Arc::clone(&shared.queue),
+        line: Arc::clone(&shared.line),
+    };
     match Ledger::new(on, epoch, rows_max, counters) {
         Ok(ledger) => Writer::new(ledger, shared).run(),
         // The same statements were prepared a moment ago, for recovery.
         Err(error) => tracing::error!(%error, "the ledger's writer could not start"),
     }
-    // Nothing more will be committed; what was is still to be synced.
-    line.close();
+}
+
+/// However the writer ends: nobody must wait for it any more, and what it committed is still to
+/// be synced.
+struct WriterEnd {
+    queue: Arc<Queue>,
+    line: Arc<SyncLine>,
+}
+
+impl Drop for WriterEnd {
+    fn drop(&mut self) {
+        self.queue.abandon();
+        self.line.close();
+    }
 }
 
 impl Drop for Sqlite {

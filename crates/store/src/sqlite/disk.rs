@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::files::{beside, folder};
 
 /// Room for the settlements of every call that can be in flight.
-const BALLAST_BYTES: usize = 16 * 1024 * 1024;
+pub(super) const BALLAST_BYTES: u64 = 16 * 1024 * 1024;
+const BLOCK_BYTES: usize = 1024 * 1024;
 
 /// A file that is only there to be deleted: when the disk is full, the closes of admitted calls
 /// find room in its place.
@@ -34,7 +35,7 @@ impl Ballast {
         let Some(path) = &self.path else {
             return Ok(());
         };
-        if fs::metadata(path).is_ok_and(|found| found.len() >= BALLAST_BYTES as u64) {
+        if fs::metadata(path).is_ok_and(|found| found.len() >= BALLAST_BYTES) {
             return Ok(());
         }
         let mut file = OpenOptions::new()
@@ -43,8 +44,8 @@ impl Ballast {
             .truncate(true)
             .open(path)?;
         // Written, not only extended: a hole takes no room.
-        let block = vec![0; 1024 * 1024];
-        for _ in 0..BALLAST_BYTES / block.len() {
+        let block = vec![0; BLOCK_BYTES];
+        for _ in 0..BALLAST_BYTES / BLOCK_BYTES as u64 {
             file.write_all(&block)?;
         }
         file.sync_all()

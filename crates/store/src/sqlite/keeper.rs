@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::connect::PAGE_BYTES;
-use super::disk::{Ballast, free_bytes};
+use super::disk::{BALLAST_BYTES, Ballast, free_bytes};
 use crate::stats::Counters;
 
 /// How often the log and the disk are looked at.
@@ -21,6 +21,9 @@ const STUBBORN_PAUSE: Duration = Duration::from_secs(2);
 const EARLY_PART: u64 = 8;
 /// Copies beside the writer before it is made to wait for the last one.
 const PASSES_MAX: usize = 4;
+/// A last copy that would take longer than this is put off, and for how long a log.
+const WRITER_WAITS_MAX: Duration = Duration::from_millis(50);
+const FAR_TOO_LONG: u64 = 4;
 /// So few frames are copied in a moment.
 const LAST_FRAMES: u64 = 256;
 
@@ -81,11 +84,9 @@ impl Keeper {
                 self.counters
                     .below_journal_floor
                     .set(free < self.disk_floor_bytes.saturating_mul(2));
-                // With room for it twice over: laying it must not be what fills the disk.
-                if !below
-                    && !self.counters.failing.get()
-                    && let Err(error) = self.ballast.lay()
-                {
+                // Laying it must not be what fills the disk.
+                let room = free > self.disk_floor_bytes.saturating_add(2 * BALLAST_BYTES);
+                if room && let Err(error) = self.ballast.lay() {
                     tracing::warn!(%error, "the ballast file could not be written");
                 }
             }
@@ -108,7 +109,7 @@ impl Keeper {
         }
         let quiet = now.duration_since(self.seen.changed_at) > QUIET;
         let folded = if bytes > self.wal_bytes_max {
-            self.fold()
+            self.fold(bytes)
         } else if bytes > self.wal_bytes_max / EARLY_PART
             || (quiet && batches != self.seen.folded_batches)
         {
@@ -127,13 +128,20 @@ impl Keeper {
     }
 
     /// Folds the log so that the writer can begin it anew. The bulk is copied beside the writer;
-    /// only the last few pages, which came meanwhile, are copied while it waits.
-    fn fold(&self) -> rusqlite::Result<()> {
+    /// only the last few pages, which came meanwhile, are copied while it waits. On a disk that is
+    /// slow just now that is put off, unless the log has grown far too long.
+    fn fold(&self, bytes: u64) -> rusqlite::Result<()> {
+        let mut took = Duration::ZERO;
         for _ in 0..PASSES_MAX {
+            let begun = Instant::now();
             let copied = self.copy()?;
+            took = begun.elapsed();
             if self.counters.wal_frames.get().saturating_sub(copied) < LAST_FRAMES {
                 break;
             }
+        }
+        if took > WRITER_WAITS_MAX && bytes < self.wal_bytes_max.saturating_mul(FAR_TOO_LONG) {
+            return Ok(());
         }
         let _writer_waits = self.gate.lock();
         self.copy().map(drop)

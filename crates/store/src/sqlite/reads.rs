@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
@@ -13,6 +14,10 @@ use crate::error::StoreError;
 
 /// Reads that may wait.
 const WAITING_MAX: usize = 4_096;
+/// How long one read may take; a search that takes longer is broken off.
+const READ_MAX: Duration = Duration::from_secs(10);
+/// Steps of the database between two looks at the time.
+const STEPS: i32 = 10_000;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
 
@@ -34,6 +39,29 @@ struct State {
     closed: bool,
 }
 
+/// When the present read of a connection began.
+#[derive(Clone, Default)]
+struct ReadClock(Arc<Mutex<Option<Instant>>>);
+
+impl ReadClock {
+    fn start(&self) {
+        *self.0.lock() = Some(Instant::now());
+    }
+
+    fn watch(&self, connection: &mut Connection) {
+        let clock = self.clone();
+        let over = move || {
+            clock
+                .0
+                .lock()
+                .is_some_and(|begun| begun.elapsed() > READ_MAX)
+        };
+        if let Err(error) = connection.progress_handler(STEPS, Some(over)) {
+            tracing::warn!(%error, "reads have no time limit");
+        }
+    }
+}
+
 impl Reads {
     pub(super) fn new(name: &str, connections: Vec<Connection>) -> std::io::Result<Self> {
         let line = Arc::new(Line::default());
@@ -41,11 +69,13 @@ impl Reads {
             line,
             threads: Vec::new(),
         };
-        for connection in connections {
+        for mut connection in connections {
             let line = Arc::clone(&reads.line);
+            let clock = ReadClock::default();
+            clock.watch(&mut connection);
             let thread = std::thread::Builder::new()
                 .name(name.to_owned())
-                .spawn(move || line.work(&connection))?;
+                .spawn(move || line.work(&connection, &clock))?;
             reads.threads.push(thread);
         }
         Ok(reads)
@@ -71,8 +101,9 @@ impl Reads {
 }
 
 impl Line {
-    fn work(&self, connection: &Connection) {
+    fn work(&self, connection: &Connection, clock: &ReadClock) {
         while let Some(job) = self.next() {
+            clock.start();
             job(connection);
         }
     }

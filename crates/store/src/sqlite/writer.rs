@@ -83,6 +83,7 @@ impl<'c> Writer<'c> {
         let now = Instant::now();
         let mut pace = Pace {
             not_before: now,
+            enough: usize::MAX,
             linger_until: now,
             due: None,
         };
@@ -112,17 +113,20 @@ impl<'c> Writer<'c> {
 
     fn pace(&mut self, started: Instant, admits: usize) -> Pace {
         let now = Instant::now();
-        let not_before = if self.failures > 0 {
-            now + PAUSE_MAX.min(PAUSE_MIN * 2_u32.saturating_pow(self.failures.min(10) - 1))
+        let (not_before, enough) = if self.failures > 0 {
+            let pause = PAUSE_MIN * 2_u32.saturating_pow(self.failures.min(10) - 1);
+            (now + pause.min(PAUSE_MAX), usize::MAX)
         } else if admits >= LOADED_ADMITS {
-            started + self.shared.gather
+            // As many as came last time: in a steady load nobody else is on the way.
+            (started + self.shared.gather, admits)
         } else {
-            now
+            (now, usize::MAX)
         };
         let retry_due = (!self.retry.is_empty() || self.failures > 0).then_some(not_before);
         let due = retry_due.into_iter().chain(self.stuck_due).min();
         Pace {
             not_before,
+            enough,
             linger_until: now + self.shared.gather,
             due,
         }

@@ -148,109 +148,39 @@ pub(crate) async fn conditions_are_all_obeyed(place: &Place) {
         store.journal_append(row);
     }
     store.flush().await.unwrap();
-    let all = JournalQuery::default;
+    let only = |set: &dyn Fn(&mut JournalQuery)| {
+        let mut query = JournalQuery::default();
+        set(&mut query);
+        query
+    };
     for (query, expected) in [
+        (only(&|q| q.wallet = Some(wallet)), vec![3, 2, 1, 0]),
+        (only(&|q| q.key = Some(key)), vec![3, 2, 0]),
         (
-            JournalQuery {
-                wallet: Some(wallet),
-                ..all()
-            },
-            vec![3, 2, 1, 0],
-        ),
-        (
-            JournalQuery {
-                key: Some(key),
-                ..all()
-            },
+            only(&|q| (q.key, q.wallet) = (Some(key), Some(wallet))),
             vec![3, 2, 0],
         ),
         (
-            JournalQuery {
-                key: Some(key),
-                wallet: Some(wallet),
-                ..all()
-            },
-            vec![3, 2, 0],
-        ),
-        (
-            JournalQuery {
-                key: Some(key),
-                wallet: Some(other_wallet),
-                ..all()
-            },
+            only(&|q| (q.key, q.wallet) = (Some(key), Some(other_wallet))),
             vec![],
         ),
+        (only(&|q| q.wallet = Some(WalletId::random())), vec![]),
+        (only(&|q| q.key = Some(KeyId::random())), vec![]),
+        (only(&|q| q.model = Some("a/y".to_owned())), vec![3]),
+        (only(&|q| q.model = Some("a/%".to_owned())), vec![]),
+        (only(&|q| q.status = Some(StatusRange::only(429))), vec![2]),
         (
-            JournalQuery {
-                wallet: Some(WalletId::random()),
-                ..all()
-            },
-            vec![],
-        ),
-        (
-            JournalQuery {
-                key: Some(KeyId::random()),
-                ..all()
-            },
-            vec![],
-        ),
-        (
-            JournalQuery {
-                model: Some("a/y".to_owned()),
-                ..all()
-            },
-            vec![3],
-        ),
-        (
-            JournalQuery {
-                model: Some("a/%".to_owned()),
-                ..all()
-            },
-            vec![],
-        ),
-        (
-            JournalQuery {
-                status: Some(StatusRange::only(429)),
-                ..all()
-            },
-            vec![2],
-        ),
-        (
-            JournalQuery {
-                status: Some(StatusRange::class(4)),
-                ..all()
-            },
+            only(&|q| q.status = Some(StatusRange::class(4))),
             vec![4, 2],
         ),
+        (only(&|q| q.since = Some(at)), vec![4, 3, 2, 1]),
+        (only(&|q| q.since = Some(at.plus_ms(1))), vec![]),
+        (only(&|q| q.request_id = Some("req_4".to_owned())), vec![4]),
         (
-            JournalQuery {
-                since: Some(at),
-                ..all()
-            },
-            vec![4, 3, 2, 1],
-        ),
-        (
-            JournalQuery {
-                since: Some(at.plus_ms(1)),
-                ..all()
-            },
+            only(&|q| q.request_id = Some("' OR 1 = 1 --".to_owned())),
             vec![],
         ),
-        (
-            JournalQuery {
-                request_id: Some("req_4".to_owned()),
-                ..all()
-            },
-            vec![4],
-        ),
-        (
-            JournalQuery {
-                request_id: Some("' OR 1 = 1 --".to_owned()),
-                ..all()
-            },
-            vec![],
-        ),
-        (JournalQuery { limit: 2, ..all() }, vec![4, 3]),
+        (only(&|q| q.limit = 2), vec![4, 3]),
     ] {
         let shown = format!("{query:?}");
         let expected: Vec<String> = expected.iter().map(|n| format!("req_{n}")).collect();

@@ -2,7 +2,7 @@
 
 use ledger::{Ask, Micro};
 use proptest::prelude::*;
-use store::{Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow, Store};
+use store::{Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow, PriceVersion, Store};
 
 use crate::place::{
     NOW, Place, admission, assert_clean, credits, key, price, released, settled, wallet,
@@ -94,14 +94,54 @@ pub(crate) fn the_ledger_balances_after_any_interleaving(place: impl Fn() -> Pla
 }
 
 async fn tell(place: &Place, steps: &[Step]) {
-    let mut store = place.open();
+    let store = place.open();
     let version = price(&store).await;
     let keys = accounts(&store).await;
-    // Closed ones stay in the list: closing twice is part of the story.
-    let mut holds: Vec<HoldId> = Vec::new();
+    let mut tale = Tale {
+        store,
+        version,
+        keys,
+        holds: Vec::new(),
+    };
     for step in steps {
-        let hold = |n: &usize| holds.get(n % holds.len().max(1)).copied();
         match step {
+            Step::Restart => {
+                drop(tale.store);
+                tale.store = place.open();
+                assert_eq!(tale.store.stats().open_holds, 0);
+            }
+            step => tale.take(step).await,
+        }
+    }
+    let Tale { store, holds, .. } = tale;
+    store.flush().await.unwrap();
+    assert_clean(&store).await;
+    for hold in holds {
+        store.close(released(hold));
+    }
+    store.flush().await.unwrap();
+    for row in store.wallets().await.unwrap() {
+        assert_eq!(row.wallet.frozen, Micro::ZERO);
+    }
+    assert_clean(&store).await;
+}
+
+struct Tale {
+    store: Store,
+    version: PriceVersion,
+    keys: Vec<KeyRow>,
+    /// Closed ones stay in the list: closing twice is part of the story.
+    holds: Vec<HoldId>,
+}
+
+impl Tale {
+    fn hold(&self, n: usize) -> Option<HoldId> {
+        self.holds.get(n % self.holds.len().max(1)).copied()
+    }
+
+    async fn take(&mut self, step: &Step) {
+        let store = self.store.clone();
+        match *step {
             Step::Admit {
                 key,
                 hold,
@@ -109,18 +149,18 @@ async fn tell(place: &Place, steps: &[Step]) {
                 counts,
             } => {
                 let ask = Ask {
-                    hold: Micro::new(*hold),
-                    tokens: *tokens,
-                    counts: *counts,
+                    hold: Micro::new(hold),
+                    tokens,
+                    counts,
                 };
-                if let Ok(admitted) = store.admit(admission(&keys[*key], ask)).await {
-                    holds.push(admitted.hold);
+                if let Ok(admitted) = store.admit(admission(&self.keys[key], ask)).await {
+                    self.holds.push(admitted.hold);
                 }
             }
-            Step::Extend { hold: n, more } => {
-                if let Some(hold) = hold(n) {
+            Step::Extend { hold, more } => {
+                if let Some(hold) = self.hold(hold) {
                     let more = Ask {
-                        hold: Micro::new(*more),
+                        hold: Micro::new(more),
                         tokens: 10,
                         counts: false,
                     };
@@ -135,70 +175,57 @@ async fn tell(place: &Place, steps: &[Step]) {
                     );
                 }
             }
-            Step::Settle { hold: n, tokens } => hold(n)
-                .into_iter()
-                .for_each(|hold| store.close(settled(hold, version, *tokens))),
-            Step::Release { hold: n } => hold(n)
-                .into_iter()
-                .for_each(|hold| store.close(released(hold))),
-            Step::Abandon { hold: n } => {
-                let end = End::Abandoned;
-                hold(n).into_iter().for_each(|hold| {
+            Step::Settle { hold, tokens } => {
+                if let Some(hold) = self.hold(hold) {
+                    store.close(settled(hold, self.version, tokens));
+                }
+            }
+            Step::Release { hold } => {
+                if let Some(hold) = self.hold(hold) {
+                    store.close(released(hold));
+                }
+            }
+            Step::Abandon { hold } => {
+                if let Some(hold) = self.hold(hold) {
                     store.close(Close {
                         hold,
-                        end: end.clone(),
+                        end: End::Abandoned,
                         now: NOW,
-                    })
-                });
+                    });
+                }
             }
-            Step::StopCounting { hold: n } => hold(n)
-                .into_iter()
-                .for_each(|hold| store.stop_counting(hold)),
-            Step::TopUp { key, amount } => drop(
-                store
-                    .top_up(keys[*key].wallet, Micro::new(*amount), "")
-                    .await
-                    .unwrap(),
-            ),
-            Step::Gift { key, amount } => drop(
-                store
-                    .gift(keys[*key].wallet, Micro::new(*amount), "")
-                    .await
-                    .unwrap(),
-            ),
+            Step::StopCounting { hold } => {
+                if let Some(hold) = self.hold(hold) {
+                    store.stop_counting(hold);
+                }
+            }
+            Step::TopUp { key, amount } => {
+                let wallet = self.keys[key].wallet;
+                store.top_up(wallet, Micro::new(amount), "").await.unwrap();
+            }
+            Step::Gift { key, amount } => {
+                let wallet = self.keys[key].wallet;
+                store.gift(wallet, Micro::new(amount), "").await.unwrap();
+            }
             Step::Limit { key, limit } => {
+                let limit = Some(limit.map(Micro::new));
                 let change = KeyChange {
-                    limit: Some(limit.map(Micro::new)),
+                    limit,
                     ..KeyChange::default()
                 };
-                drop(store.update_key(keys[*key].id, change).await.unwrap());
+                store.update_key(self.keys[key].id, change).await.unwrap();
             }
             Step::Credit { key, limit } => {
-                drop(
-                    store
-                        .set_credit_limit(keys[*key].wallet, Micro::new(*limit))
-                        .await
-                        .unwrap(),
-                );
+                let wallet = self.keys[key].wallet;
+                store
+                    .set_credit_limit(wallet, Micro::new(limit))
+                    .await
+                    .unwrap();
             }
             Step::Flush => store.flush().await.unwrap(),
-            Step::Restart => {
-                drop(store);
-                store = place.open();
-                assert_eq!(store.stats().open_holds, 0);
-            }
+            Step::Restart => unreachable!("told where the place is known"),
         }
     }
-    store.flush().await.unwrap();
-    assert_clean(&store).await;
-    for hold in holds {
-        store.close(released(hold));
-    }
-    store.flush().await.unwrap();
-    for row in store.wallets().await.unwrap() {
-        assert_eq!(row.wallet.frozen, Micro::ZERO);
-    }
-    assert_clean(&store).await;
 }
 
 /// Two wallets with two keys each; some with limits.

@@ -10,7 +10,8 @@
 //!   under `/_sim/`;
 //! - [`mind`] says how prompts steer the simulated model, whatever the protocol;
 //! - `chat/` is the chat completions protocol, `openai/` what its family shares;
-//! - `messages/` is the Messages protocol.
+//! - `messages/` is the Messages protocol;
+//! - `generate/` is Generate Content, `google/` what it shares with Interactions.
 //!
 //! A further protocol is a folder beside `chat/` that reads its request into a prompt and writes
 //! the output in its own shapes (`protocol.rs` says what it owes), a row in `serve/surface.rs`, and
@@ -22,11 +23,16 @@ mod chat;
 pub mod control;
 pub mod fault;
 mod figure;
+mod generate;
+mod google;
+mod logprob;
 mod media;
 mod messages;
 pub mod mind;
 mod models;
 mod openai;
+mod percent;
+mod picture;
 mod protocol;
 mod reply;
 mod seal;

@@ -12,6 +12,7 @@ const CREATED: u64 = 1_767_225_600;
 const MISSING: &str = "missing";
 /// Models whose name begins so reason by themselves and take no sampling parameters.
 const REASONING: &str = "sim-reason";
+const PAINTING: &str = "sim-image";
 
 pub(crate) fn exists(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(MISSING)
@@ -19,6 +20,11 @@ pub(crate) fn exists(name: &str) -> bool {
 
 pub(crate) fn reasons(name: &str) -> bool {
     name.starts_with(REASONING)
+}
+
+/// Models whose name begins so answer with pictures, where the protocol has them.
+pub(crate) fn paints(name: &str) -> bool {
+    name.starts_with(PAINTING)
 }
 
 #[derive(Serialize)]

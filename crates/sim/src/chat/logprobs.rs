@@ -1,11 +1,7 @@
-//! Log probabilities: believable numbers for the tokens of a text.
+//! The log probabilities of a choice.
 
-use crate::seed::Seed;
-use crate::tokens::first_len;
-use serde::{Serialize, Serializer};
-
-/// Stands in for alternatives of a token.
-const OTHERS: [&str; 8] = [" the", " a", " and", ".", ",", " it", " of", " so"];
+use crate::logprob::{self, Logprob};
+use serde::Serialize;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Logprobs {
@@ -31,13 +27,9 @@ struct Alternative {
 
 /// Of a text, with so many alternatives for each token.
 pub(super) fn of(text: &str, alternatives: usize, refused: bool) -> Logprobs {
-    let mut tokens = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (token, after) = rest.split_at(first_len(rest).max(1));
-        tokens.push(place_of(token, alternatives));
-        rest = after;
-    }
+    let tokens = logprob::tokens(text)
+        .map(|token| place_of(token, alternatives))
+        .collect();
     if refused {
         Logprobs {
             content: None,
@@ -52,37 +44,20 @@ pub(super) fn of(text: &str, alternatives: usize, refused: bool) -> Logprobs {
 }
 
 fn place_of(token: &str, alternatives: usize) -> Place {
-    let mut seed = Seed::of(&[token.as_bytes()]);
-    let own = u32::try_from(seed.below(2000)).unwrap_or_default();
-    // The token that was chosen stands first among its alternatives.
-    let others = OTHERS.into_iter().filter(|other| *other != token).cycle();
-    let top_logprobs = std::iter::once(token)
-        .chain(others)
-        .zip(0_u32..)
-        .take(alternatives)
-        .map(|(token, rank)| Alternative {
+    let (own, ranked) = logprob::ranked(token, alternatives);
+    let top_logprobs = ranked
+        .into_iter()
+        .map(|(token, logprob)| Alternative {
             token: token.to_owned(),
-            logprob: Logprob(own + rank * 7000),
+            logprob,
             bytes: token.as_bytes().to_vec(),
         })
         .collect();
     Place {
         token: token.to_owned(),
-        logprob: Logprob(own),
+        logprob: own,
         bytes: token.as_bytes().to_vec(),
         top_logprobs,
-    }
-}
-
-/// A negative number of ten-thousandths.
-#[derive(Debug, Clone, Copy)]
-struct Logprob(u32);
-
-impl Serialize for Logprob {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let text = format!("-{}.{:04}", self.0 / 10_000, self.0 % 10_000);
-        let number: f64 = text.parse().map_err(serde::ser::Error::custom)?;
-        serializer.serialize_f64(number)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::request::Request;
 use crate::fault::{Script, UsageFault};
 use crate::figure::Figure;
-use crate::mind::Output;
+use crate::mind::{MediaKind, Output};
 use crate::tokens::count_tokens;
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ impl Figures {
             cache_write: script.cache_write.unwrap_or(0).min(tokens - cached),
             completion: outputs.iter().map(|output| output.tokens).sum(),
             reasoning: outputs.iter().map(|output| output.reasoning_tokens).sum(),
-            audio_in: prompt.sound_tokens(),
+            audio_in: prompt.media_tokens(MediaKind::Sound),
             audio_out: outputs
                 .iter()
                 .filter(|output| request.speaks(output))

@@ -66,6 +66,16 @@
 //! | `demand-reasoning` | tool calls that came with reasoning must come back with it |
 //! | `content-filter` | the answer is stopped half way by the vendor's filter |
 //! | `strict` | members that the protocol does not define are refused |
+//! | `finish=WORD` | the reason or status that ends the answer is this word |
+//!
+//! | of the Google protocols | |
+//! |---|---|
+//! | `blocked` `blocked=REASON` | the prompt is blocked, by `SAFETY` if not said otherwise |
+//! | `continuation` | the text stops half way; the token that comes with it gives the rest |
+//! | `unsigned` | an older model: no thought signatures, and none are demanded |
+//! | `no-call-ids` | an older model: function calls have no ids |
+//! | `tool-use=N` | so many tokens of server tools are told beside the prompt's |
+//! | `early-content` | a step begins with its first piece in it |
 
 mod parse;
 mod queue;

@@ -93,6 +93,13 @@ impl Script {
             "cache-write" => self.cache_write = Some(count(value)?),
             "demand-reasoning" => self.reasoning.demanded = flag(value, true)?,
             "strict" => self.strict = flag(value, true)?,
+            "finish" => self.finish = Some(needed(value)?.to_owned()),
+            "early-content" => self.events.early_content = flag(value, true)?,
+            "blocked" => self.google.blocked = Some(value.unwrap_or("SAFETY").to_owned()),
+            "continuation" => self.google.continuation = flag(value, true)?,
+            "unsigned" => self.google.unsigned = flag(value, true)?,
+            "no-call-ids" => self.google.no_call_ids = flag(value, true)?,
+            "tool-use" => self.google.tool_use_tokens = Some(count(value)?),
             _ => return Err("no such fault".to_owned()),
         }
         Ok(())
@@ -230,7 +237,7 @@ fn usage(value: Option<&str>) -> Result<UsageFault, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script::{Events, Text, Times};
+    use super::super::script::{Events, Google, Text, Times};
     use super::*;
 
     fn parsed(model: &str) -> Result<Script, ScriptError> {
@@ -333,7 +340,7 @@ mod tests {
         let script = parsed(
             "m+no-done+no-finish+error-event=3+garbage-event=0+no-usage+huge-event=1000\
              +chunks=100+reply-bytes=5000+invalid-utf8+refuse+content-filter+cached=8\
-             +cache-write=9+strict",
+             +cache-write=9+strict+finish=OTHER+early-content",
         );
         let expected = Script {
             events: Events {
@@ -341,6 +348,7 @@ mod tests {
                 error_after: Some(3),
                 no_done: true,
                 no_finish: true,
+                early_content: true,
             },
             usage: UsageFault::Missing,
             text: Text {
@@ -354,9 +362,21 @@ mod tests {
             cached: Some(8),
             cache_write: Some(9),
             strict: true,
+            finish: Some("OTHER".to_owned()),
             ..Script::default()
         };
         assert_eq!(script, Ok(expected));
+        let google = parsed("m+blocked+continuation+unsigned+no-call-ids+tool-use=7");
+        assert_eq!(
+            google.unwrap().google,
+            Google {
+                blocked: Some("SAFETY".to_owned()),
+                continuation: true,
+                unsigned: true,
+                no_call_ids: true,
+                tool_use_tokens: Some(7),
+            }
+        );
         for (text, usage) in [
             ("zero", UsageFault::Zero),
             ("negative", UsageFault::Negative),

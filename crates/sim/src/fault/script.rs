@@ -19,6 +19,23 @@ pub(crate) struct Script {
     /// Members that the protocol does not define are refused.
     pub(crate) strict: bool,
     pub(crate) reasoning: Reasoning,
+    /// The word for the finish, whatever it truly was.
+    pub(crate) finish: Option<String>,
+    pub(crate) google: Google,
+}
+
+/// What only the Google protocols know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Google {
+    /// The prompt is blocked for this reason.
+    pub(crate) blocked: Option<String>,
+    /// The answer stops half way with a token by which the rest can be had.
+    pub(crate) continuation: bool,
+    /// The habits of older models: thoughts are not signed, calls have no ids.
+    pub(crate) unsigned: bool,
+    pub(crate) no_call_ids: bool,
+    /// Tokens of server tools, told beside the prompt's.
+    pub(crate) tool_use_tokens: Option<u64>,
 }
 
 /// What is waited for.
@@ -79,6 +96,8 @@ pub(crate) struct Events {
     pub(crate) error_after: Option<u64>,
     pub(crate) no_done: bool,
     pub(crate) no_finish: bool,
+    /// The event that opens a part holds its first piece already.
+    pub(crate) early_content: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

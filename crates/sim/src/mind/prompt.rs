@@ -144,14 +144,14 @@ impl Prompt {
         PROMPT_TOKENS + self.system_tokens() + turns + tools + shape
     }
 
-    /// How many of them are sound.
-    pub(crate) fn sound_tokens(&self) -> u64 {
+    /// How many of them are media of a kind.
+    pub(crate) fn media_tokens(&self, kind: MediaKind) -> u64 {
         let media = self.turns.iter().flat_map(|turn| match turn {
             Turn::User { media, .. } | Turn::Result { media, .. } => media.as_slice(),
             Turn::Assistant { .. } => &[],
         });
         media
-            .filter(|media| media.kind == MediaKind::Sound)
+            .filter(|media| media.kind == kind)
             .map(Media::tokens)
             .sum()
     }

@@ -60,7 +60,14 @@ const ANTHROPIC: &[(&str, &str)] = &[
     ("anthropic-ratelimit-output-tokens-remaining", "399000"),
     ("x-robots-tag", "none"),
 ];
-const GOOGLE: &[(&str, &str)] = &[];
+const GOOGLE: &[(&str, &str)] = &[
+    ("x-goog-quota-user-project", "sim-org-4711"),
+    ("x-gemini-service-tier", "standard"),
+    ("server-timing", "gfet4t7; dur=412"),
+    ("vary", "Origin, X-Origin, Referer"),
+    ("x-frame-options", "SAMEORIGIN"),
+    ("x-xss-protection", "0"),
+];
 
 /// The id under which a vendor files the call of a number.
 pub(crate) fn request_id(seq: u64) -> String {

@@ -72,9 +72,17 @@ impl Reply {
     }
 
     pub(crate) fn events(events: impl Iterator<Item = Event> + Send + 'static) -> Self {
+        Self::events_as(EVENT_STREAM, events)
+    }
+
+    /// A stream that is framed in another way.
+    pub(crate) fn events_as(
+        content_type: &'static str,
+        events: impl Iterator<Item = Event> + Send + 'static,
+    ) -> Self {
         Self {
             status: StatusCode::OK,
-            content_type: EVENT_STREAM,
+            content_type,
             headers: Vec::new(),
             content: Content::Events(Box::new(events)),
         }

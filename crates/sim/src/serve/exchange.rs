@@ -9,6 +9,8 @@ use crate::calls::{End, Record};
 use crate::chat::Chat;
 use crate::control;
 use crate::fault::{How, Instead, Place, Script, Stop, split_model};
+use crate::generate::Generate;
+use crate::google;
 use crate::messages::{self, Messages};
 use crate::models;
 use crate::openai::{self, Refusal};
@@ -68,10 +70,10 @@ pub(super) async fn exchange(
             record.body(&body);
             decide(&parts, &body, &state, &record)
         }
-        Err(ReadError::TooLarge) => unserved(match vendor {
-            Vendor::Anthropic => messages::too_large(&request_id(record.seq())),
-            Vendor::OpenAi | Vendor::Google => openai::failure(&Refusal::too_large()),
-        }),
+        Err(ReadError::TooLarge) => {
+            let refusal = too_large(parts.uri.path(), &request_id(record.seq()));
+            unserved(refusal)
+        }
         Err(ReadError::Broken) => {
             record.will_end(End::Broken);
             return Err(Closed);
@@ -124,20 +126,38 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
     };
     let path = parts.uri.path();
     match surface::find(&parts.method, path) {
-        Err(_) if Vendor::of_path(path) == Vendor::Anthropic => {
-            unserved(messages::no_such_path(call.request_id))
-        }
-        Err(NoEndpoint::Path) => {
-            unserved(openai::failure(&Refusal::no_such_path(&parts.method, path)))
-        }
-        Err(NoEndpoint::Method) => unserved(openai::failure(&Refusal::no_such_method(
-            &parts.method,
-            path,
-        ))),
+        Err(why) => unserved(no_endpoint(&call, why)),
         Ok(Endpoint::Models) => unserved(models::list(&call)),
         Ok(Endpoint::Model(id)) => unserved(models::show(id, &call)),
         Ok(Endpoint::Chat) => ask::<Chat>(&call, state, record),
+        Ok(Endpoint::Generate) => ask::<Generate>(&call, state, record),
         Ok(Endpoint::Messages) => ask::<Messages>(&call, state, record),
+    }
+}
+
+/// What a vendor says to a path or method that it does not have.
+fn no_endpoint(call: &Call<'_>, why: NoEndpoint) -> Reply {
+    let (method, path) = (&call.parts.method, call.parts.uri.path());
+    match (Vendor::of_path(path), why) {
+        (Vendor::Anthropic, _) => messages::no_such_path(call.request_id),
+        (Vendor::Google, NoEndpoint::Path) => {
+            google::failure_at(path, &google::Refusal::no_such_path(path))
+        }
+        (Vendor::Google, NoEndpoint::Method) => {
+            google::failure_at(path, &google::Refusal::no_such_method(method, path))
+        }
+        (Vendor::OpenAi, NoEndpoint::Path) => openai::failure(&Refusal::no_such_path(method, path)),
+        (Vendor::OpenAi, NoEndpoint::Method) => {
+            openai::failure(&Refusal::no_such_method(method, path))
+        }
+    }
+}
+
+fn too_large(path: &str, request_id: &str) -> Reply {
+    match Vendor::of_path(path) {
+        Vendor::Anthropic => messages::too_large(request_id),
+        Vendor::Google => google::failure_at(path, &google::Refusal::too_large()),
+        Vendor::OpenAi => openai::failure(&Refusal::too_large()),
     }
 }
 

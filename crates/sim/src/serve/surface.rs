@@ -1,11 +1,13 @@
 //! Which path belongs to which protocol.
 
+use crate::generate;
 use http::Method;
 
 /// What a path and method lead to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Endpoint<'a> {
     Chat,
+    Generate,
     Messages,
     Models,
     Model(&'a str),
@@ -24,6 +26,7 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
         "/v1/chat/completions" => (Method::POST, Endpoint::Chat),
         "/v1/messages" => (Method::POST, Endpoint::Messages),
         "/v1/models" => (Method::GET, Endpoint::Models),
+        _ if generate::is_target(path) => (Method::POST, Endpoint::Generate),
         _ => match path.strip_prefix("/v1/models/") {
             Some(id) if !id.is_empty() => (Method::GET, Endpoint::Model(id)),
             _ => return Err(NoEndpoint::Path),
@@ -49,6 +52,16 @@ mod tests {
             (Method::GET, "/v1/models", Ok(Endpoint::Models)),
             (Method::GET, "/v1/models/", Ok(Endpoint::Models)),
             (Method::GET, "/v1/models/a/b", Ok(Endpoint::Model("a/b"))),
+            (
+                Method::POST,
+                "/v1/models/a/b:generateContent",
+                Ok(Endpoint::Generate),
+            ),
+            (
+                Method::GET,
+                "/v1beta/models/a:streamGenerateContent",
+                Err(NoEndpoint::Method),
+            ),
             (Method::GET, "/", Err(NoEndpoint::Path)),
             (Method::POST, "/v1/nothing", Err(NoEndpoint::Path)),
         ] {

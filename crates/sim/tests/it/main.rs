@@ -6,6 +6,7 @@ mod calls;
 mod chat;
 mod client;
 mod faults;
+mod generate;
 mod hostile;
 mod laws;
 mod messages;

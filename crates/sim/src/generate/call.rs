@@ -1,0 +1,110 @@
+//! A call of this protocol, from its bytes to its answer.
+
+use super::path::{Action, target};
+use super::{answer, request, stream};
+use crate::ask::Ask;
+use crate::fault::{Instead, ScriptError, Status};
+use crate::google::{Refusal, authorise};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use http::StatusCode;
+use serde_json::Value;
+
+/// A call, not yet checked beyond its model.
+#[derive(Debug)]
+pub(crate) struct Generate {
+    request: Value,
+    model: String,
+    form: Form,
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Whole,
+    Events,
+    /// A stream of the items of one JSON array.
+    Array,
+}
+
+impl Protocol for Generate {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        let path = call.parts.uri.path();
+        let no_path = || Refusal::no_such_path(path);
+        let (model, action) = target(path)
+            .ok_or_else(no_path)
+            .map_err(|why| whole(&why))?;
+        let query = call.parts.uri.query().unwrap_or_default();
+        let form = match action {
+            Action::Whole => Form::Whole,
+            Action::Stream if query.split('&').any(|pair| pair == "alt=sse") => Form::Events,
+            Action::Stream => Form::Array,
+        };
+        authorise(call.parts, call.settings)
+            .and_then(|()| request::parse(call.body))
+            .map(|request| Self {
+                request,
+                model,
+                form,
+            })
+            .map_err(|refusal| failure(&refusal, form))
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, ask: &Ask<'_>) -> Reply {
+        let swapped = ask.script.instead == Some(Instead::Swapped);
+        let form = match (self.form, swapped) {
+            (form, false) => form,
+            (Form::Whole, true) => Form::Events,
+            (Form::Events | Form::Array, true) => Form::Whole,
+        };
+        let answered = request::read(&self.request, ask).and_then(|request| match form {
+            Form::Whole => answer::whole(&request, ask),
+            Form::Events | Form::Array => stream::stream(&request, ask, form),
+        });
+        answered.unwrap_or_else(|refusal| failure(&refusal, self.form))
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        failure(&Refusal::scripted(status, model), self.form).with_status_headers(status)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        match self.form {
+            Form::Whole => pretty(StatusCode::OK, &refusal.numbered()),
+            form => stream::only(form, &refusal.numbered().to_string()),
+        }
+    }
+
+    fn empty_object(&self) -> Reply {
+        match self.form {
+            Form::Whole => Reply::json(StatusCode::OK, "{}"),
+            form => stream::only(form, "{}"),
+        }
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        failure(&Refusal::bad_script(error), self.form)
+    }
+}
+
+/// A refusal under its own status. Where an array was asked for, it is an array of one.
+fn failure(refusal: &Refusal, form: Form) -> Reply {
+    match form {
+        Form::Whole | Form::Events => whole(refusal),
+        Form::Array => pretty(refusal.status, &Value::Array(vec![refusal.numbered()])),
+    }
+}
+
+fn whole(refusal: &Refusal) -> Reply {
+    pretty(refusal.status, &refusal.numbered())
+}
+
+fn pretty(status: StatusCode, value: &Value) -> Reply {
+    // A value always serializes.
+    Reply::json(status, serde_json::to_vec_pretty(value).unwrap_or_default())
+}

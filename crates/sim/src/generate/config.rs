@@ -1,0 +1,330 @@
+//! Reads `generationConfig`.
+
+use super::image::{self, Picture};
+use super::request::Modalities;
+use crate::ask::Ask;
+use crate::google::{Field, Refusal, effort_of_level, to_json_schema};
+use crate::mind::{Effort, Shape};
+use crate::models;
+use serde_json::{Value, json};
+
+const CONFIG: &[&str] = &[
+    "audio_timestamp",
+    "audio_transcription_config",
+    "candidate_count",
+    "enable_affective_dialog",
+    "enable_enhanced_civic_answers",
+    "frequency_penalty",
+    "image_config",
+    "logprobs",
+    "max_output_tokens",
+    "media_resolution",
+    "model_selection_config",
+    "presence_penalty",
+    "response_format",
+    "response_json_schema",
+    "response_logprobs",
+    "response_mime_type",
+    "response_modalities",
+    "response_schema",
+    "routing_config",
+    "seed",
+    "speech_config",
+    "stop_sequences",
+    "temperature",
+    "thinking_config",
+    "top_k",
+    "top_p",
+    "translation_config",
+];
+const THINKING: &[&str] = &["include_thoughts", "thinking_budget", "thinking_level"];
+const LEVELS: &[&str] = &["MINIMAL", "LOW", "MEDIUM", "HIGH"];
+const STOPS_MAX: usize = 5;
+const CANDIDATES_MAX: i64 = 8;
+const LOGPROBS_MAX: i64 = 20;
+const BUDGET_MAX: i64 = 32_768;
+/// Budgets up to these are low and medium effort.
+const LOW_BUDGET_MAX: i64 = 1024;
+const MEDIUM_BUDGET_MAX: i64 = 8192;
+
+#[derive(Debug)]
+pub(super) struct Config {
+    pub(super) shape: Shape,
+    pub(super) bare_word: bool,
+    pub(super) effort: Effort,
+    pub(super) thoughts: bool,
+    pub(super) tokens_max: Option<u64>,
+    pub(super) stops: Vec<String>,
+    pub(super) seed: i64,
+    pub(super) candidates: usize,
+    pub(super) logprobs: Option<usize>,
+    pub(super) modalities: Modalities,
+}
+
+pub(super) fn read(body: &Field<'_>, ask: &Ask<'_>) -> Result<Config, Refusal> {
+    let empty = json!({});
+    let config = match body.child("generation_config", CONFIG)? {
+        Some(config) => config,
+        None => Field::object(
+            &empty,
+            "generation_config",
+            crate::google::Names::Both,
+            CONFIG,
+        )?,
+    };
+    config.decimal("temperature", 0, 2)?;
+    config.decimal("top_p", 0, 1)?;
+    config.decimal("presence_penalty", -2, 2)?;
+    config.decimal("frequency_penalty", -2, 2)?;
+    config.integer("top_k", 1, i64::from(i32::MAX))?;
+    let stops: Vec<_> = config.texts("stop_sequences")?;
+    if stops.len() > STOPS_MAX {
+        let path = config.path("stop_sequences");
+        return Err(Refusal::invalid(format!(
+            "* GenerateContentRequest.{path}: the number of stop sequences must be at most \
+             {STOPS_MAX}."
+        ))
+        .field(&path));
+    }
+    let (effort, thoughts) = thinking(&config, ask.name)?;
+    let (shape, bare_word) = shape(&config)?;
+    let candidates = config.integer("candidate_count", 1, CANDIDATES_MAX)?;
+    let tokens_max = config.integer("max_output_tokens", 1, i64::from(i32::MAX))?;
+    Ok(Config {
+        shape,
+        bare_word,
+        effort,
+        thoughts,
+        tokens_max: tokens_max.and_then(|max| u64::try_from(max).ok()),
+        stops: stops.into_iter().map(str::to_owned).collect(),
+        seed: config
+            .integer("seed", i64::from(i32::MIN), i64::from(i32::MAX))?
+            .unwrap_or(0),
+        candidates: usize::try_from(candidates.unwrap_or(1)).unwrap_or(1),
+        logprobs: logprobs(&config)?,
+        modalities: modalities(&config, ask.name)?,
+    })
+}
+
+/// How much the model thinks, and whether it shows it.
+fn thinking(config: &Field<'_>, model: &str) -> Result<(Effort, bool), Refusal> {
+    let usual = if models::reasons(model) {
+        Effort::Medium
+    } else {
+        Effort::None
+    };
+    let Some(thinking) = config.child("thinking_config", THINKING)? else {
+        return Ok((usual, false));
+    };
+    let thoughts = thinking.flag("include_thoughts")?.unwrap_or(false);
+    let level = thinking.word("thinking_level", LEVELS)?;
+    let budget = thinking.integer("thinking_budget", -1, BUDGET_MAX)?;
+    let effort = match (level, budget) {
+        (Some(_), Some(_)) => {
+            return Err(Refusal::invalid(
+                "You can only set only one of thinking budget and thinking level.",
+            )
+            .field(&thinking.path("thinking_level")));
+        }
+        (Some(level), None) => effort_of_level(level, model, &thinking.path("thinking_level"))?,
+        (None, Some(0)) if models::reasons(model) => {
+            return Err(Refusal::invalid(
+                "Budget 0 is invalid. This model only works in thinking mode.",
+            )
+            .field(&thinking.path("thinking_budget")));
+        }
+        (None, Some(0)) => Effort::None,
+        (None, Some(-1)) => Effort::Medium,
+        (None, Some(..=LOW_BUDGET_MAX)) => Effort::Low,
+        (None, Some(..=MEDIUM_BUDGET_MAX)) => Effort::Medium,
+        (None, Some(_)) => Effort::High,
+        (None, None) => usual,
+    };
+    Ok((effort, thoughts))
+}
+
+/// The form of the text; the second value tells that it is one bare word of a list.
+fn shape(config: &Field<'_>) -> Result<(Shape, bool), Refusal> {
+    let mime_type = config.text("response_mime_type")?.unwrap_or("text/plain");
+    let own = config.get("response_schema");
+    let json_schema = config.get("response_json_schema");
+    if own.is_some() && json_schema.is_some() {
+        return Err(Refusal::invalid(
+            "response_schema and response_json_schema are mutually exclusive.",
+        )
+        .field(&config.path("response_schema")));
+    }
+    let schema = match (own, json_schema) {
+        (Some(own), _) => Some(to_json_schema(own, &config.path("response_schema"))?),
+        (None, Some(schema)) => Some(schema.clone()),
+        (None, None) => None,
+    };
+    match (mime_type, schema) {
+        ("text/plain" | "", None) => Ok((Shape::Text, false)),
+        ("application/json", None) => Ok((Shape::Json, false)),
+        ("application/json", Some(schema)) => Ok((Shape::Schema(schema), false)),
+        ("text/x.enum", Some(schema)) if schema.get("enum").is_some_and(Value::is_array) => {
+            Ok((Shape::Schema(schema), true))
+        }
+        ("text/plain" | "", Some(_)) => Err(Refusal::invalid(
+            "Setting response_schema requires response_mime_type: application/json.",
+        )
+        .field(&config.path("response_mime_type"))),
+        _ => {
+            let path = config.path("response_mime_type");
+            Err(Refusal::invalid(format!(
+                "* GenerateContentRequest.{path}: allowed mimetypes are `text/plain`, \
+                 `application/json`, `application/xml`, `application/yaml` and `text/x.enum`."
+            ))
+            .field(&path))
+        }
+    }
+}
+
+fn logprobs(config: &Field<'_>) -> Result<Option<usize>, Refusal> {
+    let wanted = config.flag("response_logprobs")?.unwrap_or(false);
+    let alternatives = config.integer("logprobs", 0, LOGPROBS_MAX)?;
+    if !wanted && alternatives.is_some() {
+        return Err(Refusal::invalid(
+            "logprobs is only allowed when response_logprobs is enabled.",
+        )
+        .field(&config.path("logprobs")));
+    }
+    let alternatives = alternatives.and_then(|count| usize::try_from(count).ok());
+    Ok(wanted.then(|| alternatives.unwrap_or(0)))
+}
+
+fn modalities(config: &Field<'_>, model: &str) -> Result<Modalities, Refusal> {
+    let picture = image::read(config)?;
+    let words = config.texts("response_modalities")?;
+    let asked = |word: &str| words.iter().any(|told| told.eq_ignore_ascii_case(word));
+    if let Some(odd) = words.iter().find(|word| {
+        !["TEXT", "IMAGE"]
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(word))
+    }) {
+        return Err(Refusal::invalid(format!(
+            "The requested combination of response modalities ({odd}) is not supported by the \
+             model."
+        ))
+        .field(&config.path("response_modalities")));
+    }
+    // Models that paint do so unless they are told otherwise.
+    let paints = asked("IMAGE") || (words.is_empty() && models::paints(model));
+    Ok(Modalities {
+        text: words.is_empty() || asked("TEXT"),
+        picture: paints.then(|| picture.unwrap_or_else(Picture::default)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::Script;
+    use crate::google::Names;
+    use crate::seed::Seed;
+
+    fn read_as(model: &str, config: &Value) -> Result<Config, Refusal> {
+        let body = json!({"generationConfig": config});
+        let field = Field::object(&body, "", Names::Both, &["generation_config"]).unwrap();
+        let script = Script::default();
+        let ask = Ask {
+            name: model,
+            script: &script,
+            seed: Seed::new(1),
+            created: 0,
+        };
+        read(&field, &ask)
+    }
+
+    #[test]
+    fn what_the_vendor_refuses_is_refused() {
+        for (config, part) in [
+            (json!({"temperature": 2.1}), "temperature"),
+            (json!({"topP": -1}), "top_p"),
+            (json!({"maxOutputTokens": 0}), "max_output_tokens"),
+            (json!({"maxTokens": 5}), "Unknown name \"maxTokens\""),
+            (
+                json!({"stopSequences": ["a", "b", "c", "d", "e", "f"]}),
+                "stop sequences",
+            ),
+            (json!({"candidateCount": 9}), "candidate_count"),
+            (json!({"logprobs": 2}), "response_logprobs"),
+            (
+                json!({"responseMimeType": "text/html"}),
+                "allowed mimetypes",
+            ),
+            (
+                json!({"responseSchema": {"type": "OBJECT"}}),
+                "application/json",
+            ),
+            (
+                json!({"responseSchema": {}, "responseJsonSchema": {}}),
+                "mutually exclusive",
+            ),
+            (
+                json!({"thinkingConfig": {"thinkingBudget": 1, "thinkingLevel": "LOW"}}),
+                "only one of",
+            ),
+            (
+                json!({"thinkingConfig": {"thinkingLevel": "huge"}}),
+                "TYPE_ENUM",
+            ),
+            (json!({"responseModalities": ["VIDEO"]}), "VIDEO"),
+            (json!({"imageConfig": {"imageSize": "9K"}}), "image_size"),
+            (
+                json!({"imageConfig": {"aspectRatio": "7:7"}}),
+                "aspect_ratio",
+            ),
+        ] {
+            let refusal = read_as("m", &config).unwrap_err();
+            assert!(refusal.message.contains(part), "{}", refusal.message);
+        }
+        for thinking in [
+            json!({"thinkingBudget": 0}),
+            json!({"thinkingLevel": "minimal"}),
+        ] {
+            let config = json!({"thinkingConfig": thinking});
+            assert!(read_as("sim-reason", &config).is_err(), "{config}");
+            assert!(read_as("m", &config).is_ok(), "{config}");
+        }
+    }
+
+    #[test]
+    fn thinking_is_read_from_levels_and_budgets() {
+        for (thinking, effort) in [
+            (json!({}), Effort::None),
+            (json!({"thinking_level": "low"}), Effort::Low),
+            (json!({"thinkingLevel": "HIGH"}), Effort::High),
+            (json!({"thinking_budget": 0}), Effort::None),
+            (json!({"thinkingBudget": -1}), Effort::Medium),
+            (json!({"thinkingBudget": 512}), Effort::Low),
+            (json!({"thinkingBudget": 30000}), Effort::High),
+        ] {
+            let config = json!({"thinking_config": thinking});
+            assert_eq!(read_as("m", &config).unwrap().effort, effort, "{config}");
+        }
+        assert_eq!(
+            read_as("sim-reason", &json!({})).unwrap().effort,
+            Effort::Medium
+        );
+    }
+
+    #[test]
+    fn pictures_are_asked_for_by_modality_or_by_model() {
+        let paints = |model: &str, config: Value| {
+            let modalities = read_as(model, &config).unwrap().modalities;
+            (modalities.text, modalities.picture.is_some())
+        };
+        assert_eq!(paints("m", json!({})), (true, false));
+        assert_eq!(paints("sim-image", json!({})), (true, true));
+        assert_eq!(
+            paints("m", json!({"responseModalities": ["Image"]})),
+            (false, true)
+        );
+        assert_eq!(
+            paints("sim-image", json!({"responseModalities": ["TEXT"]})),
+            (true, false)
+        );
+    }
+}

@@ -1,0 +1,262 @@
+//! Reads `contents`: turns, and the order of function calls, their signatures and responses.
+
+use super::parts::{CONTENT, Called, Content, Part, PartKind, Response, Role};
+use crate::google::{Doubt, Field, Refusal, Signer};
+use crate::mind::{PastCall, Turn};
+
+/// The turns of a conversation. `signed`: calls that await their results must be signed.
+pub(super) fn read(body: &Field<'_>, model: &str, signed: bool) -> Result<Vec<Turn>, Refusal> {
+    let contents = body.children("contents", CONTENT)?;
+    if contents.is_empty() {
+        return Err(Refusal::invalid(
+            "* GenerateContentRequest.contents: contents is not specified\n",
+        )
+        .field("contents"));
+    }
+    let contents: Vec<_> = contents
+        .iter()
+        .map(Content::read)
+        .collect::<Result<_, _>>()?;
+    if let [
+        Content {
+            role: Role::Model, ..
+        },
+    ] = contents.as_slice()
+    {
+        return Err(Refusal::invalid(
+            "Please ensure that single turn requests end with a user role or the role field is \
+             empty.",
+        ));
+    }
+    // Calls are checked from the last thing on that the user said by himself.
+    let current = contents
+        .iter()
+        .rposition(Content::is_question)
+        .unwrap_or_default();
+    let mut reader = Reader {
+        signer: Signer::new(model),
+        signed,
+        turns: Vec::new(),
+        open: Vec::new(),
+        after_model: false,
+    };
+    for (index, content) in contents.into_iter().enumerate() {
+        reader.content(content, index, index >= current)?;
+    }
+    reader.all_answered()?;
+    Ok(reader.turns)
+}
+
+/// A call whose result has not come yet.
+struct Open {
+    id: String,
+    /// The id that the caller knows it by.
+    told_id: bool,
+    name: String,
+}
+
+struct Reader<'a> {
+    signer: Signer<'a>,
+    signed: bool,
+    turns: Vec<Turn>,
+    open: Vec<Open>,
+    /// The content before was the model's: this one continues its turn.
+    after_model: bool,
+}
+
+impl Reader<'_> {
+    fn content(
+        &mut self,
+        content: Content<'_>,
+        index: usize,
+        current: bool,
+    ) -> Result<(), Refusal> {
+        match content.role {
+            Role::Model => self.model(content.parts, index, current && self.signed),
+            Role::User => self.user(content.parts),
+        }
+    }
+
+    /// Streamed answers come back as one content for each event: neighbours are one turn, and only
+    /// the first call of a turn has to be signed.
+    fn model(&mut self, parts: Vec<Part<'_>>, index: usize, signed: bool) -> Result<(), Refusal> {
+        let mut said = String::new();
+        let mut calls = Vec::new();
+        for part in parts {
+            match part.kind {
+                PartKind::Text(text) => {
+                    self.check_text(part.signature)?;
+                    said.push_str(text);
+                }
+                PartKind::Call(call) => {
+                    self.check_call(&call, part.signature, signed, index)?;
+                    // The place makes an id where there is none.
+                    let place = self.turns.len() * 100 + self.open.len();
+                    let id = call.id.map_or_else(|| format!("#{place}"), str::to_owned);
+                    self.open.push(Open {
+                        id: id.clone(),
+                        told_id: call.id.is_some(),
+                        name: call.name.to_owned(),
+                    });
+                    calls.push(PastCall {
+                        id,
+                        name: call.name.to_owned(),
+                        arguments: call.arguments,
+                    });
+                }
+                PartKind::Media(_) | PartKind::Thought | PartKind::Other => {
+                    self.check_text(part.signature)?;
+                }
+                PartKind::Response(response) => {
+                    return Err(Refusal::invalid(
+                        "Please ensure that function response turn comes immediately after a \
+                         function call turn.",
+                    )
+                    .field(&response.path));
+                }
+            }
+        }
+        if let (true, Some(Turn::Assistant { text, calls: made })) =
+            (self.after_model, self.turns.last_mut())
+        {
+            text.push_str(&said);
+            made.extend(calls);
+        } else {
+            self.turns.push(Turn::Assistant { text: said, calls });
+        }
+        self.after_model = true;
+        Ok(())
+    }
+
+    fn check_call(
+        &self,
+        call: &Called<'_>,
+        signature: Option<&str>,
+        signed: bool,
+        index: usize,
+    ) -> Result<(), Refusal> {
+        match self.signer.check_call(call.name, signature) {
+            Ok(()) => Ok(()),
+            Err(Doubt::Missing) if !signed || !self.open.is_empty() => Ok(()),
+            Err(Doubt::Missing) => Err(Refusal::invalid(format!(
+                "Function call is missing a thought_signature in functionCall parts. This is \
+                 required for tools to work correctly, and missing thought_signature may lead to \
+                 degraded model performance. Additional data, function call \
+                 `default_api:{}` , position {}. Please refer to \
+                 https://ai.sim-upstream.example/gemini-api/docs/thought-signatures for more \
+                 details.",
+                call.name,
+                index + 1
+            ))),
+            Err(Doubt::Corrupted) => Err(corrupted()),
+        }
+    }
+
+    fn check_text(&self, signature: Option<&str>) -> Result<(), Refusal> {
+        match signature.map(|signature| self.signer.check_text(signature)) {
+            None | Some(Ok(())) => Ok(()),
+            Some(Err(_)) => Err(corrupted()),
+        }
+    }
+
+    fn user(&mut self, parts: Vec<Part<'_>>) -> Result<(), Refusal> {
+        self.after_model = false;
+        let responses = parts
+            .iter()
+            .filter(|part| matches!(part.kind, PartKind::Response(_)))
+            .count();
+        if responses != self.open.len() {
+            return Err(if self.open.is_empty() {
+                Refusal::invalid(
+                    "Please ensure that function response turn comes immediately after a \
+                     function call turn.",
+                )
+            } else {
+                unequal()
+            });
+        }
+        let mut said: Vec<&str> = Vec::new();
+        let mut seen = Vec::new();
+        let mut spoken = false;
+        for part in parts {
+            match part.kind {
+                PartKind::Response(response) => self.result(response)?,
+                PartKind::Call(_) => {
+                    return Err(Refusal::invalid(
+                        "Please ensure that function call turn comes immediately after a user \
+                         turn or after a function response turn.",
+                    ));
+                }
+                PartKind::Text(text) => {
+                    spoken = true;
+                    said.push(text);
+                }
+                PartKind::Media(media) => {
+                    spoken = true;
+                    seen.push(media);
+                }
+                PartKind::Thought | PartKind::Other => {}
+            }
+        }
+        if spoken {
+            self.turns.push(Turn::User {
+                text: said.join("\n"),
+                media: seen,
+            });
+        }
+        Ok(())
+    }
+
+    /// Gives a result to the call it belongs to: by its id, or by name and order.
+    fn result(&mut self, response: Response<'_>) -> Result<(), Refusal> {
+        let place = match response.id {
+            Some(id) => self
+                .open
+                .iter()
+                .position(|open| open.told_id && open.id == id),
+            None => self.open.iter().position(|open| open.name == response.name),
+        };
+        let Some(place) = place else {
+            let what = response.id.unwrap_or(response.name);
+            return Err(Refusal::invalid(format!(
+                "Function response '{what}' does not match any function call of the function call \
+                 turn."
+            ))
+            .field(&response.path));
+        };
+        let open = self.open.remove(place);
+        if open.name != response.name {
+            return Err(Refusal::invalid(format!(
+                "Function response for '{}' is named '{}'.",
+                open.name, response.name
+            ))
+            .field(&response.path));
+        }
+        self.turns.push(Turn::Result {
+            call_id: open.id,
+            text: response.text,
+            media: response.media,
+            failed: response.failed,
+        });
+        Ok(())
+    }
+
+    fn all_answered(&self) -> Result<(), Refusal> {
+        if self.open.is_empty() {
+            Ok(())
+        } else {
+            Err(unequal())
+        }
+    }
+}
+
+fn corrupted() -> Refusal {
+    Refusal::invalid("Corrupted thought signature.")
+}
+
+fn unequal() -> Refusal {
+    Refusal::invalid(
+        "Please ensure that the number of function response parts is equal to the number of \
+         function call parts of the function call turn.",
+    )
+}

@@ -1,0 +1,25 @@
+//! `POST /v1beta/models/{model}:generateContent` and `:streamGenerateContent`, also under `/v1`.
+//!
+//! As the vendor does it: unstreamed JSON is indented, events end with `\r\n`, every event carries
+//! running usage, and a stream without `alt=sse` is one JSON array. Calls and the last text of an
+//! answer carry a `thoughtSignature`; that of a call has to come back while its results are
+//! awaited.
+
+mod answer;
+mod call;
+mod config;
+mod contents;
+mod image;
+mod logprobs;
+mod parts;
+mod path;
+mod request;
+mod shape;
+mod speaker;
+mod stream;
+mod telling;
+mod tools;
+mod usage;
+
+pub(crate) use call::Generate;
+pub(crate) use path::is_target;

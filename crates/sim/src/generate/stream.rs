@@ -1,0 +1,213 @@
+//! The streamed answer: events, made one at a time while they are sent.
+
+use super::answer::Identity;
+use super::call::Form;
+use super::request::Request;
+use super::shape::{Candidate, Response};
+use super::speaker::{Speaker, Spoken};
+use super::telling::tellings;
+use super::usage::{Figures, Usage};
+use crate::ask::Ask;
+use crate::fault::{Script, UsageFault};
+use crate::google::Refusal;
+use crate::reply::{Event, EventKind, Reply};
+use bytes::Bytes;
+use http::StatusCode;
+use std::collections::VecDeque;
+
+const JSON: &str = "application/json; charset=UTF-8";
+
+pub(super) fn stream(request: &Request, ask: &Ask<'_>, form: Form) -> Result<Reply, Refusal> {
+    let mut seed = ask.seed.clone();
+    let identity = Identity::of(ask, &mut seed);
+    let (tellings, outputs) = tellings(request, ask, &mut seed)?;
+    let figures = Figures::of(request, &outputs, ask.script);
+    let mut frames = Frames::new(form);
+    if let Some(reason) = &ask.script.google.blocked {
+        let usage = figures.unanswered().told(ask.script.usage);
+        let event = frames.event(EventKind::Usage, &json(&identity.blocked(reason, usage)));
+        return Ok(reply(
+            form,
+            [Some(event), frames.end()].into_iter().flatten(),
+        ));
+    }
+    let events = Events {
+        identity,
+        frames,
+        model: ask.name.to_owned(),
+        script: ask.script.clone(),
+        figures,
+        turn: tellings.into_iter().map(Speaker::new).collect(),
+        told: 0,
+        stage: Stage::Speaking,
+    };
+    Ok(reply(form, events))
+}
+
+/// A stream of one event.
+pub(super) fn only(form: Form, json: &str) -> Reply {
+    let mut frames = Frames::new(form);
+    let event = frames.event(EventKind::Content, json.as_bytes());
+    reply(form, [Some(event), frames.end()].into_iter().flatten())
+}
+
+fn reply(form: Form, events: impl Iterator<Item = Event> + Send + 'static) -> Reply {
+    match form {
+        Form::Array => Reply::events_as(JSON, events),
+        Form::Whole | Form::Events => Reply::events(events),
+    }
+}
+
+fn json(response: &Response<'_>) -> Vec<u8> {
+    // Texts, numbers and checked raw values always serialize.
+    serde_json::to_vec(response).unwrap_or_default()
+}
+
+/// How events are set apart: as server-sent events, or as the items of an array.
+struct Frames {
+    array: bool,
+    begun: bool,
+}
+
+impl Frames {
+    fn new(form: Form) -> Self {
+        Self {
+            array: form == Form::Array,
+            begun: false,
+        }
+    }
+
+    fn event(&mut self, kind: EventKind, json: &[u8]) -> Event {
+        let bytes = match (self.array, self.begun) {
+            (false, _) => [b"data: ", json, b"\r\n\r\n"].concat(),
+            (true, false) => [b"[", json].concat(),
+            (true, true) => [b"\n,\r\n", json].concat(),
+        };
+        self.begun = true;
+        Event {
+            kind,
+            bytes: bytes.into(),
+        }
+    }
+
+    /// What stands behind the last event.
+    fn end(&self) -> Option<Event> {
+        let bytes: &[u8] = match (self.array, self.begun) {
+            (false, _) => return None,
+            (true, true) => b"\n]\n",
+            (true, false) => b"[]\n",
+        };
+        Some(Event {
+            kind: EventKind::Frame,
+            bytes: Bytes::copy_from_slice(bytes),
+        })
+    }
+}
+
+/// The events of one answer.
+struct Events {
+    identity: Identity,
+    frames: Frames,
+    model: String,
+    script: Script,
+    figures: Figures,
+    /// Whose turn it is; the candidates speak one after another, an event each.
+    turn: VecDeque<Speaker>,
+    told: u64,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Speaking,
+    Closing,
+    Ended,
+}
+
+impl Iterator for Events {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        loop {
+            match self.stage {
+                Stage::Speaking => {
+                    if let Some(event) = self.fault_event().or_else(|| self.speak()) {
+                        return Some(event);
+                    }
+                    self.stage = Stage::Closing;
+                }
+                Stage::Closing => {
+                    self.stage = Stage::Ended;
+                    // The only end mark that there is closes the array.
+                    if !self.script.events.no_done
+                        && let Some(end) = self.frames.end()
+                    {
+                        return Some(end);
+                    }
+                }
+                Stage::Ended => return None,
+            }
+        }
+    }
+}
+
+impl Events {
+    /// The event that a script puts in here.
+    fn fault_event(&mut self) -> Option<Event> {
+        let events = &mut self.script.events;
+        if events.error_after.is_some_and(|after| self.told >= after) {
+            self.stage = Stage::Closing;
+            let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, &self.model);
+            let json = refusal.numbered().to_string();
+            return Some(self.frames.event(EventKind::Frame, json.as_bytes()));
+        }
+        if events.garbage_after.is_some_and(|after| self.told >= after) {
+            events.garbage_after = None;
+            let json = br#"{"candidates":[{"content":{"par"#;
+            return Some(self.frames.event(EventKind::Frame, json));
+        }
+        None
+    }
+
+    fn speak(&mut self) -> Option<Event> {
+        loop {
+            let mut speaker = self.turn.pop_front()?;
+            match speaker.next() {
+                Some(Spoken::Part(candidate)) => {
+                    self.turn.push_back(speaker);
+                    self.told += 1;
+                    let usage = self.running();
+                    return Some(self.write(EventKind::Content, candidate, usage));
+                }
+                Some(Spoken::Ending(candidate)) if !self.script.events.no_finish => {
+                    let last = self.turn.is_empty();
+                    let (kind, usage) = if last {
+                        (EventKind::Usage, self.figures.told(self.script.usage))
+                    } else {
+                        (EventKind::Frame, self.running())
+                    };
+                    return Some(self.write(kind, candidate, usage));
+                }
+                Some(Spoken::Ending(_)) | None => {}
+            }
+        }
+    }
+
+    /// The usage so far, which the vendor tells with every event. A script that bends usage bends
+    /// it at the end, where it counts.
+    fn running(&self) -> Option<Usage> {
+        match self.script.usage {
+            UsageFault::Exact
+            | UsageFault::Running
+            | UsageFault::Shrinking
+            | UsageFault::Unasked => Some(self.figures.so_far(self.told)),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, kind: EventKind, candidate: Candidate, usage: Option<Usage>) -> Event {
+        let candidates = [candidate];
+        let json = json(&self.identity.response(&candidates, usage));
+        self.frames.event(kind, &json)
+    }
+}

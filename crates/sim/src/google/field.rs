@@ -1,0 +1,317 @@
+//! Reads the members of a request as the vendor's JSON reader does.
+//!
+//! Generate Content takes every member in two spellings, `inlineData` and `inline_data`, at every
+//! level, and refuses names it does not know. Interactions has one spelling.
+
+use super::Refusal;
+use serde_json::{Map, Value};
+
+/// Which spellings an API takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// `snake_case` and `camelCase` alike.
+    Both,
+    Snake,
+}
+
+/// A JSON object with the path by which errors name it; the top level has an empty path.
+#[derive(Debug, Clone)]
+pub(crate) struct Field<'a> {
+    map: &'a Map<String, Value>,
+    path: String,
+    names: Names,
+}
+
+impl<'a> Field<'a> {
+    /// Takes a value as an object with no members but the known ones, which are named in
+    /// `snake_case`.
+    pub(crate) fn object(
+        value: &'a Value,
+        path: impl Into<String>,
+        names: Names,
+        known: &[&str],
+    ) -> Result<Self, Refusal> {
+        let path = path.into();
+        let Value::Object(map) = value else {
+            return Err(bad_value(&path, "an object", value));
+        };
+        let field = Self { map, path, names };
+        field.only(known)?;
+        Ok(field)
+    }
+
+    /// The path of one of the members.
+    pub(crate) fn path(&self, name: &str) -> String {
+        if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.path)
+        }
+    }
+
+    fn only(&self, known: &[&str]) -> Result<(), Refusal> {
+        let mut seen: Vec<String> = Vec::new();
+        for name in self.map.keys() {
+            let plain = match self.names {
+                Names::Both => snake(name),
+                Names::Snake => name.clone(),
+            };
+            if !known.contains(&plain.as_str()) {
+                return Err(self.unknown(name));
+            }
+            if seen.contains(&plain) {
+                return Err(Refusal::invalid(format!(
+                    "Invalid JSON payload received. Duplicate name \"{name}\"."
+                ))
+                .field(&self.path));
+            }
+            seen.push(plain);
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, name: &str) -> Refusal {
+        if self.names == Names::Snake {
+            return Refusal::unknown_parameter(&self.path(name));
+        }
+        let place = if self.path.is_empty() {
+            String::new()
+        } else {
+            format!(" at '{}'", self.path)
+        };
+        Refusal::invalid(format!(
+            "Invalid JSON payload received. Unknown name \"{name}\"{place}: Cannot find field."
+        ))
+        .field(&self.path)
+    }
+
+    /// The value of a member; an explicit null is an absent one.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Value> {
+        let found = self.map.get(name).or_else(|| match self.names {
+            Names::Both => self.map.get(&camel(name)),
+            Names::Snake => None,
+        });
+        found.filter(|value| !value.is_null())
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    pub(crate) fn required(&self, name: &str) -> Result<&'a Value, Refusal> {
+        self.get(name).ok_or_else(|| {
+            let path = self.path(name);
+            Refusal::invalid(format!("Missing required parameter '{path}'.")).field(&path)
+        })
+    }
+
+    pub(crate) fn child(&self, name: &str, known: &[&str]) -> Result<Option<Field<'a>>, Refusal> {
+        self.get(name)
+            .map(|value| Field::object(value, self.path(name), self.names, known))
+            .transpose()
+    }
+
+    /// The objects of a list; none when it is absent.
+    pub(crate) fn children(&self, name: &str, known: &[&str]) -> Result<Vec<Field<'a>>, Refusal> {
+        let list = self.list(name)?.unwrap_or_default();
+        list.iter()
+            .enumerate()
+            .map(|(index, value)| {
+                let path = self.path(&format!("{name}[{index}]"));
+                Field::object(value, path, self.names, known)
+            })
+            .collect()
+    }
+
+    pub(crate) fn list(&self, name: &str) -> Result<Option<&'a [Value]>, Refusal> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Array(items)) => Ok(Some(items)),
+            Some(other) => Err(bad_value(&self.path(name), "an array", other)),
+        }
+    }
+
+    /// The texts of a list.
+    pub(crate) fn texts(&self, name: &str) -> Result<Vec<&'a str>, Refusal> {
+        let list = self.list(name)?.unwrap_or_default();
+        let text = |(index, value): (usize, &'a Value)| {
+            let path = self.path(&format!("{name}[{index}]"));
+            value
+                .as_str()
+                .ok_or_else(|| bad_value(&path, "TYPE_STRING", value))
+        };
+        list.iter().enumerate().map(text).collect()
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&'a str>, Refusal> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(bad_value(&self.path(name), "TYPE_STRING", other)),
+        }
+    }
+
+    pub(crate) fn required_text(&self, name: &str) -> Result<&'a str, Refusal> {
+        self.required(name)?;
+        Ok(self.text(name)?.unwrap_or_default())
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
+            Some(other) => Err(bad_value(&self.path(name), "TYPE_BOOL", other)),
+        }
+    }
+
+    /// An integer, which may come as `3`, `3.0` or `"3"`.
+    pub(crate) fn integer(&self, name: &str, min: i64, max: i64) -> Result<Option<i64>, Refusal> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        let written = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => String::new(),
+        };
+        let number = written.strip_suffix(".0").unwrap_or(&written);
+        let number: i64 = number
+            .parse()
+            .map_err(|_| bad_value(&self.path(name), "TYPE_INT32", value))?;
+        if number < min || number > max {
+            return Err(self.out_of_range(name, value, min, max));
+        }
+        Ok(Some(number))
+    }
+
+    /// A number between two bounds.
+    pub(crate) fn decimal(&self, name: &str, min: i32, max: i32) -> Result<Option<f64>, Refusal> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        let Some(number) = value.as_f64() else {
+            return Err(bad_value(&self.path(name), "TYPE_FLOAT", value));
+        };
+        if number < f64::from(min) || number > f64::from(max) {
+            return Err(self.out_of_range(name, value, min.into(), max.into()));
+        }
+        Ok(Some(number))
+    }
+
+    fn out_of_range(&self, name: &str, value: &Value, min: i64, max: i64) -> Refusal {
+        let path = self.path(name);
+        Refusal::invalid(format!(
+            "* GenerateContentRequest.{path}: {name} must be in the range [{min}, {max}], got \
+             {value}."
+        ))
+        .field(&path)
+    }
+
+    /// A word out of a fixed set, in any case; given in the case of the set.
+    pub(crate) fn word(
+        &self,
+        name: &str,
+        allowed: &[&'static str],
+    ) -> Result<Option<&'static str>, Refusal> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
+        };
+        allowed
+            .iter()
+            .find(|word| word.eq_ignore_ascii_case(text))
+            .map(|word| Some(*word))
+            .ok_or_else(|| {
+                let path = self.path(name);
+                Refusal::invalid(format!("Invalid value at '{path}' (TYPE_ENUM), \"{text}\""))
+                    .field(&path)
+            })
+    }
+}
+
+/// The vendor's complaint about a value of the wrong kind.
+pub(super) fn bad_value(path: &str, expected: &str, value: &Value) -> Refusal {
+    const SHOWN_MAX: usize = 60;
+    let shown: String = value.to_string().chars().take(SHOWN_MAX).collect();
+    let message = format!("Invalid value at '{path}' ({expected}), {shown}");
+    Refusal::invalid(message).field(path)
+}
+
+/// `inlineData` is `inline_data`.
+pub(super) fn snake(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    for sign in name.chars() {
+        if sign.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(sign.to_ascii_lowercase());
+    }
+    snake
+}
+
+fn camel(name: &str) -> String {
+    let mut camel = String::with_capacity(name.len());
+    let mut raise = false;
+    for sign in name.chars() {
+        if sign == '_' {
+            raise = true;
+        } else if raise {
+            camel.push(sign.to_ascii_uppercase());
+            raise = false;
+        } else {
+            camel.push(sign);
+        }
+    }
+    camel
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const KNOWN: &[&str] = &["top_k", "mode", "inline_data", "temperature"];
+
+    fn both(value: &Value) -> Result<Field<'_>, Refusal> {
+        Field::object(value, "config", Names::Both, KNOWN)
+    }
+
+    #[test]
+    fn both_spellings_are_one_member() {
+        for value in [json!({"topK": 3.0}), json!({"top_k": "3"})] {
+            let field = both(&value).unwrap();
+            assert_eq!(field.integer("top_k", 1, 9), Ok(Some(3)), "{value}");
+        }
+        let twice = json!({"topK": 3, "top_k": 3});
+        assert!(both(&twice).unwrap_err().message.contains("Duplicate name"));
+        let camel_only = json!({"topK": 3});
+        let refusal = Field::object(&camel_only, "", Names::Snake, KNOWN).unwrap_err();
+        assert_eq!(refusal.message, "Unknown parameter 'topK'.");
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_their_place() {
+        let value = json!({"colour": 1});
+        assert_eq!(
+            both(&value).unwrap_err().message,
+            "Invalid JSON payload received. Unknown name \"colour\" at 'config': Cannot find field."
+        );
+    }
+
+    #[test]
+    fn values_of_the_wrong_kind_are_refused() {
+        let value = json!({"top_k": 3.5, "mode": "odd", "temperature": 2.5});
+        let field = both(&value).unwrap();
+        for refusal in [
+            field.integer("top_k", 1, 9).unwrap_err(),
+            field.word("mode", &["AUTO"]).unwrap_err(),
+            field.decimal("temperature", 0, 2).unwrap_err(),
+            field.text("top_k").unwrap_err(),
+            field.list("mode").unwrap_err(),
+            field.flag("mode").unwrap_err(),
+        ] {
+            assert_eq!(refusal.status, 400);
+            assert!(refusal.message.contains("config."), "{}", refusal.message);
+        }
+        assert_eq!(field.word("mode", &["ODD"]), Ok(Some("ODD")));
+    }
+}

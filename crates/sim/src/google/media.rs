@@ -1,0 +1,44 @@
+//! Media in requests: inline bytes and links.
+
+use super::Refusal;
+use crate::media;
+use crate::mind::{Media, MediaKind, Source};
+
+fn kind_of(mime_type: &str) -> MediaKind {
+    match mime_type.split('/').next() {
+        Some("image") => MediaKind::Image,
+        Some("audio") => MediaKind::Sound,
+        _ => MediaKind::File,
+    }
+}
+
+/// Media given as base64.
+pub(crate) fn of_blob(mime_type: &str, data: &str, path: &str) -> Result<Media, Refusal> {
+    if !mime_type.contains('/') {
+        return Err(Refusal::invalid(format!("Unsupported MIME type: {mime_type}")).field(path));
+    }
+    media::of_base64(kind_of(mime_type), mime_type, data).map_err(|_| {
+        Refusal::invalid(format!(
+            "Invalid value at '{path}' (TYPE_BYTES), Base64 decoding failed"
+        ))
+        .field(path)
+    })
+}
+
+/// Media given by its address: a public link, or a file that was handed in before.
+pub(crate) fn linked(mime_type: &str, uri: &str, path: &str) -> Result<Media, Refusal> {
+    let known = ["http://", "https://", "gs://"];
+    if !known.iter().any(|scheme| uri.starts_with(scheme)) {
+        return Err(Refusal::invalid(format!("Unsupported file uri: {uri}")).field(path));
+    }
+    Ok(Media {
+        // A link without a type is mostly one to a picture.
+        kind: if mime_type.is_empty() {
+            MediaKind::Image
+        } else {
+            kind_of(mime_type)
+        },
+        source: Source::Link(uri.to_owned()),
+        low_detail: false,
+    })
+}

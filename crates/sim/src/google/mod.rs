@@ -1,0 +1,17 @@
+//! What Generate Content and Interactions share: refusals, credentials, members, schemas, thoughts.
+
+mod auth;
+mod field;
+mod media;
+mod refusal;
+mod schema;
+mod signature;
+mod thinking;
+
+pub(crate) use auth::authorise;
+pub(crate) use field::{Field, Names};
+pub(crate) use media::{linked, of_blob};
+pub(crate) use refusal::{Refusal, failure_at};
+pub(crate) use schema::{check_name, to_json_schema};
+pub(crate) use signature::{Doubt, Signer};
+pub(crate) use thinking::effort_of_level;

@@ -6,6 +6,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
@@ -21,6 +22,7 @@ const CALLERS: usize = 16;
 fn settings(folder: &Path) -> Settings {
     Settings {
         disk_floor_bytes: 0,
+        queue_wait_max: Duration::from_secs(60),
         wal_bytes_max: 256 * 1024,
         ..Settings::at(folder.join("tollgate.db"))
     }

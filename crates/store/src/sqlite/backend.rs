@@ -23,8 +23,9 @@ use super::open::{Opened, for_command, for_server, journal_path, prepared};
 use super::reads::Reads;
 use super::schema::Schema;
 use super::ticker::Ticker;
+use super::verify::verify;
 use super::writer::{Shared, Writer};
-use super::{journal, lookups, verify};
+use super::{journal, lookups};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::clock;
 use crate::command::Command;
@@ -315,7 +316,7 @@ impl Sqlite {
         let connection = reader(&self.path)?;
         let (reply, answer) = oneshot::channel();
         let thread = std::thread::Builder::new().name("store-verify".to_owned());
-        let spawned = thread.spawn(move || drop(reply.send(verify::verify(&connection))));
+        let spawned = thread.spawn(move || drop(reply.send(verify(&connection))));
         spawned.map_err(|_| StoreError::Unavailable)?;
         Ok(answer.await.map_err(|_| StoreError::Unavailable)??)
     }

@@ -20,6 +20,10 @@ use crate::stats::Counters;
 /// Open holds kept in memory; above it they are read from the table when they are closed.
 const CACHED_HOLDS_MAX: usize = 65_536;
 
+/// A write that changes nothing.
+const PROBE: &str = "UPDATE epochs SET started_at = started_at
+                     WHERE epoch = (SELECT max(epoch) FROM epochs)";
+
 pub(super) struct Ledger<'c> {
     pub(super) connection: &'c Connection,
     pub(super) sql: Statements<'c>,
@@ -93,8 +97,7 @@ impl<'c> Ledger<'c> {
             self.write()?;
         } else if self.doubtful {
             // Only a write can tell whether writing is possible again.
-            self.connection
-                .execute("UPDATE epochs SET started_at = started_at", [])?;
+            self.connection.execute(PROBE, [])?;
         }
         self.sql.commit.execute([])?;
         self.doubtful = false;

@@ -201,14 +201,14 @@ impl<'c> Writer<'c> {
             let mut again = VecDeque::new();
             admits += usize::from(matches!(command, Command::Admit(..)));
             self.apply(command, &batch, &mut again);
-            self.stick(again);
             match self.end(batch, 1) {
                 Ok(()) | Err(Trouble::Inside) => {
-                    // What failed by itself was alone in its transaction.
+                    // What failed was alone in its transaction, so it failed by itself.
                     let failed = std::mem::take(&mut self.retry);
-                    self.stick(failed);
+                    self.stick(failed.into_iter().chain(again));
                 }
                 Err(Trouble::Locked | Trouble::Full | Trouble::Outside) => {
+                    self.retry.extend(again);
                     self.keep(commands);
                     self.careful = true;
                     return admits;
@@ -228,12 +228,12 @@ impl<'c> Writer<'c> {
         }
     }
 
-    fn stick(&mut self, closings: VecDeque<Closing>) {
-        if closings.is_empty() {
-            return;
-        }
+    /// Sets closes aside that fail by themselves.
+    fn stick(&mut self, closings: impl Iterator<Item = Closing>) {
         self.stuck.extend(closings);
-        self.stuck_due.get_or_insert(Instant::now() + STUCK_PAUSE);
+        if !self.stuck.is_empty() {
+            self.stuck_due.get_or_insert(Instant::now() + STUCK_PAUSE);
+        }
         self.ledger
             .counters
             .stuck_closes
@@ -288,6 +288,7 @@ impl<'c> Writer<'c> {
                 drop(reply.send(answer));
             }
             Command::Close(closing) => self.close(closing, again),
+            // Not repeated when the batch fails: the hold then counts until it is closed.
             Command::Uncount(hold) => {
                 if let Err(error) = self.ledger.stop_counting(hold) {
                     tracing::warn!(%error, %hold, "a hold is still counted");

@@ -63,6 +63,7 @@ told_on!(
         recovery::what_was_queued_is_written_when_the_store_goes,
         recovery::a_second_server_is_refused,
         recovery::a_command_beside_a_running_server_is_seen_by_it,
+        recovery::a_command_gets_its_turn_beside_a_busy_server,
         recovery::a_command_does_not_admit,
         verify::a_clean_ledger_verifies,
         verify::each_planted_difference_is_found,

@@ -1,6 +1,7 @@
 //! Where a story takes place: a database that can be opened again and again, and small helpers.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
@@ -26,9 +27,7 @@ impl Place {
             folder: tempfile::tempdir().unwrap(),
             tamper: |place, sql| {
                 let connection = rusqlite::Connection::open(place.path()).unwrap();
-                connection
-                    .busy_timeout(std::time::Duration::from_secs(5))
-                    .unwrap();
+                connection.busy_timeout(Duration::from_secs(5)).unwrap();
                 connection
                     .execute_batch(sql)
                     .map_err(|error| error.to_string())
@@ -42,9 +41,10 @@ impl Place {
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        // The machine that runs the tests may be short of room.
+        // The machine that runs the tests may be short of room, and slow.
         Settings {
             disk_floor_bytes: 0,
+            queue_wait_max: Duration::from_secs(60),
             ..Settings::at(self.path())
         }
     }

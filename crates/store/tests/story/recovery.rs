@@ -1,5 +1,8 @@
 //! Starts, ends and neighbours.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ledger::Micro;
 use store::{AdmitError, OpenError, Store};
 
@@ -114,6 +117,41 @@ pub(crate) async fn a_command_beside_a_running_server_is_seen_by_it(place: &Plac
     server.flush().await.unwrap();
     assert_clean(&command).await;
     drop(command);
+    assert_clean(&server).await;
+}
+
+pub(crate) async fn a_command_gets_its_turn_beside_a_busy_server(place: &Place) {
+    let server = place.open();
+    let version = price(&server).await;
+    let key = funded(&server, credits(100)).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let callers: Vec<_> = (0..16)
+        .map(|_| {
+            let (server, key, stop) = (server.clone(), key.clone(), Arc::clone(&stop));
+            tokio::spawn(async move {
+                let mut calls = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    let admitted = admit(&server, &key, Micro::new(100)).await.unwrap();
+                    server.close(settled(admitted.hold, version, 10));
+                    calls += 1;
+                }
+                calls
+            })
+        })
+        .collect();
+    let command = place.attach();
+    for _ in 0..10 {
+        command.top_up(key.wallet, credits(1), "").await.unwrap();
+    }
+    stop.store(true, Ordering::Relaxed);
+    let mut calls = 0;
+    for caller in callers {
+        calls += caller.await.unwrap();
+    }
+    let (wallet, spent) = server.balance(&key.id).await.unwrap();
+    let charged = Micro::new(calls * 10);
+    assert_eq!((spent.usage, wallet.frozen), (charged, Micro::ZERO));
+    assert_eq!(wallet.balance.checked_add(charged), Some(credits(110)));
     assert_clean(&server).await;
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use ledger::{Meter, PriceCard, Wallet};
-use rusqlite::{Connection, Row};
+use ledger::{Meter, PriceCard};
+use rusqlite::Connection;
 
-use super::rows::{KEY, WALLET, key_row, wallet_row};
+use super::sums::{Entry, KeySums, WalletSums};
 use crate::ids::{Epoch, HoldId};
+use crate::sqlite::rows::{KEY, WALLET};
 use crate::verify::{Difference, Rule, VerifyReport};
 
 /// A ruined ledger is told by its first differences; the rest would only fill the screen.
@@ -14,7 +15,7 @@ const DIFFERENCES_MAX: usize = 10_000;
 
 /// Reads everything in one transaction, which sees one state of the database, and changes
 /// nothing.
-pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
+pub(in crate::sqlite) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
     let snapshot = on.unchecked_transaction()?;
     let mut check = Check::load(&snapshot)?;
     check.holds(&snapshot)?;
@@ -31,30 +32,6 @@ struct Check {
     wallets: HashMap<i64, WalletSums>,
     keys: HashMap<i64, KeySums>,
     prices: HashMap<i64, Option<PriceCard>>,
-}
-
-/// A wallet as stored, and what its holds and entries add up to.
-struct WalletSums {
-    id: String,
-    stored: Wallet,
-    stored_entries: i64,
-    stored_holds_opened: i64,
-    frozen: i128,
-    open: i64,
-    closed: i64,
-    last_entry: i64,
-    balance: i128,
-    gift_balance: i128,
-    credit_used: i128,
-}
-
-struct KeySums {
-    id: String,
-    wallet: i64,
-    stored: ledger::Key,
-    frozen: i128,
-    counting: i64,
-    usage: i128,
 }
 
 impl Check {
@@ -400,75 +377,5 @@ impl From<i64> for Shown {
 impl From<i128> for Shown {
     fn from(number: i128) -> Self {
         Self(number.to_string())
-    }
-}
-
-impl WalletSums {
-    fn load(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let stored = wallet_row(row)?;
-        Ok(Self {
-            id: stored.id.to_string(),
-            stored: stored.wallet,
-            stored_entries: row.get(9)?,
-            stored_holds_opened: row.get(10)?,
-            frozen: 0,
-            open: 0,
-            closed: 0,
-            last_entry: 0,
-            balance: 0,
-            gift_balance: 0,
-            credit_used: 0,
-        })
-    }
-}
-
-impl KeySums {
-    fn load(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let stored = key_row(row)?;
-        let id = stored.id.to_string();
-        Ok(Self {
-            id,
-            wallet: row.get(17)?,
-            stored: stored.key,
-            frozen: 0,
-            counting: 0,
-            usage: 0,
-        })
-    }
-}
-
-struct Entry {
-    wallet: i64,
-    seq: i64,
-    kind: String,
-    closes: Option<i64>,
-    key: Option<i64>,
-    held: Option<i64>,
-    charge: i64,
-    balance: i64,
-    gift_balance: i64,
-    credit_used: i64,
-    meter: Option<String>,
-    price_version: Option<i64>,
-    basis: Option<String>,
-}
-
-impl Entry {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            wallet: row.get(0)?,
-            seq: row.get(1)?,
-            kind: row.get(2)?,
-            closes: row.get(3)?,
-            key: row.get(4)?,
-            held: row.get(5)?,
-            charge: row.get(6)?,
-            balance: row.get(7)?,
-            gift_balance: row.get(8)?,
-            credit_used: row.get(9)?,
-            meter: row.get(10)?,
-            price_version: row.get(11)?,
-            basis: row.get(12)?,
-        })
     }
 }

@@ -40,17 +40,23 @@ fn take_one(from: &AtomicU32) -> bool {
 fn settings(folder: &Path) -> Settings {
     Settings {
         disk_floor_bytes: 0,
-        queue_wait_max: Duration::from_millis(60),
+        queue_wait_max: Duration::from_secs(60),
         ..Settings::at(folder.join("tollgate.db"))
     }
 }
 
 impl Rig {
     async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    async fn with(set: impl FnOnce(&mut Settings)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (vetoes, lies) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
         let (veto, lie) = (Arc::clone(&vetoes), Arc::clone(&lies));
-        let (sqlite, _) = Sqlite::open_with(&settings(folder.path()), move |writer| {
+        let mut settings = settings(folder.path());
+        set(&mut settings);
+        let (sqlite, _) = Sqlite::open_with(&settings, move |writer| {
             writer.commit_hook(Some(move || take_one(&veto)))?;
             writer.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, _| {
                 let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
@@ -296,7 +302,7 @@ async fn a_close_that_cannot_be_booked_does_not_stop_the_others() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_another_holds_the_lock_calls_are_busy_and_closes_wait() {
-    let rig = Rig::new().await;
+    let rig = Rig::with(|settings| settings.queue_wait_max = Duration::from_millis(60)).await;
     let open = rig.admit().await.unwrap();
     open.durable.wait().await.unwrap();
     let other = Connection::open(rig.path()).unwrap();

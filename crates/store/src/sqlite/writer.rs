@@ -414,7 +414,6 @@ impl<'c> Writer<'c> {
                 if trouble == Trouble::Full {
                     self.shared.ballast.drop_it();
                 }
-                batch.lose();
                 self.failures = self.failures.saturating_add(1);
                 self.careful |= trouble == Trouble::Inside;
                 counters.failing.set(true);
@@ -422,6 +421,8 @@ impl<'c> Writer<'c> {
                 if let Err(error) = self.ledger.recount() {
                     tracing::error!(%error, "open holds could not be counted");
                 }
+                // Last: who learns of it finds the counters as they are.
+                batch.lose();
                 Err(trouble)
             }
         };

@@ -10,7 +10,7 @@
 //!   under `/_sim/`;
 //! - [`mind`] says how prompts steer the simulated model, whatever the protocol;
 //! - `chat/` is the chat completions protocol, `openai/` what its family shares;
-//! - `messages/` is the Messages protocol;
+//! - `responses/` is the Responses protocol, `messages/` the Messages protocol;
 //! - `generate/` is Generate Content, `google/` what it shares with Interactions.
 //!
 //! A further protocol is a folder beside `chat/` that reads its request into a prompt and writes
@@ -35,6 +35,7 @@ mod percent;
 mod picture;
 mod protocol;
 mod reply;
+mod responses;
 mod seal;
 mod seed;
 mod serve;

@@ -1,6 +1,6 @@
-//! The log probabilities of a choice.
+//! Log probabilities as a choice holds them: of its content, or of its refusal.
 
-use crate::logprob::{self, Logprob};
+use crate::openai::{Place, logprobs};
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -9,74 +9,13 @@ pub(super) struct Logprobs {
     refusal: Option<Vec<Place>>,
 }
 
-/// One token of the text, with what could have stood there.
-#[derive(Debug, Serialize)]
-struct Place {
-    token: String,
-    logprob: Logprob,
-    bytes: Vec<u8>,
-    top_logprobs: Vec<Alternative>,
-}
-
-#[derive(Debug, Serialize)]
-struct Alternative {
-    token: String,
-    logprob: Logprob,
-    bytes: Vec<u8>,
-}
-
 /// Of a text, with so many alternatives for each token.
 pub(super) fn of(text: &str, alternatives: usize, refused: bool) -> Logprobs {
-    let tokens = logprob::tokens(text)
-        .map(|token| place_of(token, alternatives))
-        .collect();
-    if refused {
-        Logprobs {
-            content: None,
-            refusal: Some(tokens),
-        }
+    let tokens = Some(logprobs(text, alternatives));
+    let (content, refusal) = if refused {
+        (None, tokens)
     } else {
-        Logprobs {
-            content: Some(tokens),
-            refusal: None,
-        }
-    }
-}
-
-fn place_of(token: &str, alternatives: usize) -> Place {
-    let (own, ranked) = logprob::ranked(token, alternatives);
-    let top_logprobs = ranked
-        .into_iter()
-        .map(|(token, logprob)| Alternative {
-            token: token.to_owned(),
-            logprob,
-            bytes: token.as_bytes().to_vec(),
-        })
-        .collect();
-    Place {
-        token: token.to_owned(),
-        logprob: own,
-        bytes: token.as_bytes().to_vec(),
-        top_logprobs,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_token_is_told_with_its_alternatives() {
-        let shown = serde_json::to_value(of("Hi there", 2, false)).unwrap();
-        let tokens = shown["content"].as_array().unwrap();
-        assert_eq!(tokens.len(), 2);
-        assert_eq!(tokens[0]["token"], "Hi");
-        assert_eq!(tokens[0]["bytes"], serde_json::json!([72, 105]));
-        assert_eq!(tokens[0]["top_logprobs"].as_array().unwrap().len(), 2);
-        assert_eq!(tokens[0]["top_logprobs"][0]["token"], "Hi");
-        assert!(tokens[0]["logprob"].as_f64().unwrap() <= 0.0);
-        assert!(shown["refusal"].is_null());
-        let refused = serde_json::to_value(of("No", 0, true)).unwrap();
-        assert!(refused["content"].is_null());
-    }
+        (tokens, None)
+    };
+    Logprobs { content, refusal }
 }

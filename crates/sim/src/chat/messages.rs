@@ -1,8 +1,8 @@
 //! Reads `messages`: roles, parts, and the order of tool calls and results.
 
-use crate::media::{self, MediaError};
+use crate::media;
 use crate::mind::{Media, MediaKind, PastCall, Turn};
-use crate::openai::{Member, Refusal, type_name};
+use crate::openai::{Member, Refusal, bad_image, type_name};
 use serde_json::Value;
 
 const ROLES: &[&str] = &[
@@ -293,23 +293,6 @@ fn read_part(part: &Member<'_>, of: PartsOf, contents: &mut Contents) -> Result<
         }
     }
     Ok(())
-}
-
-fn bad_image(error: MediaError, path: String) -> Refusal {
-    match error {
-        MediaError::NoUrl => Refusal::invalid(
-            "Failed to download image. Expected a valid URL, but got a value with an invalid \
-             format.",
-        )
-        .code("invalid_image_url"),
-        MediaError::NotBase64 => Refusal::invalid(
-            "Expected a base64-encoded data URL with an image MIME type (e.g. \
-             'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU='), but got an invalid base64-encoded \
-             value.",
-        )
-        .code("invalid_base64_image"),
-    }
-    .param(path)
 }
 
 fn file(file: &Member<'_>) -> Result<Media, Refusal> {

@@ -10,7 +10,6 @@ mod parameters;
 mod request;
 mod speaker;
 mod stream;
-mod strict;
 mod tools;
 mod usage;
 

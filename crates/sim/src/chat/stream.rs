@@ -148,6 +148,7 @@ impl Chunks {
         let events = &mut self.script.events;
         if events
             .error_after
+            .or(events.failure_after)
             .is_some_and(|after| self.content_events >= after)
         {
             self.stage = Stage::Ended;

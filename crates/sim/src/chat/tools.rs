@@ -1,12 +1,10 @@
 //! Reads `tools`, `tool_choice`, `response_format` and their deprecated forms.
 
-use super::strict;
 use crate::mind::{Shape, Tool, ToolKind, ToolUse};
-use crate::openai::{Member, Refusal};
+use crate::openai::{Member, Refusal, read_name, strict};
 use serde_json::{Value, json};
 
 const TOOLS_MAX: usize = 128;
-const NAME_LENGTH_MAX: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Tooling {
@@ -94,31 +92,6 @@ fn read_function(function: &Member<'_>) -> Result<Tool, Refusal> {
         description: function.text("description")?.unwrap_or_default().to_owned(),
         kind: ToolKind::Function { schema },
     })
-}
-
-/// A name of letters, digits, `_` and `-`.
-fn read_name(owner: &Member<'_>) -> Result<String, Refusal> {
-    let name = owner.required_text("name")?;
-    let legal = |sign: char| sign.is_ascii_alphanumeric() || sign == '_' || sign == '-';
-    let path = owner.path("name");
-    if name.is_empty() || !name.chars().all(legal) {
-        return Err(Refusal::invalid(format!(
-            "Invalid '{path}': string does not match pattern. Expected a string that matches the \
-             pattern '^[a-zA-Z0-9_-]+$'."
-        ))
-        .param(path)
-        .code("invalid_value"));
-    }
-    if name.len() > NAME_LENGTH_MAX {
-        return Err(Refusal::invalid(format!(
-            "Invalid '{path}': string too long. Expected a string with maximum length \
-             {NAME_LENGTH_MAX}, but got a string with length {} instead.",
-            name.len()
-        ))
-        .param(path)
-        .code("string_above_max_length"));
-    }
-    Ok(name.to_owned())
 }
 
 fn read_choice(body: &Member<'_>, tools: &mut Vec<Tool>) -> Result<ToolUse, Refusal> {

@@ -45,6 +45,7 @@
 //! |---|---|
 //! | `garbage-event=K` | an event that is no JSON, after K content events |
 //! | `error-event=K` | an error event after K content events, then the end |
+//! | `failure-event=K` | the same by an answer that says of itself that it failed (Responses) |
 //! | `invalid-utf8` | bytes inside the text that are no UTF-8 |
 //! | `huge-event=BYTES` | one content event of that size |
 //! | `no-done` | no end mark |

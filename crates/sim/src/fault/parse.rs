@@ -78,6 +78,7 @@ impl Script {
             "endless-line" => self.instead = Some(flag(value, Instead::EndlessLine)?),
             "garbage-event" => self.events.garbage_after = Some(count(value)?),
             "error-event" => self.events.error_after = Some(count(value)?),
+            "failure-event" => self.events.failure_after = Some(count(value)?),
             "no-done" => self.events.no_done = flag(value, true)?,
             "no-finish" => self.events.no_finish = flag(value, true)?,
             "no-usage" => self.usage = flag(value, UsageFault::Missing)?,
@@ -237,7 +238,7 @@ fn usage(value: Option<&str>) -> Result<UsageFault, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script::{Events, Google, Text, Times};
+    use super::super::script::{Events, Google, Reasoning, Text, Times};
     use super::*;
 
     fn parsed(model: &str) -> Result<Script, ScriptError> {
@@ -338,14 +339,15 @@ mod tests {
     #[test]
     fn parts_of_the_answer_are_read() {
         let script = parsed(
-            "m+no-done+no-finish+error-event=3+garbage-event=0+no-usage+huge-event=1000\
+            "m+no-done+no-finish+error-event=3+failure-event=4+garbage-event=0+no-usage+huge-event=1000\
              +chunks=100+reply-bytes=5000+invalid-utf8+refuse+content-filter+cached=8\
-             +cache-write=9+strict+finish=OTHER+early-content",
+             +cache-write=9+strict+finish=OTHER+early-content+redacted+demand-reasoning",
         );
         let expected = Script {
             events: Events {
                 garbage_after: Some(0),
                 error_after: Some(3),
+                failure_after: Some(4),
                 no_done: true,
                 no_finish: true,
                 early_content: true,
@@ -363,6 +365,10 @@ mod tests {
             cache_write: Some(9),
             strict: true,
             finish: Some("OTHER".to_owned()),
+            reasoning: Reasoning {
+                redacted: true,
+                demanded: true,
+            },
             ..Script::default()
         };
         assert_eq!(script, Ok(expected));

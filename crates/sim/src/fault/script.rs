@@ -94,6 +94,7 @@ pub(crate) struct Events {
     /// After so many content events.
     pub(crate) garbage_after: Option<u64>,
     pub(crate) error_after: Option<u64>,
+    pub(crate) failure_after: Option<u64>,
     pub(crate) no_done: bool,
     pub(crate) no_finish: bool,
     /// The event that opens a part holds its first piece already.

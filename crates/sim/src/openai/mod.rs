@@ -2,10 +2,15 @@
 
 mod auth;
 mod body;
+mod logprobs;
 mod member;
+mod name;
 mod refusal;
+pub(crate) mod strict;
 
 pub(crate) use auth::authorise;
 pub(crate) use body::{model_of, parse};
+pub(crate) use logprobs::{Place, logprobs};
 pub(crate) use member::{Member, type_name};
-pub(crate) use refusal::{Refusal, error_json, failure, of_status};
+pub(crate) use name::read_name;
+pub(crate) use refusal::{Refusal, bad_image, error_json, failure, of_status};

@@ -4,6 +4,7 @@
 //! clean them.
 
 use crate::fault::{ScriptError, Status};
+use crate::media::MediaError;
 use crate::reply::Reply;
 use http::{Method, StatusCode};
 use serde::Serialize;
@@ -166,6 +167,24 @@ impl Refusal {
             code,
         }
     }
+}
+
+/// An image that cannot be taken.
+pub(crate) fn bad_image(error: MediaError, path: impl Into<String>) -> Refusal {
+    match error {
+        MediaError::NoUrl => Refusal::invalid(
+            "Failed to download image. Expected a valid URL, but got a value with an invalid \
+             format.",
+        )
+        .code("invalid_image_url"),
+        MediaError::NotBase64 => Refusal::invalid(
+            "Expected a base64-encoded data URL with an image MIME type (e.g. \
+             'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU='), but got an invalid base64-encoded \
+             value.",
+        )
+        .code("invalid_base64_image"),
+    }
+    .param(path)
 }
 
 /// The error object as it stands in a body and in a stream.

@@ -16,6 +16,7 @@ use crate::models;
 use crate::openai::{self, Refusal};
 use crate::protocol::{Incoming as Call, Protocol};
 use crate::reply::{Play, Reply, Vendor, html_page, identity_headers, request_id};
+use crate::responses::Responses;
 use crate::seed::Seed;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -131,6 +132,7 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         Ok(Endpoint::Model(id)) => unserved(models::show(id, &call)),
         Ok(Endpoint::Chat) => ask::<Chat>(&call, state, record),
         Ok(Endpoint::Generate) => ask::<Generate>(&call, state, record),
+        Ok(Endpoint::Responses) => ask::<Responses>(&call, state, record),
         Ok(Endpoint::Messages) => ask::<Messages>(&call, state, record),
     }
 }

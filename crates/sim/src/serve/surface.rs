@@ -8,6 +8,7 @@ use http::Method;
 pub(super) enum Endpoint<'a> {
     Chat,
     Generate,
+    Responses,
     Messages,
     Models,
     Model(&'a str),
@@ -24,6 +25,7 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
     let path = path.strip_suffix('/').unwrap_or(path);
     let (wanted, endpoint) = match path {
         "/v1/chat/completions" => (Method::POST, Endpoint::Chat),
+        "/v1/responses" => (Method::POST, Endpoint::Responses),
         "/v1/messages" => (Method::POST, Endpoint::Messages),
         "/v1/models" => (Method::GET, Endpoint::Models),
         _ if generate::is_target(path) => (Method::POST, Endpoint::Generate),
@@ -48,6 +50,7 @@ mod tests {
         for (method, path, expected) in [
             (Method::POST, "/v1/chat/completions", Ok(Endpoint::Chat)),
             (Method::GET, "/v1/chat/completions", Err(NoEndpoint::Method)),
+            (Method::POST, "/v1/responses", Ok(Endpoint::Responses)),
             (Method::POST, "/v1/messages", Ok(Endpoint::Messages)),
             (Method::GET, "/v1/models", Ok(Endpoint::Models)),
             (Method::GET, "/v1/models/", Ok(Endpoint::Models)),

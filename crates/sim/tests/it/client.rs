@@ -89,6 +89,10 @@ pub(crate) async fn chat(sim: &Sim, request: &Value) -> Answer {
     post(sim, "/v1/chat/completions", &request.to_string()).await
 }
 
+pub(crate) async fn responses(sim: &Sim, request: &Value) -> Answer {
+    post(sim, "/v1/responses", &request.to_string()).await
+}
+
 pub(crate) async fn messages(sim: &Sim, request: &Value) -> Answer {
     let head = format!(
         "x-api-key: {KEY}\r\nanthropic-version: 2023-06-01\r\ncontent-type: application/json\r\n"

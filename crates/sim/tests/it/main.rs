@@ -10,4 +10,5 @@ mod generate;
 mod hostile;
 mod laws;
 mod messages;
+mod responses;
 mod stream;

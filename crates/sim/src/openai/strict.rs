@@ -5,7 +5,7 @@ use serde_json::Value;
 const DEPTH_MAX: usize = 64;
 
 /// Every object names all its properties as required and allows no others.
-pub(super) fn check(schema: &Value) -> Result<(), String> {
+pub(crate) fn check(schema: &Value) -> Result<(), String> {
     check_at(schema, &mut Vec::new())
 }
 

@@ -1,0 +1,200 @@
+//! What is answered, item by item, and the response object around it.
+
+use super::echo::Echo;
+use super::item::{Item, Shown};
+use super::parameters::Summary;
+use super::request::Request;
+use super::usage::{Figures, Usage};
+use super::{id, input, reasoning};
+use crate::ask::Ask;
+use crate::mind::{Finish, Output, Said, think};
+use crate::models;
+use crate::reply::Reply;
+use crate::seed::Seed;
+use http::StatusCode;
+use serde::Serialize;
+
+/// Sentences in one part of a summary.
+const PART_SENTENCES: usize = 2;
+
+/// An answer, ready to be written.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) id: String,
+    pub(super) created: u64,
+    pub(super) model: String,
+    pub(super) items: Vec<Item>,
+    /// Why it is not complete.
+    pub(super) incomplete: Option<&'static str>,
+    pub(super) figures: Figures,
+    pub(super) echo: Echo,
+}
+
+impl Answer {
+    pub(super) fn of(request: Request, ask: &Ask<'_>) -> Self {
+        let mut seed = ask.seed.clone();
+        let output = think(&request.prompt, ask.script, 0);
+        Self {
+            id: id::response(&mut seed),
+            created: ask.created,
+            model: ask.reported_model(),
+            incomplete: match output.finish {
+                Finish::Length => Some("max_output_tokens"),
+                Finish::Filter => Some("content_filter"),
+                Finish::Stop | Finish::Calls => None,
+            },
+            figures: Figures::of(&request, &output, ask.script),
+            items: items(&output, &request, ask, &mut seed),
+            echo: request.echo,
+        }
+    }
+
+    /// The status of an item of a finished answer: the last one bears the cut.
+    pub(super) fn status_of(&self, index: usize) -> &'static str {
+        if self.incomplete.is_some() && index + 1 == self.items.len() {
+            "incomplete"
+        } else {
+            "completed"
+        }
+    }
+}
+
+fn items(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> Vec<Item> {
+    let mut items = Vec::new();
+    let thought = output.reasoning.as_str();
+    let mut reasoning_id = None;
+    let mut encrypted = None;
+    if !thought.is_empty() {
+        let id = id::reasoning(seed);
+        encrypted = request
+            .encrypted
+            .then(|| reasoning::encrypt(ask.name, &id, thought));
+        items.push(Item::Reasoning {
+            id: id.clone(),
+            summary: summary(thought, request.summary),
+            encrypted: encrypted.clone(),
+        });
+        reasoning_id = Some(id);
+    }
+    let bound = reasoning_id.as_deref();
+    if !output.text.is_empty() || (output.calls.is_empty() && output.finish != Finish::Length) {
+        items.push(Item::Message {
+            id: id::item("msg", bound, seed),
+            said: output.text.clone(),
+            refused: output.refused,
+            phase: models::reasons(ask.name).then_some(if output.calls.is_empty() {
+                "final_answer"
+            } else {
+                "commentary"
+            }),
+            logprobs: request.logprobs,
+        });
+    }
+    for call in &output.calls {
+        items.push(Item::Call {
+            id: id::item(if call.custom { "ctc" } else { "fc" }, bound, seed),
+            call_id: input::call_id(encrypted.as_deref(), seed),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+            custom: call.custom,
+        });
+    }
+    items
+}
+
+/// What is shown of the reasoning, in parts.
+fn summary(thought: &str, wanted: Summary) -> Vec<Said> {
+    let sentences: Vec<_> = thought.split_inclusive(". ").collect();
+    let parts = match wanted {
+        Summary::None => 0,
+        Summary::Short => 1,
+        Summary::Detailed => usize::MAX,
+    };
+    sentences
+        .chunks(PART_SENTENCES)
+        .take(parts)
+        .map(|part| Said::new(part.concat().trim_end()))
+        .collect()
+}
+
+/// The response object, at some point of its life.
+#[derive(Serialize)]
+pub(super) struct Response<'a> {
+    id: &'a str,
+    object: &'static str,
+    created_at: u64,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed_at: Option<u64>,
+    error: Option<Error<'a>>,
+    incomplete_details: Option<Details>,
+    model: &'a str,
+    output: Vec<Shown<'a>>,
+    usage: Option<Usage>,
+    #[serde(flatten)]
+    echo: &'a Echo,
+}
+
+#[derive(Serialize)]
+pub(super) struct Error<'a> {
+    pub(super) code: &'a str,
+    pub(super) message: &'a str,
+}
+
+#[derive(Serialize)]
+struct Details {
+    reason: &'static str,
+}
+
+impl<'a> Response<'a> {
+    /// Before anything was said.
+    pub(super) fn begun(answer: &'a Answer) -> Self {
+        Self {
+            id: &answer.id,
+            object: "response",
+            created_at: answer.created,
+            status: "in_progress",
+            completed_at: None,
+            error: None,
+            incomplete_details: None,
+            model: &answer.model,
+            output: Vec::new(),
+            usage: None,
+            echo: &answer.echo,
+        }
+    }
+
+    pub(super) fn ended(answer: &'a Answer, usage: Option<Usage>) -> Self {
+        let items = answer.items.iter().enumerate();
+        Self {
+            status: if answer.incomplete.is_some() {
+                "incomplete"
+            } else {
+                "completed"
+            },
+            completed_at: answer.incomplete.is_none().then_some(answer.created + 1),
+            incomplete_details: answer.incomplete.map(|reason| Details { reason }),
+            output: items
+                .map(|(index, item)| Shown::whole(item, answer.status_of(index)))
+                .collect(),
+            usage,
+            ..Self::begun(answer)
+        }
+    }
+
+    /// Broken off by the vendor itself.
+    pub(super) fn failed(answer: &'a Answer, error: Error<'a>) -> Self {
+        Self {
+            status: "failed",
+            error: Some(error),
+            ..Self::begun(answer)
+        }
+    }
+}
+
+pub(super) fn whole(answer: &Answer, ask: &Ask<'_>) -> Reply {
+    let response = Response::ended(answer, answer.figures.told(ask.script.usage));
+    // Texts, numbers and checked raw values always serialize.
+    let body = serde_json::to_vec(&response).unwrap_or_default();
+    Reply::json(StatusCode::OK, body)
+}

@@ -1,0 +1,83 @@
+//! A call of this protocol, from its bytes to its answer.
+
+use super::answer::{Answer, whole};
+use super::request;
+use super::stream::{empty_objects, error_event, stream};
+use crate::ask::Ask;
+use crate::fault::{Instead, ScriptError, Status};
+use crate::openai::{self, Member, Refusal};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use http::StatusCode;
+use serde_json::Value;
+
+/// A call, not yet checked beyond its model.
+#[derive(Debug)]
+pub(crate) struct Responses {
+    request: Value,
+    model: String,
+    streamed: bool,
+}
+
+impl Protocol for Responses {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        read(call).map_err(|refusal| openai::failure(&refusal))
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, ask: &Ask<'_>) -> Reply {
+        let request = match request::read(&self.request, ask) {
+            Ok(request) => request,
+            Err(refusal) => return openai::failure(&refusal),
+        };
+        let obfuscation = request.obfuscation;
+        let answer = Answer::of(request, ask);
+        let swapped = ask.script.instead == Some(Instead::Swapped);
+        if self.streamed == swapped {
+            whole(&answer, ask)
+        } else {
+            stream(answer, obfuscation, ask)
+        }
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        openai::of_status(status, model)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        if self.streamed {
+            return Reply::events(std::iter::once(error_event(model)));
+        }
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        Reply::json(StatusCode::OK, openai::error_json(&refusal))
+    }
+
+    fn empty_object(&self) -> Reply {
+        if self.streamed {
+            Reply::events(empty_objects())
+        } else {
+            Reply::json(StatusCode::OK, "{}")
+        }
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        openai::failure(&Refusal::bad_script(error))
+    }
+}
+
+fn read(call: &Incoming<'_>) -> Result<Responses, Refusal> {
+    openai::authorise(&call.parts.headers, call.settings)?;
+    let request = openai::parse(call.body)?;
+    let model = openai::model_of(&request)?.to_owned();
+    let streamed = Member::object(&request, "")?
+        .flag("stream")?
+        .unwrap_or(false);
+    Ok(Responses {
+        request,
+        model,
+        streamed,
+    })
+}

@@ -1,0 +1,57 @@
+//! Ids of items. Those of calls and messages tell which reasoning came before them, so that a
+//! history without it can be refused, as the vendor does.
+
+use crate::seed::Seed;
+
+const REASONING: &str = "rs_Sim";
+const REASONING_LENGTH: usize = 20;
+const TAIL_LENGTH: usize = 8;
+/// Follows the prefix of an item that came after reasoning, and of one that did not.
+const AFTER: char = 'R';
+const ALONE: char = 'N';
+
+pub(super) fn response(seed: &mut Seed) -> String {
+    format!("resp_Sim{}", seed.letters(32))
+}
+
+pub(super) fn reasoning(seed: &mut Seed) -> String {
+    format!("{REASONING}{}", seed.letters(REASONING_LENGTH))
+}
+
+/// The id of an item, with the prefix of its kind.
+pub(super) fn item(prefix: &str, reasoning: Option<&str>, seed: &mut Seed) -> String {
+    match reasoning.and_then(|id| id.strip_prefix(REASONING)) {
+        Some(bound) => format!("{prefix}_Sim{AFTER}{bound}{}", seed.letters(TAIL_LENGTH)),
+        None => format!(
+            "{prefix}_Sim{ALONE}{}",
+            seed.letters(REASONING_LENGTH + TAIL_LENGTH)
+        ),
+    }
+}
+
+/// The id of the reasoning that came before an item, where the item's id tells one.
+pub(super) fn reasoning_of(prefix: &str, id: &str) -> Option<String> {
+    let bound = id
+        .strip_prefix(prefix)?
+        .strip_prefix("_Sim")?
+        .strip_prefix(AFTER)?;
+    let bound = bound.get(..REASONING_LENGTH)?;
+    Some(format!("{REASONING}{bound}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_tell_the_reasoning_before_them() {
+        let mut seed = Seed::new(1);
+        let thought = reasoning(&mut seed);
+        let bound = item("fc", Some(&thought), &mut seed);
+        assert_eq!(reasoning_of("fc", &bound), Some(thought));
+        let alone = item("fc", None, &mut seed);
+        for (prefix, id) in [("fc", alone.as_str()), ("msg", &bound), ("fc", "fc_1")] {
+            assert_eq!(reasoning_of(prefix, id), None, "{id}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Reads `input`: messages, calls and their outputs, reasoning, and the order among them.
+
+use super::part::{self, Speaker};
+use super::{id, reasoning};
+use crate::mind::{PastCall, Turn};
+use crate::openai::{Member, Refusal, type_name};
+use crate::seed::Seed;
+use http::StatusCode;
+use serde_json::Value;
+
+const TYPES: &[&str] = &[
+    "message",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "reasoning",
+    "item_reference",
+];
+const TAG_LENGTH: usize = 6;
+/// Ids of calls that came after reasoning begin so, and go on with the tag of its content.
+const THOUGHTFUL_CALL: &str = "call_SimR";
+const THOUGHTLESS_CALL: &str = "call_SimN";
+
+/// The id of a new call; it tells whether encrypted reasoning came before it, and which.
+pub(super) fn call_id(content: Option<&str>, seed: &mut Seed) -> String {
+    match content {
+        Some(content) => format!("{THOUGHTFUL_CALL}{}{}", tag(content), seed.letters(13)),
+        None => format!("{THOUGHTLESS_CALL}{}", seed.letters(19)),
+    }
+}
+
+fn tag(content: &str) -> String {
+    Seed::of(&[content.as_bytes()]).letters(TAG_LENGTH)
+}
+
+/// What the input is checked against.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules<'a> {
+    pub(super) model: &'a str,
+    pub(super) strict: bool,
+    /// Calls that came after reasoning must come back with it, even without the ids of items.
+    pub(super) demands_reasoning: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Input {
+    pub(super) system: Vec<String>,
+    pub(super) turns: Vec<Turn>,
+    /// All that was said, for rules about words.
+    pub(super) all_text: String,
+}
+
+pub(super) fn read(body: &Member<'_>, rules: Rules<'_>) -> Result<Input, Refusal> {
+    let items = match body.required("input")? {
+        Value::String(text) => {
+            return Ok(Input {
+                turns: vec![Turn::User {
+                    text: text.clone(),
+                    media: Vec::new(),
+                }],
+                all_text: text.clone(),
+                ..Input::default()
+            });
+        }
+        Value::Array(items) => items,
+        other => {
+            return Err(Refusal::invalid(format!(
+                "Invalid type for 'input': expected one of an array of input items or a string, \
+                 but got {} instead.",
+                type_name(other)
+            ))
+            .param("input")
+            .code("invalid_type"));
+        }
+    };
+    let mut reader = Reader {
+        rules,
+        input: Input::default(),
+        open_calls: Vec::new(),
+        reasoning_ids: Vec::new(),
+        tags: Vec::new(),
+        waiting: None,
+    };
+    for (index, item) in items.iter().enumerate() {
+        reader.item(&Member::object(item, format!("input[{index}]"))?)?;
+    }
+    reader.end()
+}
+
+struct Reader<'a> {
+    rules: Rules<'a>,
+    input: Input,
+    /// Calls that have no output yet.
+    open_calls: Vec<String>,
+    /// The reasoning that came so far: the ids of its items, the tags of its contents.
+    reasoning_ids: Vec<String>,
+    tags: Vec<String>,
+    /// Reasoning that nothing has followed yet.
+    waiting: Option<String>,
+}
+
+impl Reader<'_> {
+    fn item(&mut self, item: &Member<'_>) -> Result<(), Refusal> {
+        let kind = match item.get("type") {
+            None if item.get("role").is_some() => "message",
+            None => {
+                item.required("type")?;
+                return Ok(());
+            }
+            Some(_) => item.one_of("type", TYPES)?.unwrap_or_default(),
+        };
+        self.check_members(item, kind)?;
+        if kind != "reasoning" {
+            self.waiting = None;
+        }
+        match kind {
+            "message" => self.message(item),
+            "function_call" => self.call(item, "fc", "arguments"),
+            "custom_tool_call" => self.call(item, "ctc", "input"),
+            "function_call_output" | "custom_tool_call_output" => self.output(item),
+            "reasoning" => self.reasoning(item),
+            _ => {
+                let id = item.required_text("id")?;
+                Err(Refusal {
+                    status: StatusCode::NOT_FOUND,
+                    ..Refusal::invalid(format!("Item with id '{id}' not found.")).param("input")
+                })
+            }
+        }
+    }
+
+    fn check_members(&self, item: &Member<'_>, kind: &str) -> Result<(), Refusal> {
+        if !self.rules.strict {
+            return Ok(());
+        }
+        item.only(match kind {
+            "message" => &["type", "role", "content", "id", "status", "phase"],
+            "function_call" => &[
+                "type",
+                "id",
+                "call_id",
+                "name",
+                "arguments",
+                "status",
+                "namespace",
+                "async",
+                "caller",
+            ],
+            "custom_tool_call" => &["type", "id", "call_id", "name", "input", "status", "caller"],
+            "reasoning" => &[
+                "type",
+                "id",
+                "summary",
+                "content",
+                "encrypted_content",
+                "status",
+            ],
+            "item_reference" => &["type", "id"],
+            _ => &[
+                "type", "id", "call_id", "output", "status", "name", "caller",
+            ],
+        })
+    }
+
+    fn message(&mut self, item: &Member<'_>) -> Result<(), Refusal> {
+        item.required("role")?;
+        let role = item.one_of("role", &["assistant", "system", "developer", "user"])?;
+        item.one_of("status", &["in_progress", "completed", "incomplete"])?;
+        let speaker = match role {
+            Some("user") => Speaker::User,
+            Some("assistant") => Speaker::Assistant,
+            _ => Speaker::System,
+        };
+        let contents = part::read(item, "content", speaker)?;
+        self.input.all_text.push_str(&contents.text);
+        match speaker {
+            Speaker::User => self.input.turns.push(Turn::User {
+                text: contents.text,
+                media: contents.media,
+            }),
+            Speaker::Assistant => {
+                self.check_reasoning(item, "message", "msg")?;
+                self.input.turns.push(Turn::Assistant {
+                    text: contents.text,
+                    calls: Vec::new(),
+                });
+            }
+            Speaker::System | Speaker::Tool => self.input.system.push(contents.text),
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, item: &Member<'_>, prefix: &str, arguments: &str) -> Result<(), Refusal> {
+        let call = PastCall {
+            id: item.required_text("call_id")?.to_owned(),
+            name: item.required_text("name")?.to_owned(),
+            arguments: item.required_text(arguments)?.to_owned(),
+        };
+        self.check_reasoning(item, "function_call", prefix)?;
+        if self.rules.demands_reasoning
+            && let Some(bound) = call.id.strip_prefix(THOUGHTFUL_CALL)
+            && !self.tags.iter().any(|tag| bound.starts_with(tag.as_str()))
+        {
+            return Err(Refusal::invalid(format!(
+                "The function call with call_id '{}' was provided without its required \
+                 'reasoning' item.",
+                call.id
+            ))
+            .param("input"));
+        }
+        self.open_calls.push(call.id.clone());
+        // Calls in a row were made together.
+        if let Some(Turn::Assistant { calls, .. }) = self.input.turns.last_mut() {
+            calls.push(call);
+        } else {
+            self.input.turns.push(Turn::Assistant {
+                text: String::new(),
+                calls: vec![call],
+            });
+        }
+        Ok(())
+    }
+
+    fn output(&mut self, item: &Member<'_>) -> Result<(), Refusal> {
+        let call_id = item.required_text("call_id")?;
+        let Some(place) = self.open_calls.iter().position(|open| open == call_id) else {
+            return Err(Refusal::invalid(format!(
+                "No tool call found for function call output with call_id {call_id}."
+            ))
+            .param("input"));
+        };
+        self.open_calls.remove(place);
+        let contents = part::read(item, "output", Speaker::Tool)?;
+        self.input.all_text.push_str(&contents.text);
+        self.input.turns.push(Turn::Result {
+            call_id: call_id.to_owned(),
+            text: contents.text,
+            media: contents.media,
+            failed: false,
+        });
+        Ok(())
+    }
+
+    fn reasoning(&mut self, item: &Member<'_>) -> Result<(), Refusal> {
+        let id = item.text("id")?;
+        item.required("summary")?;
+        item.list("summary")?;
+        item.list("content")?;
+        let Some(content) = item.text("encrypted_content")? else {
+            return Err(match id {
+                Some(id) => reasoning::not_stored(id),
+                None => Refusal::invalid("Missing required parameter: 'encrypted_content'.")
+                    .param(item.path("encrypted_content"))
+                    .code("missing_required_parameter"),
+            });
+        };
+        let made_for = reasoning::check(self.rules.model, id, content)?;
+        self.waiting = Some(made_for.clone());
+        self.reasoning_ids.push(made_for);
+        self.tags.push(tag(content));
+        Ok(())
+    }
+
+    /// An item that names itself must come with the reasoning that the vendor gave before it.
+    fn check_reasoning(&self, item: &Member<'_>, kind: &str, prefix: &str) -> Result<(), Refusal> {
+        let Some(own) = item.text("id")? else {
+            return Ok(());
+        };
+        match id::reasoning_of(prefix, own) {
+            Some(needed) if !self.reasoning_ids.contains(&needed) => {
+                Err(Refusal::invalid(format!(
+                    "Item '{own}' of type '{kind}' was provided without its required 'reasoning' \
+                     item: '{needed}'."
+                ))
+                .param("input"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end(self) -> Result<Input, Refusal> {
+        if let Some(call) = self.open_calls.first() {
+            return Err(Refusal::invalid(format!(
+                "No tool output found for function call {call}."
+            ))
+            .param("input"));
+        }
+        if let Some(id) = self.waiting {
+            return Err(Refusal::invalid(format!(
+                "Item '{id}' of type 'reasoning' was provided without its required following item."
+            ))
+            .param("input"));
+        }
+        Ok(self.input)
+    }
+}

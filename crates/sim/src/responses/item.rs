@@ -1,0 +1,192 @@
+//! Items of an output: what they are, and how they stand on the wire.
+
+use crate::mind::Said;
+use crate::openai::{Place, logprobs};
+use serde::Serialize;
+
+#[derive(Debug)]
+pub(super) enum Item {
+    Reasoning {
+        id: String,
+        summary: Vec<Said>,
+        encrypted: Option<String>,
+    },
+    Message {
+        id: String,
+        said: Said,
+        refused: bool,
+        /// Newer models say whether more is to come.
+        phase: Option<&'static str>,
+        /// How many alternatives of each token are told.
+        logprobs: Option<usize>,
+    },
+    Call {
+        id: String,
+        call_id: String,
+        name: String,
+        arguments: Said,
+        custom: bool,
+    },
+}
+
+impl Item {
+    pub(super) fn id(&self) -> &str {
+        match self {
+            Self::Reasoning { id, .. } | Self::Message { id, .. } | Self::Call { id, .. } => id,
+        }
+    }
+}
+
+/// An item on the wire.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Shown<'a> {
+    Reasoning {
+        id: &'a str,
+        summary: Vec<Part<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        encrypted_content: Option<&'a str>,
+    },
+    Message {
+        id: &'a str,
+        status: &'static str,
+        role: &'static str,
+        content: Vec<Part<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<&'static str>,
+    },
+    FunctionCall {
+        id: &'a str,
+        status: &'static str,
+        call_id: &'a str,
+        name: &'a str,
+        arguments: &'a str,
+    },
+    CustomToolCall {
+        id: &'a str,
+        status: &'static str,
+        call_id: &'a str,
+        name: &'a str,
+        input: &'a str,
+    },
+}
+
+/// A part of an item's content or summary on the wire.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Part<'a> {
+    OutputText {
+        annotations: [(); 0],
+        logprobs: Vec<Place>,
+        text: &'a str,
+    },
+    Refusal {
+        refusal: &'a str,
+    },
+    SummaryText {
+        text: &'a str,
+    },
+}
+
+impl<'a> Part<'a> {
+    /// The part of a message that so much of its text makes.
+    pub(super) fn of_message(refused: bool, text: &'a str, alternatives: Option<usize>) -> Self {
+        if refused {
+            return Self::Refusal { refusal: text };
+        }
+        Self::OutputText {
+            annotations: [],
+            logprobs: alternatives.map_or_else(Vec::new, |count| logprobs(text, count)),
+            text,
+        }
+    }
+}
+
+impl<'a> Shown<'a> {
+    /// The item when nothing of it has been said.
+    pub(super) fn begun(item: &'a Item) -> Self {
+        match item {
+            Item::Reasoning { id, encrypted, .. } => Self::Reasoning {
+                id,
+                summary: Vec::new(),
+                // As with the vendor, only the finished item has the whole of it.
+                encrypted_content: encrypted.as_deref().map(half),
+            },
+            Item::Message { id, phase, .. } => Self::Message {
+                id,
+                status: "in_progress",
+                role: "assistant",
+                content: Vec::new(),
+                phase: *phase,
+            },
+            Item::Call { .. } => Self::call(item, "in_progress", ""),
+        }
+    }
+
+    pub(super) fn whole(item: &'a Item, status: &'static str) -> Self {
+        match item {
+            Item::Reasoning {
+                id,
+                summary,
+                encrypted,
+            } => Self::Reasoning {
+                id,
+                summary: summary
+                    .iter()
+                    .map(|said| Part::SummaryText {
+                        text: said.as_str(),
+                    })
+                    .collect(),
+                encrypted_content: encrypted.as_deref(),
+            },
+            Item::Message {
+                id,
+                said,
+                refused,
+                phase,
+                logprobs,
+            } => Self::Message {
+                id,
+                status,
+                role: "assistant",
+                content: vec![Part::of_message(*refused, said.as_str(), *logprobs)],
+                phase: *phase,
+            },
+            Item::Call { arguments, .. } => Self::call(item, status, arguments.as_str()),
+        }
+    }
+
+    fn call(item: &'a Item, status: &'static str, given: &'a str) -> Self {
+        let (id, call_id, name, custom) = match item {
+            Item::Call {
+                id,
+                call_id,
+                name,
+                custom,
+                ..
+            } => (id.as_str(), call_id.as_str(), name.as_str(), *custom),
+            other => (other.id(), "", "", false),
+        };
+        if custom {
+            Self::CustomToolCall {
+                id,
+                status,
+                call_id,
+                name,
+                input: given,
+            }
+        } else {
+            Self::FunctionCall {
+                id,
+                status,
+                call_id,
+                name,
+                arguments: given,
+            }
+        }
+    }
+}
+
+fn half(text: &str) -> &str {
+    text.get(..text.len() / 2).unwrap_or_default()
+}

@@ -1,0 +1,125 @@
+//! Reads a request and refuses what the vendor would refuse.
+
+use super::echo::Echo;
+use super::input::{self, Rules};
+use super::parameters::{self, Summary};
+use super::tools::{self, Tooling};
+use crate::ask::Ask;
+use crate::mind::Prompt;
+use crate::models;
+use crate::openai::{Member, Refusal};
+use serde_json::Value;
+
+/// The members of the protocol; strict models refuse others.
+const KNOWN: &[&str] = &[
+    "access_programs",
+    "background",
+    "context_management",
+    "conversation",
+    "image",
+    "include",
+    "input",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "metadata",
+    "model",
+    "moderation",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "reasoning",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+    "text",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "truncation",
+    "user",
+];
+
+/// A request that can be answered.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) prompt: Prompt,
+    pub(super) summary: Summary,
+    /// Reasoning comes with what the next call needs to go on from it.
+    pub(super) encrypted: bool,
+    /// How many alternatives of each token are told; `None`: no log probabilities at all.
+    pub(super) logprobs: Option<usize>,
+    /// Deltas carry a string that hides their length.
+    pub(super) obfuscation: bool,
+    pub(super) echo: Echo,
+}
+
+pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
+    let body = Member::object(request, "")?;
+    if !models::exists(ask.name) {
+        return Err(Refusal::invalid(format!(
+            "The requested model '{}' does not exist.",
+            ask.name
+        ))
+        .param("model")
+        .code("model_not_found"));
+    }
+    if ask.script.strict {
+        body.only(KNOWN)?;
+    }
+    parameters::check(&body, ask.name)?;
+    let obfuscation = match body.child("stream_options")? {
+        Some(options) => options.flag("include_obfuscation")?.unwrap_or(true),
+        None => true,
+    };
+    let rules = Rules {
+        model: ask.name,
+        strict: ask.script.strict,
+        demands_reasoning: ask.script.reasoning.demanded,
+    };
+    let mut input = input::read(&body, rules)?;
+    if let Some(instructions) = body.text("instructions")? {
+        input.system.insert(0, instructions.to_owned());
+    }
+    let Tooling {
+        tools,
+        tool_use,
+        shown,
+    } = tools::read(&body)?;
+    let shape = parameters::shape(&body)?;
+    parameters::check_json_is_asked_for(&shape, &input.all_text)?;
+    let include = parameters::include(&body)?;
+    let top_logprobs = body.integer("top_logprobs", 0, 20)?.unwrap_or(0);
+    let stored = body.flag("store")?.unwrap_or(true);
+    let summary = parameters::summary(&body)?;
+    let effort = parameters::effort(&body, ask.name)?;
+    Ok(Request {
+        prompt: Prompt {
+            system: input.system,
+            turns: input.turns,
+            tools,
+            tool_use,
+            parallel: body.flag("parallel_tool_calls")?.unwrap_or(true),
+            shape,
+            effort,
+            tokens_max: parameters::tokens_max(&body)?,
+            stops: Vec::new(),
+            seed: 0,
+            cache_key: body.text("prompt_cache_key")?.is_some(),
+        },
+        summary,
+        encrypted: include.encrypted_content || !stored,
+        logprobs: include
+            .logprobs
+            .then(|| usize::try_from(top_logprobs).unwrap_or(0)),
+        obfuscation,
+        echo: Echo::of(request, shown, ask.name),
+    })
+}

@@ -1,0 +1,231 @@
+//! The Responses protocol: answers, streams, reasoning that comes back, refusals.
+
+use crate::client::responses;
+use serde_json::{Value, json};
+use sim::Sim;
+
+async fn start() -> Sim {
+    Sim::start("127.0.0.1:0").await.unwrap()
+}
+
+/// A request with other members laid over it.
+fn request(input: impl Into<Value>, changes: Value) -> Value {
+    let mut request = json!({"model": "sim-chat", "input": input.into(), "store": false});
+    let (Value::Object(members), Value::Object(changes)) = (&mut request, changes) else {
+        panic!("both are objects");
+    };
+    members.extend(changes);
+    request
+}
+
+fn tools() -> Value {
+    let tool = |name: &str| {
+        json!({"type": "function", "name": name, "strict": true, "parameters": {"type": "object",
+            "properties": {"city": {"type": "string"}}, "required": ["city"],
+            "additionalProperties": false}})
+    };
+    json!([tool("get_weather"), tool("get_time"), {"type": "custom", "name": "run_code"}])
+}
+
+/// Folds a stream into its response as a client does, and checks what clients rely on.
+fn folded(events: &[(String, Value)]) -> Value {
+    let mut output: Vec<Value> = Vec::new();
+    let mut said = String::new();
+    let mut response = Value::Null;
+    let mut done = 0;
+    for (number, (name, data)) in events.iter().enumerate() {
+        assert_eq!(data["type"], *name);
+        assert_eq!(data["sequence_number"], number, "numbers are dense");
+        let index = usize::try_from(data["output_index"].as_u64().unwrap_or(0)).unwrap();
+        match name.as_str() {
+            "response.created" | "response.in_progress" => {
+                assert_eq!(data["response"]["status"], "in_progress");
+                assert_eq!(data["response"]["output"], json!([]));
+                response = data["response"].clone();
+            }
+            "response.output_item.added" => {
+                assert_eq!((index, done), (output.len(), index), "one item at a time");
+                output.push(data["item"].clone());
+                said.clear();
+            }
+            "response.output_item.done" => {
+                assert_eq!(data["item"]["id"], output[index]["id"]);
+                output[index] = data["item"].clone();
+                done += 1;
+            }
+            "response.completed" | "response.incomplete" => {
+                assert_eq!(data["response"]["id"], response["id"]);
+                assert_eq!(data["response"]["output"], json!(output));
+                response = data["response"].clone();
+            }
+            name => match name.rsplit_once('.') {
+                Some((of, "added")) if of.ends_with("_part") => said.clear(),
+                Some((_, "delta")) => said.push_str(data["delta"].as_str().unwrap()),
+                Some((of, "done")) if of.ends_with("_part") => {}
+                Some((_, "done")) => {
+                    let whole = ["text", "refusal", "arguments", "input"]
+                        .iter()
+                        .find_map(|member| data[*member].as_str());
+                    assert_eq!(whole, Some(said.as_str()), "{name}");
+                }
+                _ => panic!("unknown event {name}"),
+            },
+        }
+    }
+    assert_eq!(done, output.len());
+    response
+}
+
+/// Ids and what is sealed with them differ between two calls; everything else must not.
+fn without_ids(response: &Value) -> Value {
+    let mut response = response.clone();
+    for member in ["id", "created_at", "completed_at"] {
+        response[member] = Value::Null;
+    }
+    for item in response["output"].as_array_mut().unwrap() {
+        for member in ["id", "call_id", "encrypted_content"] {
+            item[member] = json!(item[member].is_string());
+        }
+    }
+    response
+}
+
+#[tokio::test]
+async fn a_folded_stream_is_the_whole_answer() {
+    let sim = start().await;
+    for (question, changes) in [
+        ("Where do rivers go?", json!({})),
+        ("Count to 30", json!({"max_output_tokens": 16})),
+        ("please refuse", json!({})),
+        (
+            "say exactly: hi",
+            json!({"include": ["message.output_text.logprobs"], "top_logprobs": 3}),
+        ),
+        (
+            "世界",
+            json!({"reasoning": {"effort": "high", "summary": "detailed"}}),
+        ),
+        (
+            "Hello",
+            json!({"model": "sim-reason", "stream_options": {"include_obfuscation": false}}),
+        ),
+        ("Hello", json!({"model": "sim-chat+content-filter"})),
+        (
+            "Think",
+            json!({"reasoning": {"effort": "max", "summary": "auto"}, "max_output_tokens": 20}),
+        ),
+        (
+            "Explain. Weather and time in Paris, and run code",
+            json!({"tools": tools(),
+            "reasoning": {"effort": "low", "summary": "concise"}}),
+        ),
+        (
+            "name is Ada, age is 7",
+            json!({"text": {"format": {"type": "json_schema", "name": "p",
+            "schema": {"type": "object", "properties": {"name": {"type": "string"},
+            "age": {"type": "integer"}}, "required": ["name", "age"]}}}}),
+        ),
+    ] {
+        let mut asked = request(question, changes);
+        let whole = responses(&sim, &asked).await.json();
+        asked["stream"] = json!(true);
+        let events = responses(&sim, &asked).await.named_events();
+        assert_eq!(
+            without_ids(&folded(&events)),
+            without_ids(&whole),
+            "{question}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn reasoning_is_taken_back_as_it_was_given() {
+    let sim = start().await;
+    let question = json!({"role": "user", "content": "What is the weather in Paris?"});
+    let ask = |items: &[Value]| {
+        let mut input = vec![question.clone()];
+        input.extend_from_slice(items);
+        let changes = json!({"model": "sim-reason", "tools": tools()});
+        request(json!(input), changes)
+    };
+    let first = responses(&sim, &ask(&[])).await.json();
+    let items = first["output"].as_array().unwrap().clone();
+    let [thought, call] = &items[..] else {
+        panic!("reasoning and a call: {items:?}");
+    };
+    let result =
+        json!({"type": "function_call_output", "call_id": call["call_id"], "output": "18"});
+    let with = |item: &Value, member: &str, value: Value| {
+        let mut item = item.clone();
+        item[member] = value;
+        item
+    };
+    let nameless = with(thought, "id", Value::Null);
+    let bare = with(call, "id", Value::Null);
+    let sealed = thought["encrypted_content"].as_str().unwrap();
+    let altered = with(
+        thought,
+        "encrypted_content",
+        json!(sealed.replacen('+', "-", 1)),
+    );
+    let empty = with(thought, "encrypted_content", Value::Null);
+    let renamed = with(thought, "id", json!("rs_other"));
+    for (items, status, part) in [
+        (vec![thought, call, &result], 200, ""),
+        (vec![&nameless, call, &result], 200, ""),
+        (vec![&bare, &result], 200, ""),
+        (
+            vec![call, &result],
+            400,
+            "without its required 'reasoning' item",
+        ),
+        (vec![&altered, call, &result], 400, "could not be decrypted"),
+        (vec![&renamed, call, &result], 400, "did not match"),
+        (vec![&empty, call, &result], 404, "not persisted"),
+        (
+            vec![&bare, &result, thought],
+            400,
+            "required following item",
+        ),
+        (vec![thought, call], 400, "No tool output found"),
+        (vec![&result], 400, "No tool call found"),
+    ] {
+        let items: Vec<_> = items.into_iter().cloned().collect();
+        let answer = responses(&sim, &ask(&items)).await;
+        let said = answer.text();
+        assert!(
+            answer.status == status && said.contains(part),
+            "{part}: {said}"
+        );
+    }
+    let mut demanding = ask(&[bare, result]);
+    demanding["model"] = json!("sim-reason+demand-reasoning");
+    assert_eq!(responses(&sim, &demanding).await.status, 400);
+    let mut other = ask(&items);
+    other["model"] = json!("sim-reason-2");
+    assert_eq!(
+        responses(&sim, &other).await.json()["error"]["code"],
+        "invalid_encrypted_content"
+    );
+}
+
+#[tokio::test]
+async fn encrypted_reasoning_comes_when_asked_for_or_nothing_is_stored() {
+    let sim = start().await;
+    for (changes, expected) in [
+        (json!({"store": true}), false),
+        (json!({"store": null}), false),
+        (json!({"store": false}), true),
+        (
+            json!({"store": true, "include": ["reasoning.encrypted_content"]}),
+            true,
+        ),
+    ] {
+        let mut asked = request("Hi", changes);
+        asked["model"] = json!("sim-reason");
+        let response = responses(&sim, &asked).await.json();
+        let given = response["output"][0]["encrypted_content"].is_string();
+        assert_eq!(given, expected, "{asked}");
+        assert_eq!(response["store"], asked["store"].as_bool().unwrap_or(true));
+    }
+}

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::json::{Raw, Shape};
 use crate::scrub::{Names, scrub};
 
 /// Words that say that the upstream refused us, not the caller: our key, our money, our model name.
@@ -94,6 +95,16 @@ pub fn read_event(error: &[u8], public_model: &str) -> Failure {
     Complaint::default()
         .into_failure(fault, names)
         .because(cause)
+}
+
+/// Whether an `error` member means one: not when it is only there to say that there is none.
+pub(crate) fn is_error(value: Raw<'_>) -> bool {
+    match value.shape() {
+        Shape::Null => false,
+        Shape::Boolean => value.boolean() == Some(true),
+        Shape::String => !value.is_empty(),
+        Shape::Number | Shape::Array | Shape::Object => true,
+    }
 }
 
 #[derive(Clone, Copy)]

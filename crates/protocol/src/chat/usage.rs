@@ -1,5 +1,6 @@
 //! The usage object of chat.
 
+use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::{Inclusive, Usage, count};
 
@@ -41,6 +42,30 @@ pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
         report.output = report.output.saturating_add(report.reasoning);
     }
     Some(report.into())
+}
+
+/// Writes a usage object.
+pub(super) fn write_usage(it: &mut Object<'_>, usage: &Usage) {
+    it.number("prompt_tokens", usage.input_total());
+    it.number("completion_tokens", usage.output_total());
+    it.number("total_tokens", usage.total());
+    it.object("prompt_tokens_details", |it| {
+        it.number("cached_tokens", usage.cached_input);
+        it.number("cache_write_tokens", usage.cache_write);
+        write_media(it, usage.audio_input, usage.image_input);
+    });
+    it.object("completion_tokens_details", |it| {
+        it.number("reasoning_tokens", usage.reasoning);
+        write_media(it, usage.audio_output, usage.image_output);
+    });
+}
+
+fn write_media(it: &mut Object<'_>, audio: u64, image: u64) {
+    for (name, count) in [("audio_tokens", audio), ("image_tokens", image)] {
+        if count > 0 {
+            it.number(name, count);
+        }
+    }
 }
 
 /// Reads the counts of a details object; `null` and counts that are none are left out.

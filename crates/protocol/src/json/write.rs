@@ -51,6 +51,12 @@ pub struct Object<'o> {
 }
 
 impl Object<'_> {
+    /// Goes on with an object that has members and was left open.
+    pub fn resume(out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
+        write(&mut Object { out, first: false });
+        out.push(b'}');
+    }
+
     /// A member whose value is written by hand.
     pub fn value(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
         comma(self.out, &mut self.first);

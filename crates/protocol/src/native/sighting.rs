@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::identity::Name;
 use super::places::{Output, Places};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, What};
+use crate::rejection;
 use crate::usage::Usage;
 
 /// Identity members of one event; a text with more of them is none we know.
@@ -105,7 +106,7 @@ impl<'a> Sighting<'a> {
             }
         } else if name.is("error") {
             let value = cursor.value()?;
-            if is_error(value) {
+            if rejection::is_error(value) {
                 self.error = Some(value);
             }
         } else if places.envelope.is_some_and(|envelope| name.is(envelope))
@@ -148,16 +149,6 @@ impl<'a> Sighting<'a> {
         *place = Some((name, span.start, span.end));
         self.count += 1;
         Ok(())
-    }
-}
-
-/// Whether an `error` member means one: not when it is only there to say that there is none.
-fn is_error(value: Raw<'_>) -> bool {
-    match value.shape() {
-        Shape::Null => false,
-        Shape::Boolean => value.boolean() == Some(true),
-        Shape::String => !value.is_empty(),
-        Shape::Number | Shape::Array | Shape::Object => true,
     }
 }
 

@@ -1,0 +1,78 @@
+//! What whole and streamed chat answers have in common when they are written.
+
+use super::request::write_extra;
+use crate::canon::{Opaque, Stop, Thought, carrier};
+use crate::dialect::Dialect;
+use crate::json::write::{Array, Object};
+
+/// Opaque data on its way to the caller. Chat has no field for it, so that what was thought before
+/// a tool call travels in the call's id, which every client sends back.
+#[derive(Debug, Default)]
+pub(super) struct Carry {
+    thoughts: Vec<Thought>,
+}
+
+impl Carry {
+    /// Remembers a thought for the next call, if its model will want it back.
+    pub(super) fn think(&mut self, mut thought: Thought) {
+        let Some(opaque) = &thought.opaque else {
+            return;
+        };
+        // Only a Messages signature covers the text; the others are whole without it.
+        if opaque.origin != Dialect::Messages {
+            thought.text.clear();
+        }
+        self.thoughts.push(thought);
+    }
+
+    /// The id of the next call, with all that was thought before it.
+    pub(super) fn load(&mut self, id: &str, signature: Option<&Opaque>) -> String {
+        let carried = carrier::Carried {
+            thoughts: std::mem::take(&mut self.thoughts),
+            opaque: signature.cloned(),
+        };
+        carrier::load(id, &carried)
+    }
+}
+
+/// Writes what begins a call. A thought signature stands in the extension for it, too, which its
+/// vendor's clients know.
+pub(super) fn write_call_head(it: &mut Object<'_>, id: &str, signature: Option<&Opaque>) {
+    it.text("id", id).text("type", "function");
+    if let Some(opaque) = signature.filter(|opaque| opaque.origin == Dialect::Generate) {
+        write_extra(it, &opaque.wrap());
+    }
+}
+
+/// A source of the text; offsets count characters of the whole content.
+#[derive(Debug)]
+pub(super) struct Citation {
+    pub(super) url: String,
+    pub(super) title: String,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+pub(super) fn write_annotations(list: &mut Array<'_>, citations: &[Citation]) {
+    for citation in citations {
+        list.object(|it| {
+            it.text("type", "url_citation")
+                .object("url_citation", |it| {
+                    it.text("url", &citation.url).text("title", &citation.title);
+                    it.number("start_index", citation.start)
+                        .number("end_index", citation.end);
+                });
+        });
+    }
+}
+
+/// `refused` says whether the refusal was put in words.
+pub(super) fn finish_reason(stop: &Stop, refused: bool) -> &'static str {
+    match stop {
+        Stop::End | Stop::Sequence(_) | Stop::Paused => "stop",
+        Stop::Length | Stop::ContextFull => "length",
+        Stop::ToolCalls => "tool_calls",
+        Stop::Refusal { .. } if refused => "stop",
+        Stop::Refusal { .. } | Stop::Filter(_) => "content_filter",
+    }
+}

@@ -1,0 +1,422 @@
+//! Makes the events of the common form out of what a chat upstream says.
+//!
+//! Chat has one message whose members grow in any order, and tool calls whose pieces may be
+//! interleaved; events have one open block. What belongs to the open block is passed on as it
+//! comes. What belongs to a later one waits until the open one is done: a text when something else
+//! is said, a call when its arguments are a whole object or nothing more can come.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+
+use super::said::{Call as CallPiece, Choice, Citation, Said};
+use crate::canon::{Block, Delta, Event, Opaque, Stop};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::native::Broken;
+use crate::sse::EVENT_BYTES_MAX;
+use crate::usage::Usage;
+
+/// Calls of one answer.
+const CALLS_MAX: usize = 1024;
+/// What may wait for the open block, in bytes.
+const WAITING_BYTES_MAX: usize = EVENT_BYTES_MAX;
+
+#[derive(Debug, Default)]
+pub(super) struct Assembler {
+    model: Box<str>,
+    started: bool,
+    open: Open,
+    calls: Vec<Call>,
+    /// The last call of each index that the upstream names.
+    by_index: HashMap<u64, usize>,
+    queue: VecDeque<Item>,
+    waiting_bytes: usize,
+    usage: Option<Usage>,
+    /// Characters of the text blocks before the open one.
+    chars_before: u64,
+    chars_open: u64,
+    refused: bool,
+    stop: Option<Stop>,
+    /// Tells apart the ids that are made for calls without one.
+    seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Open {
+    #[default]
+    Nothing,
+    Words(Kind),
+    Call(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thought,
+    Refusal,
+}
+
+/// A block that waits for its turn.
+#[derive(Debug)]
+enum Item {
+    Words(Kind, String),
+    Call(usize),
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    id: String,
+    name: String,
+    /// Arguments that came before the call's turn.
+    waiting: String,
+    signature: Option<Opaque>,
+    signed: bool,
+    braces: Braces,
+    closed: bool,
+}
+
+impl Assembler {
+    pub(super) fn new(model: &str) -> Self {
+        Self {
+            model: model.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes a piece of the answer.
+    pub(super) fn choice(
+        &mut self,
+        choice: Choice<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        self.start(out);
+        self.said(choice.said, out)?;
+        if let Some(reason) = choice.finish_reason {
+            self.stop = Some(read_finish_reason(&reason)?);
+            self.close_all(out)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a usage report; it is told as soon as no block is open.
+    pub(super) fn usage(&mut self, usage: Usage, out: &mut Vec<Event>) {
+        self.start(out);
+        self.usage = Some(usage);
+        self.tell_usage(out);
+    }
+
+    /// Takes the upstream's id of the answer.
+    pub(super) fn seed(&mut self, id: &str) {
+        if self.seed == 0 {
+            self.seed = fnv1a(id.as_bytes());
+        }
+    }
+
+    /// Nothing more comes.
+    pub(super) fn finish(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+        self.start(out);
+        self.close_all(out)?;
+        let stop = match self.stop.take().unwrap_or(Stop::End) {
+            // Some upstreams say `stop` behind tool calls, too.
+            Stop::End if !self.calls.is_empty() => Stop::ToolCalls,
+            Stop::End if self.refused => Stop::Refusal { category: None },
+            stop => stop,
+        };
+        out.push(Event::Finish(stop));
+        Ok(())
+    }
+
+    fn start(&mut self, out: &mut Vec<Event>) {
+        if !std::mem::replace(&mut self.started, true) {
+            out.push(Event::Start);
+        }
+    }
+
+    fn said(&mut self, said: Said<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        if let Some(thought) = said.thought {
+            self.words(Kind::Thought, thought, out)?;
+        }
+        for text in said.texts {
+            self.words(Kind::Text, text, out)?;
+        }
+        for citation in said.citations {
+            self.citation(citation, out);
+        }
+        if let Some(refusal) = said.refusal {
+            self.refused = true;
+            self.words(Kind::Refusal, refusal, out)?;
+        }
+        for piece in said.calls {
+            self.call(piece, out)?;
+        }
+        Ok(())
+    }
+
+    fn words(
+        &mut self,
+        kind: Kind,
+        text: Cow<'_, str>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        if self.queue.is_empty() && self.may_close() {
+            self.open_words(kind, out);
+            self.put_words(kind, text.into_owned(), out);
+            return Ok(());
+        }
+        self.wait(text.len())?;
+        match self.queue.back_mut() {
+            Some(Item::Words(last, waiting)) if *last == kind => waiting.push_str(&text),
+            _ => self.queue.push_back(Item::Words(kind, text.into_owned())),
+        }
+        self.advance(false, out)
+    }
+
+    fn open_words(&mut self, kind: Kind, out: &mut Vec<Event>) {
+        if self.open == Open::Words(kind) {
+            return;
+        }
+        self.close(out);
+        self.open = Open::Words(kind);
+        out.push(Event::BlockStart(match kind {
+            Kind::Text => Block::Text,
+            Kind::Thought => Block::Thought,
+            Kind::Refusal => Block::Refusal,
+        }));
+    }
+
+    fn put_words(&mut self, kind: Kind, text: String, out: &mut Vec<Event>) {
+        if kind == Kind::Text {
+            let chars = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
+            self.chars_open = self.chars_open.saturating_add(chars);
+        }
+        out.push(Event::Delta(Delta::Text(text)));
+    }
+
+    /// A source is told with the text it is for; behind other blocks it has come too late.
+    fn citation(&mut self, citation: Citation<'_>, out: &mut Vec<Event>) {
+        if self.open != Open::Words(Kind::Text) {
+            return;
+        }
+        out.push(Event::Delta(Delta::Citation {
+            url: citation.url.unwrap_or_default().into_owned(),
+            title: citation.title.unwrap_or_default().into_owned(),
+            start: citation.start.saturating_sub(self.chars_before),
+            end: citation.end.saturating_sub(self.chars_before),
+        }));
+    }
+
+    fn call(&mut self, piece: CallPiece<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let number = self.number_of(&piece)?;
+        let arguments = piece.arguments.unwrap_or_default();
+        let signature = piece.signature.map(|text| Opaque {
+            // The extension holds the signature that the vendor's own dialect has.
+            origin: Dialect::Generate,
+            model: self.model.clone(),
+            text: text.into(),
+        });
+        let is_open = self.open == Open::Call(number);
+        let Some(call) = self.calls.get_mut(number) else {
+            return Ok(());
+        };
+        call.braces.feed(&arguments);
+        let signature = signature.filter(|_| !std::mem::replace(&mut call.signed, true));
+        if is_open {
+            out.extend(signature.map(Delta::Opaque).map(Event::Delta));
+            if !arguments.is_empty() {
+                out.push(Event::Delta(Delta::Arguments(arguments.into_owned())));
+            }
+        } else if call.closed {
+            if !arguments.trim_ascii().is_empty() {
+                return Err(Broken::malformed("a tool call goes on behind its end"));
+            }
+        } else {
+            call.signature = signature.or(call.signature.take());
+            if call.id.is_empty() {
+                call.id = piece.id.unwrap_or_default().into_owned();
+            }
+            if call.name.is_empty() {
+                call.name = piece.name.unwrap_or_default().into_owned();
+            }
+            call.waiting.push_str(&arguments);
+            self.wait(arguments.len())?;
+        }
+        self.advance(false, out)
+    }
+
+    /// Which call a piece belongs to. Upstreams leave out the index, repeat it for the next call,
+    /// or name a new id in each piece of one call; a new call has a name.
+    fn number_of(&mut self, piece: &CallPiece<'_>) -> Result<usize, Broken> {
+        let last = match piece.index {
+            Some(index) => self.by_index.get(&index).copied(),
+            None => self.calls.len().checked_sub(1),
+        };
+        let known = last.and_then(|number| Some((number, self.calls.get(number)?)));
+        if let Some((number, call)) = known {
+            let another_id = piece
+                .id
+                .as_ref()
+                .is_some_and(|id| !call.id.is_empty() && **id != call.id);
+            if !(another_id && piece.name.is_some()) {
+                return Ok(number);
+            }
+        }
+        let number = self.calls.len();
+        if number >= CALLS_MAX {
+            return Err(Broken::malformed("the answer has too many tool calls"));
+        }
+        self.calls.push(Call::default());
+        self.queue.push_back(Item::Call(number));
+        if let Some(index) = piece.index {
+            self.by_index.insert(index, number);
+        }
+        Ok(number)
+    }
+
+    fn wait(&mut self, bytes: usize) -> Result<(), Broken> {
+        self.waiting_bytes = self.waiting_bytes.saturating_add(bytes);
+        if self.waiting_bytes > WAITING_BYTES_MAX {
+            return Err(Broken::TooLarge(WAITING_BYTES_MAX));
+        }
+        Ok(())
+    }
+
+    /// Whether the open block can be closed without knowing what comes.
+    fn may_close(&self) -> bool {
+        match self.open {
+            Open::Nothing | Open::Words(_) => true,
+            Open::Call(number) => self
+                .calls
+                .get(number)
+                .is_none_or(|call| call.braces.is_whole()),
+        }
+    }
+
+    /// Opens the blocks whose turn it is; all of them, when nothing more can come.
+    fn advance(&mut self, last: bool, out: &mut Vec<Event>) -> Result<(), Broken> {
+        while last || self.may_close() {
+            match self.queue.front() {
+                None => break,
+                Some(Item::Call(number)) => {
+                    let number = *number;
+                    let nameless = |call: &Call| call.name.is_empty();
+                    if self.calls.get(number).is_none_or(nameless) {
+                        if last {
+                            return Err(Broken::malformed("a tool call has no name"));
+                        }
+                        break;
+                    }
+                    self.queue.pop_front();
+                    self.open_call(number, out);
+                }
+                Some(Item::Words(..)) => {
+                    if let Some(Item::Words(kind, text)) = self.queue.pop_front() {
+                        self.open_words(kind, out);
+                        self.put_words(kind, text, out);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open_call(&mut self, number: usize, out: &mut Vec<Event>) {
+        self.close(out);
+        let seed = self.seed;
+        let Some(call) = self.calls.get_mut(number) else {
+            return;
+        };
+        if call.id.is_empty() {
+            call.id = format!("call_{seed:x}_{number}");
+        }
+        self.open = Open::Call(number);
+        out.push(Event::BlockStart(Block::ToolCall {
+            id: call.id.clone(),
+            name: call.name.clone(),
+        }));
+        out.extend(call.signature.take().map(Delta::Opaque).map(Event::Delta));
+        if !call.waiting.is_empty() {
+            let waiting = std::mem::take(&mut call.waiting);
+            out.push(Event::Delta(Delta::Arguments(waiting)));
+        }
+    }
+
+    fn close(&mut self, out: &mut Vec<Event>) {
+        match std::mem::take(&mut self.open) {
+            Open::Nothing => return,
+            Open::Words(_) => {
+                let chars = std::mem::take(&mut self.chars_open);
+                self.chars_before = self.chars_before.saturating_add(chars);
+            }
+            Open::Call(number) => {
+                if let Some(call) = self.calls.get_mut(number) {
+                    call.closed = true;
+                }
+            }
+        }
+        out.push(Event::BlockStop);
+    }
+
+    fn close_all(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+        self.advance(true, out)?;
+        self.close(out);
+        self.tell_usage(out);
+        Ok(())
+    }
+
+    fn tell_usage(&mut self, out: &mut Vec<Event>) {
+        if self.open == Open::Nothing && self.queue.is_empty() {
+            out.extend(self.usage.take().map(Event::Usage));
+        }
+    }
+}
+
+fn read_finish_reason(reason: &str) -> Result<Stop, Broken> {
+    Ok(match reason {
+        "length" | "max_tokens" | "model_length" => Stop::Length,
+        "tool_calls" | "function_call" => Stop::ToolCalls,
+        "content_filter" => Stop::Filter(None),
+        "error" => return Err(Broken::Failure(Failure::upstream_error())),
+        "insufficient_system_resource" => {
+            return Err(Broken::Failure(Failure::upstream_overloaded()));
+        }
+        _ => Stop::End,
+    })
+}
+
+/// Watches for the end of a JSON object that comes in pieces.
+#[derive(Debug, Default)]
+struct Braces {
+    depth: u32,
+    in_string: bool,
+    escaped: bool,
+    whole: bool,
+}
+
+impl Braces {
+    fn feed(&mut self, piece: &str) {
+        for byte in piece.bytes() {
+            match byte {
+                _ if self.escaped => self.escaped = false,
+                b'\\' if self.in_string => self.escaped = true,
+                b'"' => self.in_string = !self.in_string,
+                _ if self.in_string => {}
+                b'{' => self.depth = self.depth.saturating_add(1),
+                b'}' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.whole |= self.depth == 0;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.whole
+    }
+}
+
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

@@ -1,0 +1,452 @@
+//! The messages of a chat request, as turns of the common form.
+
+use std::collections::{HashMap, HashSet};
+
+use super::read::{note, text, unread};
+use crate::canon::{
+    Document, Image, ImageDetail, ImageSource, Opaque, Part, Path, Request, Role, ToolCall,
+    ToolResult, Turn, base64, carrier, data_uri,
+};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::json::walk;
+use crate::json::{Cursor, Shape};
+
+/// Reads messages into the turns of a request.
+pub(super) struct History<'r> {
+    turns: &'r mut Vec<Turn>,
+    unknown: &'r mut Vec<String>,
+    /// The tools' names, by the ids of their calls.
+    names: HashMap<String, String>,
+    /// Ids of calls that only chat knows; their results are as foreign as they are.
+    foreign: HashSet<String>,
+    /// The last call of the older form, which has no id.
+    function_call: Option<String>,
+    /// Whether the last turn is made of results, which the next result joins.
+    answering: bool,
+}
+
+/// A message whose members have been read, in whatever order they came.
+#[derive(Default)]
+struct Message {
+    role: Option<String>,
+    parts: Vec<(Path, Part)>,
+    refusal: Option<String>,
+    thought: bool,
+    calls: Vec<(Path, Called)>,
+    function_call: Option<Function>,
+    tool_call_id: Option<String>,
+    name: Option<String>,
+}
+
+/// The name and arguments of a called function.
+#[derive(Default)]
+struct Function {
+    name: Option<String>,
+    arguments: Option<String>,
+}
+
+#[derive(Default)]
+struct Called {
+    id: Option<String>,
+    function: Function,
+    signature: Option<String>,
+    /// A call of another kind than a function's.
+    foreign: bool,
+}
+
+impl<'r> History<'r> {
+    pub(super) fn new(request: &'r mut Request) -> Self {
+        Self {
+            turns: &mut request.turns,
+            unknown: &mut request.unknown,
+            names: HashMap::new(),
+            foreign: HashSet::new(),
+            function_call: None,
+            answering: false,
+        }
+    }
+
+    pub(super) fn read(mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        walk::array(cursor, "messages", |cursor, at| {
+            let path = Path::item("messages", at);
+            let message = self.message(cursor, path)?;
+            self.turn(message, at, path)
+        })
+    }
+
+    fn message(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<Message, Failure> {
+        let mut message = Message::default();
+        let unknown = &mut *self.unknown;
+        walk::object(cursor, "messages[]", |cursor, name| {
+            match name {
+                "role" => message.role = text(cursor, "messages[].role")?,
+                "content" => message.parts = content(cursor, path, unknown)?,
+                "refusal" => message.refusal = text(cursor, "messages[].refusal")?,
+                "reasoning_content" | "reasoning" if cursor.shape()? == Shape::String => {
+                    message.thought |= !cursor.string()?.is_empty();
+                }
+                "tool_calls" => walk::array(cursor, "messages[].tool_calls", |cursor, at| {
+                    let path = path.inner("tool_calls", at);
+                    message.calls.push((path, called(cursor, path, unknown)?));
+                    Ok::<(), Failure>(())
+                })?,
+                "function_call" => message.function_call = function_call(cursor)?,
+                "tool_call_id" => message.tool_call_id = text(cursor, "messages[].tool_call_id")?,
+                "name" => message.name = text(cursor, "messages[].name")?,
+                _ => unread(cursor.value()?, unknown, || format!("{path}.{name}")),
+            }
+            Ok::<(), Failure>(())
+        })?;
+        Ok(message)
+    }
+
+    fn turn(&mut self, message: Message, at: usize, path: Path) -> Result<(), Failure> {
+        let role = match message.role.as_deref() {
+            Some("system") => Role::System,
+            Some("developer") => Role::Developer,
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            Some("tool") => return self.tool_result(message, path),
+            Some("function") => return self.function_result(message, path),
+            other => {
+                let failure = match other {
+                    Some(role) => Failure::invalid(format!("The role `{role}` is not known.")),
+                    None => Failure::invalid("A message needs a `role`."),
+                };
+                return Err(failure.param(format!("{path}.role")));
+            }
+        };
+        if message.name.as_deref().is_some_and(|name| !name.is_empty()) {
+            note(self.unknown, format!("{path}.name"));
+        }
+        self.answering = false;
+        let parts = match role {
+            Role::Assistant => self.assistant(message, at, path),
+            _ => message.parts,
+        };
+        self.turns.push(Turn { role, parts });
+        Ok(())
+    }
+
+    /// The parts of an assistant's message: the thoughts its first call loaded stand before its
+    /// text, since a model thinks before it speaks, those of a later call before that call.
+    fn assistant(&mut self, message: Message, at: usize, path: Path) -> Vec<(Path, Part)> {
+        let mut parts = message.parts;
+        let refusal = message.refusal.filter(|refusal| !refusal.is_empty());
+        parts.extend(refusal.map(|refusal| (path, Part::Refusal(refusal))));
+        let mut loaded = false;
+        let mut first = true;
+        for (number, (path, called)) in message.calls.into_iter().enumerate() {
+            if called.foreign {
+                self.foreign.extend(called.id);
+                parts.push((path, Part::Foreign));
+                continue;
+            }
+            let id = called.id.unwrap_or_else(|| format!("call_{at}_{number}"));
+            let (id, carried) = carrier::unload(&id);
+            loaded |= !carried.thoughts.is_empty();
+            let before = if std::mem::take(&mut first) {
+                0
+            } else {
+                parts.len()
+            };
+            let thoughts = carried.thoughts.into_iter().map(Part::Thought);
+            parts.splice(before..before, thoughts.map(|part| (Path::default(), part)));
+            let call = ToolCall {
+                id: id.to_owned(),
+                name: called.function.name.unwrap_or_default(),
+                arguments: arguments(called.function.arguments),
+                opaque: carried.opaque.or_else(|| called.signature.map(signature)),
+            };
+            self.names.insert(call.id.clone(), call.name.clone());
+            parts.push((path, Part::ToolCall(call)));
+        }
+        if let Some(function) = message.function_call {
+            let call = ToolCall {
+                id: format!("call_{at}"),
+                name: function.name.unwrap_or_default(),
+                arguments: arguments(function.arguments),
+                opaque: None,
+            };
+            self.function_call = Some(call.id.clone());
+            self.names.insert(call.id.clone(), call.name.clone());
+            parts.push((path, Part::ToolCall(call)));
+        }
+        // Bare reasoning is worth nothing to any model. Where a call loaded it, nothing is lost.
+        if message.thought && !loaded {
+            note(self.unknown, format!("{path}.reasoning_content"));
+        }
+        parts
+    }
+
+    fn tool_result(&mut self, message: Message, path: Path) -> Result<(), Failure> {
+        let Some(id) = message.tool_call_id.as_deref() else {
+            let failure = Failure::invalid("A tool message needs a `tool_call_id`.");
+            return Err(failure.param(format!("{path}.tool_call_id")));
+        };
+        if self.foreign.contains(id) {
+            self.answer(path, Part::Foreign);
+            return Ok(());
+        }
+        let (id, _) = carrier::unload(id);
+        self.result(id.to_owned(), message.parts, path);
+        Ok(())
+    }
+
+    /// The older form names the function, not the call.
+    fn function_result(&mut self, message: Message, path: Path) -> Result<(), Failure> {
+        let Some(id) = self.function_call.take() else {
+            let failure = Failure::invalid("A function message must follow a `function_call`.");
+            return Err(failure.param(path.to_string()));
+        };
+        self.result(id, message.parts, path);
+        Ok(())
+    }
+
+    fn result(&mut self, call_id: String, parts: Vec<(Path, Part)>, path: Path) {
+        let mut kept = Vec::with_capacity(parts.len());
+        for (path, part) in parts {
+            match part {
+                Part::Text(_) | Part::Image(_) => kept.push(part),
+                _ => note(self.unknown, path.to_string()),
+            }
+        }
+        let result = ToolResult {
+            name: self.names.get(&call_id).cloned(),
+            call_id,
+            parts: kept,
+            is_error: false,
+        };
+        self.answer(path, Part::ToolResult(result));
+    }
+
+    /// Results in a row are one turn.
+    fn answer(&mut self, path: Path, part: Part) {
+        match self.turns.last_mut() {
+            Some(turn) if self.answering => turn.parts.push((path, part)),
+            _ => self.turns.push(Turn {
+                role: Role::User,
+                parts: vec![(path, part)],
+            }),
+        }
+        self.answering = true;
+    }
+}
+
+/// A signature as the client kept it: ours, or one from the vendor's own front end.
+fn signature(text: String) -> Opaque {
+    Opaque::unwrap(&text).unwrap_or_else(|| Opaque {
+        origin: Dialect::Generate,
+        model: "".into(),
+        text: text.into(),
+    })
+}
+
+fn arguments(text: Option<String>) -> String {
+    text.filter(|text| !text.trim_ascii().is_empty())
+        .unwrap_or_else(|| "{}".to_owned())
+}
+
+fn content(
+    cursor: &mut Cursor<'_>,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Vec<(Path, Part)>, Failure> {
+    let mut parts = Vec::new();
+    if cursor.shape()? == Shape::String {
+        let text = text(cursor, "messages[].content")?.filter(|text| !text.is_empty());
+        parts.extend(text.map(|text| (path, Part::Text(text))));
+        return Ok(parts);
+    }
+    walk::array(cursor, "messages[].content", |cursor, at| {
+        let path = path.inner("content", at);
+        parts.extend(part(cursor, path, unknown)?.map(|part| (path, part)));
+        Ok::<(), Failure>(())
+    })?;
+    Ok(parts)
+}
+
+/// Reads a part of a message's content; an empty text is none.
+fn part(
+    cursor: &mut Cursor<'_>,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Option<Part>, Failure> {
+    if cursor.shape()? == Shape::String {
+        let text = text(cursor, "messages[].content[]")?;
+        return Ok(text.filter(|text| !text.is_empty()).map(Part::Text));
+    }
+    let mut kind = None;
+    let mut said = None;
+    walk::object(cursor, "messages[].content[]", |cursor, name| {
+        match name {
+            "type" => kind = text(cursor, "messages[].content[].type")?,
+            "text" => said = text(cursor, "messages[].content[].text")?.map(Part::Text),
+            "refusal" => said = text(cursor, "messages[].content[].refusal")?.map(Part::Refusal),
+            "image_url" => said = image(cursor)?.map(Part::Image),
+            "file" => said = file(cursor)?.map(Part::Document),
+            "input_audio" => drop(cursor.value()?),
+            _ => unread(cursor.value()?, unknown, || format!("{path}.{name}")),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    Ok(match (kind.as_deref(), said) {
+        (None | Some("text"), Some(Part::Text(text))) => {
+            (!text.is_empty()).then_some(Part::Text(text))
+        }
+        (None | Some("refusal"), Some(part @ Part::Refusal(_)))
+        | (None | Some("image_url"), Some(part @ Part::Image(_)))
+        | (None | Some("file"), Some(part @ Part::Document(_))) => Some(part),
+        _ => Some(Part::Foreign),
+    })
+}
+
+/// Reads `image_url`, which some send as the bare text of its URL.
+fn image(cursor: &mut Cursor<'_>) -> Result<Option<Image>, Failure> {
+    let mut url = None;
+    let mut detail = None;
+    if cursor.shape()? == Shape::String {
+        url = text(cursor, "messages[].content[].image_url")?;
+    } else {
+        walk::object(cursor, "messages[].content[].image_url", |cursor, name| {
+            match name {
+                "url" => url = text(cursor, "messages[].content[].image_url.url")?,
+                "detail" => {
+                    let word = walk::string(cursor, "messages[].content[].image_url.detail")?;
+                    detail = word.and_then(|word| read_detail(&word));
+                }
+                _ => drop(cursor.value()?),
+            }
+            Ok::<(), Failure>(())
+        })?;
+    }
+    let source = url.map(|url| match data_uri::split(&url) {
+        Some((mime, data)) => ImageSource::Inline {
+            mime: match mime {
+                "" => data_uri::sniff(data).to_owned(),
+                mime => mime.to_owned(),
+            },
+            data: base64::standard(data).into_owned(),
+        },
+        None => ImageSource::Url(url),
+    });
+    Ok(source.map(|source| Image { source, detail }))
+}
+
+fn read_detail(word: &str) -> Option<ImageDetail> {
+    Some(match word {
+        "auto" => ImageDetail::Auto,
+        "low" => ImageDetail::Low,
+        "high" => ImageDetail::High,
+        "original" => ImageDetail::Original,
+        _ => return None,
+    })
+}
+
+/// Reads a file that is given inline; one that is kept elsewhere is foreign.
+fn file(cursor: &mut Cursor<'_>) -> Result<Option<Document>, Failure> {
+    let mut data = None;
+    let mut title = None;
+    walk::object(cursor, "messages[].content[].file", |cursor, name| {
+        match name {
+            "file_data" => data = text(cursor, "messages[].content[].file.file_data")?,
+            "filename" => title = text(cursor, "messages[].content[].file.filename")?,
+            _ => drop(cursor.value()?),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    Ok(data.map(|data| {
+        let (mime, bare) = data_uri::split(&data).unwrap_or(("", &data));
+        Document {
+            mime: match mime {
+                "" => "application/pdf".to_owned(),
+                mime => mime.to_owned(),
+            },
+            data: base64::standard(bare).into_owned(),
+            name: title,
+        }
+    }))
+}
+
+fn called(
+    cursor: &mut Cursor<'_>,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Called, Failure> {
+    let mut called = Called::default();
+    walk::object(cursor, "messages[].tool_calls[]", |cursor, name| {
+        match name {
+            "id" => {
+                let id = text(cursor, "messages[].tool_calls[].id")?;
+                called.id = id.filter(|id| !id.is_empty());
+            }
+            "type" => {
+                let kind = walk::string(cursor, "messages[].tool_calls[].type")?;
+                called.foreign = kind.is_some_and(|kind| kind != "function");
+            }
+            "function" => {
+                called.function = function_call(cursor)?.unwrap_or_default();
+            }
+            "extra_content" => called.signature = extra_signature(cursor)?,
+            // The place in the list, which clients that add up streams keep.
+            "index" | "custom" => drop(cursor.value()?),
+            _ => unread(cursor.value()?, unknown, || format!("{path}.{name}")),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    Ok(called)
+}
+
+fn function_call(cursor: &mut Cursor<'_>) -> Result<Option<Function>, Failure> {
+    if walk::null(cursor)? {
+        return Ok(None);
+    }
+    let mut called = Function::default();
+    walk::object(
+        cursor,
+        "messages[].tool_calls[].function",
+        |cursor, name| {
+            match name {
+                "name" => called.name = text(cursor, "messages[].tool_calls[].function.name")?,
+                // Some clients send the object itself.
+                "arguments" if cursor.shape()? == Shape::Object => {
+                    called.arguments = Some(walk::compact(cursor.value()?.text()));
+                }
+                "arguments" => {
+                    called.arguments = text(cursor, "messages[].tool_calls[].function.arguments")?;
+                }
+                _ => drop(cursor.value()?),
+            }
+            Ok::<(), Failure>(())
+        },
+    )?;
+    Ok(Some(called))
+}
+
+fn extra_signature(cursor: &mut Cursor<'_>) -> Result<Option<String>, Failure> {
+    let [_, vendor, member] = super::EXTRA;
+    let mut signature = None;
+    walk::object(
+        cursor,
+        "messages[].tool_calls[].extra_content",
+        |cursor, name| {
+            if name != vendor {
+                return cursor.value().map(drop).map_err(Failure::from);
+            }
+            walk::object(
+                cursor,
+                "messages[].tool_calls[].extra_content",
+                |cursor, name| {
+                    if name == member {
+                        signature = text(cursor, "messages[].tool_calls[].extra_content")?;
+                    } else {
+                        cursor.value()?;
+                    }
+                    Ok::<(), Failure>(())
+                },
+            )
+        },
+    )?;
+    Ok(signature.filter(|signature| !signature.is_empty()))
+}

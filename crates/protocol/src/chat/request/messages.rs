@@ -1,0 +1,236 @@
+//! Writes the turns of the common form as the messages of a chat request.
+
+use std::borrow::Cow;
+
+use super::EXTRA;
+use crate::canon::{
+    Dropped, Image, ImageDetail, ImageSource, Opaque, Part, Path, Role, Target, ToolCall,
+    ToolResult, Turn, data_uri,
+};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::json::write::{Array, Object};
+
+/// Stands in a tool's result for a picture, which follows as a user's.
+const PICTURE: &str = "[image]";
+
+/// Writes turns as messages.
+pub(super) struct Messages<'w, 'o> {
+    pub(super) target: &'w Target<'w>,
+    pub(super) dropped: &'w mut Dropped,
+    pub(super) list: &'w mut Array<'o>,
+}
+
+impl Messages<'_, '_> {
+    pub(super) fn turn(&mut self, turn: &Turn) -> Result<(), Failure> {
+        match turn.role {
+            // Only reasoning models know the newer name.
+            Role::Developer if self.target.profile.reasoning == Some(true) => {
+                self.system("developer", turn);
+            }
+            Role::System | Role::Developer => self.system("system", turn),
+            Role::User => return self.user(turn),
+            Role::Assistant => self.assistant(turn),
+        }
+        Ok(())
+    }
+
+    fn system(&mut self, role: &str, turn: &Turn) {
+        let mut texts = Vec::with_capacity(turn.parts.len());
+        for (path, part) in &turn.parts {
+            match part {
+                Part::Text(text) => texts.push(Piece::Text(text)),
+                _ => self.dropped.path(*path),
+            }
+        }
+        if !texts.is_empty() {
+            self.message(role, &texts, |_| {});
+        }
+    }
+
+    /// Results come first, each a message of its own; what else the user says follows them.
+    fn user(&mut self, turn: &Turn) -> Result<(), Failure> {
+        let mut pieces = Vec::with_capacity(turn.parts.len());
+        let mut results = false;
+        let mut lost = None;
+        for (path, part) in &turn.parts {
+            match part {
+                Part::ToolResult(result) => {
+                    self.tool_result(*path, result, &mut pieces);
+                    results = true;
+                }
+                Part::Text(text) | Part::Refusal(text) => pieces.push(Piece::Text(text)),
+                Part::Image(image) => pieces.push(Piece::Image(image)),
+                Part::Document(document) => pieces.push(Piece::File {
+                    uri: data_uri::join(&document.mime, &document.data),
+                    name: document.name.as_deref(),
+                }),
+                Part::Thought(_) | Part::ToolCall(_) | Part::Foreign => {
+                    self.dropped.path(*path);
+                    lost = Some(*path);
+                }
+            }
+        }
+        match lost {
+            // The model would not see that it was asked anything.
+            Some(path) if pieces.is_empty() && !results => {
+                let message = format!("Nothing of `{path}` can be sent to this model.");
+                Err(Failure::invalid(message).param(path.to_string()))
+            }
+            _ if pieces.is_empty() && results => Ok(()),
+            _ => {
+                self.message("user", &pieces, |_| {});
+                Ok(())
+            }
+        }
+    }
+
+    /// Chat takes texts alone in a result: pictures are the user's, behind the results.
+    fn tool_result<'p>(
+        &mut self,
+        path: Path,
+        result: &'p ToolResult,
+        pictures: &mut Vec<Piece<'p>>,
+    ) {
+        let mut texts = Vec::with_capacity(result.parts.len());
+        for part in &result.parts {
+            match part {
+                Part::Text(text) => texts.push(Piece::Text(text)),
+                Part::Image(image) => {
+                    texts.push(Piece::Text(PICTURE));
+                    pictures.push(Piece::Image(image));
+                }
+                _ => self.dropped.path(path),
+            }
+        }
+        self.message("tool", &texts, |it| {
+            it.text("tool_call_id", &result.call_id);
+        });
+    }
+
+    fn assistant(&mut self, turn: &Turn) {
+        let mut content = String::new();
+        let mut refusal = String::new();
+        let mut calls = Vec::new();
+        for (path, part) in &turn.parts {
+            match part {
+                Part::Text(text) => content.push_str(text),
+                Part::Refusal(text) => refusal.push_str(text),
+                Part::ToolCall(call) => calls.push(call),
+                _ => self.dropped.path(*path),
+            }
+        }
+        let target = self.target;
+        self.list.object(|it| {
+            it.text("role", "assistant");
+            if !content.is_empty() || calls.is_empty() && refusal.is_empty() {
+                it.text("content", &content);
+            } else {
+                it.null("content");
+            }
+            if !refusal.is_empty() {
+                it.text("refusal", &refusal);
+            }
+            if !calls.is_empty() {
+                it.array("tool_calls", |list| {
+                    for call in calls {
+                        list.object(|it| write_call(it, call, target));
+                    }
+                });
+            }
+        });
+    }
+
+    fn message(&mut self, role: &str, pieces: &[Piece<'_>], more: impl FnOnce(&mut Object<'_>)) {
+        self.list.object(|it| {
+            it.text("role", role);
+            more(it);
+            match pieces {
+                [] => {
+                    it.text("content", "");
+                }
+                [Piece::Text(text)] => {
+                    it.text("content", text);
+                }
+                pieces => {
+                    it.array("content", |list| {
+                        for piece in pieces {
+                            list.object(|it| piece.write(it));
+                        }
+                    });
+                }
+            }
+        });
+    }
+}
+
+fn write_call(it: &mut Object<'_>, call: &ToolCall, target: &Target<'_>) {
+    it.text("id", &call.id).text("type", "function");
+    it.object("function", |it| {
+        it.text("name", &call.name)
+            .text("arguments", &call.arguments);
+    });
+    let is_ours = |opaque: &&Opaque| {
+        let knows = opaque.model.is_empty() || *opaque.model == *target.public_model;
+        opaque.origin == Dialect::Generate && knows
+    };
+    if let Some(opaque) = call.opaque.as_ref().filter(is_ours) {
+        write_extra(it, &opaque.text);
+    }
+}
+
+/// Writes a signature into the extension for it.
+pub(in crate::chat) fn write_extra(it: &mut Object<'_>, signature: &str) {
+    let [extra, vendor, member] = EXTRA;
+    it.object(extra, |it| {
+        it.object(vendor, |it| {
+            it.text(member, signature);
+        });
+    });
+}
+
+/// A part of a message's content.
+enum Piece<'p> {
+    Text(&'p str),
+    Image(&'p Image),
+    File { uri: String, name: Option<&'p str> },
+}
+
+impl Piece<'_> {
+    fn write(&self, it: &mut Object<'_>) {
+        match self {
+            Self::Text(text) => {
+                it.text("type", "text").text("text", text);
+            }
+            Self::Image(image) => {
+                let url = match &image.source {
+                    ImageSource::Url(url) => Cow::Borrowed(url.as_str()),
+                    ImageSource::Inline { mime, data } => Cow::Owned(data_uri::join(mime, data)),
+                };
+                it.text("type", "image_url").object("image_url", |it| {
+                    it.text("url", &url);
+                    if let Some(detail) = image.detail {
+                        it.text("detail", detail_word(detail));
+                    }
+                });
+            }
+            Self::File { uri, name } => {
+                it.text("type", "file").object("file", |it| {
+                    if let Some(name) = name {
+                        it.text("filename", name);
+                    }
+                    it.text("file_data", uri);
+                });
+            }
+        }
+    }
+}
+
+const fn detail_word(detail: ImageDetail) -> &'static str {
+    match detail {
+        ImageDetail::Auto => "auto",
+        ImageDetail::Low => "low",
+        ImageDetail::High => "high",
+        ImageDetail::Original => "original",
+    }
+}

@@ -1,0 +1,128 @@
+//! Writes whole chat completions.
+
+use super::answer::{Carry, Citation, finish_reason, write_annotations, write_call_head};
+use super::usage::write_usage;
+use crate::canon::{Block, Echo, Folded, Opaque, Response, Thought};
+use crate::json::write::{Object, object};
+
+/// Writes the completion a caller gets.
+pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
+    let message = Message::of(&response.blocks);
+    let mut out = Vec::with_capacity(512);
+    object(&mut out, |it| {
+        it.text("id", &echo.id).text("object", "chat.completion");
+        it.number("created", echo.created)
+            .text("model", &echo.model);
+        it.array("choices", |list| {
+            list.object(|it| {
+                it.number("index", 0);
+                it.object("message", |it| message.write(it));
+                it.null("logprobs");
+                let refused = !message.refusal.is_empty();
+                it.text("finish_reason", finish_reason(&response.stop, refused));
+            });
+        });
+        if let Some(usage) = &response.usage {
+            it.object("usage", |it| write_usage(it, usage));
+        }
+    });
+    out
+}
+
+/// The one message of an answer, put together from its blocks.
+#[derive(Default)]
+struct Message<'r> {
+    content: String,
+    thought: String,
+    refusal: String,
+    calls: Vec<Call<'r>>,
+    citations: Vec<Citation>,
+}
+
+struct Call<'r> {
+    id: String,
+    name: &'r str,
+    arguments: &'r str,
+    signature: Option<&'r Opaque>,
+}
+
+impl<'r> Message<'r> {
+    fn of(blocks: &'r [Folded]) -> Self {
+        let mut message = Self::default();
+        let mut carry = Carry::default();
+        for folded in blocks {
+            match &folded.block {
+                Block::Text => message.say(folded),
+                Block::Refusal => message.refusal.push_str(&folded.text),
+                Block::Thought => {
+                    message.thought.push_str(&folded.text);
+                    carry.think(Thought {
+                        text: folded.text.clone(),
+                        opaque: folded.opaque.clone(),
+                        redacted: false,
+                    });
+                }
+                Block::ToolCall { id, name } => message.calls.push(Call {
+                    id: carry.load(id, folded.opaque.as_ref()),
+                    name,
+                    // Clients parse the arguments, and nothing does not parse.
+                    arguments: match folded.text.as_str() {
+                        "" => "{}",
+                        arguments => arguments,
+                    },
+                    signature: folded.opaque.as_ref(),
+                }),
+                // Models that make pictures are not served on chat.
+                Block::Image { .. } => {}
+            }
+        }
+        message
+    }
+
+    fn say(&mut self, folded: &Folded) {
+        if !folded.citations.is_empty() {
+            let before = u64::try_from(self.content.chars().count()).unwrap_or(u64::MAX);
+            let citations = folded.citations.iter();
+            self.citations
+                .extend(citations.map(|(url, title, start, end)| Citation {
+                    url: url.clone(),
+                    title: title.clone(),
+                    start: start.saturating_add(before),
+                    end: end.saturating_add(before),
+                }));
+        }
+        self.content.push_str(&folded.text);
+    }
+
+    fn write(&self, it: &mut Object<'_>) {
+        it.text("role", "assistant");
+        let silent = self.content.is_empty();
+        if silent && !(self.calls.is_empty() && self.refusal.is_empty()) {
+            it.null("content");
+        } else {
+            it.text("content", &self.content);
+        }
+        if !self.thought.is_empty() {
+            it.text("reasoning_content", &self.thought);
+        }
+        let refusal = Some(self.refusal.as_str()).filter(|refusal| !refusal.is_empty());
+        it.text_or_null("refusal", refusal);
+        if !self.calls.is_empty() {
+            it.array("tool_calls", |list| {
+                for call in &self.calls {
+                    list.object(|it| {
+                        write_call_head(it, &call.id, call.signature);
+                        it.object("function", |it| {
+                            it.text("name", call.name).text("arguments", call.arguments);
+                        });
+                    });
+                }
+            });
+        }
+        if !self.citations.is_empty() {
+            it.array("annotations", |list| {
+                write_annotations(list, &self.citations);
+            });
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Chat answers as they stand on the wire: whole completions and chunks are read alike.
+
+use std::borrow::Cow;
+
+use crate::json::walk::{self, Misread};
+use crate::json::{Cursor, Integer, Raw, Shape, utf8};
+use crate::native::Broken;
+use crate::rejection;
+
+use super::request::EXTRA;
+
+/// A completion or a chunk.
+#[derive(Debug, Default)]
+pub(super) struct Answer<'a> {
+    pub(super) id: Option<Cow<'a, str>>,
+    /// What the first choice says, in order; other choices were never asked for.
+    pub(super) choices: Vec<Choice<'a>>,
+    pub(super) usage: Option<Raw<'a>>,
+}
+
+/// One choice, or a piece of it.
+#[derive(Debug, Default)]
+pub(super) struct Choice<'a> {
+    index: u64,
+    pub(super) said: Said<'a>,
+    pub(super) finish_reason: Option<Cow<'a, str>>,
+}
+
+/// A message or a delta.
+#[derive(Debug, Default)]
+pub(super) struct Said<'a> {
+    pub(super) thought: Option<Cow<'a, str>>,
+    pub(super) texts: Vec<Cow<'a, str>>,
+    pub(super) citations: Vec<Citation<'a>>,
+    pub(super) refusal: Option<Cow<'a, str>>,
+    pub(super) calls: Vec<Call<'a>>,
+}
+
+/// A tool call, or a piece of it.
+#[derive(Debug, Default)]
+pub(super) struct Call<'a> {
+    pub(super) index: Option<u64>,
+    pub(super) id: Option<Cow<'a, str>>,
+    pub(super) name: Option<Cow<'a, str>>,
+    pub(super) arguments: Option<Cow<'a, str>>,
+    pub(super) signature: Option<Cow<'a, str>>,
+}
+
+/// A source of the text; offsets count characters of the whole content.
+#[derive(Debug, Default)]
+pub(super) struct Citation<'a> {
+    pub(super) url: Option<Cow<'a, str>>,
+    pub(super) title: Option<Cow<'a, str>>,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+impl<'a> Answer<'a> {
+    /// Reads a completion or a chunk; an error in its place is one.
+    pub(super) fn read(data: &'a [u8], model: &str) -> Result<Self, Broken> {
+        let text = utf8(data)?;
+        let mut answer = Self::default();
+        let mut error = None;
+        let mut any = false;
+        let mut cursor = Cursor::new(text);
+        cursor.object(|cursor, name| {
+            any = true;
+            match name.decode_lossy().as_ref() {
+                "id" => answer.id = text_or_nothing(cursor)?,
+                "choices" => walk::array(cursor, "choices", |cursor, _| {
+                    let choice = choice(cursor)?;
+                    if choice.index == 0 {
+                        answer.choices.push(choice);
+                    }
+                    Ok::<(), Broken>(())
+                })?,
+                "usage" => answer.usage = Some(cursor.value()?).filter(|usage| !usage.is_null()),
+                "error" => {
+                    let value = cursor.value()?;
+                    if rejection::is_error(value) {
+                        error = Some(value.text());
+                    }
+                }
+                // Some servers say so instead of using an `error` member.
+                "object" => {
+                    let object = text_or_nothing(cursor)?;
+                    if object.as_deref() == Some("error") {
+                        error.get_or_insert(text);
+                    }
+                }
+                _ => drop(cursor.value()?),
+            }
+            Ok::<(), Broken>(())
+        })?;
+        cursor.end()?;
+        match error {
+            Some(error) => {
+                let failure = rejection::read_event(error.as_bytes(), model);
+                Err(Broken::Failure(failure))
+            }
+            None if any => Ok(answer),
+            None => Err(Broken::malformed("an answer is an empty object")),
+        }
+    }
+}
+
+fn choice<'a>(cursor: &mut Cursor<'a>) -> Result<Choice<'a>, Broken> {
+    let mut choice = Choice::default();
+    walk::object(cursor, "choices[]", |cursor, name| {
+        match name {
+            "index" => {
+                let index = walk::integer(cursor, "choices[].index")?;
+                choice.index = index.map_or(0, Integer::saturating);
+            }
+            "delta" | "message" => said(cursor, &mut choice.said)?,
+            "finish_reason" => choice.finish_reason = text_or_nothing(cursor)?,
+            _ => drop(cursor.value()?),
+        }
+        Ok::<(), Broken>(())
+    })?;
+    Ok(choice)
+}
+
+fn said<'a>(cursor: &mut Cursor<'a>, said: &mut Said<'a>) -> Result<(), Broken> {
+    walk::object(cursor, "choices[].delta", |cursor, name| {
+        match name {
+            "content" => content(cursor, &mut said.texts)?,
+            "refusal" => said.refusal = text_or_nothing(cursor)?,
+            // Where both names are used, they hold the same text.
+            "reasoning_content" => said.thought = text_or_nothing(cursor)?.or(said.thought.take()),
+            "reasoning" => said.thought = said.thought.take().or(text_or_nothing(cursor)?),
+            "tool_calls" => walk::array(cursor, "tool_calls", |cursor, _| {
+                said.calls.push(call(cursor)?);
+                Ok::<(), Broken>(())
+            })?,
+            "function_call" if !walk::null(cursor)? => {
+                let mut call = Call::default();
+                function(cursor, &mut call)?;
+                said.calls.push(call);
+            }
+            "annotations" => walk::array(cursor, "annotations", |cursor, _| {
+                said.citations.extend(citation(cursor)?);
+                Ok::<(), Broken>(())
+            })?,
+            "function_call" => {}
+            _ => drop(cursor.value()?),
+        }
+        Ok::<(), Broken>(())
+    })
+}
+
+/// A string with something in it; values of other types say nothing here.
+fn text_or_nothing<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Cow<'a, str>>, Misread> {
+    let value = cursor.value()?;
+    let text = value.string().map(|text| text.decode_lossy());
+    Ok(text.filter(|text| !text.is_empty()))
+}
+
+/// The content: a text, or a list of parts of which the texts count.
+fn content<'a>(cursor: &mut Cursor<'a>, texts: &mut Vec<Cow<'a, str>>) -> Result<(), Broken> {
+    if cursor.shape()? != Shape::Array {
+        texts.extend(text_or_nothing(cursor)?);
+        return Ok(());
+    }
+    walk::array(cursor, "content", |cursor, _| {
+        walk::object(cursor, "content[]", |cursor, name| {
+            match name {
+                "text" => texts.extend(text_or_nothing(cursor)?),
+                _ => drop(cursor.value()?),
+            }
+            Ok::<(), Broken>(())
+        })
+    })
+}
+
+fn call<'a>(cursor: &mut Cursor<'a>) -> Result<Call<'a>, Broken> {
+    let mut call = Call::default();
+    walk::object(cursor, "tool_calls[]", |cursor, name| {
+        match name {
+            "index" => {
+                let index = walk::integer(cursor, "tool_calls[].index")?;
+                call.index = index.map(Integer::saturating);
+            }
+            "id" => call.id = text_or_nothing(cursor)?,
+            "function" => function(cursor, &mut call)?,
+            name if name == EXTRA[0] => call.signature = signature(cursor)?,
+            _ => drop(cursor.value()?),
+        }
+        Ok::<(), Broken>(())
+    })?;
+    Ok(call)
+}
+
+fn function<'a>(cursor: &mut Cursor<'a>, call: &mut Call<'a>) -> Result<(), Broken> {
+    walk::object(cursor, "function", |cursor, name| {
+        match name {
+            "name" => call.name = text_or_nothing(cursor)?,
+            // Some upstreams send the object itself.
+            "arguments" if cursor.shape()? == Shape::Object => {
+                call.arguments = Some(Cow::Owned(walk::compact(cursor.value()?.text())));
+            }
+            "arguments" => call.arguments = text_or_nothing(cursor)?,
+            _ => drop(cursor.value()?),
+        }
+        Ok::<(), Broken>(())
+    })
+}
+
+fn signature<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Cow<'a, str>>, Broken> {
+    let [extra, vendor, member] = EXTRA;
+    let mut signature = None;
+    walk::object(cursor, extra, |cursor, name| {
+        if name != vendor {
+            return cursor.value().map(drop).map_err(Broken::from);
+        }
+        walk::object(cursor, vendor, |cursor, name| {
+            if name == member {
+                signature = text_or_nothing(cursor)?;
+            } else {
+                cursor.value()?;
+            }
+            Ok::<(), Broken>(())
+        })
+    })?;
+    Ok(signature)
+}
+
+fn citation<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Citation<'a>>, Broken> {
+    let mut found = None;
+    walk::object(cursor, "annotations[]", |cursor, name| {
+        if name != "url_citation" {
+            return cursor.value().map(drop).map_err(Broken::from);
+        }
+        let mut citation = Citation::default();
+        walk::object(cursor, "url_citation", |cursor, name| {
+            match name {
+                "url" => citation.url = text_or_nothing(cursor)?,
+                "title" => citation.title = text_or_nothing(cursor)?,
+                "start_index" => citation.start = offset(cursor)?,
+                "end_index" => citation.end = offset(cursor)?,
+                _ => drop(cursor.value()?),
+            }
+            Ok::<(), Broken>(())
+        })?;
+        found = Some(citation);
+        Ok(())
+    })?;
+    Ok(found.filter(|citation| citation.url.is_some()))
+}
+
+fn offset(cursor: &mut Cursor<'_>) -> Result<u64, Broken> {
+    let integer = walk::integer(cursor, "url_citation")?;
+    Ok(integer.map_or(0, Integer::saturating))
+}

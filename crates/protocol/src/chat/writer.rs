@@ -1,0 +1,257 @@
+//! Writes a chat stream as its clients' accumulators want it: the role once, id, type and name of
+//! a call once, dense indexes, arguments always a string, usage last and only on request.
+
+use super::answer::{Carry, Citation, finish_reason, write_annotations, write_call_head};
+use super::error::write_failure_event;
+use super::places::DONE;
+use super::request::write_extra;
+use super::usage::write_usage;
+use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought};
+use crate::joined::Joined;
+use crate::json::write::{Object, object};
+use crate::usage::Usage;
+
+/// Writes a stream of chunks.
+#[derive(Debug)]
+pub struct Writer {
+    echo: Echo,
+    /// The beginning that all chunks share.
+    identity: Vec<u8>,
+    scratch: Vec<u8>,
+    block: Open,
+    /// Calls so far: the index of the next.
+    calls: usize,
+    carry: Carry,
+    citations: Vec<Citation>,
+    /// Characters of the text so far.
+    chars: u64,
+    refused: bool,
+    usage: Option<Usage>,
+}
+
+#[derive(Debug, Default)]
+enum Open {
+    #[default]
+    Nothing,
+    Text {
+        /// Characters that stood before the block.
+        before: u64,
+    },
+    Refusal,
+    Thought(Thought),
+    /// A call whose beginning waits for the next event, which may be its signature.
+    Held {
+        id: String,
+        name: String,
+    },
+    Call {
+        index: usize,
+        empty: bool,
+    },
+}
+
+impl Writer {
+    /// A writer for one stream.
+    pub fn new(echo: Echo) -> Self {
+        let mut identity = b"data: ".to_vec();
+        object(&mut identity, |it| {
+            it.text("id", &echo.id)
+                .text("object", "chat.completion.chunk");
+            it.number("created", echo.created)
+                .text("model", &echo.model);
+        });
+        identity.pop();
+        Self {
+            echo,
+            identity,
+            scratch: Vec::new(),
+            block: Open::default(),
+            calls: 0,
+            carry: Carry::default(),
+            citations: Vec::new(),
+            chars: 0,
+            refused: false,
+            usage: None,
+        }
+    }
+
+    /// Writes what an event says.
+    pub fn event(&mut self, event: Event, out: &mut Joined) {
+        match event {
+            Event::Start => self.delta(out, |it| {
+                it.text("role", "assistant").text("content", "");
+            }),
+            Event::BlockStart(block) => {
+                self.block = match block {
+                    Block::Text => Open::Text { before: self.chars },
+                    Block::Refusal => Open::Refusal,
+                    Block::Thought => Open::Thought(Thought::default()),
+                    Block::ToolCall { id, name } => Open::Held { id, name },
+                    // Models that make pictures are not served on chat.
+                    Block::Image { .. } => Open::Nothing,
+                };
+            }
+            Event::Delta(Delta::Opaque(opaque)) => self.opaque(opaque, out),
+            Event::Delta(delta) => {
+                self.release(None, out);
+                self.piece(delta, out);
+            }
+            Event::BlockStop => self.stop_block(out),
+            Event::Usage(usage) => self.usage = Some(usage),
+            Event::Finish(stop) => self.finish(&stop, out),
+            Event::Failed(failure) => out.copy(&write_failure_event(&failure, "")),
+        }
+    }
+
+    fn piece(&mut self, delta: Delta, out: &mut Joined) {
+        match (&mut self.block, delta) {
+            (Open::Text { .. }, Delta::Text(text)) => {
+                let chars = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
+                self.chars = self.chars.saturating_add(chars);
+                self.delta(out, |it| {
+                    it.text("content", &text);
+                });
+            }
+            (Open::Refusal, Delta::Text(text)) => {
+                self.refused = true;
+                self.delta(out, |it| {
+                    it.text("refusal", &text);
+                });
+            }
+            (Open::Thought(thought), Delta::Text(text)) => {
+                thought.text.push_str(&text);
+                self.delta(out, |it| {
+                    it.text("reasoning_content", &text);
+                });
+            }
+            (Open::Call { index, empty }, Delta::Arguments(text)) if !text.is_empty() => {
+                *empty = false;
+                let index = *index;
+                self.call_delta(index, out, |it| {
+                    it.object("function", |it| {
+                        it.text("arguments", &text);
+                    });
+                });
+            }
+            (
+                Open::Text { before },
+                Delta::Citation {
+                    url,
+                    title,
+                    start,
+                    end,
+                },
+            ) => {
+                let [start, end] = [start, end].map(|offset| offset.saturating_add(*before));
+                self.citations.push(Citation {
+                    url,
+                    title,
+                    start,
+                    end,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn opaque(&mut self, opaque: Opaque, out: &mut Joined) {
+        match &mut self.block {
+            Open::Thought(thought) => thought.opaque = Some(opaque),
+            Open::Held { .. } => self.release(Some(&opaque), out),
+            // The id has gone by; the extension can still come.
+            Open::Call { index, .. } => {
+                let index = *index;
+                self.call_delta(index, out, |it| write_extra(it, &opaque.wrap()));
+            }
+            Open::Nothing | Open::Text { .. } | Open::Refusal => {}
+        }
+    }
+
+    /// Writes the beginning of a call that waited.
+    fn release(&mut self, signature: Option<&Opaque>, out: &mut Joined) {
+        let Open::Held { id, name } = &mut self.block else {
+            return;
+        };
+        let id = self.carry.load(id, signature);
+        let name = std::mem::take(name);
+        let index = self.calls;
+        self.calls = self.calls.saturating_add(1);
+        self.block = Open::Call { index, empty: true };
+        self.call_delta(index, out, |it| {
+            write_call_head(it, &id, signature);
+            it.object("function", |it| {
+                it.text("name", &name).text("arguments", "");
+            });
+        });
+    }
+
+    fn stop_block(&mut self, out: &mut Joined) {
+        self.release(None, out);
+        match std::mem::take(&mut self.block) {
+            Open::Thought(thought) => self.carry.think(thought),
+            // Clients parse the arguments, and nothing does not parse.
+            Open::Call { index, empty: true } => self.call_delta(index, out, |it| {
+                it.object("function", |it| {
+                    it.text("arguments", "{}");
+                });
+            }),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, stop: &Stop, out: &mut Joined) {
+        // All at once: clients cannot add up a list without indexes.
+        let citations = std::mem::take(&mut self.citations);
+        if !citations.is_empty() {
+            self.delta(out, |it| {
+                it.array("annotations", |list| write_annotations(list, &citations));
+            });
+        }
+        let reason = finish_reason(stop, self.refused);
+        self.chunk(out, |it| {
+            it.array("choices", |list| {
+                list.object(|it| {
+                    it.number("index", 0).object("delta", |_| {});
+                    it.text("finish_reason", reason);
+                });
+            });
+        });
+        if let Some(usage) = self.usage.filter(|_| self.echo.request.include_usage) {
+            self.chunk(out, |it| {
+                it.array("choices", |_| {});
+                it.object("usage", |it| write_usage(it, &usage));
+            });
+        }
+        out.copy(DONE.frame.as_bytes());
+    }
+
+    fn call_delta(&mut self, index: usize, out: &mut Joined, write: impl FnOnce(&mut Object<'_>)) {
+        self.delta(out, |it| {
+            it.array("tool_calls", |list| {
+                list.object(|it| {
+                    it.number("index", index);
+                    write(it);
+                });
+            });
+        });
+    }
+
+    fn delta(&mut self, out: &mut Joined, write: impl FnOnce(&mut Object<'_>)) {
+        self.chunk(out, |it| {
+            it.array("choices", |list| {
+                list.object(|it| {
+                    it.number("index", 0).object("delta", write);
+                    it.null("finish_reason");
+                });
+            });
+        });
+    }
+
+    fn chunk(&mut self, out: &mut Joined, write: impl FnOnce(&mut Object<'_>)) {
+        self.scratch.clear();
+        self.scratch.extend_from_slice(&self.identity);
+        Object::resume(&mut self.scratch, write);
+        self.scratch.extend_from_slice(b"\n\n");
+        out.copy(&self.scratch);
+    }
+}

@@ -2,11 +2,12 @@
 //!
 //! This crate knows no clock, socket, thread, random source or runtime; what it needs of the world
 //! comes in as an argument. Start reading at [`native`], the path of a call whose caller and
-//! upstream speak the same dialect.
+//! upstream speak the same dialect, and go on with [`convert`], the path of one where they do not.
 
 mod apart;
 pub mod canon;
 pub mod chat;
+pub mod convert;
 pub mod count;
 pub mod dialect;
 mod envelope;
@@ -25,6 +26,7 @@ pub mod scrub;
 pub mod sse;
 pub mod usage;
 
+pub use convert::Translator;
 pub use dialect::Dialect;
 pub use failure::{Code, Failure, Family};
 pub use joined::Joined;

@@ -7,6 +7,7 @@
 mod answer;
 mod broken;
 mod failure;
+mod glance;
 mod identity;
 pub(crate) mod places;
 mod request;
@@ -17,6 +18,7 @@ pub(crate) mod written;
 pub use answer::{Answer, rewrite_answer};
 pub use broken::Broken;
 pub use failure::{read_failure, terminal_failure};
+pub(crate) use glance::{is_end_mark, reports_unbillable_usage};
 pub use identity::Identity;
 pub use request::{Head, read_head, read_named_head, write_request, write_request_to};
 pub use stream::{Rewriter, Seen};

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod answers;
+mod chat;
+mod convert;
 mod envelopes;
 mod google_native;
 mod messages;

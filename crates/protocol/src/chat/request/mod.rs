@@ -2,6 +2,7 @@
 
 mod history;
 mod messages;
+mod parts;
 mod read;
 mod write;
 

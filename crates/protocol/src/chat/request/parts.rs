@@ -1,0 +1,129 @@
+//! The content of a chat message, as parts of the common form.
+
+use super::read::{text, unread};
+use crate::canon::{Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri};
+use crate::failure::Failure;
+use crate::json::walk;
+use crate::json::{Cursor, Shape};
+
+/// Reads content: a text, or a list of parts.
+pub(super) fn content(
+    cursor: &mut Cursor<'_>,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Vec<(Path, Part)>, Failure> {
+    let mut parts = Vec::new();
+    if cursor.shape()? == Shape::String {
+        let text = text(cursor, "messages[].content")?.filter(|text| !text.is_empty());
+        parts.extend(text.map(|text| (path, Part::Text(text))));
+        return Ok(parts);
+    }
+    walk::array(cursor, "messages[].content", |cursor, at| {
+        let path = path.inner("content", at);
+        parts.extend(part(cursor, path, unknown)?.map(|part| (path, part)));
+        Ok::<(), Failure>(())
+    })?;
+    Ok(parts)
+}
+
+/// Reads a part of a message's content; an empty text is none.
+fn part(
+    cursor: &mut Cursor<'_>,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Option<Part>, Failure> {
+    if cursor.shape()? == Shape::String {
+        let text = text(cursor, "messages[].content[]")?;
+        return Ok(text.filter(|text| !text.is_empty()).map(Part::Text));
+    }
+    let mut kind = None;
+    let mut said = None;
+    walk::object(cursor, "messages[].content[]", |cursor, name| {
+        match name {
+            "type" => kind = text(cursor, "messages[].content[].type")?,
+            "text" => said = text(cursor, "messages[].content[].text")?.map(Part::Text),
+            "refusal" => said = text(cursor, "messages[].content[].refusal")?.map(Part::Refusal),
+            "image_url" => said = image(cursor)?.map(Part::Image),
+            "file" => said = file(cursor)?.map(Part::Document),
+            "input_audio" => drop(cursor.value()?),
+            _ => unread(cursor.value()?, unknown, || format!("{path}.{name}")),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    Ok(match (kind.as_deref(), said) {
+        (None | Some("text"), Some(Part::Text(text))) => {
+            (!text.is_empty()).then_some(Part::Text(text))
+        }
+        (None | Some("refusal"), Some(part @ Part::Refusal(_)))
+        | (None | Some("image_url"), Some(part @ Part::Image(_)))
+        | (None | Some("file"), Some(part @ Part::Document(_))) => Some(part),
+        _ => Some(Part::Foreign),
+    })
+}
+
+/// Reads `image_url`, which some send as the bare text of its URL.
+fn image(cursor: &mut Cursor<'_>) -> Result<Option<Image>, Failure> {
+    let mut url = None;
+    let mut detail = None;
+    if cursor.shape()? == Shape::String {
+        url = text(cursor, "messages[].content[].image_url")?;
+    } else {
+        walk::object(cursor, "messages[].content[].image_url", |cursor, name| {
+            match name {
+                "url" => url = text(cursor, "messages[].content[].image_url.url")?,
+                "detail" => {
+                    let word = walk::string(cursor, "messages[].content[].image_url.detail")?;
+                    detail = word.and_then(|word| read_detail(&word));
+                }
+                _ => drop(cursor.value()?),
+            }
+            Ok::<(), Failure>(())
+        })?;
+    }
+    let source = url.map(|url| match data_uri::split(&url) {
+        Some((mime, data)) => ImageSource::Inline {
+            mime: match mime {
+                "" => data_uri::sniff(data).to_owned(),
+                mime => mime.to_owned(),
+            },
+            data: base64::standard(data).into_owned(),
+        },
+        None => ImageSource::Url(url),
+    });
+    Ok(source.map(|source| Image { source, detail }))
+}
+
+fn read_detail(word: &str) -> Option<ImageDetail> {
+    Some(match word {
+        "auto" => ImageDetail::Auto,
+        "low" => ImageDetail::Low,
+        "high" => ImageDetail::High,
+        "original" => ImageDetail::Original,
+        _ => return None,
+    })
+}
+
+/// Reads a file that is given inline; one that is kept elsewhere is foreign.
+fn file(cursor: &mut Cursor<'_>) -> Result<Option<Document>, Failure> {
+    let mut data = None;
+    let mut title = None;
+    walk::object(cursor, "messages[].content[].file", |cursor, name| {
+        match name {
+            "file_data" => data = text(cursor, "messages[].content[].file.file_data")?,
+            "filename" => title = text(cursor, "messages[].content[].file.filename")?,
+            _ => drop(cursor.value()?),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    Ok(data.map(|data| {
+        let (mime, bare) = data_uri::split(&data).unwrap_or(("", &data));
+        Document {
+            mime: match mime {
+                "" => "application/pdf".to_owned(),
+                mime => mime.to_owned(),
+            },
+            data: base64::standard(bare).into_owned(),
+            name: title,
+        }
+    }))
+}

@@ -1,0 +1,39 @@
+//! Whole answers, from one dialect into another.
+
+use bytes::Bytes;
+
+use super::codecs::{read_response, write_response};
+use super::observer::Observer;
+use crate::canon::Echo;
+use crate::dialect::Dialect;
+use crate::joined::Joined;
+use crate::native::{Answer, Broken, reports_unbillable_usage};
+use crate::usage::Usage;
+
+/// Reads an answer of the upstream's dialect and writes it in the caller's.
+pub fn convert_answer(
+    from: Dialect,
+    to: Dialect,
+    body: &[u8],
+    echo: &Echo,
+) -> Result<Answer, Broken> {
+    let mut response = read_response(from, body, &echo.model)?;
+    let mut observer = Observer::default();
+    observer.response(&response);
+    let usage = response.usage;
+    let output_tokens_counted = observer.tokens();
+    // The caller is told what the call is charged by.
+    response.usage.get_or_insert(Usage {
+        input: echo.input_tokens,
+        output: output_tokens_counted,
+        ..Usage::default()
+    });
+    let mut pieces = Joined::new();
+    pieces.push(Bytes::from(write_response(to, &response, echo)));
+    Ok(Answer {
+        pieces,
+        usage,
+        usage_malformed: usage.is_none() && reports_unbillable_usage(from, body),
+        output_tokens_counted,
+    })
+}

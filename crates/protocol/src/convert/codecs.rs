@@ -1,0 +1,120 @@
+//! The codecs of all dialects behind one face each.
+
+use crate::canon::{self, Dropped, Echo, Event, Request, Response, Target};
+use crate::chat;
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::joined::Joined;
+use crate::native::Broken;
+use crate::sse::Frame;
+
+/// Reads a request that [`crate::native::read_head`] has passed. `stream` is what the head says,
+/// since not every dialect says it in the body.
+pub fn read_request(dialect: Dialect, body: &[u8], stream: bool) -> Result<Request, Failure> {
+    let mut request = match dialect {
+        Dialect::Chat => chat::read_request(body),
+        _ => Err(not_served()),
+    }?;
+    request.stream = stream;
+    canon::pair_results(&mut request.turns)?;
+    Ok(request)
+}
+
+/// Writes a request for an upstream of this dialect. What had to be left out is listed in
+/// `dropped`; what cannot be left out without changing what was asked is refused.
+pub fn write_request(
+    dialect: Dialect,
+    request: &Request,
+    target: &Target<'_>,
+    dropped: &mut Dropped,
+) -> Result<Vec<u8>, Failure> {
+    match dialect {
+        Dialect::Chat => chat::write_request(request, target, dropped),
+        _ => Err(not_served()),
+    }
+}
+
+fn not_served() -> Failure {
+    Failure::model_not_supported("The model cannot be reached through this endpoint.")
+}
+
+/// Reads a whole answer. `model` is the public id, the mark of what only the model can read.
+pub(super) fn read_response(
+    dialect: Dialect,
+    body: &[u8],
+    model: &str,
+) -> Result<Response, Broken> {
+    match dialect {
+        Dialect::Chat => chat::read_response(body, model),
+        _ => Err(Broken::malformed("the dialect is not served")),
+    }
+}
+
+/// Writes a whole answer.
+pub(super) fn write_response(dialect: Dialect, response: &Response, echo: &Echo) -> Vec<u8> {
+    match dialect {
+        Dialect::Chat => chat::write_response(response, echo),
+        _ => Vec::new(),
+    }
+}
+
+/// Reads a stream of any dialect.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the transcoder is boxed as a whole"
+)]
+pub(super) enum Reader {
+    Chat(chat::Reader),
+    None,
+}
+
+impl Reader {
+    pub(super) fn new(dialect: Dialect, model: &str) -> Self {
+        match dialect {
+            Dialect::Chat => Self::Chat(chat::Reader::new(model)),
+            _ => Self::None,
+        }
+    }
+
+    pub(super) fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+        match self {
+            Self::Chat(reader) => reader.frame(frame, out),
+            Self::None => Err(Broken::malformed("the dialect is not served")),
+        }
+    }
+
+    pub(super) fn end(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+        match self {
+            Self::Chat(reader) => reader.end(out),
+            Self::None => Err(Broken::malformed("the dialect is not served")),
+        }
+    }
+}
+
+/// Writes a stream of any dialect.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the transcoder is boxed as a whole"
+)]
+pub(super) enum Writer {
+    Chat(chat::Writer),
+    None,
+}
+
+impl Writer {
+    pub(super) fn new(dialect: Dialect, echo: Echo) -> Self {
+        match dialect {
+            Dialect::Chat => Self::Chat(chat::Writer::new(echo)),
+            _ => Self::None,
+        }
+    }
+
+    pub(super) fn event(&mut self, event: Event, out: &mut Joined) {
+        match self {
+            Self::Chat(writer) => writer.event(event, out),
+            Self::None => {}
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Streams, from one dialect into another.
+
+use bytes::Bytes;
+
+use super::codecs::{Reader, Writer};
+use super::observer::Observer;
+use crate::canon::{Echo, Event};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::joined::Joined;
+use crate::native::{Broken, Seen, is_end_mark, reports_unbillable_usage, terminal_failure};
+use crate::sse::{Data, Frame, Splitter};
+
+/// Converts a stream as it comes. Its face is that of [`crate::native::Rewriter`].
+#[derive(Debug)]
+pub struct Transcoder {
+    from: Dialect,
+    to: Dialect,
+    input_tokens: u64,
+    splitter: Splitter,
+    reader: Reader,
+    writer: Writer,
+    /// Kept for its room.
+    events: Vec<Event>,
+    observer: Observer,
+    started: bool,
+    seen: Seen,
+}
+
+impl Transcoder {
+    /// A transcoder for one stream.
+    pub fn new(from: Dialect, to: Dialect, echo: Echo) -> Self {
+        Self {
+            from,
+            to,
+            input_tokens: echo.input_tokens,
+            splitter: Splitter::default(),
+            reader: Reader::new(from, &echo.model),
+            writer: Writer::new(to, echo),
+            events: Vec::new(),
+            observer: Observer::default(),
+            started: false,
+            seen: Seen::default(),
+        }
+    }
+
+    /// Takes what one read brought and puts out what it says. When it fails, what was put out
+    /// before is still good.
+    pub fn push(&mut self, chunk: Bytes, out: &mut Joined) -> Result<(), Broken> {
+        if self.seen.ended {
+            return Ok(());
+        }
+        self.splitter.push(chunk);
+        let result = self.relay(out);
+        self.note();
+        result
+    }
+
+    /// The upstream has closed the stream: an error, unless that is an end in its dialect or its
+    /// end mark went by.
+    pub fn end(&mut self, out: &mut Joined) -> Result<(), Broken> {
+        if self.seen.ended {
+            return Ok(());
+        }
+        // An end mark without a line end is one all the same; another event was cut off.
+        let rest = self.splitter.finish();
+        let mut result = Ok(());
+        match rest {
+            Some(rest) if is_done(self.from, &rest) => result = self.frame(&rest, out),
+            Some(rest) if rest.data() != Data::Absent => result = Err(Broken::Unfinished),
+            _ => {}
+        }
+        if result.is_ok() && !self.seen.ended {
+            result = self.reader.end(&mut self.events);
+            result = self.write(result, out);
+        }
+        self.note();
+        match result {
+            Ok(()) if !self.seen.ended => Err(Broken::Unfinished),
+            result => result,
+        }
+    }
+
+    /// Ends the stream with the error event of the caller's dialect. Nothing follows it.
+    pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut Joined) {
+        // Only this dialect's error depends on what was said before.
+        if self.to == Dialect::Responses && self.started {
+            self.writer.event(Event::Failed(failure.clone()), out);
+        } else {
+            out.push(terminal_failure(self.to, failure, request_id));
+        }
+    }
+
+    /// What has gone by.
+    pub fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    fn relay(&mut self, out: &mut Joined) -> Result<(), Broken> {
+        while let Some(frame) = self.splitter.next_frame()? {
+            self.frame(&frame, out)?;
+            if self.seen.ended {
+                return Ok(());
+            }
+        }
+        // Some upstreams close behind the line that ends the stream, or not even then.
+        let pending = self.splitter.pending_data();
+        if pending.is_some_and(|data| is_end_mark(self.from, data))
+            && let Some(frame) = self.splitter.finish()
+        {
+            self.frame(&frame, out)?;
+        }
+        Ok(())
+    }
+
+    fn frame(&mut self, frame: &Frame, out: &mut Joined) -> Result<(), Broken> {
+        let result = self.reader.frame(frame, &mut self.events);
+        let is_told = |event: &Event| matches!(event, Event::Usage(_));
+        if !self.events.iter().any(is_told) {
+            self.seen.usage_malformed |= match frame.data() {
+                Data::Absent => false,
+                Data::Line(span) => {
+                    let data = frame.bytes.get(span).unwrap_or_default();
+                    reports_unbillable_usage(self.from, data)
+                }
+                Data::Lines(data) => reports_unbillable_usage(self.from, &data),
+            };
+        }
+        self.write(result, out)
+    }
+
+    /// Writes the events that have been read. The reader's own failure comes behind them.
+    fn write(&mut self, result: Result<(), Broken>, out: &mut Joined) -> Result<(), Broken> {
+        let mut events = std::mem::take(&mut self.events);
+        let mut failed = None;
+        for event in events.drain(..) {
+            self.observer.event(&event);
+            match event {
+                Event::Failed(failure) => {
+                    failed = Some(Broken::Failure(failure));
+                    break;
+                }
+                Event::Finish(stop) => {
+                    self.finish_usage(out);
+                    self.writer.event(Event::Finish(stop), out);
+                    self.seen.ended = true;
+                }
+                event => {
+                    self.started = true;
+                    self.writer.event(event, out);
+                }
+            }
+        }
+        events.clear();
+        self.events = events;
+        failed.map_or(result, Err)
+    }
+
+    /// The answer is whole: its last report is final. An answer without one tells the caller what
+    /// it is charged by.
+    fn finish_usage(&mut self, out: &mut Joined) {
+        self.seen.usage = self.observer.usage;
+        if self.seen.usage.is_none() {
+            self.note();
+            let counted = self.seen.counted(self.input_tokens);
+            self.writer.event(Event::Usage(counted), out);
+        }
+    }
+
+    fn note(&mut self) {
+        self.seen.content = self.observer.content;
+        self.seen.output_tokens_counted = self.observer.tokens();
+        self.seen.interim_usage = self.observer.usage;
+    }
+}
+
+fn is_done(dialect: Dialect, frame: &Frame) -> bool {
+    match frame.data() {
+        Data::Absent => false,
+        Data::Line(span) => {
+            let data = frame.bytes.get(span);
+            data.is_some_and(|data| is_end_mark(dialect, data))
+        }
+        Data::Lines(data) => is_end_mark(dialect, &data),
+    }
+}

@@ -1,0 +1,64 @@
+//! A stream on its way to the caller, native or converted.
+
+use bytes::Bytes;
+
+use super::transcoder::Transcoder;
+use crate::failure::Failure;
+use crate::joined::Joined;
+use crate::native::{Broken, Rewriter, Seen};
+
+/// Turns what an upstream streams into what its caller reads.
+#[derive(Debug)]
+pub enum Translator {
+    /// Both speak the same dialect.
+    Native(Box<Rewriter>),
+    /// They speak two.
+    Convert(Box<Transcoder>),
+}
+
+impl Translator {
+    /// Takes what one read brought and puts out what the caller reads. When it fails, what was
+    /// put out before is still good.
+    pub fn push(&mut self, chunk: Bytes, out: &mut Joined) -> Result<(), Broken> {
+        match self {
+            Self::Native(rewriter) => rewriter.push(chunk, out),
+            Self::Convert(transcoder) => transcoder.push(chunk, out),
+        }
+    }
+
+    /// The upstream has closed the stream: an error, unless the stream was at its end.
+    pub fn end(&mut self, out: &mut Joined) -> Result<(), Broken> {
+        match self {
+            Self::Native(rewriter) => rewriter.end(out),
+            Self::Convert(transcoder) => transcoder.end(out),
+        }
+    }
+
+    /// Ends the stream with the error event of the caller's dialect. Nothing follows it.
+    pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut Joined) {
+        match self {
+            Self::Native(rewriter) => rewriter.fail(failure, request_id, out),
+            Self::Convert(transcoder) => transcoder.fail(failure, request_id, out),
+        }
+    }
+
+    /// What has gone by.
+    pub fn seen(&self) -> &Seen {
+        match self {
+            Self::Native(rewriter) => rewriter.seen(),
+            Self::Convert(transcoder) => transcoder.seen(),
+        }
+    }
+}
+
+impl From<Rewriter> for Translator {
+    fn from(rewriter: Rewriter) -> Self {
+        Self::Native(Box::new(rewriter))
+    }
+}
+
+impl From<Transcoder> for Translator {
+    fn from(transcoder: Transcoder) -> Self {
+        Self::Convert(Box::new(transcoder))
+    }
+}

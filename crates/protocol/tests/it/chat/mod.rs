@@ -1,0 +1,5 @@
+//! The Chat Completions dialect, seen from outside.
+
+mod reading;
+mod requests;
+mod writing;

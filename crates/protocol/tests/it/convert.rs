@@ -1,0 +1,151 @@
+//! The convert path as a whole: what its face promises whatever the dialects are.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::canon::{Echo, Request};
+use protocol::convert::{Transcoder, convert_answer};
+use protocol::native::{Broken, Rewriter};
+use protocol::{Dialect, Failure, Joined, Translator};
+
+fn echo() -> Echo {
+    Echo {
+        id: "chatcmpl_1".into(),
+        model: "maker/m".into(),
+        created: 1_760_000_000,
+        input_tokens: 40,
+        request: Arc::new(Request {
+            include_usage: true,
+            ..Request::default()
+        }),
+    }
+}
+
+fn transcoder() -> Transcoder {
+    Transcoder::new(Dialect::Chat, Dialect::Chat, echo())
+}
+
+const TEXT: &str = "data: {\"id\":\"theirs\",\"model\":\"up-2026\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hello there\"}}]}\n\n";
+const FINISH: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":null}\n\n";
+const DONE: &str = "data: [DONE]\n\n";
+
+fn usage(prompt: &str) -> String {
+    format!(
+        "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":{prompt},\"completion_tokens\":7}}}}\n\n"
+    )
+}
+
+fn push(transcoder: &mut Transcoder, text: &str) -> (String, Result<(), Broken>) {
+    let mut out = Joined::new();
+    let result = transcoder.push(Bytes::copy_from_slice(text.as_bytes()), &mut out);
+    let out = String::from_utf8(out.into_bytes().to_vec()).unwrap();
+    (out, result)
+}
+
+#[test]
+fn each_event_goes_out_when_it_comes() {
+    let mut transcoder = transcoder();
+    let (out, _) = push(&mut transcoder, TEXT);
+    assert!(out.contains("Hello there") && !out.contains("up-2026") && !out.contains("theirs"));
+    assert!(transcoder.seen().content && !transcoder.seen().ended);
+    assert!((1..=6).contains(&transcoder.seen().output_tokens_counted));
+    let (out, _) = push(&mut transcoder, FINISH);
+    assert_eq!(out, "");
+    let (out, _) = push(&mut transcoder, &format!("{}{DONE}garbage", usage("9")));
+    assert!(out.contains("\"prompt_tokens\":9") && out.ends_with(DONE));
+    assert!(transcoder.seen().ended && !transcoder.seen().usage_malformed);
+    assert_eq!(transcoder.seen().usage.unwrap().input, 9);
+    assert_eq!(transcoder.end(&mut Joined::new()), Ok(()));
+}
+
+#[test]
+fn usage_before_the_end_is_not_yet_what_is_charged() {
+    let mut transcoder = transcoder();
+    let (_, result) = push(&mut transcoder, &format!("{TEXT}{FINISH}{}", usage("9")));
+    assert_eq!(result, Ok(()));
+    assert_eq!(transcoder.seen().usage, None);
+    assert_eq!(transcoder.seen().interim_usage.unwrap().input, 9);
+    assert_eq!(transcoder.end(&mut Joined::new()), Err(Broken::Unfinished));
+}
+
+#[test]
+fn an_answer_without_usage_tells_what_it_is_charged_by() {
+    let mut transcoder = transcoder();
+    let (out, _) = push(&mut transcoder, &format!("{TEXT}{FINISH}{DONE}"));
+    assert!(out.contains("\"prompt_tokens\":40"));
+    assert_eq!(transcoder.seen().usage, None);
+
+    let body = br#"{"choices":[{"message":{"content":"Hello there"}}]}"#;
+    let answer = convert_answer(Dialect::Chat, Dialect::Chat, body, &echo()).unwrap();
+    assert_eq!((answer.usage, answer.usage_malformed), (None, false));
+    assert!((1..=6).contains(&answer.output_tokens_counted));
+    let pieces = answer.pieces.into_bytes();
+    let text = std::str::from_utf8(&pieces).unwrap();
+    assert!(text.contains("\"prompt_tokens\":40"), "{text}");
+}
+
+#[test]
+fn usage_that_cannot_be_billed_by_is_worth_an_alarm() {
+    for (prompt, malformed) in [("9", false), ("-1", true), ("\"9\"", true)] {
+        let mut transcoder = transcoder();
+        let stream = format!("{TEXT}{FINISH}{}{DONE}", usage(prompt));
+        let (_, result) = push(&mut transcoder, &stream);
+        assert_eq!(result, Ok(()));
+        assert_eq!(transcoder.seen().usage_malformed, malformed, "{prompt}");
+        let body = format!(
+            r#"{{"choices":[{{"message":{{"content":"\"usage\":{{"}}}}],"usage":{{"prompt_tokens":{prompt},"completion_tokens":1}}}}"#
+        );
+        let answer =
+            convert_answer(Dialect::Chat, Dialect::Chat, body.as_bytes(), &echo()).unwrap();
+        assert_eq!(answer.usage_malformed, malformed, "{prompt}");
+    }
+}
+
+#[test]
+fn what_came_before_a_break_still_goes_out() {
+    let mut transcoder = transcoder();
+    let (out, result) = push(
+        &mut transcoder,
+        &format!("{TEXT}data: {{\"error\":\"x\"}}\n\n"),
+    );
+    assert!(out.contains("Hello there"));
+    assert!(matches!(result, Err(Broken::Failure(_))));
+    let mut out = Joined::new();
+    transcoder.fail(&Failure::upstream_error(), "req_1", &mut out);
+    let out = out.into_bytes();
+    assert!(out.starts_with(b"data: {\"error\":{") && out.ends_with(b"}}\n\n"));
+}
+
+#[test]
+fn an_end_mark_needs_no_blank_line() {
+    for (end, at_once) in [("data: [DONE]\n", true), ("data: [DONE]", false)] {
+        let mut transcoder = transcoder();
+        let (out, _) = push(&mut transcoder, &format!("{TEXT}{FINISH}{end}"));
+        assert_eq!(out.ends_with(DONE), at_once);
+        let mut rest = Joined::new();
+        assert_eq!(transcoder.end(&mut rest), Ok(()));
+        assert_eq!(rest.into_bytes().ends_with(DONE.as_bytes()), !at_once);
+    }
+    let mut transcoder = transcoder();
+    let (_, result) = push(&mut transcoder, &format!("{TEXT}{FINISH}data: {{\"cut"));
+    assert_eq!(result, Ok(()));
+    assert_eq!(transcoder.end(&mut Joined::new()), Err(Broken::Unfinished));
+}
+
+#[test]
+fn a_translator_is_either_path() {
+    let identity = crate::answers::identity();
+    let native: Translator = Rewriter::new(Dialect::Chat, identity, true).into();
+    let convert: Translator = transcoder().into();
+    for mut translator in [native, convert] {
+        let mut out = Joined::new();
+        let stream = format!("{TEXT}{FINISH}{DONE}");
+        assert_eq!(translator.push(Bytes::from(stream), &mut out), Ok(()));
+        assert_eq!(translator.end(&mut out), Ok(()));
+        assert!(translator.seen().ended && translator.seen().content);
+        translator.fail(&Failure::upstream_error(), "req_1", &mut out);
+        let out = out.into_bytes();
+        let text = std::str::from_utf8(&out).unwrap();
+        assert!(text.contains("Hello there") && text.contains("upstream_error"));
+    }
+}

@@ -11,7 +11,7 @@ use crate::json::{Cursor, Integer, Raw, Shape, utf8};
 /// Paths of members that nobody reads; more than these are not told.
 const UNKNOWN_MAX: usize = 1024;
 
-/// Reads a request that [`read_head`](super::super::read_head) has passed. `null` is absent, and
+/// Reads a request that [`native::read_head`](crate::native::read_head) has passed. `null` is absent, and
 /// a member without content (`false`, `""`, `[]`, `{}`) says nothing that could be lost.
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
     let mut cursor = Cursor::new(utf8(body)?);

@@ -70,7 +70,8 @@ impl Relay {
         dialect: Dialect,
         request_id: Arc<str>,
     ) -> Self {
-        Self {
+        let ended = rewriter.seen().ended.then(|| rewriter.seen().clone());
+        let mut relay = Self {
             feed: Some(Feed { upstream, rewriter }),
             fresh: !out.is_empty(),
             out,
@@ -81,7 +82,12 @@ impl Relay {
             growing: None,
             keep_alive: None,
             ending: EndingWatch::default(),
+        };
+        // A short answer may be over with its first read, before anything is relayed.
+        if let Some(seen) = ended {
+            relay.settle(&seen);
         }
+        relay
     }
 
     /// Ends the stream behind what it holds, with a failure that was seen before it began.

@@ -54,6 +54,71 @@ async fn each_family_takes_its_own_credentials_and_no_other() {
     }
 }
 
+/// Whoever is known is told what is wrong with the body; whoever is not, learns nothing of it.
+#[tokio::test]
+async fn model_calls_of_every_family_are_let_in_by_their_own_credentials() {
+    let (stage, key) = Stage::funded().await;
+    let secret = key.secret.as_str();
+    let bearer = format!("Bearer {secret}");
+    let bearer = ("authorization", bearer.as_str());
+    let (api_key, goog, alpha) = ("x-api-key", "x-goog-api-key", "x-alpha-api-key");
+    let generate = "/v1beta/models/maker/chat:generateContent";
+    let generate_v1 = "/v1/models/maker/chat:generateContent";
+    let in_query = format!("{generate}?key={secret}");
+    let interactions = "/v1beta/interactions";
+    let interactions_query = format!("{interactions}?key={secret}");
+    let table: &[(&str, Headers<'_>, bool)] = &[
+        ("/v1/chat/completions", &[bearer], true),
+        ("/v1/chat/completions", &[(api_key, secret)], false),
+        ("/v1/responses", &[bearer], true),
+        ("/v1/responses", &[(goog, secret)], false),
+        (
+            "/v1/messages",
+            &[(api_key, secret), ("beta-version", "2023-06-01")],
+            true,
+        ),
+        (
+            "/v1/messages",
+            &[(api_key, secret), ("anthropic-version", "2023-06-01")],
+            true,
+        ),
+        (
+            "/v1/messages",
+            &[bearer, ("anthropic-version", "2026-10-21")],
+            true,
+        ),
+        ("/v1/messages", &[bearer, (api_key, secret)], true),
+        ("/v1/messages", &[bearer, (api_key, "sk-tg-other")], false),
+        ("/v1/messages", &[(goog, secret)], false),
+        (generate, &[(goog, secret)], true),
+        (generate, &[(alpha, secret)], true),
+        (generate_v1, &[bearer], true),
+        (&in_query, &[], true),
+        (&in_query, &[(goog, "sk-tg-other")], false),
+        (generate, &[(api_key, secret)], false),
+        (interactions, &[(goog, secret)], true),
+        (interactions, &[(alpha, secret)], true),
+        (interactions, &[bearer], true),
+        (&interactions_query, &[], false),
+    ];
+    for (target, headers, accepted) in table {
+        let request = headers
+            .iter()
+            .fold(Request::post(target), |it, (name, value)| {
+                it.header(name, value)
+            });
+        let answer = stage.send(&request.body("not JSON")).await;
+        let status = if *accepted { 400 } else { 401 };
+        assert_eq!(
+            answer.status(),
+            status,
+            "{target} {headers:?}: {}",
+            answer.text()
+        );
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+}
+
 /// Limits: one request, one caller.
 #[tokio::test]
 async fn credentials_that_differ_are_refused() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Stage, ask, by_hand, cost, eventually, micro, with};
+use crate::harness::{Plot, Stage, ask, by_hand, cost, eventually, micro, with};
 
 /// An amount in both spellings.
 fn both(object: &mut Value, name: &str, credits: &str, micro: &str) {
@@ -194,4 +194,22 @@ async fn a_disabled_wallet_shows_nothing_available() {
     );
     assert_eq!(balance["wallet"]["balance"], "100");
     stage.get(&key, "/v1/models").await.ok();
+}
+
+/// The other mode of the ledger: answers do not wait for the disk, and still add up.
+#[tokio::test]
+async fn commits_behind_the_answer_bill_the_same() {
+    let (stage, key) = Plot::default()
+        .setting("ledger", "commit = \"behind\"")
+        .funded()
+        .await;
+    let mut spent = 0;
+    for count in 1..=20 {
+        let prompt = format!("reply with {count} words");
+        let answer = stage.chat(&key, &ask(&prompt)).await.ok().json();
+        spent += by_hand(&answer["usage"]);
+        assert_eq!(stage.usage(&key).await, spent);
+    }
+    assert_eq!(stage.frozen(&key).await, 0);
+    stage.verify().await;
 }

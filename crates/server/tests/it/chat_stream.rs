@@ -243,6 +243,29 @@ async fn the_charge_is_there_when_the_stream_has_ended() {
     }
 }
 
+/// W13: a stream that is over with its first read is settled all the same, and its caller need
+/// not wait for an upstream that does not hang up.
+#[tokio::test]
+async fn a_stream_that_comes_in_one_read_is_billed_by_its_usage() {
+    let upstream = concat!(
+        "data: {\"id\":\"x\",\"model\":\"y\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"all at once\"}}]}\n\n",
+        "data: {\"id\":\"x\",\"model\":\"y\",\"choices\":[],\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":3}}\n\n",
+        "data: [DONE]\n\n",
+    );
+    let canned = Canned::lingering(upstream).await;
+    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+    let body = with(ask("hello"), &json!({ "model": CANNED_MODEL }));
+    for count in 1..=5 {
+        let (events, ended) = stage.stream(&key, &body).await.rest().await;
+        assert_eq!(text_of(&chunks(&events, ended)), "all at once");
+        assert_eq!(stage.usage(&key).await, count * 35, "4 at 1.25 and 3 at 10");
+        assert_eq!(stage.frozen(&key).await, 0);
+    }
+    let metrics = stage.admin_get("/metrics").await.ok();
+    assert!(metrics.text().contains("tollgate_clients_gone_total 0"));
+    stage.verify().await;
+}
+
 #[tokio::test]
 async fn tool_calls_and_reasoning_stream_through() {
     let (stage, key) = Stage::funded().await;
@@ -290,5 +313,53 @@ async fn streams_of_one_connection_follow_each_other() {
         assert!(answer.text().ends_with("data: [DONE]\n\n"));
     }
     // The upstream's connection is used again as well.
+    stage.verify().await;
+}
+
+/// The same service over HTTP/2, many calls on one connection.
+#[tokio::test]
+async fn calls_share_an_http2_connection() {
+    let (stage, key) = Stage::funded().await;
+    let socket = tokio::net::TcpStream::connect(stage.address())
+        .await
+        .unwrap();
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let io = hyper_util::rt::TokioIo::new(socket);
+    let (sender, connection) = hyper::client::conn::http2::handshake(executor, io)
+        .await
+        .unwrap();
+    let connection = tokio::spawn(connection);
+    let mut calls = tokio::task::JoinSet::new();
+    for count in 1..=20 {
+        let mut sender = sender.clone();
+        let stream = count % 2 == 0;
+        let body = with(
+            ask(&format!("reply with {count} words")),
+            &json!({ "stream": stream }),
+        );
+        let request =
+            http::Request::post(format!("http://{}/v1/chat/completions", stage.address()))
+                .header("authorization", format!("Bearer {}", key.secret))
+                .body(http_body_util::Full::new(bytes::Bytes::from(
+                    body.to_string(),
+                )))
+                .unwrap();
+        calls.spawn(async move {
+            let answer = sender.send_request(request).await.unwrap();
+            assert_eq!(answer.status(), 200);
+            let body = http_body_util::BodyExt::collect(answer.into_body())
+                .await
+                .unwrap();
+            let text = String::from_utf8(body.to_bytes().to_vec()).unwrap();
+            assert_eq!(text.ends_with("data: [DONE]\n\n"), stream, "{text}");
+        });
+    }
+    while let Some(call) = calls.join_next().await {
+        call.unwrap();
+    }
+    assert_eq!(stage.upstream_calls(), 20);
+    assert_eq!(stage.frozen(&key).await, 0);
+    drop(sender);
+    connection.await.unwrap().unwrap();
     stage.verify().await;
 }

@@ -48,13 +48,27 @@ impl Canned {
         Self::start("application/json", body, false).await
     }
 
+    /// Answers with an event stream in one piece, and never says that it is over.
+    pub(crate) async fn lingering(body: &str) -> Self {
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked";
+        Self::answering(
+            format!("{head}\r\n\r\n{:x}\r\n{body}\r\n", body.len()),
+            true,
+        )
+        .await
+    }
+
     async fn start(content_type: &str, body: &str, is_open: bool) -> Self {
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {length}");
+        Self::answering(format!("{head}\r\n\r\n{body}"), is_open).await
+    }
+
+    async fn answering(answer: String, is_open: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let answer = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        );
         let shared = Arc::new(Shared {
             answer: answer.into_bytes(),
             is_open: watch::Sender::new(is_open),

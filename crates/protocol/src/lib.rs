@@ -23,6 +23,7 @@ pub mod profile;
 pub mod rejection;
 pub mod responses;
 pub mod scrub;
+mod signature;
 pub mod sse;
 pub mod usage;
 

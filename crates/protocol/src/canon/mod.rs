@@ -6,12 +6,16 @@
 //! `write_failure`. What cannot be expressed on the other side is named in [`Dropped`]; nothing is
 //! lost silently.
 
+pub mod arguments;
 mod arrange;
 pub mod base64;
 pub mod carrier;
+mod choose;
 pub mod data_uri;
 mod dropped;
 mod event;
+pub mod mime;
+mod offsets;
 mod opaque;
 mod path;
 mod request;
@@ -19,9 +23,11 @@ mod response;
 mod target;
 mod tidy;
 
-pub use arrange::{Arranged, Piece, Side, arrange};
+pub use arrange::{Arranged, Side, arrange};
+pub use choose::{Calling, choose, sampled};
 pub use dropped::{Dropped, Field};
 pub use event::{Block, Delta, Event, Stop};
+pub use offsets::Offsets;
 pub use opaque::Opaque;
 pub use path::Path;
 pub use request::{

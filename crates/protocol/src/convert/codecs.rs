@@ -4,6 +4,8 @@ use crate::canon::{self, Dropped, Echo, Event, Request, Response, Target};
 use crate::chat;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::generate;
+use crate::interactions;
 use crate::joined::Joined;
 use crate::native::Broken;
 use crate::sse::Frame;
@@ -13,6 +15,8 @@ use crate::sse::Frame;
 pub fn read_request(dialect: Dialect, body: &[u8], stream: bool) -> Result<Request, Failure> {
     let mut request = match dialect {
         Dialect::Chat => chat::read_request(body),
+        Dialect::Generate => generate::read_request(body),
+        Dialect::Interactions => interactions::read_request(body),
         _ => Err(not_served()),
     }?;
     request.stream = stream;
@@ -30,6 +34,8 @@ pub fn write_request(
 ) -> Result<Vec<u8>, Failure> {
     match dialect {
         Dialect::Chat => chat::write_request(request, target, dropped),
+        Dialect::Generate => generate::write_request(request, target, dropped),
+        Dialect::Interactions => interactions::write_request(request, target, dropped),
         _ => Err(not_served()),
     }
 }
@@ -46,6 +52,8 @@ pub(super) fn read_response(
 ) -> Result<Response, Broken> {
     match dialect {
         Dialect::Chat => chat::read_response(body, model),
+        Dialect::Generate => generate::read_response(body, model),
+        Dialect::Interactions => interactions::read_response(body, model),
         _ => Err(Broken::malformed("the dialect is not served")),
     }
 }
@@ -54,18 +62,18 @@ pub(super) fn read_response(
 pub(super) fn write_response(dialect: Dialect, response: &Response, echo: &Echo) -> Vec<u8> {
     match dialect {
         Dialect::Chat => chat::write_response(response, echo),
+        Dialect::Generate => generate::write_response(response, echo),
+        Dialect::Interactions => interactions::write_response(response, echo),
         _ => Vec::new(),
     }
 }
 
 /// Reads a stream of any dialect.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "the transcoder is boxed as a whole"
-)]
 pub(super) enum Reader {
     Chat(chat::Reader),
+    Generate(generate::Reader),
+    Interactions(interactions::Reader),
     None,
 }
 
@@ -73,6 +81,8 @@ impl Reader {
     pub(super) fn new(dialect: Dialect, model: &str) -> Self {
         match dialect {
             Dialect::Chat => Self::Chat(chat::Reader::new(model)),
+            Dialect::Generate => Self::Generate(generate::Reader::new(model)),
+            Dialect::Interactions => Self::Interactions(interactions::Reader::new(model)),
             _ => Self::None,
         }
     }
@@ -80,6 +90,8 @@ impl Reader {
     pub(super) fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
         match self {
             Self::Chat(reader) => reader.frame(frame, out),
+            Self::Generate(reader) => reader.frame(frame, out),
+            Self::Interactions(reader) => reader.frame(frame, out),
             Self::None => Err(Broken::malformed("the dialect is not served")),
         }
     }
@@ -87,6 +99,8 @@ impl Reader {
     pub(super) fn end(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
         match self {
             Self::Chat(reader) => reader.end(out),
+            Self::Generate(reader) => reader.end(out),
+            Self::Interactions(reader) => reader.end(out),
             Self::None => Err(Broken::malformed("the dialect is not served")),
         }
     }
@@ -94,12 +108,10 @@ impl Reader {
 
 /// Writes a stream of any dialect.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "the transcoder is boxed as a whole"
-)]
 pub(super) enum Writer {
     Chat(chat::Writer),
+    Generate(generate::Writer),
+    Interactions(interactions::Writer),
     None,
 }
 
@@ -107,6 +119,8 @@ impl Writer {
     pub(super) fn new(dialect: Dialect, echo: Echo) -> Self {
         match dialect {
             Dialect::Chat => Self::Chat(chat::Writer::new(echo)),
+            Dialect::Generate => Self::Generate(generate::Writer::new(echo)),
+            Dialect::Interactions => Self::Interactions(interactions::Writer::new(echo)),
             _ => Self::None,
         }
     }
@@ -114,6 +128,8 @@ impl Writer {
     pub(super) fn event(&mut self, event: Event, out: &mut Joined) {
         match self {
             Self::Chat(writer) => writer.event(event, out),
+            Self::Generate(writer) => writer.event(event, out),
+            Self::Interactions(writer) => writer.event(event, out),
             Self::None => {}
         }
     }

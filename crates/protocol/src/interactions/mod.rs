@@ -2,10 +2,21 @@
 
 mod error;
 mod head;
+mod piece;
 mod places;
+mod reader;
+mod request;
+mod steps;
+mod time;
 mod usage;
+mod write;
+mod writer;
 
 pub use error::{read_failure, write_failure, write_failure_event};
 pub(crate) use head::read_head;
 pub(crate) use places::PLACES;
+pub use reader::{Reader, read_response};
+pub use request::read_request;
 pub use usage::read_usage;
+pub use write::write_request;
+pub use writer::{Writer, write_response};

@@ -282,7 +282,8 @@ fn fold(name: &str, spelling: Spelling) -> Option<Box<str>> {
     Some(folded.into_boxed_str())
 }
 
-fn camel(snake: &str) -> String {
+/// The camel-case spelling of a name in snake case.
+pub(crate) fn camel(snake: &str) -> String {
     let mut camel = String::with_capacity(snake.len());
     for (number, word) in snake.split('_').enumerate() {
         let mut letters = word.chars();

@@ -3,10 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod answers;
+mod cases;
 mod chat;
 mod convert;
 mod envelopes;
+mod generate;
 mod google_native;
+mod interactions;
 mod messages;
 mod requests;
 mod responses;

@@ -1,0 +1,170 @@
+//! Decisions that writers of requests share.
+
+use serde_json::Number;
+
+use super::dropped::{Dropped, Field};
+use super::request::{Request, ToolChoice};
+use crate::failure::Failure;
+use crate::profile::Profile;
+
+/// Whether tools may, must or must not be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calling {
+    May,
+    Must,
+    MustNot,
+}
+
+/// What is said about calling tools, and the names it is bound to; nothing where tools may be
+/// called freely, as they may unsaid. A choice without tools is dropped; one of a tool that is not
+/// declared is refused, since it cannot be kept.
+pub fn choose<'a>(
+    request: &'a Request,
+    dropped: &mut Dropped,
+) -> Result<Option<(Calling, Vec<&'a str>)>, Failure> {
+    let Some(choice) = &request.tool_choice else {
+        return Ok(None);
+    };
+    let (calling, names) = match choice {
+        ToolChoice::Auto => return Ok(None),
+        ToolChoice::None => (Calling::MustNot, Vec::new()),
+        ToolChoice::Required => (Calling::Must, Vec::new()),
+        ToolChoice::Named(name) => (Calling::Must, vec![name.as_str()]),
+        ToolChoice::Allowed { names, required } => {
+            let names = names.iter().map(String::as_str).collect();
+            let calling = if *required {
+                Calling::Must
+            } else {
+                Calling::May
+            };
+            (calling, names)
+        }
+    };
+    let is_declared = |name: &str| request.tools.iter().any(|tool| tool.name == name);
+    if let Some(name) = names.iter().find(|name| !is_declared(name)) {
+        let message = format!("The tool `{name}` is to be called but not declared.");
+        let param = Field::ToolChoice.spelt(dropped.caller());
+        return Err(Failure::invalid(message).param(param));
+    }
+    if request.tools.is_empty() {
+        if calling != Calling::MustNot {
+            dropped.field(Field::ToolChoice);
+        }
+        return Ok(None);
+    }
+    Ok(Some((calling, names)))
+}
+
+/// A sampling parameter, unless the model refuses them. The default of one is not worth telling.
+pub fn sampled<'a>(
+    value: Option<&'a Number>,
+    field: Field,
+    profile: &Profile,
+    dropped: &mut Dropped,
+) -> Option<&'a Number> {
+    let value = value?;
+    if profile.fixed_sampling != Some(true) {
+        return Some(value);
+    }
+    if !["1", "1.0"].contains(&value.to_string().as_str()) {
+        dropped.field(field);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canon::Tool;
+    use crate::dialect::Dialect;
+
+    fn request(choice: ToolChoice, tools: &[&str]) -> Request {
+        let tool = |name: &&str| Tool {
+            name: (*name).to_owned(),
+            description: None,
+            parameters: None,
+            strict: None,
+        };
+        Request {
+            tool_choice: Some(choice),
+            tools: tools.iter().map(tool).collect(),
+            ..Request::default()
+        }
+    }
+
+    #[test]
+    fn choices_are_bound_to_declared_tools() {
+        let named = |name: &str| ToolChoice::Named(name.to_owned());
+        let allowed = |required| ToolChoice::Allowed {
+            names: vec!["f".to_owned(), "g".to_owned()],
+            required,
+        };
+        let both: &[&str] = &["f", "g"];
+        for (choice, tools, chosen, listed) in [
+            (ToolChoice::Auto, both, None, None),
+            (
+                ToolChoice::None,
+                both,
+                Some((Calling::MustNot, vec![])),
+                None,
+            ),
+            (
+                ToolChoice::Required,
+                both,
+                Some((Calling::Must, vec![])),
+                None,
+            ),
+            (named("g"), both, Some((Calling::Must, vec!["g"])), None),
+            (
+                allowed(true),
+                both,
+                Some((Calling::Must, vec!["f", "g"])),
+                None,
+            ),
+            (
+                allowed(false),
+                both,
+                Some((Calling::May, vec!["f", "g"])),
+                None,
+            ),
+            (ToolChoice::Required, &[], None, Some("tool_choice")),
+            (ToolChoice::None, &[], None, None),
+        ] {
+            let request = request(choice, tools);
+            let mut dropped = Dropped::new(Dialect::Chat);
+            assert_eq!(choose(&request, &mut dropped), Ok(chosen));
+            assert_eq!(dropped.header().as_deref(), listed);
+        }
+        for (choice, tools) in [
+            (named("h"), both),
+            (allowed(false), &["f"]),
+            (named("f"), &[]),
+        ] {
+            let request = request(choice, tools);
+            let failure = choose(&request, &mut Dropped::new(Dialect::Generate)).unwrap_err();
+            assert_eq!(failure.param.as_deref(), Some("toolConfig"));
+        }
+    }
+
+    #[test]
+    fn models_with_fixed_sampling_are_not_told_any() {
+        let free = Profile::default();
+        let fixed = Profile {
+            fixed_sampling: Some(true),
+            ..Profile::default()
+        };
+        for (value, profile, sent, listed) in [
+            ("0.5", &free, true, false),
+            ("1", &free, true, false),
+            ("0.5", &fixed, false, true),
+            ("1", &fixed, false, false),
+            ("1.0", &fixed, false, false),
+        ] {
+            let value: Number = value.parse().unwrap();
+            let mut dropped = Dropped::new(Dialect::Chat);
+            let found = sampled(Some(&value), Field::TopP, profile, &mut dropped);
+            assert_eq!(found.is_some(), sent);
+            assert_eq!(!dropped.is_empty(), listed);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Turns the events of an answer into parts, for streams and whole answers alike.
+
+use crate::canon::{Block, Delta, Event, Offsets, Opaque, Request, Stop};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::signature;
+use crate::usage::Usage;
+
+use super::names;
+use super::part::{self, Voice};
+use super::sources::Source;
+
+/// What is being put together.
+#[derive(Debug, Default)]
+pub(super) struct Composer {
+    open: Option<Block>,
+    /// What can only be told whole: arguments, a picture, a thought that may stay untold.
+    whole: String,
+    opaque: Option<Opaque>,
+    /// A signature that waits for the next part.
+    pending: Option<String>,
+    offsets: Offsets,
+    pub(super) sources: Vec<Source>,
+    pub(super) usage: Option<Usage>,
+    part: Vec<u8>,
+}
+
+/// What an event means for the answer as a whole.
+#[derive(Debug)]
+pub(super) enum Turn {
+    GoesOn,
+    Finished(Stop),
+    Failed(Failure),
+}
+
+impl Composer {
+    /// Takes an event and gives the parts that it completes.
+    pub(super) fn event(
+        &mut self,
+        event: Event,
+        request: &Request,
+        emit: &mut impl FnMut(&[u8]),
+    ) -> Turn {
+        match event {
+            Event::Start => {}
+            Event::BlockStart(block) => {
+                self.open = Some(block);
+                self.whole.clear();
+                self.opaque = None;
+                self.offsets = Offsets::new();
+            }
+            Event::Delta(delta) => self.delta(delta, request, emit),
+            Event::BlockStop => self.close(request, emit),
+            Event::Usage(usage) => self.usage = Some(usage),
+            Event::Finish(stop) => return Turn::Finished(stop),
+            Event::Failed(failure) => return Turn::Failed(failure),
+        }
+        Turn::GoesOn
+    }
+
+    /// The signature that still waits, for the last part.
+    pub(super) fn pending(&mut self) -> Option<String> {
+        self.pending.take()
+    }
+
+    fn delta(&mut self, delta: Delta, request: &Request, emit: &mut impl FnMut(&[u8])) {
+        match (&self.open, delta) {
+            (Some(Block::Text | Block::Refusal), Delta::Text(text)) => {
+                self.offsets.push(&text);
+                self.say(&text, Voice::Aloud, emit);
+            }
+            (Some(Block::Thought), Delta::Text(text)) if shows(request) => {
+                self.say(&text, Voice::Thought, emit);
+            }
+            (Some(_), Delta::Text(text) | Delta::Arguments(text)) => self.whole.push_str(&text),
+            (Some(_), Delta::Opaque(opaque)) => self.opaque = Some(opaque),
+            (
+                Some(_),
+                Delta::Citation {
+                    url,
+                    title,
+                    start,
+                    end,
+                },
+            ) => {
+                let (start, end) = (self.offsets.bytes(start), self.offsets.bytes(end));
+                if let (Some(start), Some(end)) = (start, end) {
+                    self.sources.push(Source {
+                        url,
+                        title,
+                        start,
+                        end,
+                    });
+                }
+            }
+            (None, _) => {}
+        }
+    }
+
+    fn close(&mut self, request: &Request, emit: &mut impl FnMut(&[u8])) {
+        let whole = std::mem::take(&mut self.whole);
+        let opaque = self.opaque.take();
+        let told = opaque
+            .as_ref()
+            .map(|opaque| signature::told(opaque, Dialect::Generate).into_owned());
+        match self.open.take() {
+            Some(Block::Thought) => self.think(&whole, told, request, emit),
+            Some(Block::ToolCall { id, name }) => {
+                if told.is_some() {
+                    self.flush(emit);
+                }
+                let signature = told.or_else(|| self.pending.take());
+                let name = names::original(&request.renamed, &name);
+                self.part.clear();
+                part::call(&mut self.part, &id, name, &whole, signature.as_deref());
+                emit(&self.part);
+            }
+            Some(Block::Image { mime }) => {
+                self.flush(emit);
+                self.part.clear();
+                part::inline(&mut self.part, &mime, &whole);
+                emit(&self.part);
+            }
+            Some(Block::Text | Block::Refusal) | None => {}
+        }
+    }
+
+    /// Ends a thought. A caller that did not ask for thoughts gets one only if its model wants it
+    /// back; a signature without a text is told with the next part, as this dialect does itself.
+    fn think(
+        &mut self,
+        hidden: &str,
+        signature: Option<String>,
+        request: &Request,
+        emit: &mut impl FnMut(&[u8]),
+    ) {
+        let Some(signature) = signature else {
+            return;
+        };
+        self.flush(emit);
+        if hidden.is_empty() && !shows(request) {
+            self.pending = Some(signature);
+            return;
+        }
+        self.pending = Some(signature);
+        self.say(hidden, Voice::Thought, emit);
+    }
+
+    /// Tells a signature that no part has taken with it.
+    fn flush(&mut self, emit: &mut impl FnMut(&[u8])) {
+        if self.pending.is_some() {
+            self.say("", Voice::Thought, emit);
+        }
+    }
+
+    fn say(&mut self, text: &str, voice: Voice, emit: &mut impl FnMut(&[u8])) {
+        let signature = self.pending.take();
+        self.part.clear();
+        part::text(&mut self.part, text, voice, signature.as_deref());
+        emit(&self.part);
+    }
+}
+
+/// Whether the caller asked for thoughts.
+fn shows(request: &Request) -> bool {
+    request
+        .reasoning
+        .as_ref()
+        .is_some_and(|reasoning| reasoning.show)
+}

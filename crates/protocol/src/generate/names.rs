@@ -1,0 +1,83 @@
+//! Tool names that other dialects do not know the letters of.
+//!
+//! This dialect allows `.` and `:` and twice the length. Such names are changed on their way in
+//! and changed back in the answer; the table travels with the request.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The longest name that every dialect takes.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Names in the order they were first seen.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    safe: BTreeMap<String, String>,
+    taken: BTreeSet<String>,
+}
+
+impl Names {
+    /// The name that every dialect takes for the caller's name.
+    pub(super) fn safe(&mut self, name: &str) -> String {
+        if let Some(known) = self.safe.get(name) {
+            return known.clone();
+        }
+        let mut safe: String = name.chars().map(letter).take(NAME_BYTES_MAX).collect();
+        let mut number = 1_u32;
+        while self.taken.contains(&safe) {
+            number += 1;
+            let suffix = format!("_{number}");
+            safe = name.chars().map(letter).collect();
+            safe.truncate(NAME_BYTES_MAX - suffix.len());
+            safe.push_str(&suffix);
+        }
+        self.taken.insert(safe.clone());
+        self.safe.insert(name.to_owned(), safe.clone());
+        safe
+    }
+
+    /// The names that were changed, each with the caller's own.
+    pub(super) fn renamed(self) -> Vec<(String, String)> {
+        let pairs = self.safe.into_iter().map(|(name, safe)| (safe, name));
+        pairs.filter(|(safe, name)| safe != name).collect()
+    }
+}
+
+fn letter(c: char) -> char {
+    if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
+        c
+    } else {
+        '_'
+    }
+}
+
+/// The caller's own name for a tool.
+pub(super) fn original<'a>(renamed: &'a [(String, String)], name: &'a str) -> &'a str {
+    let found = renamed.iter().find(|(safe, _)| safe == name);
+    found.map_or(name, |(_, original)| original)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_changed_only_where_they_must_and_changed_back() {
+        let mut names = Names::default();
+        let long = "n".repeat(70);
+        for (name, safe) in [
+            ("get_weather", "get_weather"),
+            ("a.b:c", "a_b_c"),
+            ("a_b_c", "a_b_c_2"),
+            ("a.b:c", "a_b_c"),
+            ("a:b.c", "a_b_c_3"),
+            (&long, &long[..64]),
+        ] {
+            assert_eq!(names.safe(name), safe);
+        }
+        let renamed = names.renamed();
+        assert_eq!(original(&renamed, "a_b_c"), "a.b:c");
+        assert_eq!(original(&renamed, "a_b_c_2"), "a_b_c");
+        assert_eq!(original(&renamed, "get_weather"), "get_weather");
+        assert_eq!(original(&renamed, &long[..64]), long);
+    }
+}

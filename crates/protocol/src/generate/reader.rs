@@ -1,0 +1,438 @@
+//! Reads the answer of a Generate Content upstream, whole or in chunks.
+//!
+//! Each chunk is a whole response with new parts in it, so that a buffered answer is a stream of
+//! one chunk. Texts that follow one another are one block however they were cut.
+
+use crate::canon::{Block, Delta, Event, Fold, Offsets, Opaque, Response, Stop, base64};
+use crate::dialect::Dialect;
+use crate::json::walk::{self, compact};
+use crate::json::{Cursor, Integer, Raw, Shape, utf8};
+use crate::native::Broken;
+use crate::rejection;
+use crate::sse::{Data, Frame};
+use crate::usage::Usage;
+
+use super::call_id;
+use super::finish;
+use super::usage::read_usage;
+
+/// Reads a whole answer. `model` is the public id, the mark of origin of opaque values.
+pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
+    let mut reader = Reader::new(model);
+    let mut events = Vec::new();
+    reader.chunk(utf8(body)?, &mut events)?;
+    reader.end(&mut events)?;
+    let mut fold = Fold::default();
+    let folded = events.into_iter().find_map(|event| fold.push(event));
+    match folded {
+        Some(folded) => folded.map_err(Broken::Failure),
+        None => Err(Broken::Unfinished),
+    }
+}
+
+/// Reads a stream.
+#[derive(Debug)]
+pub struct Reader {
+    model: Box<str>,
+    started: bool,
+    open: Option<Open>,
+    /// Whether the open block has its opaque value.
+    signed: bool,
+    /// The text of the open block, for the offsets of sources.
+    offsets: Offsets,
+    /// Tells calls of this answer from those of others.
+    seed: String,
+    calls: usize,
+    blocks: usize,
+    /// Usage that has not been told yet.
+    usage: Option<Usage>,
+    /// The end is not told before the close: some models name a reason in every chunk.
+    stop: Option<Stop>,
+    ended: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Text,
+    Thought,
+}
+
+/// A part of a candidate, as far as it is read.
+#[derive(Default)]
+struct Part<'a> {
+    text: Option<std::borrow::Cow<'a, str>>,
+    thought: bool,
+    signature: Option<std::borrow::Cow<'a, str>>,
+    call: Option<Raw<'a>>,
+    inline: Option<Raw<'a>>,
+}
+
+impl Reader {
+    /// A reader for one stream of the model with this public id.
+    pub fn new(model: &str) -> Self {
+        Self {
+            model: model.into(),
+            started: false,
+            open: None,
+            signed: false,
+            offsets: Offsets::new(),
+            seed: String::new(),
+            calls: 0,
+            blocks: 0,
+            usage: None,
+            stop: None,
+            ended: false,
+        }
+    }
+
+    /// Reads the next frame.
+    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+        if self.ended {
+            return Ok(());
+        }
+        let data = frame.data();
+        let data = match &data {
+            Data::Absent => return Ok(()),
+            Data::Line(span) => frame.bytes.get(span.clone()).unwrap_or_default(),
+            Data::Lines(masked) => masked,
+        };
+        if frame.event() == Some(b"error") {
+            return Err(Broken::Failure(rejection::read_event(data, &self.model)));
+        }
+        self.chunk(utf8(data)?, out)
+    }
+
+    /// The upstream has closed the stream, which is an end once it has said something (contract,
+    /// "Server-sent event streams").
+    pub fn end(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+        if self.ended {
+            return Ok(());
+        }
+        let stop = match self.stop.take() {
+            Some(stop) => stop,
+            None if self.blocks == 0 => return Err(Broken::Unfinished),
+            None if self.calls > 0 => Stop::ToolCalls,
+            None => Stop::End,
+        };
+        self.close(out);
+        out.push(Event::Finish(stop));
+        self.ended = true;
+        Ok(())
+    }
+
+    /// Reads one response object.
+    fn chunk(&mut self, text: &str, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let mut cursor = Cursor::new(text);
+        let [mut candidates, mut usage, mut feedback, mut error] = [None::<Raw<'_>>; 4];
+        let mut any = false;
+        walk::object::<Broken>(&mut cursor, "chunk", |cursor, name| {
+            any = true;
+            if walk::null(cursor)? {
+                return Ok(());
+            }
+            match name {
+                "candidates" => candidates = Some(cursor.value()?),
+                "usageMetadata" => usage = Some(cursor.value()?),
+                "promptFeedback" => feedback = Some(cursor.value()?),
+                "error" => error = Some(cursor.value()?),
+                "responseId" => {
+                    let id = cursor.value()?.string();
+                    self.seed = id.map_or_else(String::new, |id| id.decode_lossy().into_owned());
+                }
+                _ => drop(cursor.value()?),
+            }
+            Ok(())
+        })?;
+        cursor.end()?;
+        if let Some(error) = error {
+            let failure = rejection::read_event(error.text().as_bytes(), &self.model);
+            return Err(Broken::Failure(failure));
+        }
+        if !any {
+            return Err(Broken::malformed("an answer is an empty object"));
+        }
+        if !self.started {
+            self.started = true;
+            out.push(Event::Start);
+        }
+        if let Some(candidates) = candidates {
+            self.candidates(candidates, out)?;
+        }
+        if let Some(feedback) = feedback {
+            self.feedback(feedback)?;
+        }
+        self.usage = usage.and_then(read_usage).or(self.usage);
+        self.report(out);
+        Ok(())
+    }
+
+    /// Tells the last usage between two blocks.
+    fn report(&mut self, out: &mut Vec<Event>) {
+        if self.open.is_none() {
+            out.extend(self.usage.take().map(Event::Usage));
+        }
+    }
+
+    /// Reads the first candidate; another is never asked for.
+    fn candidates(&mut self, candidates: Raw<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let mut cursor = Cursor::new(candidates.text());
+        walk::array::<Broken>(&mut cursor, "candidates", |cursor, number| {
+            if number > 0 || cursor.shape()? != Shape::Object {
+                cursor.value()?;
+                return Ok(());
+            }
+            self.candidate(cursor, out)
+        })
+    }
+
+    fn candidate(&mut self, cursor: &mut Cursor<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let [mut reason, mut content, mut grounding, mut citations] = [None::<Raw<'_>>; 4];
+        let mut first = true;
+        walk::object::<Broken>(cursor, "candidate", |cursor, name| {
+            let value = cursor.value()?;
+            match name {
+                "content" => content = Some(value),
+                "finishReason" => reason = Some(value),
+                "groundingMetadata" => grounding = Some(value),
+                "citationMetadata" => citations = Some(value),
+                "index" => first = matches!(value.integer(), None | Some(Integer::Value(0))),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        if !first {
+            return Ok(());
+        }
+        if let Some(content) = content {
+            walk::object::<Broken>(
+                &mut Cursor::new(content.text()),
+                "content",
+                |cursor, name| {
+                    if name != "parts" {
+                        cursor.value()?;
+                        return Ok(());
+                    }
+                    walk::array(cursor, "parts", |cursor, _| {
+                        let part = read_part(cursor)?;
+                        self.part(part, out)
+                    })
+                },
+            )?;
+        }
+        self.cite(citations, grounding, out)?;
+        if let Some(reason) = reason.and_then(|reason| reason.string()) {
+            let stop = finish::read(&reason.decode_lossy(), self.calls > 0);
+            self.stop = Some(stop.map_err(Broken::Failure)?);
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, part: Part<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        if let Some(call) = part.call {
+            return self.call(call, part.signature.as_deref(), out);
+        }
+        if let Some(inline) = part.inline {
+            return self.picture(inline, out);
+        }
+        let kind = if part.thought {
+            Open::Thought
+        } else {
+            Open::Text
+        };
+        if let Some(text) = part.text.filter(|text| !text.is_empty()) {
+            self.ensure(kind, out);
+            self.offsets.push(&text);
+            out.push(Event::Delta(Delta::Text(text.into_owned())));
+        }
+        // A signature may stand on an empty part behind what it signs.
+        if let Some(signature) = part.signature
+            && self.open.is_some()
+        {
+            out.push(Event::Delta(Delta::Opaque(self.opaque(&signature))));
+            self.signed = true;
+        }
+        Ok(())
+    }
+
+    fn opaque(&self, signature: &str) -> Opaque {
+        Opaque {
+            origin: Dialect::Generate,
+            model: self.model.clone(),
+            text: signature.into(),
+        }
+    }
+
+    /// Opens a block of this kind, unless one is open that can go on.
+    fn ensure(&mut self, kind: Open, out: &mut Vec<Event>) {
+        if self.open == Some(kind) && !self.signed {
+            return;
+        }
+        self.close(out);
+        out.push(Event::BlockStart(match kind {
+            Open::Text => Block::Text,
+            Open::Thought => Block::Thought,
+        }));
+        self.open = Some(kind);
+        self.blocks += 1;
+        self.offsets = Offsets::new();
+    }
+
+    fn close(&mut self, out: &mut Vec<Event>) {
+        if self.open.take().is_some() {
+            out.push(Event::BlockStop);
+        }
+        self.report(out);
+        self.signed = false;
+    }
+
+    fn call(
+        &mut self,
+        call: Raw<'_>,
+        signature: Option<&str>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        let mut name = String::new();
+        let mut id = None;
+        let mut arguments = None;
+        walk::object::<Broken>(
+            &mut Cursor::new(call.text()),
+            "functionCall",
+            |cursor, member| {
+                match member {
+                    "name" => {
+                        let text = walk::string(cursor, "functionCall.name")?;
+                        name = text.unwrap_or_default().into_owned();
+                    }
+                    "id" => {
+                        let text = walk::string(cursor, "functionCall.id")?;
+                        id = text.filter(|id| !id.is_empty());
+                    }
+                    "args" => {
+                        let args = cursor.value()?;
+                        arguments = (!args.is_null()).then(|| compact(args.text()));
+                    }
+                    _ => drop(cursor.value()?),
+                }
+                Ok(())
+            },
+        )?;
+        self.close(out);
+        self.calls += 1;
+        self.blocks += 1;
+        let id = id.map_or_else(
+            || call_id(&self.seed, self.calls, &name),
+            std::borrow::Cow::into_owned,
+        );
+        out.push(Event::BlockStart(Block::ToolCall { id, name }));
+        if let Some(signature) = signature {
+            out.push(Event::Delta(Delta::Opaque(self.opaque(signature))));
+        }
+        let arguments = arguments.unwrap_or_else(|| "{}".to_owned());
+        out.push(Event::Delta(Delta::Arguments(arguments)));
+        out.push(Event::BlockStop);
+        Ok(())
+    }
+
+    /// Pictures go on; sound and other media have no place in the common form.
+    fn picture(&mut self, inline: Raw<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let mut mime = String::new();
+        let mut data = String::new();
+        walk::object::<Broken>(
+            &mut Cursor::new(inline.text()),
+            "inlineData",
+            |cursor, name| {
+                match name {
+                    "mimeType" => {
+                        let text = walk::string(cursor, "inlineData.mimeType")?;
+                        mime = text.unwrap_or_default().into_owned();
+                    }
+                    "data" => {
+                        let text = walk::string(cursor, "inlineData.data")?.unwrap_or_default();
+                        data = base64::standard(&text).into_owned();
+                    }
+                    _ => drop(cursor.value()?),
+                }
+                Ok(())
+            },
+        )?;
+        if mime.starts_with("image/") {
+            self.close(out);
+            self.blocks += 1;
+            out.push(Event::BlockStart(Block::Image { mime }));
+            out.push(Event::Delta(Delta::Text(data)));
+            out.push(Event::BlockStop);
+        }
+        Ok(())
+    }
+
+    /// A blocked prompt is answered without candidates.
+    fn feedback(&mut self, feedback: Raw<'_>) -> Result<(), Broken> {
+        let mut reason = None;
+        walk::object::<Broken>(
+            &mut Cursor::new(feedback.text()),
+            "promptFeedback",
+            |cursor, name| {
+                let value = cursor.value()?;
+                if name == "blockReason" {
+                    reason = value.string().map(|text| text.decode_lossy().into_owned());
+                }
+                Ok(())
+            },
+        )?;
+        if reason.is_some() && self.blocks == 0 {
+            self.stop = Some(Stop::Filter(reason));
+        }
+        Ok(())
+    }
+
+    /// Tells the sources of the open text.
+    fn cite(
+        &mut self,
+        citations: Option<Raw<'_>>,
+        grounding: Option<Raw<'_>>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        if self.open != Some(Open::Text) {
+            return Ok(());
+        }
+        let mut sources = Vec::new();
+        if let Some(citations) = citations {
+            super::sources::citations(citations, &mut sources)?;
+        }
+        if let Some(grounding) = grounding {
+            super::sources::grounding(grounding, &mut sources)?;
+        }
+        for source in sources {
+            let start = self.offsets.characters(source.start);
+            let end = self.offsets.characters(source.end);
+            if let (Some(start), Some(end)) = (start, end) {
+                out.push(Event::Delta(Delta::Citation {
+                    url: source.url,
+                    title: source.title,
+                    start,
+                    end,
+                }));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_part<'a>(cursor: &mut Cursor<'a>) -> Result<Part<'a>, Broken> {
+    let mut part = Part::default();
+    walk::object::<Broken>(cursor, "part", |cursor, name| {
+        match name {
+            "text" => part.text = walk::string(cursor, "text")?,
+            "thought" => part.thought = cursor.value()?.boolean() == Some(true),
+            "thoughtSignature" => {
+                let text = walk::string(cursor, "thoughtSignature")?;
+                part.signature = text.filter(|text| !text.is_empty());
+            }
+            "functionCall" => part.call = Some(cursor.value()?).filter(|call| !call.is_null()),
+            "inlineData" => part.inline = Some(cursor.value()?).filter(|data| !data.is_null()),
+            _ => drop(cursor.value()?),
+        }
+        Ok(())
+    })?;
+    Ok(part)
+}

@@ -1,0 +1,361 @@
+//! Reads a Generate Content request into the common form.
+
+use std::borrow::Cow;
+
+use crate::canon::{Effort, Format, Logprobs, Reasoning, Request, Sampling, Tool, ToolChoice};
+use crate::failure::Failure;
+use crate::json::span::camel;
+use crate::json::walk;
+use crate::json::{Cursor, Integer, Raw, Shape, utf8};
+
+use super::contents::Contents;
+use super::names::Names;
+use super::schema;
+
+/// Reads a request that [`crate::native::read_named_head`] has let pass. Whether the answer is a
+/// stream stands in the path: that member is the caller's to set.
+pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
+    let mut asked = Asked::default();
+    let mut cursor = Cursor::new(utf8(body)?);
+    walk::object::<Failure>(&mut cursor, "body", |cursor, name| {
+        asked.member(cursor, name)
+    })?;
+    cursor.end()?;
+    Ok(asked.finish())
+}
+
+/// The request so far.
+#[derive(Default)]
+struct Asked {
+    request: Request,
+    contents: Contents,
+    format: Asking,
+    mode: Mode,
+}
+
+/// What was said about the form of the output.
+#[derive(Default)]
+struct Asking {
+    mime: Option<String>,
+    schema: Option<crate::canon::Json>,
+    /// Logprobs were asked for, or only their number was told.
+    logprobs: bool,
+    top_logprobs: Option<u32>,
+}
+
+/// What was said about which functions to call.
+#[derive(Default)]
+struct Mode {
+    mode: String,
+    names: Vec<String>,
+}
+
+impl Asked {
+    fn member(&mut self, cursor: &mut Cursor<'_>, name: &str) -> Result<(), Failure> {
+        match camel(name).as_str() {
+            "contents" => self.contents.read(cursor),
+            "systemInstruction" => self.contents.read_system(cursor),
+            "tools" => self.tools(cursor, name),
+            "toolConfig" => self.tool_config(cursor, name),
+            "generationConfig" => self.config(cursor, name),
+            // The head has seen to these.
+            "model" | "serviceTier" => cursor.value().map(drop).map_err(Failure::from),
+            _ => {
+                let value = cursor.value()?;
+                self.unknown("", name, value);
+                Ok(())
+            }
+        }
+    }
+
+    /// Lists what only this dialect knows, unless it says nothing: `store: false`, an empty list.
+    fn unknown(&mut self, outer: &str, name: &str, value: Raw<'_>) {
+        let says = !value.is_null() && value.boolean() != Some(false) && !value.is_empty();
+        if says {
+            self.request.unknown.push(format!("{outer}{name}"));
+        }
+    }
+
+    fn tools(&mut self, cursor: &mut Cursor<'_>, outer: &str) -> Result<(), Failure> {
+        walk::array(cursor, outer, |cursor, _| {
+            walk::object::<Failure>(cursor, outer, |cursor, name| {
+                if camel(name) == "functionDeclarations" {
+                    return walk::array(cursor, name, |cursor, _| self.tool(cursor));
+                }
+                if !cursor.value()?.is_null() {
+                    self.request.unknown.push(format!("tools.{name}"));
+                }
+                Ok(())
+            })
+        })
+    }
+
+    fn tool(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        let mut tool = Tool {
+            name: String::new(),
+            description: None,
+            parameters: None,
+            strict: None,
+        };
+        walk::object::<Failure>(cursor, "functionDeclarations", |cursor, name| {
+            if walk::null(cursor)? {
+                return Ok(());
+            }
+            match camel(name).as_str() {
+                "name" => {
+                    let name = walk::string(cursor, "functionDeclarations.name")?;
+                    tool.name = self.contents.names.safe(&name.unwrap_or_default());
+                }
+                "description" => {
+                    let text = walk::string(cursor, "functionDeclarations.description")?;
+                    tool.description = text.map(Cow::into_owned);
+                }
+                "parameters" => tool.parameters = Some(schema::to_json_schema(cursor)?),
+                "parametersJsonSchema" => {
+                    tool.parameters =
+                        walk::json(cursor, "functionDeclarations.parametersJsonSchema")?;
+                }
+                _ => {
+                    let value = cursor.value()?;
+                    self.unknown("tools.", name, value);
+                }
+            }
+            Ok(())
+        })?;
+        if tool.name.is_empty() {
+            let failure = Failure::invalid("A function declaration has no name.");
+            return Err(failure.param("tools"));
+        }
+        self.request.tools.push(tool);
+        Ok(())
+    }
+
+    fn tool_config(&mut self, cursor: &mut Cursor<'_>, outer: &str) -> Result<(), Failure> {
+        walk::object::<Failure>(cursor, outer, |cursor, name| {
+            if camel(name) != "functionCallingConfig" {
+                let value = cursor.value()?;
+                self.unknown(&format!("{outer}."), name, value);
+                return Ok(());
+            }
+            let inner = format!("{outer}.{name}");
+            walk::object::<Failure>(cursor, &inner, |cursor, name| {
+                match camel(name).as_str() {
+                    "mode" => {
+                        let mode = walk::string(cursor, "mode")?.unwrap_or_default();
+                        self.mode.mode = mode.to_ascii_uppercase();
+                    }
+                    "allowedFunctionNames" => {
+                        let names = walk::strings(cursor, "allowedFunctionNames")?;
+                        let safe = names.iter().map(|name| self.contents.names.safe(name));
+                        self.mode.names = safe.collect();
+                    }
+                    _ => {
+                        let value = cursor.value()?;
+                        self.unknown(&format!("{inner}."), name, value);
+                    }
+                }
+                Ok(())
+            })
+        })
+    }
+
+    fn config(&mut self, cursor: &mut Cursor<'_>, outer: &str) -> Result<(), Failure> {
+        walk::object::<Failure>(cursor, outer, |cursor, name| {
+            if walk::null(cursor)? {
+                return Ok(());
+            }
+            let path = format!("{outer}.{name}");
+            let Sampling {
+                temperature,
+                top_p,
+                frequency_penalty,
+                presence_penalty,
+                ..
+            } = &mut self.request.sampling;
+            match camel(name).as_str() {
+                "temperature" => *temperature = walk::number(cursor, &path)?,
+                "topP" => *top_p = walk::number(cursor, &path)?,
+                "frequencyPenalty" => *frequency_penalty = walk::number(cursor, &path)?,
+                "presencePenalty" => *presence_penalty = walk::number(cursor, &path)?,
+                "topK" => self.request.sampling.top_k = count(cursor, &path)?,
+                "seed" => self.request.sampling.seed = seed(cursor, &path)?,
+                "maxOutputTokens" => self.request.output_tokens_max = count(cursor, &path)?,
+                "candidateCount" => {
+                    let count = count(cursor, &path)?.unwrap_or(1);
+                    self.request.choices = Some(u32::try_from(count).unwrap_or(u32::MAX));
+                }
+                "stopSequences" => self.request.stop = walk::strings(cursor, &path)?,
+                "responseLogprobs" => {
+                    self.format.logprobs = walk::boolean(cursor, &path)? == Some(true);
+                }
+                "logprobs" => {
+                    let top = count(cursor, &path)?.unwrap_or(0);
+                    self.format.top_logprobs = Some(u32::try_from(top).unwrap_or(u32::MAX));
+                }
+                "responseMimeType" => {
+                    let mime = walk::string(cursor, &path)?;
+                    self.format.mime = mime.map(Cow::into_owned);
+                }
+                "responseSchema" => self.format.schema = Some(schema::to_json_schema(cursor)?),
+                "responseJsonSchema" => self.format.schema = walk::json(cursor, &path)?,
+                "responseModalities" => text_only(cursor, &path)?,
+                "imageConfig" => {
+                    let image = cursor.value()?;
+                    if !image.is_empty() {
+                        return Err(no_pictures(path));
+                    }
+                }
+                "thinkingConfig" => self.thinking(cursor, &path)?,
+                _ => {
+                    let value = cursor.value()?;
+                    self.unknown(&format!("{outer}."), name, value);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn thinking(&mut self, cursor: &mut Cursor<'_>, outer: &str) -> Result<(), Failure> {
+        let mut reasoning = Reasoning::default();
+        let mut unknown = Vec::new();
+        walk::object::<Failure>(cursor, outer, |cursor, name| {
+            if walk::null(cursor)? {
+                return Ok(());
+            }
+            let path = format!("{outer}.{name}");
+            match camel(name).as_str() {
+                "includeThoughts" => reasoning.show = walk::boolean(cursor, &path)? == Some(true),
+                "thinkingBudget" => {
+                    // Below zero the model decides, as it does unasked.
+                    let budget = walk::integer(cursor, &path)?;
+                    let budget = budget.filter(|budget| *budget != Integer::Negative);
+                    reasoning.budget_tokens = budget.map(Integer::saturating);
+                }
+                "thinkingLevel" => {
+                    let level = walk::string(cursor, &path)?.unwrap_or_default();
+                    let level = level.to_ascii_lowercase();
+                    reasoning.effort = Effort::parse(&level);
+                    if reasoning.effort.is_none() && !level.ends_with("unspecified") {
+                        unknown.push(path);
+                    }
+                }
+                _ => {
+                    cursor.value()?;
+                    unknown.push(path);
+                }
+            }
+            Ok(())
+        })?;
+        self.request.unknown.append(&mut unknown);
+        let says = reasoning != Reasoning::default();
+        self.request.reasoning = says.then_some(reasoning);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Request {
+        self.choose_tools();
+        self.choose_format();
+        let Contents {
+            turns,
+            names,
+            mut unknown,
+            ..
+        } = self.contents;
+        let mut request = self.request;
+        request.unknown.append(&mut unknown);
+        request.turns = turns;
+        request.renamed = Names::renamed(names);
+        request
+    }
+
+    fn choose_tools(&mut self) {
+        let Mode { mode, names } = std::mem::take(&mut self.mode);
+        let required = mode == "ANY";
+        self.request.tool_choice = match (mode.as_str(), names.as_slice()) {
+            ("NONE", _) => Some(ToolChoice::None),
+            ("ANY", []) => Some(ToolChoice::Required),
+            ("ANY", [name]) => Some(ToolChoice::Named(name.clone())),
+            ("ANY" | "AUTO" | "VALIDATED", [_, ..]) => {
+                Some(ToolChoice::Allowed { names, required })
+            }
+            ("AUTO", []) => Some(ToolChoice::Auto),
+            ("VALIDATED", []) => {
+                // Elsewhere calls are not checked against their schemas unless a tool is strict.
+                let name = "toolConfig.functionCallingConfig.mode";
+                self.request.unknown.push(name.to_owned());
+                Some(ToolChoice::Auto)
+            }
+            _ => None,
+        };
+    }
+
+    fn choose_format(&mut self) {
+        let Asking {
+            mime,
+            schema,
+            logprobs,
+            top_logprobs,
+        } = std::mem::take(&mut self.format);
+        if logprobs {
+            self.request.logprobs = Some(Logprobs { top: top_logprobs });
+        } else if top_logprobs.is_some() {
+            self.request
+                .unknown
+                .push("generationConfig.logprobs".to_owned());
+        }
+        self.request.format = match (mime.as_deref(), schema) {
+            (Some("application/json") | None, Some(schema)) => Some(Format::Schema {
+                name: None,
+                description: None,
+                schema,
+                strict: None,
+            }),
+            (Some("application/json"), None) => Some(Format::Json),
+            (Some("text/plain" | "") | None, _) => None,
+            (Some(_), schema) => {
+                let unknown = &mut self.request.unknown;
+                unknown.push("generationConfig.responseMimeType".to_owned());
+                unknown.extend(schema.map(|_| "generationConfig.responseSchema".to_owned()));
+                None
+            }
+        };
+    }
+}
+
+/// A count that must not be negative.
+fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Failure> {
+    match walk::integer(cursor, name)? {
+        Some(Integer::Negative) => {
+            let message = format!("`{name}` must not be negative.");
+            Err(Failure::invalid(message).param(name.to_owned()))
+        }
+        count => Ok(count.map(Integer::saturating)),
+    }
+}
+
+fn seed(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<i64>, Failure> {
+    let seed = walk::number(cursor, name)?;
+    let whole = seed.as_ref().and_then(serde_json::Number::as_i64);
+    if seed.is_some() && whole.is_none() {
+        let message = format!("`{name}` must be an integer.");
+        return Err(Failure::invalid(message).param(name.to_owned()));
+    }
+    Ok(whole)
+}
+
+/// Only text crosses dialects.
+fn text_only(cursor: &mut Cursor<'_>, name: &str) -> Result<(), Failure> {
+    let is_text = |modality: &String| {
+        modality.eq_ignore_ascii_case("text")
+            || modality.eq_ignore_ascii_case("MODALITY_UNSPECIFIED")
+    };
+    match cursor.shape()? {
+        Shape::Array if walk::strings(cursor, name)?.iter().all(is_text) => Ok(()),
+        _ => Err(no_pictures(name.to_owned())),
+    }
+}
+
+fn no_pictures(name: String) -> Failure {
+    let message = format!("`{name}` is not supported with this model: it answers in text.");
+    Failure::unsupported_parameter(name, message)
+}

@@ -1,0 +1,202 @@
+//! From this dialect's own kind of schema to JSON Schema.
+//!
+//! Types may be in upper case, names in snake case, bounds in strings, and `nullable` stands for a
+//! type of its own. What is JSON Schema already passes as it is.
+
+use serde_json::value::RawValue;
+
+use crate::canon::Json;
+use crate::failure::Failure;
+use crate::json::span::camel;
+use crate::json::walk::{Misread, compact};
+use crate::json::{Cursor, Raw, Shape, write_string};
+
+/// Reads a schema and writes it as JSON Schema.
+pub(super) fn to_json_schema(cursor: &mut Cursor<'_>) -> Result<Json, Failure> {
+    let mut out = Vec::new();
+    write(cursor.value()?, &mut out)?;
+    let text = String::from_utf8(out).unwrap_or_default();
+    RawValue::from_string(text).map_err(|_| Failure::invalid("A schema is not valid JSON."))
+}
+
+/// A member of a schema.
+struct Member<'a> {
+    name: String,
+    value: Raw<'a>,
+}
+
+/// What a schema that may be null says about it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Null {
+    Refused,
+    Allowed,
+}
+
+fn write(schema: Raw<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
+    if schema.shape() != Shape::Object {
+        out.extend_from_slice(compact(schema.text()).as_bytes());
+        return Ok(());
+    }
+    let mut members = Vec::new();
+    let mut null = Null::Refused;
+    Cursor::new(schema.text()).object(|cursor, name| {
+        let name = camel(&name.decode_lossy());
+        let value = cursor.value()?;
+        if name == "nullable" && value.boolean() == Some(true) {
+            null = Null::Allowed;
+        }
+        members.push(Member { name, value });
+        Ok::<(), Misread>(())
+    })?;
+    out.push(b'{');
+    let mut first = true;
+    for member in members.iter().filter(|member| is_kept(member)) {
+        if !std::mem::take(&mut first) {
+            out.push(b',');
+        }
+        write_string(out, json_name(&member.name));
+        out.push(b':');
+        write_member(member, null, out)?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+/// Members that mean nothing in JSON Schema are left out.
+fn is_kept(member: &Member<'_>) -> bool {
+    let says = |text: &str| member.value.string().is_some_and(|value| value.is(text));
+    match member.name.as_str() {
+        "nullable" | "propertyOrdering" | "example" => false,
+        "format" => !says("enum"),
+        "type" => !says("TYPE_UNSPECIFIED"),
+        _ => !member.value.is_null(),
+    }
+}
+
+fn json_name(name: &str) -> &str {
+    match name {
+        "defs" => "$defs",
+        "ref" => "$ref",
+        name => name,
+    }
+}
+
+fn write_member(member: &Member<'_>, null: Null, out: &mut Vec<u8>) -> Result<(), Misread> {
+    let value = member.value;
+    match (member.name.as_str(), value.shape()) {
+        ("type", Shape::String) => write_type(value, null, out),
+        ("enum", Shape::Array) if null == Null::Allowed => {
+            let list = compact(value.text());
+            let list = list.strip_suffix(']').unwrap_or(&list);
+            out.extend_from_slice(list.as_bytes());
+            out.extend_from_slice(if list == "[" { b"null]" } else { b",null]" });
+        }
+        ("properties" | "defs" | "$defs" | "patternProperties", Shape::Object) => {
+            each(value, out)?;
+        }
+        ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Shape::Array) => list(value, out)?,
+        ("items" | "additionalProperties" | "not", Shape::Object) => write(value, out)?,
+        (name, Shape::String) if is_bound(name) => {
+            let text = value.string().map_or("", |text| text.raw());
+            let number = text.parse::<serde_json::Number>().is_ok();
+            let text = if number { text } else { value.text() };
+            out.extend_from_slice(text.as_bytes());
+        }
+        _ => out.extend_from_slice(compact(value.text()).as_bytes()),
+    }
+    Ok(())
+}
+
+fn write_type(value: Raw<'_>, null: Null, out: &mut Vec<u8>) {
+    let text = value
+        .string()
+        .map_or_else(Default::default, |text| text.decode_lossy());
+    let text = text.to_ascii_lowercase();
+    if null == Null::Allowed {
+        out.push(b'[');
+        write_string(out, &text);
+        out.extend_from_slice(b",\"null\"]");
+    } else {
+        write_string(out, &text);
+    }
+}
+
+/// Bounds are 64-bit integers, which the dialect's JSON writes as strings.
+fn is_bound(name: &str) -> bool {
+    matches!(
+        name,
+        "minItems"
+            | "maxItems"
+            | "minLength"
+            | "maxLength"
+            | "minProperties"
+            | "maxProperties"
+            | "minimum"
+            | "maximum"
+    )
+}
+
+/// An object whose members are schemas.
+fn each(object: Raw<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
+    out.push(b'{');
+    let mut first = true;
+    Cursor::new(object.text()).object(|cursor, name| {
+        if !std::mem::take(&mut first) {
+            out.push(b',');
+        }
+        write_string(out, &name.decode_lossy());
+        out.push(b':');
+        write(cursor.value()?, out)
+    })?;
+    out.push(b'}');
+    Ok(())
+}
+
+/// An array of schemas.
+fn list(array: Raw<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
+    out.push(b'[');
+    let mut first = true;
+    Cursor::new(array.text()).array(|cursor| {
+        if !std::mem::take(&mut first) {
+            out.push(b',');
+        }
+        write(cursor.value()?, out)
+    })?;
+    out.push(b']');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemas_become_json_schemas() {
+        for (schema, expected) in [
+            ("{}", "{}"),
+            (
+                r#"{"type":"OBJECT","properties":{"min_length":{"type":"STRING","format":"enum","enum":["a"]}},"property_ordering":["min_length"],"required":["min_length"]}"#,
+                r#"{"type":"object","properties":{"min_length":{"type":"string","enum":["a"]}},"required":["min_length"]}"#,
+            ),
+            (
+                r#"{ "type" : "array", "items": {"type":"Integer","nullable":true}, "min_items": "1", "maxItems": 3 }"#,
+                r#"{"type":"array","items":{"type":["integer","null"]},"minItems":1,"maxItems":3}"#,
+            ),
+            (
+                r#"{"nullable":true,"type":"STRING","enum":["x"],"example":1,"default":null}"#,
+                r#"{"type":["string","null"],"enum":["x",null]}"#,
+            ),
+            (
+                r#"{"any_of":[{"type":"STRING"},{"type":"NUMBER"}],"defs":{"a":{"type":"NULL"}}}"#,
+                r#"{"anyOf":[{"type":"string"},{"type":"number"}],"$defs":{"a":{"type":"null"}}}"#,
+            ),
+            (
+                r#"{"type":"object","additionalProperties":false,"properties":{"x":{"type":["string","null"],"minLength":"x"}}}"#,
+                r#"{"type":"object","additionalProperties":false,"properties":{"x":{"type":["string","null"],"minLength":"x"}}}"#,
+            ),
+        ] {
+            let found = to_json_schema(&mut Cursor::new(schema)).unwrap();
+            assert_eq!(found.get(), expected);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The sources of a text, as this dialect tells them. Offsets count bytes.
+
+use crate::json::walk::{self, Misread};
+use crate::json::{Cursor, Integer, Raw};
+
+/// A source of a stretch of text.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) url: String,
+    pub(super) title: String,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// Reads `citationMetadata`.
+pub(super) fn citations(metadata: Raw<'_>, sources: &mut Vec<Source>) -> Result<(), Misread> {
+    let mut cursor = Cursor::new(metadata.text());
+    walk::object(&mut cursor, "citationMetadata", |cursor, name| {
+        if name != "citations" && name != "citationSources" {
+            cursor.value()?;
+            return Ok(());
+        }
+        walk::array::<Misread>(cursor, name, |cursor, _| {
+            let mut source = Source::default();
+            walk::object::<Misread>(cursor, "citation", |cursor, name| {
+                match name {
+                    "uri" => source.url = text(cursor)?,
+                    "title" => source.title = text(cursor)?,
+                    _ => offset(cursor, name, &mut source)?,
+                }
+                Ok(())
+            })?;
+            if !source.url.is_empty() {
+                sources.push(source);
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Reads `groundingMetadata`: pages, and stretches of text that point to them by number.
+pub(super) fn grounding(metadata: Raw<'_>, sources: &mut Vec<Source>) -> Result<(), Misread> {
+    let mut pages: Vec<(String, String)> = Vec::new();
+    let mut supports: Vec<(Source, Vec<u64>)> = Vec::new();
+    let mut cursor = Cursor::new(metadata.text());
+    walk::object::<Misread>(
+        &mut cursor,
+        "groundingMetadata",
+        |cursor, name| match name {
+            "groundingChunks" => walk::array(cursor, name, |cursor, _| {
+                pages.push(page(cursor)?);
+                Ok(())
+            }),
+            "groundingSupports" => walk::array(cursor, name, |cursor, _| {
+                supports.push(support(cursor)?);
+                Ok(())
+            }),
+            _ => cursor.value().map(drop).map_err(Misread::from),
+        },
+    )?;
+    for (stretch, numbers) in supports {
+        for number in numbers {
+            let page = usize::try_from(number)
+                .ok()
+                .and_then(|number| pages.get(number));
+            if let Some((url, title)) = page.filter(|(url, _)| !url.is_empty()) {
+                sources.push(Source {
+                    url: url.clone(),
+                    title: title.clone(),
+                    ..stretch.clone()
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn page(cursor: &mut Cursor<'_>) -> Result<(String, String), Misread> {
+    let (mut url, mut title) = (String::new(), String::new());
+    walk::object::<Misread>(cursor, "groundingChunk", |cursor, name| {
+        if name != "web" {
+            cursor.value()?;
+            return Ok(());
+        }
+        walk::object(cursor, name, |cursor, name| {
+            match name {
+                "uri" => url = text(cursor)?,
+                "title" => title = text(cursor)?,
+                _ => drop(cursor.value()?),
+            }
+            Ok(())
+        })
+    })?;
+    Ok((url, title))
+}
+
+fn support(cursor: &mut Cursor<'_>) -> Result<(Source, Vec<u64>), Misread> {
+    let mut source = Source::default();
+    let mut numbers = Vec::new();
+    walk::object::<Misread>(cursor, "groundingSupport", |cursor, name| match name {
+        "segment" => walk::object(cursor, name, |cursor, name| {
+            offset(cursor, name, &mut source)
+        }),
+        "groundingChunkIndices" => walk::array(cursor, name, |cursor, _| {
+            numbers.extend(walk::integer(cursor, name)?.map(Integer::saturating));
+            Ok(())
+        }),
+        _ => cursor.value().map(drop).map_err(Misread::from),
+    })?;
+    Ok((source, numbers))
+}
+
+/// Reads one of the two offsets of a stretch; an offset of zero is left out.
+fn offset(cursor: &mut Cursor<'_>, name: &str, source: &mut Source) -> Result<(), Misread> {
+    let value = cursor.value()?.integer().map(Integer::saturating);
+    match (name, value) {
+        ("startIndex", Some(start)) => source.start = start,
+        ("endIndex", Some(end)) => source.end = end,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn text(cursor: &mut Cursor<'_>) -> Result<String, Misread> {
+    Ok(walk::string(cursor, "uri")?
+        .unwrap_or_default()
+        .into_owned())
+}

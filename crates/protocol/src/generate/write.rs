@@ -1,0 +1,480 @@
+//! Writes a request in the common form for a Generate Content upstream. Model and delivery stand
+//! in the path and are not written.
+
+use crate::canon::{
+    Arranged, Calling, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Part, Path,
+    Reasoning, Request, Role, Side, Target, Tool, ToolResult, arrange, choose, mime, sampled,
+};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::json::write::{Array, Object, array, object, raw};
+use crate::json::{Cursor, Members, Shape, Spelling, write_string};
+use crate::profile::{Profile, Thinking};
+use crate::signature;
+
+use super::part::{self, Voice};
+
+/// The most stop sequences that are taken.
+const STOP_MAX: usize = 5;
+/// Budgets above this are refused by some models.
+const BUDGET_TOKENS_MAX: u64 = 24_576;
+/// The levels that all models with levels know.
+const USUAL_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
+
+/// Writes the body for the upstream and lists what it cannot say.
+pub fn write_request(
+    request: &Request,
+    target: &Target<'_>,
+    dropped: &mut Dropped,
+) -> Result<Vec<u8>, Failure> {
+    let Arranged { system, sides } = arrange(request, dropped)?;
+    let detail = one_detail(request, dropped);
+    leave_out(request, dropped);
+    let choice = choose(request, dropped)?;
+    let mut out = Vec::with_capacity(1024);
+    object(&mut out, |body| {
+        body.array("contents", |contents| {
+            if sides
+                .first()
+                .is_some_and(|side| side.role == Role::Assistant)
+            {
+                // The first word must be the user's.
+                content(contents, "user", |parts| {
+                    say(parts, ".", None);
+                });
+            }
+            for side in &sides {
+                write_side(contents, side, target);
+            }
+        });
+        if !system.is_empty() {
+            body.object("systemInstruction", |instruction| {
+                instruction.array("parts", |parts| {
+                    for text in &system {
+                        say(parts, text, None);
+                    }
+                });
+            });
+        }
+        if !request.tools.is_empty() {
+            body.array("tools", |tools| {
+                tools.object(|tool| {
+                    tool.array("functionDeclarations", |list| {
+                        for tool in &request.tools {
+                            write_tool(list, tool);
+                        }
+                    });
+                });
+            });
+        }
+        if let Some((calling, names)) = &choice {
+            write_choice(body, mode(*calling), names);
+        }
+        let mut config = Vec::new();
+        object(&mut config, |config| {
+            write_config(config, request, detail, target.profile, dropped);
+        });
+        if config != b"{}" {
+            body.value("generationConfig", |out| out.append(&mut config));
+        }
+    });
+    Ok(out)
+}
+
+/// Lists what this dialect has no word for.
+fn leave_out(request: &Request, dropped: &mut Dropped) {
+    for name in &request.unknown {
+        dropped.name(name);
+    }
+    let mut list = |left_out: bool, field: Field| {
+        if left_out {
+            dropped.field(field);
+        }
+    };
+    list(
+        request.choices.is_some_and(|choices| choices > 1),
+        Field::Choices,
+    );
+    list(
+        request.parallel_tool_calls == Some(false),
+        Field::ParallelToolCalls,
+    );
+    list(
+        request.tools.iter().any(|tool| tool.strict == Some(true)),
+        Field::ToolStrict,
+    );
+    list(request.verbosity.is_some(), Field::Verbosity);
+    list(request.user.is_some(), Field::User);
+    list(request.safety_identifier.is_some(), Field::SafetyIdentifier);
+    list(request.metadata.is_some(), Field::Metadata);
+    list(request.cache_key.is_some(), Field::CacheKey);
+    list(request.stop.len() > STOP_MAX, Field::Stop);
+}
+
+/// How closely pictures are to be looked at. There is one setting for all of them.
+fn one_detail(request: &Request, dropped: &mut Dropped) -> Option<&'static str> {
+    let parts = request.turns.iter().flat_map(|turn| &turn.parts);
+    let pictures = parts.flat_map(|(_, part)| match part {
+        Part::ToolResult(result) => result.parts.as_slice(),
+        part => std::slice::from_ref(part),
+    });
+    let mut levels = pictures.filter_map(|part| match part {
+        Part::Image(image) => match image.detail? {
+            ImageDetail::Auto => None,
+            ImageDetail::Low => Some("MEDIA_RESOLUTION_LOW"),
+            ImageDetail::High | ImageDetail::Original => Some("MEDIA_RESOLUTION_HIGH"),
+        },
+        _ => None,
+    });
+    let first = levels.next()?;
+    if levels.any(|level| level != first) {
+        dropped.field(Field::ImageDetail);
+        return None;
+    }
+    Some(first)
+}
+
+fn content(contents: &mut Array<'_>, role: &str, write: impl FnOnce(&mut Array<'_>)) {
+    contents.object(|content| {
+        content.text("role", role).array("parts", write);
+    });
+}
+
+fn write_side(contents: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
+    let mut parts = Vec::new();
+    let role = if side.role == Role::Assistant {
+        array(&mut parts, |parts| write_model(parts, side, target));
+        "model"
+    } else {
+        array(&mut parts, |parts| write_user(parts, side, target.profile));
+        "user"
+    };
+    // A turn of nothing but thoughts of another model says nothing to this one.
+    if parts != b"[]" {
+        contents.object(|content| {
+            content.text("role", role);
+            content.value("parts", |out| out.append(&mut parts));
+        });
+    }
+}
+
+/// Writes a turn of the model. Signatures belong on calls and texts here: one that stood on a
+/// thought goes to the part behind it, and is the last thing said where none follows.
+fn write_model(parts: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
+    let own = |opaque| signature::sent(opaque, Dialect::Generate, target.public_model);
+    let calls = |(_, part): &(Path, &Part)| matches!(part, Part::ToolCall(_));
+    let has_calls = side.parts.iter().any(calls);
+    let mut pending = None;
+    let mut unsigned = signature::bypass(target.profile);
+    for (_, part) in &side.parts {
+        match part {
+            Part::Thought(thought) => pending = own(thought.opaque.as_ref()).or(pending),
+            // A call wants the signature more than a text does.
+            Part::Text(text) | Part::Refusal(text) if has_calls => say(parts, text, None),
+            Part::Text(text) | Part::Refusal(text) => say(parts, text, pending.take()),
+            Part::ToolCall(call) => {
+                let signature = own(call.opaque.as_ref()).or_else(|| pending.take());
+                // Only the first call of a turn is signed.
+                let signature = signature.or(unsigned);
+                unsigned = None;
+                parts.value(|out| {
+                    part::call(out, &call.id, &call.name, &call.arguments, signature);
+                });
+            }
+            Part::Image(image) => picture(parts, image),
+            Part::Document(document) => attach(parts, &document.mime, &document.data),
+            Part::ToolResult(_) | Part::Foreign => {}
+        }
+    }
+    if pending.is_some() {
+        say(parts, "", pending);
+    }
+}
+
+fn write_user(parts: &mut Array<'_>, side: &Side<'_>, profile: &Profile) {
+    let mut after = Vec::new();
+    for (_, part) in &side.parts {
+        match part {
+            Part::Text(text) | Part::Refusal(text) => say(parts, text, None),
+            Part::Image(image) => picture(parts, image),
+            Part::Document(document) => attach(parts, &document.mime, &document.data),
+            Part::ToolResult(result) => write_result(parts, result, profile, &mut after),
+            Part::Thought(_) | Part::ToolCall(_) | Part::Foreign => {}
+        }
+    }
+    for image in after {
+        picture(parts, image);
+    }
+}
+
+fn say(parts: &mut Array<'_>, text: &str, signature: Option<&str>) {
+    parts.value(|out| part::text(out, text, Voice::Aloud, signature));
+}
+
+fn attach(parts: &mut Array<'_>, mime: &str, data: &str) {
+    parts.value(|out| part::inline(out, mime, data));
+}
+
+fn picture(parts: &mut Array<'_>, image: &Image) {
+    match &image.source {
+        ImageSource::Url(url) => {
+            parts.value(|out| part::file(out, url, mime::of_url(url)));
+        }
+        ImageSource::Inline { mime, data } => attach(parts, mime, data),
+    }
+}
+
+/// Writes what a function answered. Models that think by level take pictures inside of it; for
+/// others they are shown behind all answers.
+fn write_result<'a>(
+    parts: &mut Array<'_>,
+    result: &'a ToolResult,
+    profile: &Profile,
+    after: &mut Vec<&'a Image>,
+) {
+    let pictures = result.parts.iter().filter_map(|part| match part {
+        Part::Image(image) => Some(image),
+        _ => None,
+    });
+    let pictures: Vec<_> = pictures.collect();
+    parts.object(|part| {
+        part.object("functionResponse", |response| {
+            response.text("id", &result.call_id);
+            response.text("name", result.name.as_deref().unwrap_or_default());
+            response.value("response", |out| write_said(out, result));
+            if profile.thinking != Some(Thinking::Level) {
+                after.extend(pictures);
+            } else if !pictures.is_empty() {
+                response.array("parts", |parts| {
+                    for image in pictures {
+                        picture(parts, image);
+                    }
+                });
+            }
+        });
+    });
+}
+
+/// The answer of a function must be an object. A text that is one goes as it is, unless it would
+/// be taken for the convention by which others are wrapped.
+fn write_said(out: &mut Vec<u8>, result: &ToolResult) {
+    let texts = result.parts.iter().filter_map(|part| match part {
+        Part::Text(text) | Part::Refusal(text) => Some(text.as_str()),
+        _ => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    if result.is_error {
+        object(out, |said| {
+            said.text("error", &text);
+        });
+    } else if is_plain_object(&text) {
+        raw(out, text.trim());
+    } else {
+        object(out, |said| {
+            said.text("output", &text);
+        });
+    }
+}
+
+fn is_plain_object(text: &str) -> bool {
+    let mut cursor = Cursor::new(text);
+    if !matches!(cursor.shape(), Ok(Shape::Object)) {
+        return false;
+    }
+    let mut plain = true;
+    let read = cursor.object(|cursor, name| {
+        plain &= !name.is("error") && !name.is("output");
+        cursor.value().map(drop)
+    });
+    plain && read.and_then(|()| cursor.end()).is_ok()
+}
+
+fn write_tool(list: &mut Array<'_>, tool: &Tool) {
+    list.object(|declared| {
+        declared.text("name", &tool.name);
+        if let Some(description) = &tool.description {
+            declared.text("description", description);
+        }
+        if let Some(parameters) = &tool.parameters {
+            declared.value("parametersJsonSchema", |out| {
+                write_schema(out, parameters.get());
+            });
+        }
+    });
+}
+
+/// A schema without the mark of the standard it follows, which this dialect does not know.
+fn write_schema(out: &mut Vec<u8>, schema: &str) {
+    let members = Members::read(schema.as_bytes(), Spelling::One);
+    match members {
+        Ok(members) if schema.contains("$schema") => {
+            let mut mark = b'{';
+            for member in members.iter().filter(|member| member.name != "$schema") {
+                out.push(std::mem::replace(&mut mark, b','));
+                write_string(out, &member.name);
+                out.push(b':');
+                raw(out, member.value.text());
+            }
+            if mark == b'{' {
+                out.push(b'{');
+            }
+            out.push(b'}');
+        }
+        _ => raw(out, schema),
+    }
+}
+
+/// The mode of function calling. Names that may be called are allowed in it, or all are.
+const fn mode(calling: Calling) -> &'static str {
+    match calling {
+        Calling::MustNot => "NONE",
+        Calling::May => "VALIDATED",
+        Calling::Must => "ANY",
+    }
+}
+
+fn write_choice(body: &mut Object<'_>, mode: &str, names: &[&str]) {
+    body.object("toolConfig", |config| {
+        config.object("functionCallingConfig", |config| {
+            config.text("mode", mode);
+            if !names.is_empty() {
+                config.array("allowedFunctionNames", |list| {
+                    for name in names {
+                        list.text(name);
+                    }
+                });
+            }
+        });
+    });
+}
+
+fn write_config(
+    config: &mut Object<'_>,
+    request: &Request,
+    detail: Option<&str>,
+    profile: &Profile,
+    dropped: &mut Dropped,
+) {
+    if let Some(limit) = request.output_tokens_max {
+        config.number("maxOutputTokens", limit);
+    }
+    write_sampling(config, request, profile, dropped);
+    if !request.stop.is_empty() {
+        config.array("stopSequences", |list| {
+            for stop in request.stop.iter().take(STOP_MAX) {
+                list.text(stop);
+            }
+        });
+    }
+    if let Some(logprobs) = request.logprobs {
+        config.boolean("responseLogprobs", true);
+        if let Some(top) = logprobs.top {
+            config.number("logprobs", top);
+        }
+    }
+    if let Some(format) = &request.format {
+        config.text("responseMimeType", "application/json");
+        if let Format::Schema { schema, .. } = format {
+            config.value("responseJsonSchema", |out| write_schema(out, schema.get()));
+        }
+    }
+    if let Some(detail) = detail {
+        config.text("mediaResolution", detail);
+    }
+    if let Some(reasoning) = &request.reasoning {
+        write_thinking(config, reasoning, profile, dropped);
+    }
+}
+
+fn write_sampling(
+    config: &mut Object<'_>,
+    request: &Request,
+    profile: &Profile,
+    dropped: &mut Dropped,
+) {
+    let sampling = &request.sampling;
+    let rates = [
+        ("temperature", &sampling.temperature, Field::Temperature),
+        ("topP", &sampling.top_p, Field::TopP),
+    ];
+    for (name, value, field) in rates {
+        if let Some(value) = sampled(value.as_ref(), field, profile, dropped) {
+            config.number(name, value);
+        }
+    }
+    match sampling.top_k {
+        Some(_) if profile.fixed_sampling == Some(true) => dropped.field(Field::TopK),
+        Some(top_k) => {
+            config.number("topK", top_k);
+        }
+        None => {}
+    }
+    let penalties = [
+        ("frequencyPenalty", &sampling.frequency_penalty),
+        ("presencePenalty", &sampling.presence_penalty),
+    ];
+    for (name, value) in penalties {
+        if let Some(value) = value {
+            config.number(name, value);
+        }
+    }
+    if let Some(seed) = sampling.seed {
+        config.number("seed", seed);
+    }
+}
+
+fn write_thinking(
+    config: &mut Object<'_>,
+    reasoning: &Reasoning,
+    profile: &Profile,
+    dropped: &mut Dropped,
+) {
+    let Reasoning {
+        effort,
+        budget_tokens,
+        show,
+    } = reasoning.clone();
+    let off = effort == Some(Effort::None) || budget_tokens == Some(0);
+    if profile.thinking == Some(Thinking::None) || profile.reasoning == Some(false) {
+        if !off && (effort.is_some() || budget_tokens.is_some()) {
+            dropped.field(Field::Reasoning);
+        } else if show {
+            dropped.field(Field::ReasoningShown);
+        }
+        return;
+    }
+    let by_budget = match profile.thinking {
+        Some(Thinking::Budget) => true,
+        Some(_) => false,
+        None => effort.is_none(),
+    };
+    let told_budget = effort.map(|effort| effort.budget_tokens().min(BUDGET_TOKENS_MAX));
+    let budget = budget_tokens.or(told_budget).filter(|_| by_budget);
+    let effort = effort.or(budget_tokens.map(Effort::of_budget));
+    let level = effort.filter(|_| !by_budget);
+    let level = level.map(|effort| profile.nearest_effort(effort, &USUAL_LEVELS));
+    let show = show && !off;
+    if budget.is_none() && level.is_none() && !show {
+        return;
+    }
+    config.object("thinkingConfig", |thinking| {
+        if let Some(budget) = budget {
+            thinking.number("thinkingBudget", budget);
+        }
+        if let Some(level) = level {
+            thinking.text("thinkingLevel", level_name(level));
+        }
+        if show {
+            thinking.boolean("includeThoughts", true);
+        }
+    });
+}
+
+fn level_name(effort: Effort) -> &'static str {
+    match effort {
+        Effort::None | Effort::Minimal => "MINIMAL",
+        Effort::Low => "LOW",
+        Effort::Medium => "MEDIUM",
+        Effort::High | Effort::XHigh | Effort::Max => "HIGH",
+    }
+}

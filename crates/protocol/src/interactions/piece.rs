@@ -1,0 +1,258 @@
+//! The pieces that steps are made of, in whole answers and in events.
+
+use std::borrow::Cow;
+
+use crate::json::walk::{self, Misread, compact};
+use crate::json::{Cursor, Integer, Raw, Shape};
+
+/// A step, as far as it tells what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Spoken,
+    Thought,
+    Call {
+        id: String,
+        name: String,
+    },
+    /// A step of a tool that runs beside the model.
+    Other,
+}
+
+/// A piece of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    Text(String),
+    Summary(String),
+    Signature(String),
+    /// A fragment of a call's arguments.
+    Arguments(String),
+    /// Arguments as the beginning of a call gave them, whole.
+    Given(String),
+    Image {
+        mime: String,
+        data: String,
+    },
+    /// A source of the text so far; offsets count bytes.
+    Source {
+        url: String,
+        title: String,
+        start: u64,
+        end: u64,
+    },
+    /// The step was withheld.
+    Blocked,
+}
+
+impl Piece {
+    /// The step that a piece belongs to, if it tells.
+    pub(super) fn step(&self) -> Option<Step> {
+        match self {
+            Self::Summary(_) | Self::Signature(_) => Some(Step::Thought),
+            Self::Arguments(_) | Self::Given(_) => None,
+            Self::Text(_) | Self::Image { .. } | Self::Source { .. } | Self::Blocked => {
+                Some(Step::Spoken)
+            }
+        }
+    }
+}
+
+/// Reads a step and what it holds already.
+pub(super) fn read_step(step: Raw<'_>) -> Result<(Step, Vec<Piece>), Misread> {
+    let [mut id, mut name] = [const { String::new() }; 2];
+    let mut kind = Cow::default();
+    let [mut content, mut summary, mut signature, mut arguments] = [None::<Raw<'_>>; 4];
+    let mut blocked = false;
+    walk::object::<Misread>(&mut Cursor::new(step.text()), "step", |cursor, member| {
+        match member {
+            "type" => kind = walk::string(cursor, "step.type")?.unwrap_or_default(),
+            "id" => id = text(cursor)?,
+            "name" => name = text(cursor)?,
+            "content" => content = Some(cursor.value()?),
+            "summary" => summary = Some(cursor.value()?),
+            "signature" => signature = Some(cursor.value()?),
+            "arguments" => arguments = Some(cursor.value()?),
+            "error" => blocked = !cursor.value()?.is_null(),
+            _ => drop(cursor.value()?),
+        }
+        Ok(())
+    })?;
+    let mut pieces = Vec::new();
+    let step = match kind.as_ref() {
+        "model_output" => {
+            if let Some(content) = content {
+                each(content, |item| read_content(item, &mut pieces))?;
+            }
+            pieces.extend(blocked.then_some(Piece::Blocked));
+            Step::Spoken
+        }
+        "thought" => {
+            if let Some(summary) = summary {
+                each(summary, |item| {
+                    let mut said = Vec::new();
+                    read_content(item, &mut said)?;
+                    pieces.extend(said.into_iter().filter_map(|piece| match piece {
+                        Piece::Text(text) => Some(Piece::Summary(text)),
+                        _ => None,
+                    }));
+                    Ok(())
+                })?;
+            }
+            let signature = signature.and_then(|signature| signature.string());
+            let signature = signature.filter(|signature| !signature.is_empty());
+            let text = signature.map(|text| text.decode_lossy().into_owned());
+            pieces.extend(text.map(Piece::Signature));
+            Step::Thought
+        }
+        "function_call" => {
+            pieces.push(Piece::Given(match arguments {
+                Some(arguments) if !arguments.is_null() => match arguments.string() {
+                    Some(text) => text.decode_lossy().into_owned(),
+                    None => compact(arguments.text()),
+                },
+                _ => "{}".to_owned(),
+            }));
+            Step::Call { id, name }
+        }
+        _ => Step::Other,
+    };
+    Ok((step, pieces))
+}
+
+/// Reads a delta; nothing where it is of a kind that only this dialect knows, or empty.
+pub(super) fn read_delta(delta: Raw<'_>) -> Result<Option<Piece>, Misread> {
+    let kind = kind_of(delta)?;
+    let member = |wanted: &str| member(delta, wanted);
+    let text = |wanted: &str| -> Result<Option<String>, Misread> {
+        let text = member(wanted)?.and_then(|value| value.string());
+        let text = text.filter(|text| !text.is_empty());
+        Ok(text.map(|text| text.decode_lossy().into_owned()))
+    };
+    match kind.as_ref() {
+        "thought_summary" => {
+            let mut said = Vec::new();
+            if let Some(content) = member("content")? {
+                read_content(content, &mut said)?;
+            }
+            Ok(said.into_iter().find_map(|piece| match piece {
+                Piece::Text(text) => Some(Piece::Summary(text)),
+                _ => None,
+            }))
+        }
+        "thought_signature" => Ok(text("signature")?.map(Piece::Signature)),
+        "arguments_delta" => Ok(text("arguments")?.map(Piece::Arguments)),
+        "text_annotation_delta" => {
+            let mut sources = Vec::new();
+            if let Some(annotations) = member("annotations")? {
+                each(annotations, |item| read_source(item, &mut sources))?;
+            }
+            Ok(sources.pop())
+        }
+        _ => {
+            let mut said = Vec::new();
+            read_content(delta, &mut said)?;
+            Ok(said.pop())
+        }
+    }
+}
+
+/// Reads a content: a text with its sources, or a picture.
+fn read_content(content: Raw<'_>, pieces: &mut Vec<Piece>) -> Result<(), Misread> {
+    let mut kind = Cow::default();
+    let [mut said, mut mime, mut data] = [const { String::new() }; 3];
+    let mut annotations = None;
+    walk::object::<Misread>(
+        &mut Cursor::new(content.text()),
+        "content",
+        |cursor, name| {
+            match name {
+                "type" => kind = walk::string(cursor, "content.type")?.unwrap_or_default(),
+                "text" => said = text(cursor)?,
+                "mime_type" => mime = text(cursor)?,
+                "data" => data = text(cursor)?,
+                "annotations" => annotations = Some(cursor.value()?),
+                _ => drop(cursor.value()?),
+            }
+            Ok(())
+        },
+    )?;
+    match kind.as_ref() {
+        "text" if !said.is_empty() => pieces.push(Piece::Text(said)),
+        "image" if !data.is_empty() => pieces.push(Piece::Image { mime, data }),
+        _ => {}
+    }
+    match annotations {
+        Some(annotations) => each(annotations, |item| read_source(item, pieces)),
+        None => Ok(()),
+    }
+}
+
+fn read_source(annotation: Raw<'_>, pieces: &mut Vec<Piece>) -> Result<(), Misread> {
+    let [mut url, mut title] = [const { String::new() }; 2];
+    let (mut start, mut end) = (0, 0);
+    walk::object::<Misread>(
+        &mut Cursor::new(annotation.text()),
+        "annotation",
+        |cursor, name| {
+            match name {
+                "url" => url = text(cursor)?,
+                "title" => title = text(cursor)?,
+                "start_index" => start = cursor.value()?.integer().map_or(0, Integer::saturating),
+                "end_index" => end = cursor.value()?.integer().map_or(0, Integer::saturating),
+                _ => drop(cursor.value()?),
+            }
+            Ok(())
+        },
+    )?;
+    if !url.is_empty() {
+        pieces.push(Piece::Source {
+            url,
+            title,
+            start,
+            end,
+        });
+    }
+    Ok(())
+}
+
+/// Steps through a list; what is none is passed over.
+fn each(
+    list: Raw<'_>,
+    mut item: impl FnMut(Raw<'_>) -> Result<(), Misread>,
+) -> Result<(), Misread> {
+    if list.shape() != Shape::Array {
+        return Ok(());
+    }
+    Cursor::new(list.text()).array(|cursor| {
+        let value = cursor.value()?;
+        match value.shape() {
+            Shape::Object => item(value),
+            _ => Ok(()),
+        }
+    })
+}
+
+fn kind_of(delta: Raw<'_>) -> Result<Cow<'_, str>, Misread> {
+    let kind = member(delta, "type")?.and_then(|value| value.string());
+    Ok(kind.map_or_else(Cow::default, |text| text.decode_lossy()))
+}
+
+fn member<'a>(object: Raw<'a>, wanted: &str) -> Result<Option<Raw<'a>>, Misread> {
+    let mut found = None;
+    walk::object::<Misread>(&mut Cursor::new(object.text()), "delta", |cursor, name| {
+        let value = cursor.value()?;
+        if name == wanted {
+            found = Some(value).filter(|value| !value.is_null());
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// A string; another type is as good as none.
+fn text(cursor: &mut Cursor<'_>) -> Result<String, Misread> {
+    if cursor.shape()? == Shape::String {
+        return Ok(cursor.string()?.decode_lossy().into_owned());
+    }
+    cursor.value()?;
+    Ok(String::new())
+}

@@ -1,0 +1,429 @@
+//! Reads the answer of an Interactions upstream, whole or as events.
+//!
+//! Steps come one after another. Should events of several steps come mixed, those of the first
+//! are passed on and the others wait until it has stopped.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use crate::canon::{Block, Delta, Event, Fold, Offsets, Opaque, Response, Stop, base64};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::json::walk;
+use crate::json::{Cursor, Integer, Raw, utf8};
+use crate::native::Broken;
+use crate::rejection;
+use crate::sse::{Data, Frame};
+
+use super::piece::{Piece, Step, read_delta, read_step};
+use super::places::{DONE, FAILED};
+use super::usage::read_usage;
+
+/// Reads a whole answer. `model` is the public id, the mark of origin of opaque values.
+pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
+    let mut reader = Reader::new(model);
+    let mut events = vec![Event::Start];
+    reader.started = true;
+    let mut cursor = Cursor::new(utf8(body)?);
+    let value = cursor.value()?;
+    cursor.end()?;
+    reader.interaction(value, &mut events)?;
+    let mut fold = Fold::default();
+    let folded = events.into_iter().find_map(|event| fold.push(event));
+    match folded {
+        Some(folded) => folded.map_err(Broken::Failure),
+        None => Err(Broken::Unfinished),
+    }
+}
+
+/// Reads a stream.
+#[derive(Debug)]
+pub struct Reader {
+    model: Box<str>,
+    started: bool,
+    /// Steps that have begun and are not all told; the first one is being told.
+    steps: VecDeque<Waiting>,
+    teller: Teller,
+    calls: usize,
+    ended: bool,
+}
+
+/// A step and what is known of it.
+#[derive(Debug)]
+struct Waiting {
+    index: u64,
+    step: Step,
+    pieces: VecDeque<Piece>,
+    stopped: bool,
+}
+
+impl Reader {
+    /// A reader for one stream of the model with this public id.
+    pub fn new(model: &str) -> Self {
+        Self {
+            model: model.into(),
+            started: false,
+            steps: VecDeque::new(),
+            teller: Teller::default(),
+            calls: 0,
+            ended: false,
+        }
+    }
+
+    /// Reads the next frame.
+    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let data = frame.data();
+        let data = match &data {
+            Data::Absent => return Ok(()),
+            Data::Line(span) => frame.bytes.get(span.clone()).unwrap_or_default(),
+            Data::Lines(masked) => masked,
+        };
+        if self.ended || data.trim_ascii() == DONE.data.as_bytes() {
+            return Ok(());
+        }
+        if frame.event() == Some(b"error") {
+            return Err(Broken::Failure(rejection::read_event(data, &self.model)));
+        }
+        self.event(utf8(data)?, out)
+    }
+
+    /// The upstream has closed the stream: an error, unless the interaction was completed.
+    pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), Broken> {
+        if self.ended {
+            Ok(())
+        } else {
+            Err(Broken::Unfinished)
+        }
+    }
+
+    fn event(&mut self, text: &str, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let mut kind = Cow::default();
+        let mut index = 0;
+        let [
+            mut interaction,
+            mut step,
+            mut delta,
+            mut error,
+            mut status,
+            mut usage,
+        ] = [None::<Raw<'_>>; 6];
+        let mut cursor = Cursor::new(text);
+        walk::object::<Broken>(&mut cursor, "event", |cursor, name| {
+            let value = cursor.value()?;
+            let some = Some(value).filter(|value| !value.is_null());
+            match name {
+                "event_type" => {
+                    kind = value
+                        .string()
+                        .map_or_else(Cow::default, |text| text.decode_lossy());
+                }
+                "index" => index = value.integer().map_or(0, Integer::saturating),
+                "interaction" => interaction = some,
+                "step" => step = some,
+                "delta" => delta = some,
+                "error" => error = some,
+                "status" => status = some,
+                "usage" => usage = some,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        cursor.end()?;
+        if error.is_some() || kind == "error" {
+            let error = error.map_or(text, |error| error.text());
+            let failure = rejection::read_event(error.as_bytes(), &self.model);
+            return Err(Broken::Failure(failure));
+        }
+        if !self.started {
+            self.started = true;
+            out.push(Event::Start);
+        }
+        self.teller.usage = usage.and_then(read_usage).or(self.teller.usage);
+        match kind.as_ref() {
+            "interaction.status_update" => {
+                status.map_or(Ok(()), |status| judge(status, &self.model))?;
+            }
+            "step.start" => {
+                if let Some(step) = step {
+                    self.start(index, read_step(step)?, out)?;
+                }
+            }
+            "step.delta" => {
+                if let Some(piece) = delta.map(read_delta).transpose()?.flatten() {
+                    self.piece(index, piece, out)?;
+                }
+            }
+            "step.stop" => self.stop(index, out)?,
+            "interaction.completed" => {
+                let interaction = interaction.ok_or_else(|| Broken::malformed("no interaction"))?;
+                self.interaction(interaction, out)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        index: u64,
+        (step, pieces): (Step, Vec<Piece>),
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        // A step that begins again has stopped.
+        self.stop(index, out)?;
+        if matches!(step, Step::Call { .. }) {
+            self.calls += 1;
+        }
+        self.steps.push_back(Waiting {
+            index,
+            step,
+            pieces: pieces.into(),
+            stopped: false,
+        });
+        self.tell(out)
+    }
+
+    fn piece(&mut self, index: u64, piece: Piece, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let known = |waiting: &&mut Waiting| waiting.index == index && !waiting.stopped;
+        if let Some(waiting) = self.steps.iter_mut().find(known) {
+            waiting.pieces.push_back(piece);
+        } else {
+            // Some begin without saying so.
+            let step = piece.step();
+            let step = step.ok_or_else(|| Broken::malformed("a call without a name"))?;
+            self.start(index, (step, vec![piece]), out)?;
+        }
+        self.tell(out)
+    }
+
+    fn stop(&mut self, index: u64, out: &mut Vec<Event>) -> Result<(), Broken> {
+        for waiting in &mut self.steps {
+            waiting.stopped |= waiting.index == index;
+        }
+        self.tell(out)
+    }
+
+    /// Tells what is known of the first step, and of the next ones when it has stopped.
+    fn tell(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+        while let Some(first) = self.steps.front_mut() {
+            for piece in first.pieces.drain(..) {
+                self.teller.tell(&first.step, piece, &self.model, out)?;
+            }
+            if !first.stopped {
+                return Ok(());
+            }
+            self.teller.finish(&first.step, out);
+            self.steps.pop_front();
+        }
+        self.teller.report(out);
+        Ok(())
+    }
+
+    /// Reads an interaction, which ends the answer: its steps if it has any, status and usage.
+    fn interaction(&mut self, value: Raw<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let [mut status, mut usage, mut steps, mut error] = [None::<Raw<'_>>; 4];
+        let mut failed = false;
+        walk::object::<Broken>(
+            &mut Cursor::new(value.text()),
+            "interaction",
+            |cursor, name| {
+                let value = cursor.value()?;
+                let some = Some(value).filter(|value| !value.is_null());
+                match name {
+                    "status" => status = some,
+                    "usage" => usage = some,
+                    "steps" => steps = some,
+                    "error" => error = some,
+                    "errors" => failed |= !value.is_empty() && !value.is_null(),
+                    _ => {}
+                }
+                Ok(())
+            },
+        )?;
+        if let Some(error) = error {
+            let failure = rejection::read_event(error.text().as_bytes(), &self.model);
+            return Err(Broken::Failure(failure));
+        }
+        let Some(status) = status else {
+            return Err(Broken::malformed("an interaction without a status"));
+        };
+        judge(status, &self.model)?;
+        for waiting in &mut self.steps {
+            waiting.stopped = true;
+        }
+        self.tell(out)?;
+        // A stream has told its steps before.
+        if let Some(steps) = steps.filter(|_| !self.teller.told) {
+            walk::array::<Broken>(&mut Cursor::new(steps.text()), "steps", |cursor, number| {
+                let index = u64::try_from(number).unwrap_or(u64::MAX);
+                self.start(index, read_step(cursor.value()?)?, out)?;
+                self.stop(index, out)
+            })?;
+        }
+        self.teller.usage = usage.and_then(read_usage).or(self.teller.usage);
+        self.teller.report(out);
+        let status = status
+            .string()
+            .map_or_else(Cow::default, |text| text.decode_lossy());
+        let blocked = failed || self.teller.blocked;
+        out.push(Event::Finish(match status.as_ref() {
+            // The upstream says `completed` with calls that wait, when nothing is kept.
+            _ if self.calls > 0 => Stop::ToolCalls,
+            "incomplete" | "requires_continuation" => Stop::Length,
+            _ if blocked => Stop::Filter(None),
+            _ => Stop::End,
+        }));
+        self.ended = true;
+        Ok(())
+    }
+}
+
+/// An interaction that came to nothing is no answer.
+fn judge(status: Raw<'_>, model: &str) -> Result<(), Broken> {
+    let is = |name: &&str| status.string().is_some_and(|status| status.is(name));
+    if FAILED.iter().any(is) {
+        let cause = format!("{model}: interaction {}", status.text());
+        return Err(Broken::Failure(Failure::upstream_error().because(cause)));
+    }
+    Ok(())
+}
+
+/// Tells the pieces of steps as blocks.
+#[derive(Debug, Default)]
+struct Teller {
+    open: Option<Open>,
+    signed: bool,
+    offsets: Offsets,
+    /// Arguments that came with the start of a call, which fragments take the place of.
+    arguments: Option<String>,
+    usage: Option<crate::usage::Usage>,
+    /// Whether anything was told.
+    told: bool,
+    /// Whether a step says that it was withheld.
+    blocked: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Text,
+    Thought,
+    Call,
+}
+
+impl Teller {
+    fn tell(
+        &mut self,
+        step: &Step,
+        piece: Piece,
+        model: &str,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        match piece {
+            Piece::Text(text) => {
+                self.ensure(Open::Text, step, out)?;
+                self.offsets.push(&text);
+                out.push(Event::Delta(Delta::Text(text)));
+            }
+            Piece::Summary(text) => {
+                self.ensure(Open::Thought, step, out)?;
+                out.push(Event::Delta(Delta::Text(text)));
+            }
+            Piece::Signature(text) => {
+                self.ensure(Open::Thought, step, out)?;
+                out.push(Event::Delta(Delta::Opaque(Opaque {
+                    origin: Dialect::Interactions,
+                    model: model.into(),
+                    text: text.into(),
+                })));
+                self.signed = true;
+            }
+            Piece::Arguments(text) => {
+                self.ensure(Open::Call, step, out)?;
+                self.arguments = None;
+                out.push(Event::Delta(Delta::Arguments(text)));
+            }
+            Piece::Given(arguments) => {
+                self.ensure(Open::Call, step, out)?;
+                self.arguments = Some(arguments);
+            }
+            Piece::Image { mime, data } => {
+                self.close(out);
+                self.told = true;
+                let data = base64::standard(&data).into_owned();
+                out.push(Event::BlockStart(Block::Image { mime }));
+                out.push(Event::Delta(Delta::Text(data)));
+                out.push(Event::BlockStop);
+            }
+            Piece::Source {
+                url,
+                title,
+                start,
+                end,
+            } => {
+                let start = self.offsets.characters(start);
+                let end = self.offsets.characters(end);
+                if let (Some(Open::Text), Some(start), Some(end)) = (self.open, start, end) {
+                    out.push(Event::Delta(Delta::Citation {
+                        url,
+                        title,
+                        start,
+                        end,
+                    }));
+                }
+            }
+            Piece::Blocked => self.blocked = true,
+        }
+        Ok(())
+    }
+
+    /// Opens a block of this kind, unless one is open that can go on.
+    fn ensure(&mut self, kind: Open, step: &Step, out: &mut Vec<Event>) -> Result<(), Broken> {
+        if self.open == Some(kind) && !self.signed {
+            return Ok(());
+        }
+        self.close(out);
+        let block = match (kind, step) {
+            (Open::Text, _) => Block::Text,
+            (Open::Thought, _) => Block::Thought,
+            (Open::Call, Step::Call { id, name }) => Block::ToolCall {
+                id: id.clone(),
+                name: name.clone(),
+            },
+            (Open::Call, _) => return Err(Broken::malformed("arguments outside of a call")),
+        };
+        out.push(Event::BlockStart(block));
+        self.open = Some(kind);
+        self.told = true;
+        self.offsets = Offsets::new();
+        Ok(())
+    }
+
+    /// Ends a step. A call without arguments is one all the same.
+    fn finish(&mut self, step: &Step, out: &mut Vec<Event>) {
+        if let Step::Call { .. } = step
+            && self.open != Some(Open::Call)
+        {
+            // A call's own step can always open it.
+            let _ = self.ensure(Open::Call, step, out);
+        }
+        self.close(out);
+    }
+
+    fn close(&mut self, out: &mut Vec<Event>) {
+        if let Some(arguments) = self.arguments.take() {
+            out.push(Event::Delta(Delta::Arguments(arguments)));
+        }
+        if self.open.take().is_some() {
+            out.push(Event::BlockStop);
+        }
+        self.signed = false;
+        self.report(out);
+    }
+
+    /// Tells the last usage between two blocks.
+    fn report(&mut self, out: &mut Vec<Event>) {
+        if self.open.is_none() {
+            out.extend(self.usage.take().map(Event::Usage));
+        }
+    }
+}

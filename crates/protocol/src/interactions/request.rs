@@ -1,0 +1,321 @@
+//! Reads an Interactions request into the common form.
+
+use std::borrow::Cow;
+
+use crate::canon::{
+    Effort, Format, Json, Part, Path, Reasoning, Request, Role, Tool, ToolChoice, Turn,
+};
+use crate::failure::Failure;
+use crate::json::walk::{self, compact};
+use crate::json::{Cursor, Integer, Raw, Shape, utf8};
+use serde_json::value::RawValue;
+
+use super::steps::Steps;
+
+/// Reads a request that [`crate::native::read_head`] has let pass.
+pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
+    let mut asked = Asked::default();
+    let mut cursor = Cursor::new(utf8(body)?);
+    walk::object::<Failure>(&mut cursor, "body", |cursor, name| {
+        if walk::null(cursor)? {
+            return Ok(());
+        }
+        asked.member(cursor, name)
+    })?;
+    cursor.end()?;
+    Ok(asked.finish())
+}
+
+/// The request so far.
+#[derive(Default)]
+struct Asked {
+    request: Request,
+    steps: Steps,
+    system: Vec<(Path, Part)>,
+    /// `response_mime_type`, which an older revision had beside a bare schema.
+    mime: Option<String>,
+}
+
+impl Asked {
+    fn member(&mut self, cursor: &mut Cursor<'_>, name: &str) -> Result<(), Failure> {
+        match name {
+            "input" => self.steps.read(cursor)?,
+            "system_instruction" => self.system(cursor.value()?)?,
+            "tools" => walk::array(cursor, name, |cursor, _| self.tool(cursor.value()?))?,
+            "generation_config" => self.config(cursor)?,
+            "response_format" => self.format(cursor.value()?)?,
+            "response_mime_type" => self.mime = walk::string(cursor, name)?.map(Cow::into_owned),
+            "response_modalities" => {
+                let is_text = |modality: &String| modality.eq_ignore_ascii_case("text");
+                if !walk::strings(cursor, name)?.iter().all(is_text) {
+                    return Err(text_only(name));
+                }
+            }
+            "stream" => self.request.stream = walk::boolean(cursor, name)? == Some(true),
+            // The head has seen to these.
+            "model" | "store" | "background" | "service_tier" => drop(cursor.value()?),
+            _ => {
+                let value = cursor.value()?;
+                self.unknown("", name, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists what only this dialect knows, unless it says nothing.
+    fn unknown(&mut self, outer: &str, name: &str, value: Raw<'_>) {
+        if !value.is_null() && value.boolean() != Some(false) && !value.is_empty() {
+            self.request.unknown.push(format!("{outer}{name}"));
+        }
+    }
+
+    /// Reads the system prompt: a text, a content, or an object that holds contents.
+    fn system(&mut self, value: Raw<'_>) -> Result<(), Failure> {
+        const NAME: &str = "system_instruction";
+        match value.shape() {
+            Shape::String => {
+                let text = value
+                    .string()
+                    .map_or_else(Cow::default, |text| text.decode_lossy());
+                if !text.is_empty() {
+                    let path = Path::item(NAME, self.system.len());
+                    self.system.push((path, Part::Text(text.into_owned())));
+                }
+                Ok(())
+            }
+            Shape::Array => walk::array(&mut Cursor::new(value.text()), NAME, |cursor, _| {
+                self.system(cursor.value()?)
+            }),
+            _ => walk::object(&mut Cursor::new(value.text()), NAME, |cursor, name| {
+                let value = cursor.value()?;
+                match name {
+                    "text" | "parts" | "content" => self.system(value),
+                    "type" | "role" => Ok(()),
+                    _ => {
+                        self.unknown("system_instruction.", name, value);
+                        Ok(())
+                    }
+                }
+            }),
+        }
+    }
+
+    fn tool(&mut self, value: Raw<'_>) -> Result<(), Failure> {
+        let mut kind = String::new();
+        let mut tool = Tool {
+            name: String::new(),
+            description: None,
+            parameters: None,
+            strict: None,
+        };
+        let mut unknown = Vec::new();
+        walk::object::<Failure>(&mut Cursor::new(value.text()), "tools", |cursor, name| {
+            if walk::null(cursor)? {
+                return Ok(());
+            }
+            match name {
+                "type" => {
+                    kind = walk::string(cursor, "tools.type")?
+                        .unwrap_or_default()
+                        .into_owned();
+                }
+                "name" => {
+                    let name = walk::string(cursor, "tools.name")?;
+                    tool.name = name.unwrap_or_default().into_owned();
+                }
+                "description" => {
+                    let text = walk::string(cursor, "tools.description")?;
+                    tool.description = text.map(Cow::into_owned);
+                }
+                "parameters" => tool.parameters = walk::json(cursor, "tools.parameters")?,
+                _ => {
+                    cursor.value()?;
+                    unknown.push(format!("tools.{name}"));
+                }
+            }
+            Ok(())
+        })?;
+        if kind != "function" {
+            self.request.unknown.push(format!("tools.{kind}"));
+            return Ok(());
+        }
+        if tool.name.is_empty() {
+            return Err(Failure::invalid("A function has no name.").param("tools"));
+        }
+        self.request.unknown.append(&mut unknown);
+        self.request.tools.push(tool);
+        Ok(())
+    }
+
+    fn config(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        let mut reasoning = Reasoning::default();
+        walk::object::<Failure>(cursor, "generation_config", |cursor, name| {
+            if walk::null(cursor)? {
+                return Ok(());
+            }
+            let path = format!("generation_config.{name}");
+            match name {
+                "temperature" => self.request.sampling.temperature = walk::number(cursor, &path)?,
+                "top_p" => self.request.sampling.top_p = walk::number(cursor, &path)?,
+                "seed" => {
+                    let seed = walk::number(cursor, &path)?;
+                    self.request.sampling.seed = seed.and_then(|seed| seed.as_i64());
+                }
+                "max_output_tokens" => {
+                    let limit = walk::integer(cursor, &path)?;
+                    self.request.output_tokens_max = limit.map(Integer::saturating);
+                }
+                "stop_sequences" => self.request.stop = walk::strings(cursor, &path)?,
+                "thinking_level" => {
+                    let level = walk::string(cursor, &path)?.unwrap_or_default();
+                    reasoning.effort = Effort::parse(&level.to_ascii_lowercase());
+                    if reasoning.effort.is_none() {
+                        self.request.unknown.push(path);
+                    }
+                }
+                "thinking_summaries" => {
+                    let shown = walk::string(cursor, &path)?.unwrap_or_default();
+                    reasoning.show = shown == "auto";
+                }
+                "tool_choice" => {
+                    let choice = cursor.value()?;
+                    self.request.tool_choice = self.choice(choice)?;
+                }
+                _ => {
+                    let value = cursor.value()?;
+                    self.unknown("generation_config.", name, value);
+                }
+            }
+            Ok(())
+        })?;
+        let says = reasoning != Reasoning::default();
+        self.request.reasoning = says.then_some(reasoning);
+        Ok(())
+    }
+
+    fn choice(&mut self, value: Raw<'_>) -> Result<Option<ToolChoice>, Failure> {
+        const NAME: &str = "generation_config.tool_choice";
+        if let Some(mode) = value.string() {
+            return Ok(self.mode(&mode.decode_lossy(), Vec::new()));
+        }
+        let (mut mode, mut names) = (String::new(), Vec::new());
+        walk::object::<Failure>(&mut Cursor::new(value.text()), NAME, |cursor, name| {
+            if name != "allowed_tools" {
+                let value = cursor.value()?;
+                self.unknown("generation_config.tool_choice.", name, value);
+                return Ok(());
+            }
+            walk::object::<Failure>(cursor, NAME, |cursor, name| {
+                match name {
+                    "mode" => mode = walk::string(cursor, NAME)?.unwrap_or_default().into_owned(),
+                    "tools" => names = walk::strings(cursor, NAME)?,
+                    _ => drop(cursor.value()?),
+                }
+                Ok(())
+            })
+        })?;
+        Ok(self.mode(&mode, names))
+    }
+
+    fn mode(&mut self, mode: &str, names: Vec<String>) -> Option<ToolChoice> {
+        let required = mode == "any";
+        Some(match (mode, names.as_slice()) {
+            ("none", _) => ToolChoice::None,
+            ("any", []) => ToolChoice::Required,
+            ("any", [name]) => ToolChoice::Named(name.clone()),
+            (_, [_, ..]) => ToolChoice::Allowed { names, required },
+            ("validated", []) => {
+                // Elsewhere calls are not checked against their schemas unless a tool is strict.
+                let name = "generation_config.tool_choice";
+                self.request.unknown.push(name.to_owned());
+                ToolChoice::Auto
+            }
+            ("auto", []) => ToolChoice::Auto,
+            _ => return None,
+        })
+    }
+
+    /// Reads the form of the output: one, or a list of one. A bare schema is an older form.
+    fn format(&mut self, value: Raw<'_>) -> Result<(), Failure> {
+        const NAME: &str = "response_format";
+        if value.shape() == Shape::Array {
+            return walk::array(&mut Cursor::new(value.text()), NAME, |cursor, _| {
+                self.format(cursor.value()?)
+            });
+        }
+        let mut kind = None;
+        let [mut mime, mut schema] = [None::<Raw<'_>>; 2];
+        walk::object::<Failure>(&mut Cursor::new(value.text()), NAME, |cursor, name| {
+            let value = cursor.value()?;
+            match name {
+                "type" => kind = value.string().map(|text| text.decode_lossy()),
+                "mime_type" => mime = Some(value),
+                "schema" => schema = Some(value).filter(|schema| !schema.is_null()),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        let is_json = |mime: Raw<'_>| {
+            mime.string()
+                .is_some_and(|mime| mime.is("application/json"))
+        };
+        match kind.as_deref() {
+            Some("image" | "audio" | "video") => return Err(text_only(NAME)),
+            Some("text") => match schema {
+                Some(schema) => self.request.format = Some(schema_format(raw(schema)?)),
+                None if mime.is_some_and(is_json) => self.request.format = Some(Format::Json),
+                None => {}
+            },
+            _ if value.is_empty() => {}
+            _ => self.request.format = Some(schema_format(raw(value)?)),
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Request {
+        let Self {
+            mut request,
+            steps,
+            system,
+            mime,
+        } = self;
+        let Steps {
+            mut turns,
+            mut unknown,
+            ..
+        } = steps;
+        if !system.is_empty() {
+            let (role, parts) = (Role::System, system);
+            turns.insert(0, Turn { role, parts });
+        }
+        request.turns = turns;
+        request.unknown.append(&mut unknown);
+        match mime.as_deref() {
+            Some("application/json") if request.format.is_none() => {
+                request.format = Some(Format::Json);
+            }
+            None | Some("application/json" | "text/plain") => {}
+            Some(_) => request.unknown.push("response_mime_type".to_owned()),
+        }
+        request
+    }
+}
+
+fn schema_format(schema: Json) -> Format {
+    Format::Schema {
+        name: None,
+        description: None,
+        schema,
+        strict: None,
+    }
+}
+
+fn raw(schema: Raw<'_>) -> Result<Json, Failure> {
+    RawValue::from_string(compact(schema.text()))
+        .map_err(|_| Failure::invalid("A schema is not valid JSON.").param("response_format"))
+}
+
+fn text_only(name: &str) -> Failure {
+    let message = format!("`{name}` is not supported with this model: it answers in text.");
+    Failure::unsupported_parameter(name.to_owned(), message)
+}

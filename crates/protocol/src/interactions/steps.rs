@@ -1,0 +1,414 @@
+//! Reads the input of an interaction: a text, contents, or the steps of a conversation.
+
+use std::borrow::Cow;
+
+use crate::canon::{
+    Document, Image, ImageDetail, ImageSource, Part, Path, Role, Thought, ToolCall, ToolResult,
+    Turn, base64, data_uri,
+};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::json::walk::{self, compact};
+use crate::json::{Cursor, Raw, Shape};
+use crate::signature;
+
+/// The turns read so far.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    pub(super) turns: Vec<Turn>,
+    /// Members that only this dialect knows, by path.
+    pub(super) unknown: Vec<String>,
+    /// Whether the last item was a bare content, with which the next one is one turn.
+    bare: bool,
+}
+
+impl Steps {
+    /// Reads `input` in any of its forms. A list may even mix contents with steps.
+    pub(super) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        match cursor.shape()? {
+            Shape::String => {
+                let text = walk::string(cursor, "input")?.unwrap_or_default();
+                self.say(
+                    Role::User,
+                    Path::item("input", 0),
+                    Part::Text(text.into_owned()),
+                );
+                Ok(())
+            }
+            Shape::Object => self.item(cursor.value()?, Path::item("input", 0)),
+            _ => walk::array(cursor, "input", |cursor, number| {
+                self.item(cursor.value()?, Path::item("input", number))
+            }),
+        }
+    }
+
+    fn item(&mut self, item: Raw<'_>, path: Path) -> Result<(), Failure> {
+        let kind = kind_of(item, path)?;
+        let goes_on = std::mem::take(&mut self.bare);
+        match kind.as_ref() {
+            "user_input" => self.spoken(item, Role::User, path)?,
+            "model_output" => self.spoken(item, Role::Assistant, path)?,
+            "thought" => self.thought(item, path)?,
+            "function_call" => self.call(item, path)?,
+            "function_result" => self.result(item, path)?,
+            "text" | "image" | "audio" | "document" | "video" => {
+                if !goes_on {
+                    self.open(Role::User);
+                }
+                self.bare = true;
+                let part = read_content(item, &kind)?;
+                self.push(path, part);
+            }
+            // Steps of tools that run beside the model.
+            _ => self.say(Role::Assistant, path, Part::Foreign),
+        }
+        Ok(())
+    }
+
+    /// Reads what user or model said.
+    fn spoken(&mut self, step: Raw<'_>, role: Role, path: Path) -> Result<(), Failure> {
+        self.open(role);
+        walk::object::<Failure>(&mut Cursor::new(step.text()), "input", |cursor, name| {
+            match name {
+                "content" => self.contents(cursor, path),
+                // How an earlier answer failed is not for a model to read.
+                "type" | "error" => cursor.value().map(drop).map_err(Failure::from),
+                _ => self.note(cursor, path, name),
+            }
+        })?;
+        self.tidy();
+        Ok(())
+    }
+
+    fn contents(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<(), Failure> {
+        match cursor.shape()? {
+            Shape::String => {
+                let text = walk::string(cursor, "content")?.unwrap_or_default();
+                self.push(path, Part::Text(text.into_owned()));
+                Ok(())
+            }
+            Shape::Object => {
+                let part = typed_content(cursor.value()?, path)?;
+                self.push(path.inner("content", 0), part);
+                Ok(())
+            }
+            _ => walk::array(cursor, "content", |cursor, number| {
+                let path = path.inner("content", number);
+                let part = typed_content(cursor.value()?, path)?;
+                self.push(path, part);
+                Ok(())
+            }),
+        }
+    }
+
+    fn thought(&mut self, step: Raw<'_>, path: Path) -> Result<(), Failure> {
+        let mut thought = Thought::default();
+        walk::object::<Failure>(
+            &mut Cursor::new(step.text()),
+            "thought",
+            |cursor, name| match name {
+                "signature" => {
+                    let text = walk::string(cursor, "signature")?.unwrap_or_default();
+                    thought.opaque = signature::read(&text, Dialect::Interactions);
+                    Ok(())
+                }
+                "summary" => walk::array(cursor, "summary", |cursor, number| {
+                    let path = path.inner("summary", number);
+                    match typed_content(cursor.value()?, path)? {
+                        Part::Text(text) => thought.text.push_str(&text),
+                        _ => self.unknown.push(path.to_string()),
+                    }
+                    Ok(())
+                }),
+                "type" => cursor.value().map(drop).map_err(Failure::from),
+                _ => self.note(cursor, path, name),
+            },
+        )?;
+        if thought != Thought::default() {
+            self.say(Role::Assistant, path, Part::Thought(thought));
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, step: Raw<'_>, path: Path) -> Result<(), Failure> {
+        let mut call = ToolCall {
+            id: String::new(),
+            name: String::new(),
+            arguments: "{}".to_owned(),
+            opaque: None,
+        };
+        walk::object::<Failure>(
+            &mut Cursor::new(step.text()),
+            "function_call",
+            |cursor, name| {
+                match name {
+                    "id" => call.id = text(cursor, "function_call.id")?,
+                    "name" => call.name = text(cursor, "function_call.name")?,
+                    "arguments" => {
+                        let arguments = cursor.value()?;
+                        match arguments.string() {
+                            Some(text) => call.arguments = text.decode_lossy().into_owned(),
+                            None if arguments.is_null() => {}
+                            None => call.arguments = compact(arguments.text()),
+                        }
+                    }
+                    // An older revision had the signature here.
+                    "signature" => {
+                        let text = text(cursor, "function_call.signature")?;
+                        call.opaque = signature::read(&text, Dialect::Interactions);
+                    }
+                    "type" => drop(cursor.value()?),
+                    _ => self.note(cursor, path, name)?,
+                }
+                Ok(())
+            },
+        )?;
+        required(&call.id, "id", path)?;
+        required(&call.name, "name", path)?;
+        self.say(Role::Assistant, path, Part::ToolCall(call));
+        Ok(())
+    }
+
+    fn result(&mut self, step: Raw<'_>, path: Path) -> Result<(), Failure> {
+        let mut result = ToolResult {
+            call_id: String::new(),
+            name: None,
+            parts: Vec::new(),
+            is_error: false,
+        };
+        walk::object::<Failure>(
+            &mut Cursor::new(step.text()),
+            "function_result",
+            |cursor, name| {
+                match name {
+                    "call_id" => result.call_id = text(cursor, "function_result.call_id")?,
+                    "name" => {
+                        let name = walk::string(cursor, "function_result.name")?;
+                        result.name = name.map(Cow::into_owned);
+                    }
+                    "is_error" => {
+                        result.is_error =
+                            walk::boolean(cursor, "function_result.is_error")? == Some(true);
+                    }
+                    "result" => self.answer(cursor.value()?, path, &mut result.parts)?,
+                    "type" | "signature" => drop(cursor.value()?),
+                    _ => self.note(cursor, path, name)?,
+                }
+                Ok(())
+            },
+        )?;
+        required(&result.call_id, "call_id", path)?;
+        self.say(Role::User, path, Part::ToolResult(result));
+        Ok(())
+    }
+
+    /// Reads what a function answered: a text, an object, or a list of contents.
+    fn answer(&mut self, value: Raw<'_>, path: Path, parts: &mut Vec<Part>) -> Result<(), Failure> {
+        match value.shape() {
+            Shape::Null => {}
+            Shape::String => {
+                let text = value
+                    .string()
+                    .map_or_else(Cow::default, |text| text.decode_lossy());
+                parts.push(Part::Text(text.into_owned()));
+            }
+            Shape::Array if is_contents(value) => {
+                walk::array(
+                    &mut Cursor::new(value.text()),
+                    "result",
+                    |cursor, number| {
+                        let path = path.inner("result", number);
+                        match typed_content(cursor.value()?, path)? {
+                            part @ (Part::Text(_) | Part::Image(_)) => parts.push(part),
+                            _ => self.unknown.push(path.to_string()),
+                        }
+                        Ok::<(), Failure>(())
+                    },
+                )?;
+            }
+            _ => parts.push(Part::Text(compact(value.text()))),
+        }
+        parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+        Ok(())
+    }
+
+    /// Begins a turn, unless the model goes on with its own.
+    fn open(&mut self, role: Role) {
+        let goes_on = self.turns.last().is_some_and(|turn| turn.role == role);
+        if !(goes_on && role == Role::Assistant) {
+            let parts = Vec::new();
+            self.turns.push(Turn { role, parts });
+        }
+    }
+
+    /// Adds a part to the last turn.
+    fn push(&mut self, path: Path, part: Part) {
+        let empty = matches!(&part, Part::Text(text) if text.is_empty());
+        if let Some(turn) = self.turns.last_mut()
+            && !empty
+        {
+            turn.parts.push((path, part));
+        }
+    }
+
+    /// Adds a step of one part. Results that follow one another are one turn.
+    fn say(&mut self, role: Role, path: Path, part: Part) {
+        let goes_on = self.turns.last().is_some_and(|turn| {
+            let results = |(_, part): &(Path, Part)| matches!(part, Part::ToolResult(_));
+            turn.role == role && (role == Role::Assistant || turn.parts.iter().all(results))
+        });
+        if !goes_on {
+            let parts = Vec::new();
+            self.turns.push(Turn { role, parts });
+        }
+        self.push(path, part);
+        self.tidy();
+    }
+
+    /// Forgets a turn in which nothing was said.
+    fn tidy(&mut self) {
+        if self.turns.last().is_some_and(|turn| turn.parts.is_empty()) {
+            self.turns.pop();
+        }
+    }
+
+    /// Lists a member that only this dialect knows, unless it says nothing.
+    fn note(&mut self, cursor: &mut Cursor<'_>, path: Path, name: &str) -> Result<(), Failure> {
+        let value = cursor.value()?;
+        if !value.is_null() && !value.is_empty() {
+            self.unknown.push(format!("{path}.{name}"));
+        }
+        Ok(())
+    }
+}
+
+fn text(cursor: &mut Cursor<'_>, name: &str) -> Result<String, Failure> {
+    Ok(walk::string(cursor, name)?.unwrap_or_default().into_owned())
+}
+
+fn required(text: &str, name: &str, path: Path) -> Result<(), Failure> {
+    if text.is_empty() {
+        let message = format!("`{path}.{name}` is required.");
+        return Err(Failure::invalid(message).param(format!("{path}.{name}")));
+    }
+    Ok(())
+}
+
+/// The `type` of a step or a content. What has a `text` and no type is a text.
+fn kind_of(item: Raw<'_>, path: Path) -> Result<Cow<'_, str>, Failure> {
+    let mut kind = None;
+    let mut has_text = false;
+    let name = path.to_string();
+    walk::object::<Failure>(&mut Cursor::new(item.text()), &name, |cursor, member| {
+        let value = cursor.value()?;
+        match member {
+            "type" => kind = value.string().map(|text| text.decode_lossy()),
+            "text" => has_text = value.shape() == Shape::String,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    match kind {
+        Some(kind) => Ok(kind),
+        None if has_text => Ok(Cow::Borrowed("text")),
+        None => Err(Failure::invalid(format!("`{name}.type` is required.")).param(name)),
+    }
+}
+
+/// Whether a list is one of contents, and not data of the tool's own.
+fn is_contents(list: Raw<'_>) -> bool {
+    let mut contents = true;
+    let read = Cursor::new(list.text()).array(|cursor| {
+        let item = cursor.value()?;
+        let kind = kind_of(item, Path::default());
+        contents &= item.shape() == Shape::Object
+            && kind.is_ok_and(|kind| {
+                matches!(
+                    kind.as_ref(),
+                    "text" | "image" | "audio" | "document" | "video"
+                )
+            });
+        Ok::<(), Failure>(())
+    });
+    contents && read.is_ok()
+}
+
+fn typed_content(content: Raw<'_>, path: Path) -> Result<Part, Failure> {
+    let kind = kind_of(content, path)?;
+    read_content(content, &kind)
+}
+
+#[derive(Default)]
+struct Media {
+    mime: String,
+    data: Option<String>,
+    uri: Option<String>,
+    detail: Option<ImageDetail>,
+}
+
+/// Reads a content of this type.
+fn read_content(content: Raw<'_>, kind: &str) -> Result<Part, Failure> {
+    let mut said = String::new();
+    let mut media = Media::default();
+    walk::object::<Failure>(
+        &mut Cursor::new(content.text()),
+        "content",
+        |cursor, name| {
+            match name {
+                "text" => said = text(cursor, "text")?,
+                "mime_type" => media.mime = text(cursor, "mime_type")?.to_ascii_lowercase(),
+                "data" => media.data = walk::string(cursor, "data")?.map(Cow::into_owned),
+                "uri" => media.uri = walk::string(cursor, "uri")?.map(Cow::into_owned),
+                "resolution" => {
+                    media.detail = match walk::string(cursor, "resolution")?.as_deref() {
+                        Some("low") => Some(ImageDetail::Low),
+                        Some("medium") => Some(ImageDetail::Auto),
+                        Some("high") => Some(ImageDetail::High),
+                        Some("ultra_high") => Some(ImageDetail::Original),
+                        _ => None,
+                    };
+                }
+                _ => drop(cursor.value()?),
+            }
+            Ok(())
+        },
+    )?;
+    Ok(match kind {
+        "text" => Part::Text(said),
+        "image" => media.into_image(),
+        "document" => media.into_document(),
+        _ => Part::Foreign,
+    })
+}
+
+impl Media {
+    fn into_image(self) -> Part {
+        let source = match (self.data, self.uri) {
+            (Some(data), _) => {
+                let data = base64::standard(&data).into_owned();
+                let mime = match self.mime.as_str() {
+                    "" => data_uri::sniff(&data).to_owned(),
+                    _ => self.mime,
+                };
+                ImageSource::Inline { mime, data }
+            }
+            (None, Some(uri)) if uri.starts_with("https://") || uri.starts_with("http://") => {
+                ImageSource::Url(uri)
+            }
+            _ => return Part::Foreign,
+        };
+        let detail = self.detail;
+        Part::Image(Image { source, detail })
+    }
+
+    fn into_document(self) -> Part {
+        match self.data {
+            Some(data) if self.mime == "application/pdf" => Part::Document(Document {
+                data: base64::standard(&data).into_owned(),
+                mime: self.mime,
+                name: None,
+            }),
+            _ => Part::Foreign,
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Writes a request in the common form for an Interactions upstream.
+
+use crate::canon::{
+    Arranged, Calling, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Part,
+    Reasoning, Request, Role, Side, Target, ToolResult, arguments, arrange, choose, mime, sampled,
+};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::json::write::{Array, Object, object};
+use crate::profile::{Profile, Thinking};
+use crate::signature;
+
+/// The levels that all models with levels know.
+const USUAL_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
+
+/// Writes the body for the upstream and lists what it cannot say.
+pub fn write_request(
+    request: &Request,
+    target: &Target<'_>,
+    dropped: &mut Dropped,
+) -> Result<Vec<u8>, Failure> {
+    let Arranged { system, sides } = arrange(request, dropped)?;
+    leave_out(request, dropped);
+    let choice = choose(request, dropped)?;
+    let mut out = Vec::with_capacity(1024);
+    object(&mut out, |body| {
+        body.text("model", target.upstream_model);
+        body.array("input", |steps| {
+            for side in &sides {
+                match side.role {
+                    Role::Assistant => write_model(steps, side, target),
+                    _ => write_user(steps, side),
+                }
+            }
+        });
+        if !system.is_empty() {
+            body.text("system_instruction", &system.join("\n\n"));
+        }
+        if !request.tools.is_empty() {
+            body.array("tools", |tools| {
+                for tool in &request.tools {
+                    tools.object(|declared| {
+                        declared.text("type", "function").text("name", &tool.name);
+                        if let Some(description) = &tool.description {
+                            declared.text("description", description);
+                        }
+                        if let Some(parameters) = &tool.parameters {
+                            declared.raw("parameters", parameters.get());
+                        }
+                    });
+                }
+            });
+        }
+        let mut config = Vec::new();
+        object(&mut config, |config| {
+            write_config(config, request, choice, target.profile, dropped);
+        });
+        if config != b"{}" {
+            body.value("generation_config", |out| out.append(&mut config));
+        }
+        if let Some(format) = &request.format {
+            body.object("response_format", |told| {
+                told.text("type", "text")
+                    .text("mime_type", "application/json");
+                if let Format::Schema { schema, .. } = format {
+                    told.raw("schema", schema.get());
+                }
+            });
+        }
+        if request.stream {
+            body.boolean("stream", true);
+        }
+        // The upstream would keep the interaction otherwise.
+        body.boolean("store", false);
+    });
+    Ok(out)
+}
+
+/// Lists what this dialect has no word for.
+fn leave_out(request: &Request, dropped: &mut Dropped) {
+    for name in &request.unknown {
+        dropped.name(name);
+    }
+    let sampling = &request.sampling;
+    let fields = [
+        (sampling.top_k.is_some(), Field::TopK),
+        (
+            sampling.frequency_penalty.is_some(),
+            Field::FrequencyPenalty,
+        ),
+        (sampling.presence_penalty.is_some(), Field::PresencePenalty),
+        (
+            request.choices.is_some_and(|choices| choices > 1),
+            Field::Choices,
+        ),
+        (request.logprobs.is_some(), Field::Logprobs),
+        (
+            request
+                .logprobs
+                .is_some_and(|logprobs| logprobs.top.is_some()),
+            Field::TopLogprobs,
+        ),
+        (
+            request.parallel_tool_calls == Some(false),
+            Field::ParallelToolCalls,
+        ),
+        (
+            request.tools.iter().any(|tool| tool.strict == Some(true)),
+            Field::ToolStrict,
+        ),
+        (request.verbosity.is_some(), Field::Verbosity),
+        (request.user.is_some(), Field::User),
+        (request.safety_identifier.is_some(), Field::SafetyIdentifier),
+        (request.metadata.is_some(), Field::Metadata),
+        (request.cache_key.is_some(), Field::CacheKey),
+    ];
+    for (left_out, field) in fields {
+        if left_out {
+            dropped.field(field);
+        }
+    }
+}
+
+fn write_user(steps: &mut Array<'_>, side: &Side<'_>) {
+    let said = |part: &Part| {
+        matches!(
+            part,
+            Part::Text(_) | Part::Refusal(_) | Part::Image(_) | Part::Document(_)
+        )
+    };
+    for (_, part) in &side.parts {
+        if let Part::ToolResult(result) = part {
+            write_result(steps, result);
+        }
+    }
+    if side.parts.iter().any(|(_, part)| said(part)) {
+        steps.object(|step| {
+            step.text("type", "user_input");
+            step.array("content", |contents| {
+                for (_, part) in &side.parts {
+                    write_content(contents, part);
+                }
+            });
+        });
+    }
+}
+
+/// Writes a content; parts that are steps of their own are none.
+fn write_content(contents: &mut Array<'_>, part: &Part) {
+    match part {
+        Part::Text(text) | Part::Refusal(text) => {
+            contents.object(|content| {
+                content.text("type", "text").text("text", text);
+            });
+        }
+        Part::Image(image) => write_image(contents, image),
+        Part::Document(document) => {
+            contents.object(|content| {
+                content.text("type", "document");
+                content
+                    .text("mime_type", &document.mime)
+                    .text("data", &document.data);
+            });
+        }
+        Part::Thought(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Foreign => {}
+    }
+}
+
+fn write_image(contents: &mut Array<'_>, image: &Image) {
+    contents.object(|content| {
+        content.text("type", "image");
+        match &image.source {
+            ImageSource::Inline { mime, data } => {
+                content.text("mime_type", mime).text("data", data);
+            }
+            ImageSource::Url(url) => {
+                if let Some(mime) = mime::of_url(url) {
+                    content.text("mime_type", mime);
+                }
+                content.text("uri", url);
+            }
+        }
+        let resolution = match image.detail {
+            None | Some(ImageDetail::Auto) => None,
+            Some(ImageDetail::Low) => Some("low"),
+            Some(ImageDetail::High) => Some("high"),
+            Some(ImageDetail::Original) => Some("ultra_high"),
+        };
+        if let Some(resolution) = resolution {
+            content.text("resolution", resolution);
+        }
+    });
+}
+
+fn write_result(steps: &mut Array<'_>, result: &ToolResult) {
+    steps.object(|step| {
+        step.text("type", "function_result")
+            .text("call_id", &result.call_id);
+        if let Some(name) = &result.name {
+            step.text("name", name);
+        }
+        match result.parts.as_slice() {
+            [] => step.text("result", ""),
+            [Part::Text(text)] => step.text("result", text),
+            parts => step.array("result", |contents| {
+                for part in parts {
+                    write_content(contents, part);
+                }
+            }),
+        };
+        if result.is_error {
+            step.boolean("is_error", true);
+        }
+    });
+}
+
+/// Writes the steps of the model's turn. The signature of calls stands on a thought before them;
+/// without one the vendor's stand-in goes there.
+fn write_model(steps: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
+    let own = |opaque| signature::sent(opaque, Dialect::Interactions, target.public_model);
+    let mut unsigned = signature::bypass(target.profile);
+    let mut spoken = Vec::new();
+    for (_, part) in &side.parts {
+        match part {
+            Part::Thought(thought) => {
+                if let Some(signature) = own(thought.opaque.as_ref()) {
+                    flush(steps, &mut spoken);
+                    write_thought(steps, signature, &thought.text);
+                    unsigned = None;
+                }
+            }
+            Part::ToolCall(call) => {
+                flush(steps, &mut spoken);
+                let signature = own(call.opaque.as_ref()).or(unsigned);
+                unsigned = None;
+                if let Some(signature) = signature {
+                    write_thought(steps, signature, "");
+                }
+                steps.object(|step| {
+                    step.text("type", "function_call");
+                    step.text("id", &call.id).text("name", &call.name);
+                    step.raw("arguments", &arguments::object(&call.arguments));
+                });
+            }
+            part => spoken.push(*part),
+        }
+    }
+    flush(steps, &mut spoken);
+}
+
+fn write_thought(steps: &mut Array<'_>, signature: &str, summary: &str) {
+    steps.object(|step| {
+        step.text("type", "thought").text("signature", signature);
+        if !summary.is_empty() {
+            step.array("summary", |contents| {
+                contents.object(|content| {
+                    content.text("type", "text").text("text", summary);
+                });
+            });
+        }
+    });
+}
+
+/// Writes what the model has said up to here as one step.
+fn flush(steps: &mut Array<'_>, spoken: &mut Vec<&Part>) {
+    if spoken.is_empty() {
+        return;
+    }
+    steps.object(|step| {
+        step.text("type", "model_output");
+        step.array("content", |contents| {
+            for part in spoken.drain(..) {
+                write_content(contents, part);
+            }
+        });
+    });
+}
+
+/// The mode of function calling. Names that may be called are allowed in it, or all are.
+const fn mode(calling: Calling) -> &'static str {
+    match calling {
+        Calling::MustNot => "none",
+        Calling::May => "auto",
+        Calling::Must => "any",
+    }
+}
+
+fn write_config(
+    config: &mut Object<'_>,
+    request: &Request,
+    choice: Option<(Calling, Vec<&str>)>,
+    profile: &Profile,
+    dropped: &mut Dropped,
+) {
+    if let Some(limit) = request.output_tokens_max {
+        config.number("max_output_tokens", limit);
+    }
+    let rates = [
+        (
+            "temperature",
+            &request.sampling.temperature,
+            Field::Temperature,
+        ),
+        ("top_p", &request.sampling.top_p, Field::TopP),
+    ];
+    for (name, value, field) in rates {
+        if let Some(value) = sampled(value.as_ref(), field, profile, dropped) {
+            config.number(name, value);
+        }
+    }
+    if let Some(seed) = request.sampling.seed {
+        config.number("seed", seed);
+    }
+    if !request.stop.is_empty() {
+        config.array("stop_sequences", |list| {
+            for stop in &request.stop {
+                list.text(stop);
+            }
+        });
+    }
+    if let Some(reasoning) = &request.reasoning {
+        write_thinking(config, reasoning, profile, dropped);
+    }
+    match choice {
+        None => {}
+        Some((calling, names)) if names.is_empty() => {
+            config.text("tool_choice", mode(calling));
+        }
+        Some((calling, names)) => {
+            config.object("tool_choice", |choice| {
+                choice.object("allowed_tools", |allowed| {
+                    allowed.text("mode", mode(calling));
+                    allowed.array("tools", |list| {
+                        for name in names {
+                            list.text(name);
+                        }
+                    });
+                });
+            });
+        }
+    }
+}
+
+fn write_thinking(
+    config: &mut Object<'_>,
+    reasoning: &Reasoning,
+    profile: &Profile,
+    dropped: &mut Dropped,
+) {
+    let Reasoning {
+        effort,
+        budget_tokens,
+        show,
+    } = reasoning.clone();
+    let effort = effort.or(budget_tokens.map(Effort::of_budget));
+    let off = effort == Some(Effort::None);
+    if profile.thinking == Some(Thinking::None) || profile.reasoning == Some(false) {
+        if effort.is_some() && !off {
+            dropped.field(Field::Reasoning);
+        } else if show {
+            dropped.field(Field::ReasoningShown);
+        }
+        return;
+    }
+    if let Some(effort) = effort {
+        let level = match profile.nearest_effort(effort, &USUAL_LEVELS) {
+            Effort::None | Effort::Minimal => "minimal",
+            Effort::Low => "low",
+            Effort::Medium => "medium",
+            Effort::High | Effort::XHigh | Effort::Max => "high",
+        };
+        config.text("thinking_level", level);
+    }
+    if show && !off {
+        config.text("thinking_summaries", "auto");
+    }
+}

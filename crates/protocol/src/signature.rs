@@ -1,0 +1,92 @@
+//! Thought signatures as Generate Content and Interactions carry them.
+
+use std::borrow::Cow;
+
+use crate::canon::Opaque;
+use crate::dialect::Dialect;
+use crate::profile::{Profile, Thinking};
+
+/// What stands for a signature in a history that the model did not write. Both literals are
+/// documented by the vendor; we write the first.
+const BYPASS: [&str; 2] = [
+    "skip_thought_signature_validator",
+    "context_engineering_is_the_way_to_go",
+];
+
+/// Reads a signature that a caller sends back: ours with its mark of origin, or one that `own`
+/// made itself. A bypass says nothing.
+pub(crate) fn read(text: &str, own: Dialect) -> Option<Opaque> {
+    if text.is_empty() || BYPASS.contains(&text) {
+        return None;
+    }
+    let foreign = Opaque::unwrap(text);
+    Some(foreign.unwrap_or_else(|| Opaque {
+        origin: own,
+        model: "".into(),
+        text: text.into(),
+    }))
+}
+
+/// The text of a signature in an answer of `own`.
+pub(crate) fn told(opaque: &Opaque, own: Dialect) -> Cow<'_, str> {
+    if opaque.origin == own {
+        Cow::Borrowed(&opaque.text)
+    } else {
+        Cow::Owned(opaque.wrap())
+    }
+}
+
+/// The text of a signature in a request, if the model that it goes to has made it.
+pub(crate) fn sent<'a>(
+    opaque: Option<&'a Opaque>,
+    own: Dialect,
+    public_model: &str,
+) -> Option<&'a str> {
+    let opaque = opaque.filter(|opaque| opaque.origin == own)?;
+    let known = opaque.model.is_empty() || *opaque.model == *public_model;
+    known.then_some(&*opaque.text)
+}
+
+/// What goes in the place of a signature that is missing, for models that demand one. Models that
+/// think by budget or not at all do not, and might try to read it.
+pub(crate) fn bypass(profile: &Profile) -> Option<&'static str> {
+    match profile.thinking {
+        Some(Thinking::Budget | Thinking::None) => None,
+        Some(Thinking::Level | Thinking::Adaptive) | None => Some(BYPASS[0]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_comes_back_to_the_model_that_made_it_alone() {
+        let made = Opaque {
+            origin: Dialect::Generate,
+            model: "maker/m".into(),
+            text: "U0lH".into(),
+        };
+        let carried = told(&made, Dialect::Interactions).into_owned();
+        let back = read(&carried, Dialect::Interactions);
+        assert_eq!(back.as_ref(), Some(&made));
+        let sent_to = |own, model| sent(back.as_ref(), own, model);
+        assert_eq!(sent_to(Dialect::Generate, "maker/m"), Some("U0lH"));
+        assert_eq!(sent_to(Dialect::Generate, "maker/other"), None);
+        assert_eq!(sent_to(Dialect::Interactions, "maker/m"), None);
+
+        let own = read("U0lH", Dialect::Generate);
+        assert_eq!(
+            sent(own.as_ref(), Dialect::Generate, "maker/m"),
+            Some("U0lH")
+        );
+        assert_eq!(told(&made, Dialect::Generate), "U0lH");
+    }
+
+    #[test]
+    fn a_bypass_is_no_signature() {
+        for text in ["", BYPASS[0], BYPASS[1]] {
+            assert_eq!(read(text, Dialect::Generate), None);
+        }
+    }
+}

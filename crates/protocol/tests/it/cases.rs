@@ -1,0 +1,126 @@
+//! What the tests of conversions share: fixtures, snapshots and the driver's part.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::canon::{Dropped, Echo, Event, Fold, Request, Response, Target};
+use protocol::native::Broken;
+use protocol::profile::Thinking;
+use protocol::sse::{Frame, Splitter};
+use protocol::{Dialect, Failure, Profile};
+
+/// The files of a folder of fixtures, by name.
+pub(crate) fn fixtures(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures")
+        .join(folder);
+    let mut files: Vec<PathBuf> = fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let name = |path: &PathBuf| path.file_stem().unwrap().to_string_lossy().into_owned();
+    files
+        .iter()
+        .map(|path| (name(path), fs::read(path).unwrap()))
+        .collect()
+}
+
+/// A model that thinks by level and takes everything.
+pub(crate) fn profile() -> Profile {
+    Profile {
+        thinking: Some(Thinking::Level),
+        ..Profile::default()
+    }
+}
+
+pub(crate) fn target(profile: &Profile) -> Target<'_> {
+    Target {
+        upstream_model: "up",
+        public_model: "maker/m",
+        profile,
+    }
+}
+
+pub(crate) type Write = fn(&Request, &Target<'_>, &mut Dropped) -> Result<Vec<u8>, Failure>;
+
+/// What is sent to the upstream and what is left out, for people to read.
+pub(crate) fn sent(request: Result<Request, Failure>, caller: Dialect, write: Write) -> String {
+    let request = match request {
+        Ok(request) => request,
+        Err(failure) => return format!("refused: {failure} {:?}", failure.param),
+    };
+    let mut dropped = Dropped::new(caller);
+    match write(&request, &target(&profile()), &mut dropped) {
+        Err(failure) => format!("refused: {failure} {:?}", failure.param),
+        Ok(body) => {
+            let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            let dropped = dropped.header().unwrap_or_default();
+            format!("dropped: {dropped}\n{body:#}")
+        }
+    }
+}
+
+/// What a stream of bytes is, as frames.
+pub(crate) fn frames(stream: &[u8]) -> Vec<Frame> {
+    let mut splitter = Splitter::default();
+    splitter.push(Bytes::copy_from_slice(stream));
+    let mut frames = Vec::new();
+    while let Some(frame) = splitter.next_frame().unwrap() {
+        frames.push(frame);
+    }
+    frames
+}
+
+pub(crate) fn echo(request: Request) -> Echo {
+    Echo {
+        id: "ours_1".into(),
+        model: "maker/m".into(),
+        created: 1_767_225_600,
+        input_tokens: 7,
+        request: Arc::new(request),
+    }
+}
+
+/// The events and how the stream ended, for people to read.
+pub(crate) fn told(events: &[Event], result: &Result<(), Broken>) -> String {
+    let mut text = String::new();
+    for event in events {
+        writeln!(text, "{event:?}").unwrap();
+    }
+    if let Err(broken) = result {
+        writeln!(text, "broken: {broken}").unwrap();
+    }
+    text
+}
+
+/// Folds the events of a whole answer.
+pub(crate) fn fold(events: Vec<Event>) -> Option<Result<Response, Failure>> {
+    let mut fold = Fold::default();
+    events.into_iter().find_map(|event| fold.push(event))
+}
+
+/// Checks the grammar of `canon::Event`; a stream that broke may stop anywhere.
+pub(crate) fn check_grammar(events: &[Event], ended: bool) {
+    let mut started = false;
+    let mut open = false;
+    let mut over = false;
+    for event in events {
+        assert!(!over, "nothing follows the end: {events:?}");
+        match event {
+            Event::Start => assert!(!std::mem::replace(&mut started, true)),
+            Event::BlockStart(_) => assert!(started && !std::mem::replace(&mut open, true)),
+            Event::Delta(_) => assert!(open, "{events:?}"),
+            Event::BlockStop => assert!(std::mem::replace(&mut open, false)),
+            Event::Usage(_) => assert!(started && !open, "{events:?}"),
+            Event::Finish(_) | Event::Failed(_) => {
+                assert!(started && !open, "{events:?}");
+                over = true;
+            }
+        }
+    }
+    assert_eq!(over, ended, "{events:?}");
+}

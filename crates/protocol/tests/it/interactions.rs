@@ -1,0 +1,82 @@
+//! Conversions from and to Interactions.
+
+use bytes::Bytes;
+use protocol::canon::{Event, Reasoning, Request};
+use protocol::convert::read_request;
+use protocol::interactions::{Reader, Writer, read_response, write_request, write_response};
+use protocol::native::{Broken, read_head};
+use protocol::{Dialect, Joined};
+
+use crate::cases::{check_grammar, echo, fixtures, fold, frames, sent, told};
+
+#[test]
+fn requests_are_understood() {
+    for (name, body) in fixtures("interactions/requests") {
+        let head = read_head(Dialect::Interactions, &Bytes::from(body.clone()));
+        let request = head.and_then(|head| read_request(Dialect::Interactions, &body, head.stream));
+        let sent = sent(request, Dialect::Interactions, write_request);
+        insta::assert_snapshot!(format!("interactions_request_{name}"), sent);
+    }
+}
+
+fn read(stream: &[u8]) -> (Vec<Event>, Result<(), Broken>) {
+    let mut reader = Reader::new("maker/m");
+    let mut events = Vec::new();
+    let frames = frames(stream);
+    let mut result = frames
+        .iter()
+        .try_for_each(|frame| reader.frame(frame, &mut events));
+    if result.is_ok() {
+        result = reader.end(&mut events);
+    }
+    check_grammar(&events, result.is_ok());
+    (events, result)
+}
+
+fn asking_for_thoughts() -> Request {
+    Request {
+        reasoning: Some(Reasoning {
+            show: true,
+            ..Reasoning::default()
+        }),
+        ..Request::default()
+    }
+}
+
+fn written(events: Vec<Event>) -> String {
+    let mut writer = Writer::new(echo(asking_for_thoughts()));
+    let mut out = Joined::new();
+    for event in events {
+        writer.event(event, &mut out);
+    }
+    String::from_utf8(out.into_bytes().to_vec()).unwrap()
+}
+
+#[test]
+fn streams_are_read_and_written_again() {
+    for (name, stream) in fixtures("interactions/streams") {
+        let (events, result) = read(&stream);
+        let mut text = told(&events, &result);
+        if let Ok(()) = result {
+            text += "\n";
+            text += &written(events.clone());
+            let response = fold(events).unwrap().unwrap();
+            let whole = write_response(&response, &echo(asking_for_thoughts()));
+            text += &String::from_utf8(whole.clone()).unwrap();
+            let again = read_response(&whole, "maker/m").unwrap();
+            assert_eq!(again.stop, response.stop);
+        }
+        insta::assert_snapshot!(format!("interactions_stream_{name}"), text);
+    }
+}
+
+#[test]
+fn whole_answers_are_read() {
+    for (name, body) in fixtures("interactions/answers") {
+        let response = read_response(&body, "maker/m").unwrap();
+        insta::assert_snapshot!(
+            format!("interactions_answer_{name}"),
+            format!("{response:#?}")
+        );
+    }
+}

@@ -67,12 +67,14 @@ struct Server {
 
 impl Sqlite {
     pub(crate) fn open(settings: &Settings) -> Result<(Self, Recovery), OpenError> {
-        Self::open_with(settings, |_| Ok(()))
+        Self::open_with(settings, Arc::default(), |_| Ok(()))
     }
 
-    /// Opens a server's store; `prepare` has the last word on the writer's connection.
+    /// Opens a server's store. Who holds `gate` has the log to itself; `prepare` has the last word
+    /// on the writer's connection.
     pub(super) fn open_with(
         settings: &Settings,
+        gate: Arc<Mutex<()>>,
         prepare: impl FnOnce(&mut Connection) -> rusqlite::Result<()>,
     ) -> Result<(Self, Recovery), OpenError> {
         let lock = ServerLock::take(&settings.path)?;
@@ -81,7 +83,6 @@ impl Sqlite {
         count_frames(&mut opened.writer, &counters)
             .and_then(|()| prepare(&mut opened.writer))
             .map_err(|error| refusal(&settings.path, error))?;
-        let gate = Arc::new(Mutex::new(()));
         // Who keeps no floor wants no reserve either.
         let ballast = match settings.disk_floor_bytes {
             0 => Ballast::none(),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro, UnixMs};
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::backend::Sqlite;
@@ -26,6 +27,8 @@ struct Rig {
     vetoes: Arc<AtomicU32>,
     /// Commits that will succeed and look as if they had failed.
     lies: Arc<AtomicU32>,
+    /// Who holds it has the log to itself.
+    gate: Arc<Mutex<()>>,
     key: KeyRow,
     price: PriceVersion,
 }
@@ -56,7 +59,8 @@ impl Rig {
         let (veto, lie) = (Arc::clone(&vetoes), Arc::clone(&lies));
         let mut settings = settings(folder.path());
         set(&mut settings);
-        let (sqlite, _) = Sqlite::open_with(&settings, move |writer| {
+        let gate = Arc::default();
+        let (sqlite, _) = Sqlite::open_with(&settings, Arc::clone(&gate), move |writer| {
             writer.commit_hook(Some(move || take_one(&veto)))?;
             writer.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, _| {
                 let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
@@ -77,6 +81,7 @@ impl Rig {
             store,
             vetoes,
             lies,
+            gate,
             key,
             price,
         }
@@ -380,6 +385,7 @@ async fn the_log_is_folded_and_does_not_grow_without_bound() {
         store,
         vetoes: Arc::default(),
         lies: Arc::default(),
+        gate: Arc::default(),
         key,
         price,
     };
@@ -406,6 +412,33 @@ async fn the_log_is_folded_and_does_not_grow_without_bound() {
         0,
         "folding keeps the row cache"
     );
+    rig.assert_clean().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(
+    clippy::await_holding_lock,
+    reason = "what is waited for does not wait for it"
+)]
+async fn while_the_log_is_folded_calls_are_decided_and_not_promised() {
+    let rig = Rig::new().await;
+    let open = rig.admit().await.unwrap();
+    open.durable.wait().await.unwrap();
+    let folding = rig.gate.lock();
+    rig.settle(&open);
+    // Three batches' worth of calls, one after the other, all in the one that waits.
+    let mut calls = Vec::new();
+    for _ in 0..3 {
+        calls.push(rig.admit().await.unwrap());
+    }
+    assert!(calls.iter().all(|call| !call.durable.is_done()));
+    drop(folding);
+    for call in &calls {
+        call.durable.wait().await.unwrap();
+        rig.settle(call);
+    }
+    assert_eq!(rig.money().await, (9_000_000, 0));
+    assert_eq!(rig.store.stats().commits_failed, 0);
     rig.assert_clean().await;
 }
 

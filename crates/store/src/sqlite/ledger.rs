@@ -82,15 +82,28 @@ impl<'c> Ledger<'c> {
         }
     }
 
+    /// Ends the transaction, which has decided but not written, and begins it anew, so that a log
+    /// that was copied meanwhile can begin anew with it. What was decided stands, unless somebody
+    /// has written in between.
+    pub(super) fn begin_again(&mut self) -> rusqlite::Result<()> {
+        if self.pending.wrote {
+            return Ok(());
+        }
+        self.sql.commit.execute([])?;
+        self.sql.begin.execute([])?;
+        let version: i64 = self.sql.data_version.query_row([], |row| row.get(0))?;
+        if version != self.data_version {
+            return Err(aborted("another process wrote before the batch"));
+        }
+        Ok(())
+    }
+
     /// Writes what was decided and commits it. Tells whether there was anything to write.
     pub(super) fn commit(&mut self) -> rusqlite::Result<bool> {
         if !self.is_in_transaction() {
             // The database has ended the transaction by itself; what follows would be written
             // piece by piece.
-            return Err(rusqlite::Error::SqliteFailure(
-                rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK),
-                Some("the transaction was rolled back by the database".to_owned()),
-            ));
+            return Err(aborted("the database has rolled the transaction back"));
         }
         let wrote = !self.pending.is_empty();
         if wrote {
@@ -325,6 +338,11 @@ impl CachedWallet {
         self.entries = self.entries.saturating_add(1);
         self.entries
     }
+}
+
+fn aborted(why: &str) -> rusqlite::Error {
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK);
+    rusqlite::Error::SqliteFailure(code, Some(why.to_owned()))
 }
 
 fn sql_tokens(tokens: u64) -> i64 {

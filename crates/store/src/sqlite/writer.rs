@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::calls::{Closed, Unbooked};
 use super::disk::Ballast;
@@ -28,6 +28,8 @@ const LOADED_ADMITS: usize = 4;
 const DRAINS: usize = 3;
 /// Fewer commands than this are decided before anyone could come.
 const LOADED_COMMANDS: usize = 32;
+/// How often who comes is decided on while the checkpointer has the log.
+const GATE_STEP_MIN: Duration = Duration::from_micros(200);
 /// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -41,7 +43,7 @@ const LAST_TRIES: Duration = Duration::from_secs(5);
 pub(super) struct Shared {
     pub(super) queue: Arc<Queue>,
     pub(super) line: Arc<SyncLine>,
-    /// Held during a batch; the checkpointer takes it to have the log to itself.
+    /// Held while a batch is written; the checkpointer takes it to have the log to itself.
     pub(super) gate: Arc<Mutex<()>>,
     pub(super) ballast: Arc<Ballast>,
     pub(super) gather: Duration,
@@ -61,6 +63,15 @@ pub(super) struct Writer<'c> {
     /// take others with it.
     careful: bool,
     drained: Vec<Queued>,
+}
+
+/// A batch in the making.
+struct Round {
+    batch: Arc<Batch>,
+    commands: usize,
+    admits: usize,
+    /// Closes that could not be decided.
+    again: VecDeque<Closing>,
 }
 
 impl<'c> Writer<'c> {
@@ -136,46 +147,79 @@ impl<'c> Writer<'c> {
     fn work(&mut self) -> usize {
         // Cloned: the guard must not borrow from what the batch changes.
         let gate = Arc::clone(&self.shared.gate);
-        let _guard = gate.lock();
         if self.stuck_due.is_some_and(|due| Instant::now() >= due) {
             self.retry.extend(self.stuck.drain(..));
             self.stuck_due = None;
             self.careful = true;
         }
         if self.careful {
+            let _guard = gate.lock();
             return self.work_carefully();
         }
         if let Err(error) = self.ledger.begin() {
             self.not_begun(&error);
             return 0;
         }
-        let batch = self.next_batch();
-        let mut commands = self.retry.len();
-        let mut again = VecDeque::new();
-        let mut admits = 0;
+        let mut round = Round {
+            batch: self.next_batch(),
+            commands: 0,
+            admits: 0,
+            again: VecDeque::new(),
+        };
+        round.commands = self.retry.len();
         for closing in std::mem::take(&mut self.retry) {
-            self.close(closing, &mut again);
+            self.close(closing, &mut round.again);
         }
         for _ in 0..DRAINS {
-            let mut drained = std::mem::take(&mut self.drained);
-            self.shared.queue.drain(&mut drained);
-            let count = drained.len();
-            for queued in drained.drain(..) {
-                admits += usize::from(matches!(queued.command, Command::Admit(..)));
-                self.apply(queued.command, &batch, &mut again);
-            }
-            self.drained = drained;
-            commands += count;
-            if count < LOADED_COMMANDS {
+            if self.decide(&mut round) < LOADED_COMMANDS {
                 break;
             }
         }
+        let (_guard, begun) = self.pass(&gate, &mut round);
+        let Round {
+            batch,
+            commands,
+            admits,
+            again,
+        } = round;
         self.retry = again;
         // Some closes could not even be decided; alone they show whether it is their own fault.
         self.careful = !self.retry.is_empty();
         // A failure has been told to everyone it concerns; what is left of it is in `retry`.
-        let _: Result<(), Trouble> = self.end(batch, commands);
+        let _: Result<(), Trouble> = self.end(batch, commands, begun);
         admits
+    }
+
+    /// Decides on what is queued; answers how much that was.
+    fn decide(&mut self, round: &mut Round) -> usize {
+        let mut drained = std::mem::take(&mut self.drained);
+        self.shared.queue.drain(&mut drained);
+        let count = drained.len();
+        round.commands += count;
+        for queued in drained.drain(..) {
+            round.admits += usize::from(matches!(queued.command, Command::Admit(..)));
+            self.apply(queued.command, &round.batch, &mut round.again);
+        }
+        self.drained = drained;
+        count
+    }
+
+    /// Waits for the checkpointer to be done with the log. Only writing waits for it: whoever comes
+    /// meanwhile is decided on in this batch.
+    fn pass<'g>(
+        &mut self,
+        gate: &'g Mutex<()>,
+        round: &mut Round,
+    ) -> (MutexGuard<'g, ()>, rusqlite::Result<()>) {
+        if let Some(guard) = gate.try_lock() {
+            return (guard, Ok(()));
+        }
+        loop {
+            if let Some(guard) = gate.try_lock_for(self.shared.gather.max(GATE_STEP_MIN)) {
+                return (guard, self.ledger.begin_again());
+            }
+            self.decide(round);
+        }
     }
 
     fn work_carefully(&mut self) -> usize {
@@ -201,7 +245,7 @@ impl<'c> Writer<'c> {
             let mut again = VecDeque::new();
             admits += usize::from(matches!(command, Command::Admit(..)));
             self.apply(command, &batch, &mut again);
-            match self.end(batch, 1) {
+            match self.end(batch, 1, Ok(())) {
                 Ok(()) | Err(Trouble::Inside) => {
                     // What failed was alone in its transaction, so it failed by itself.
                     let failed = std::mem::take(&mut self.retry);
@@ -392,10 +436,15 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Commits, or undoes everything and keeps the closes.
-    fn end(&mut self, batch: Arc<Batch>, commands: usize) -> Result<(), Trouble> {
+    /// Commits what was well begun, or undoes everything and keeps the closes.
+    fn end(
+        &mut self,
+        batch: Arc<Batch>,
+        commands: usize,
+        begun: rusqlite::Result<()>,
+    ) -> Result<(), Trouble> {
         let counters = Arc::clone(&self.ledger.counters);
-        let ended = match self.ledger.commit() {
+        let ended = match begun.and_then(|()| self.ledger.commit()) {
             Ok(wrote) => {
                 self.shared.line.push(batch, wrote);
                 self.failures = 0;

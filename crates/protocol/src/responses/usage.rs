@@ -1,5 +1,6 @@
 //! Usage as Responses tell it.
 
+use crate::json::write;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::{Inclusive, Usage, count};
 
@@ -34,6 +35,22 @@ pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     report.input = input?;
     report.output = output?;
     Some(report.into())
+}
+
+/// Writes a usage object; clients expect every class, used or not.
+pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
+    write::object(out, |it| {
+        it.number("input_tokens", usage.input_total());
+        it.object("input_tokens_details", |it| {
+            it.number("cached_tokens", usage.cached_input);
+            it.number("cache_write_tokens", usage.cache_write);
+        });
+        it.number("output_tokens", usage.output_total());
+        it.object("output_tokens_details", |it| {
+            it.number("reasoning_tokens", usage.reasoning);
+        });
+        it.number("total_tokens", usage.total());
+    });
 }
 
 /// Reads the counts of a details object; `null` and counts that are none are left out.

@@ -1,0 +1,267 @@
+//! Reads the input of a request: the turns of a conversation, told item by item.
+
+use std::borrow::Cow;
+
+use super::content;
+use super::read::{note, unread};
+use crate::canon::{Opaque, Part, Path, Role, Thought, ToolCall, ToolResult, Turn, carrier};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::json::{Cursor, Shape, walk};
+
+/// Collects the turns. The items of an assistant's turn are joined, and so are the results that
+/// answer it; messages of others stay apart.
+pub(super) struct History<'r> {
+    turns: &'r mut Vec<Turn>,
+    unknown: &'r mut Vec<String>,
+    /// Whether the last turn goes on with the next item of its role.
+    open: bool,
+}
+
+/// An item with the members of all the types we know.
+#[derive(Default)]
+struct Item<'a> {
+    kind: Option<Cow<'a, str>>,
+    role: Option<Cow<'a, str>>,
+    id: Option<Cow<'a, str>>,
+    call_id: Option<Cow<'a, str>>,
+    name: Option<Cow<'a, str>>,
+    arguments: Option<Cow<'a, str>>,
+    encrypted: Option<Cow<'a, str>>,
+    summary: Vec<(Path, Part)>,
+    content: Vec<(Path, Part)>,
+    output: Vec<(Path, Part)>,
+    /// Members that say something we do not carry.
+    others: Vec<String>,
+}
+
+impl<'r> History<'r> {
+    pub(super) fn new(turns: &'r mut Vec<Turn>, unknown: &'r mut Vec<String>) -> Self {
+        Self {
+            turns,
+            unknown,
+            open: false,
+        }
+    }
+
+    pub(super) fn read(mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        if cursor.shape()? == Shape::String {
+            let text = cursor.string()?.decode_lossy();
+            self.say(Role::User, Path::item("input", 0), content::text(text));
+            return Ok(());
+        }
+        walk::array(cursor, "input", |cursor, at| self.item(cursor, at))
+    }
+
+    fn item(&mut self, cursor: &mut Cursor<'_>, at: usize) -> Result<(), Failure> {
+        let path = Path::item("input", at);
+        let item = read_item(cursor, path)?;
+        let kind = item.kind.as_deref().unwrap_or("message");
+        match kind {
+            "message" => self.message(item, path),
+            "function_call" => self.call(item, path),
+            "function_call_output" => self.result(item, path),
+            "reasoning" => {
+                self.thought(item, path);
+                Ok(())
+            }
+            "item_reference" => {
+                let failure = Failure::stateful_not_supported("The service keeps no items.");
+                Err(failure.param(path.to_string()))
+            }
+            kind => {
+                // What a tool of another kind was asked, or what it answered.
+                let answers = kind.ends_with("_output") || kind.ends_with("_response");
+                let role = if answers { Role::User } else { Role::Assistant };
+                self.join(role).parts.push((path, Part::Foreign));
+                Ok(())
+            }
+        }
+    }
+
+    fn message(&mut self, item: Item<'_>, path: Path) -> Result<(), Failure> {
+        let role = match item.role.as_deref() {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            Some("system") => Role::System,
+            Some("developer") => Role::Developer,
+            _ => {
+                let message =
+                    format!("`{path}.role` must be `user`, `assistant`, `system` or `developer`.");
+                return Err(Failure::invalid(message).param(format!("{path}.role")));
+            }
+        };
+        self.note_others(item.others);
+        if role == Role::Assistant {
+            self.join(role).parts.extend(item.content);
+        } else {
+            self.open = false;
+            self.turns.push(Turn {
+                role,
+                parts: item.content,
+            });
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, item: Item<'_>, path: Path) -> Result<(), Failure> {
+        let Some(name) = item.name else {
+            let param = format!("{path}.name");
+            return Err(Failure::invalid(format!("`{param}` is required.")).param(param));
+        };
+        let id = item.call_id.or(item.id).unwrap_or_default();
+        let (id, carried) = carrier::unload(&id);
+        self.note_others(item.others);
+        let arguments = item.arguments.unwrap_or_default();
+        let arguments = match arguments.trim() {
+            "" => "{}".to_owned(),
+            _ => arguments.into_owned(),
+        };
+        let turn = self.join(Role::Assistant);
+        for thought in carried.thoughts {
+            turn.parts.push((path, Part::Thought(thought)));
+        }
+        let opaque = carried.opaque.or_else(|| take_signature(turn));
+        let call = ToolCall {
+            id: id.to_owned(),
+            name: name.into_owned(),
+            arguments,
+            opaque,
+        };
+        turn.parts.push((path, Part::ToolCall(call)));
+        Ok(())
+    }
+
+    fn result(&mut self, item: Item<'_>, path: Path) -> Result<(), Failure> {
+        let Some(id) = item.call_id else {
+            let param = format!("{path}.call_id");
+            return Err(Failure::invalid(format!("`{param}` is required.")).param(param));
+        };
+        self.note_others(item.others);
+        let result = ToolResult {
+            call_id: carrier::unload(&id).0.to_owned(),
+            name: item.name.map(Cow::into_owned),
+            parts: item.output.into_iter().map(|(_, part)| part).collect(),
+            is_error: false,
+        };
+        let turn = self.join(Role::User);
+        turn.parts.push((path, Part::ToolResult(result)));
+        Ok(())
+    }
+
+    fn thought(&mut self, item: Item<'_>, path: Path) {
+        let texts = |parts: Vec<(Path, Part)>| {
+            let texts = parts.into_iter().filter_map(|(_, part)| match part {
+                Part::Text(text) => Some(text),
+                _ => None,
+            });
+            texts.collect::<Vec<_>>().join("\n\n")
+        };
+        let mut text = texts(item.summary);
+        if text.is_empty() {
+            text = texts(item.content);
+        }
+        let opaque = item.encrypted.filter(|text| !text.is_empty()).map(|text| {
+            Opaque::unwrap(&text).unwrap_or_else(|| Opaque {
+                origin: Dialect::Responses,
+                model: "".into(),
+                text: text.into(),
+            })
+        });
+        self.note_others(item.others);
+        let thought = Thought {
+            text,
+            opaque,
+            redacted: false,
+        };
+        self.join(Role::Assistant)
+            .parts
+            .push((path, Part::Thought(thought)));
+    }
+
+    fn say(&mut self, role: Role, path: Path, part: Option<Part>) {
+        self.turns.push(Turn {
+            role,
+            parts: part.map(|part| (path, part)).into_iter().collect(),
+        });
+    }
+
+    /// The turn that an item of this role belongs to.
+    fn join(&mut self, role: Role) -> &mut Turn {
+        let goes_on = self.open && self.turns.last().is_some_and(|turn| turn.role == role);
+        if !goes_on {
+            self.turns.push(Turn {
+                role,
+                parts: Vec::new(),
+            });
+        }
+        self.open = true;
+        self.turns
+            .last_mut()
+            .expect("there is a turn to go on with")
+    }
+
+    fn note_others(&mut self, others: Vec<String>) {
+        for other in others {
+            note(self.unknown, other);
+        }
+    }
+}
+
+/// A signature that belongs to a call travels in a reasoning item before it, since a call has no
+/// member for it.
+fn take_signature(turn: &mut Turn) -> Option<Opaque> {
+    match turn.parts.last_mut() {
+        Some((_, Part::Thought(thought)))
+            if thought.text.is_empty()
+                && thought
+                    .opaque
+                    .as_ref()
+                    .is_some_and(|opaque| opaque.origin == Dialect::Generate) =>
+        {
+            let opaque = thought.opaque.take();
+            turn.parts.pop();
+            opaque
+        }
+        _ => None,
+    }
+}
+
+fn read_item<'a>(cursor: &mut Cursor<'a>, path: Path) -> Result<Item<'a>, Failure> {
+    let mut item = Item::default();
+    if cursor.shape()? != Shape::Object {
+        let failure = Failure::invalid(format!("`{path}` must be an object."));
+        return Err(failure.param(path.to_string()));
+    }
+    walk::object(cursor, "input[]", |cursor, name| {
+        match name {
+            "type" => item.kind = walk::string(cursor, "input[].type")?,
+            "role" => item.role = walk::string(cursor, "input[].role")?,
+            "id" => item.id = walk::string(cursor, "input[].id")?,
+            "call_id" => item.call_id = walk::string(cursor, "input[].call_id")?,
+            "name" => item.name = walk::string(cursor, "input[].name")?,
+            "arguments" if cursor.shape()? == Shape::String => {
+                item.arguments = walk::string(cursor, "input[].arguments")?;
+            }
+            "encrypted_content" => {
+                item.encrypted = walk::string(cursor, "input[].encrypted_content")?;
+            }
+            "content" => item.content = content::read(cursor, path, "content", &mut item.others)?,
+            "summary" => item.summary = content::read(cursor, path, "summary", &mut item.others)?,
+            "output" => item.output = content::read(cursor, path, "output", &mut item.others)?,
+            // What an answer said of itself, echoed.
+            "status" | "created_by" | "agent" => drop(cursor.value()?),
+            "phase" => {
+                let phase = walk::string(cursor, "input[].phase")?;
+                if phase.is_some_and(|phase| phase != "final_answer") {
+                    item.others.push(format!("{path}.phase"));
+                }
+            }
+            _ => unread(cursor.value()?, &mut item.others, || {
+                format!("{path}.{name}")
+            }),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    Ok(item)
+}

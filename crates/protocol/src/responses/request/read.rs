@@ -1,0 +1,342 @@
+//! Reads a Responses request into the common form.
+
+use std::borrow::Cow;
+
+use super::history::History;
+use crate::canon::{
+    Effort, Format, Json, Logprobs, Path, Request, Role, Tool, ToolChoice, Turn, pair_results,
+};
+use crate::failure::Failure;
+use crate::json::walk::{self, Misread};
+use crate::json::{Cursor, Integer, Raw, Shape, utf8};
+
+/// Paths of members that nobody reads; more than these are not told.
+const UNKNOWN_MAX: usize = 1024;
+
+/// Where the instructions of a request stand.
+pub(in crate::responses) const INSTRUCTIONS: Path = Path::item("instructions", 0);
+
+/// Reads a request that [`native::read_head`](crate::native::read_head) has passed. `null` is absent, and
+/// a member without content (`false`, `""`, `[]`, `{}`) says nothing that could be lost.
+pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
+    let mut cursor = Cursor::new(utf8(body)?);
+    let mut reader = Reader::default();
+    walk::object(&mut cursor, "body", |cursor, name| {
+        reader.member(cursor, name)
+    })?;
+    cursor.end()?;
+    reader.finish()
+}
+
+#[derive(Default)]
+struct Reader {
+    request: Request,
+    instructions: Option<String>,
+    top_logprobs: Option<u32>,
+    logprobs: bool,
+}
+
+impl Reader {
+    fn member(&mut self, cursor: &mut Cursor<'_>, name: &str) -> Result<(), Failure> {
+        let request = &mut self.request;
+        match name {
+            "input" => History::new(&mut request.turns, &mut request.unknown).read(cursor)?,
+            "instructions" => self.instructions = text(cursor, name)?,
+            "stream" => request.stream = walk::boolean(cursor, name)?.unwrap_or(false),
+            "max_output_tokens" => request.output_tokens_max = count(cursor, name)?,
+            "temperature" => request.sampling.temperature = walk::number(cursor, name)?,
+            "top_p" => request.sampling.top_p = walk::number(cursor, name)?,
+            "top_logprobs" => {
+                let top = count(cursor, name)?;
+                self.top_logprobs = top.map(|top| u32::try_from(top).unwrap_or(u32::MAX));
+            }
+            "include" => self.include(cursor)?,
+            "tools" => walk::array(cursor, name, |cursor, at| tool(cursor, at, request))?,
+            "tool_choice" => choice(cursor, request)?,
+            "parallel_tool_calls" => request.parallel_tool_calls = walk::boolean(cursor, name)?,
+            "reasoning" => reasoning(cursor, request)?,
+            "text" => text_options(cursor, request)?,
+            "truncation" => {
+                if text(cursor, name)?.is_some_and(|truncation| truncation != "disabled") {
+                    note(&mut request.unknown, name);
+                }
+            }
+            "user" => request.user = text(cursor, name)?,
+            "safety_identifier" => request.safety_identifier = text(cursor, name)?,
+            "metadata" => request.metadata = walk::json(cursor, name)?.filter(has_members),
+            "prompt_cache_key" => request.cache_key = text(cursor, name)?,
+            // The head has judged them: what passes asks for nothing. Obfuscation is the
+            // upstream's own padding.
+            "model" | "store" | "background" | "service_tier" | "stream_options" => {
+                cursor.value()?;
+            }
+            _ => unread(cursor.value()?, &mut request.unknown, || name.to_owned()),
+        }
+        Ok(())
+    }
+
+    fn include(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        for included in walk::strings(cursor, "include")? {
+            match included.as_str() {
+                // Always carried.
+                "reasoning.encrypted_content" => {}
+                "message.output_text.logprobs" => self.logprobs = true,
+                _ => note(&mut self.request.unknown, "include"),
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Request, Failure> {
+        let mut request = self.request;
+        let top = self.top_logprobs.filter(|top| *top > 0);
+        if self.logprobs || top.is_some() {
+            request.logprobs = Some(Logprobs { top });
+        }
+        if let Some(instructions) = self.instructions.filter(|text| !text.is_empty()) {
+            let turn = Turn {
+                role: Role::System,
+                parts: vec![(INSTRUCTIONS, crate::canon::Part::Text(instructions))],
+            };
+            request.turns.insert(0, turn);
+        }
+        pair_results(&mut request.turns)?;
+        Ok(request)
+    }
+}
+
+/// Notes a member that has no meaning in the common form.
+pub(super) fn note(unknown: &mut Vec<String>, name: impl Into<String>) {
+    if unknown.len() < UNKNOWN_MAX {
+        unknown.push(name.into());
+    }
+}
+
+/// Notes a member that nobody reads, if it says anything.
+pub(super) fn unread(value: Raw<'_>, unknown: &mut Vec<String>, name: impl FnOnce() -> String) {
+    let says_nothing = value.is_null() || value.is_empty() || value.boolean() == Some(false);
+    if !says_nothing && unknown.len() < UNKNOWN_MAX {
+        unknown.push(name());
+    }
+}
+
+pub(super) fn text(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<String>, Misread> {
+    Ok(walk::string(cursor, name)?.map(Cow::into_owned))
+}
+
+fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Failure> {
+    match walk::integer(cursor, name)? {
+        Some(Integer::Negative) => {
+            let failure = Failure::invalid(format!("`{name}` must not be negative."));
+            Err(failure.param(name.to_owned()))
+        }
+        number => Ok(number.map(Integer::saturating)),
+    }
+}
+
+fn has_members(json: &Json) -> bool {
+    json.get().contains(':')
+}
+
+fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(), Failure> {
+    let mut kind = None;
+    let mut name = None;
+    let mut description = None;
+    let mut parameters = None;
+    let mut strict = None;
+    let mut others = Vec::new();
+    walk::object(cursor, "tools[]", |cursor, member| {
+        match member {
+            "type" => kind = walk::string(cursor, "tools[].type")?,
+            "name" => name = text(cursor, "tools[].name")?,
+            "description" => description = text(cursor, "tools[].description")?,
+            // A tool of another type may have them in another form.
+            "parameters" if cursor.shape()? == Shape::Object => {
+                parameters = walk::json(cursor, "tools[].parameters")?;
+            }
+            "strict" => strict = walk::boolean(cursor, "tools[].strict")?,
+            _ => unread(cursor.value()?, &mut others, || {
+                format!("tools[{at}].{member}")
+            }),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    match (kind.as_deref(), name) {
+        (Some("function") | None, Some(name)) => {
+            request.tools.push(Tool {
+                name,
+                description,
+                parameters,
+                strict,
+            });
+            for other in others {
+                note(&mut request.unknown, other);
+            }
+        }
+        (Some("function") | None, None) => {
+            let param = format!("tools[{at}].name");
+            return Err(Failure::invalid(format!("`{param}` is required.")).param(param));
+        }
+        // Contract, "POST /v1/responses": only function tools are shared.
+        (Some(kind), _) => note(&mut request.unknown, format!("tools.{kind}")),
+    }
+    Ok(())
+}
+
+fn choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
+    const NAME: &str = "tool_choice";
+    if cursor.shape()? == Shape::String {
+        request.tool_choice = match &*cursor.string()?.decode_lossy() {
+            "auto" => Some(ToolChoice::Auto),
+            "none" => Some(ToolChoice::None),
+            "required" => Some(ToolChoice::Required),
+            other => {
+                let message = format!("`tool_choice` must not be `{other}`.");
+                return Err(Failure::invalid(message).param(NAME));
+            }
+        };
+        return Ok(());
+    }
+    if walk::null(cursor)? {
+        return Ok(());
+    }
+    let mut kind = None;
+    let mut name = None;
+    let mut mode = None;
+    let mut names = Vec::new();
+    let mut others = false;
+    walk::object(cursor, NAME, |cursor, member| {
+        match member {
+            "type" => kind = walk::string(cursor, "tool_choice.type")?,
+            "name" => name = text(cursor, "tool_choice.name")?,
+            "mode" => mode = walk::string(cursor, "tool_choice.mode")?,
+            "tools" => walk::array(cursor, "tool_choice.tools", |cursor, _| {
+                match named_function(cursor)? {
+                    Some(name) => names.push(name),
+                    None => others = true,
+                }
+                Ok::<(), Failure>(())
+            })?,
+            _ => drop(cursor.value()?),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    request.tool_choice = match (kind.as_deref(), name) {
+        (Some("function"), Some(name)) => Some(ToolChoice::Named(name)),
+        (Some("allowed_tools"), _) if !names.is_empty() => {
+            if others {
+                note(&mut request.unknown, "tool_choice.tools");
+            }
+            let required = mode.as_deref() == Some("required");
+            Some(ToolChoice::Allowed { names, required })
+        }
+        // A hosted tool, which no other dialect knows.
+        _ => {
+            note(&mut request.unknown, NAME);
+            None
+        }
+    };
+    Ok(())
+}
+
+fn named_function(cursor: &mut Cursor<'_>) -> Result<Option<String>, Failure> {
+    let mut kind = None;
+    let mut name = None;
+    walk::object(cursor, "tool_choice.tools[]", |cursor, member| {
+        match member {
+            "type" => kind = walk::string(cursor, "tool_choice.tools[].type")?,
+            "name" => name = text(cursor, "tool_choice.tools[].name")?,
+            _ => drop(cursor.value()?),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    Ok(name.filter(|_| kind.as_deref() == Some("function")))
+}
+
+fn reasoning(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
+    let mut told = request.reasoning.take().unwrap_or_default();
+    let mut any = false;
+    walk::object(cursor, "reasoning", |cursor, name| {
+        match name {
+            "effort" => {
+                let effort = walk::string(cursor, "reasoning.effort")?;
+                told.effort = effort.as_deref().and_then(Effort::parse);
+                any |= told.effort.is_some();
+                if effort.is_some() && told.effort.is_none() {
+                    note(&mut request.unknown, "reasoning.effort");
+                }
+            }
+            "summary" | "generate_summary" => {
+                let wanted = walk::string(cursor, "reasoning.summary")?.is_some();
+                told.show |= wanted;
+                any |= wanted;
+            }
+            "context" | "mode" => {
+                let usual = walk::string(cursor, "reasoning")?
+                    .is_none_or(|value| value == "auto" || value == "standard");
+                if !usual {
+                    note(&mut request.unknown, format!("reasoning.{name}"));
+                }
+            }
+            _ => unread(cursor.value()?, &mut request.unknown, || {
+                format!("reasoning.{name}")
+            }),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    request.reasoning = any.then_some(told);
+    Ok(())
+}
+
+fn text_options(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
+    walk::object(cursor, "text", |cursor, name| {
+        match name {
+            "format" => format(cursor, request)?,
+            "verbosity" => request.verbosity = text(cursor, "text.verbosity")?,
+            _ => unread(cursor.value()?, &mut request.unknown, || {
+                format!("text.{name}")
+            }),
+        }
+        Ok::<(), Failure>(())
+    })
+}
+
+fn format(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
+    let mut kind = None;
+    let mut name = None;
+    let mut description = None;
+    let mut schema = None;
+    let mut strict = None;
+    walk::object(cursor, "text.format", |cursor, member| {
+        match member {
+            "type" => kind = walk::string(cursor, "text.format.type")?,
+            "name" => name = text(cursor, "text.format.name")?,
+            "description" => description = text(cursor, "text.format.description")?,
+            "schema" => schema = walk::json(cursor, "text.format.schema")?,
+            "strict" => strict = walk::boolean(cursor, "text.format.strict")?,
+            _ => unread(cursor.value()?, &mut request.unknown, || {
+                format!("text.format.{member}")
+            }),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    request.format = match (kind.as_deref(), schema) {
+        (Some("text") | None, _) => None,
+        (Some("json_object"), _) => Some(Format::Json),
+        (Some("json_schema"), Some(schema)) => Some(Format::Schema {
+            name,
+            description,
+            schema,
+            strict,
+        }),
+        (Some("json_schema"), None) => {
+            let failure = Failure::invalid("`text.format.schema` is required.");
+            return Err(failure.param("text.format.schema"));
+        }
+        (Some(_), _) => {
+            note(&mut request.unknown, "text.format");
+            None
+        }
+    };
+    Ok(())
+}

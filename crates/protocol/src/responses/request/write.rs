@@ -1,0 +1,282 @@
+//! Writes a request of the common form for a Responses upstream.
+
+use serde_json::Number;
+
+use super::input;
+use crate::canon::{
+    Dropped, Effort, Field, Format, Part, Reasoning, Request, Role, Target, Tool, ToolChoice, Turn,
+};
+use crate::failure::Failure;
+use crate::json::write::{self, Object};
+use crate::json::write_string;
+use crate::profile::{Profile, Thinking};
+
+/// The name of a schema that has none.
+const SCHEMA_NAME: &str = "response";
+
+/// Writes the request. The upstream is told to keep nothing, and asked for reasoning in the form
+/// that can be sent back to it.
+pub fn write_request(
+    request: &Request,
+    target: &Target<'_>,
+    dropped: &mut Dropped,
+) -> Result<Vec<u8>, Failure> {
+    let (instructions, turns) = instructions(&request.turns);
+    let mut out = Vec::with_capacity(1024);
+    let mut written = Ok(false);
+    write::object(&mut out, |it| {
+        it.text("model", target.upstream_model);
+        if request.stream {
+            it.boolean("stream", true);
+        }
+        it.boolean("store", false);
+        if let Some(instructions) = &instructions {
+            it.text("instructions", instructions);
+        }
+        it.array("input", |it| {
+            written = input::write(it, turns, target, dropped).map(|()| !it.is_empty());
+        });
+        options(it, request, target, dropped);
+    });
+    if !written? {
+        return Err(Failure::invalid("The request says nothing to the model."));
+    }
+    if let Some(ToolChoice::Named(name)) = &request.tool_choice
+        && !request.tools.is_empty()
+        && request.tools.iter().all(|tool| tool.name != *name)
+    {
+        let message = format!("`tool_choice` names `{name}`, which is no tool of the request.");
+        return Err(Failure::invalid(message).param("tool_choice"));
+    }
+    for name in &request.unknown {
+        dropped.name(name);
+    }
+    Ok(out)
+}
+
+/// The system prompts at the beginning, as one text, and the turns behind them. Without any other
+/// turn they stay turns, since there must be input.
+fn instructions(turns: &[Turn]) -> (Option<String>, &[Turn]) {
+    let is_plain = |turn: &Turn| {
+        let texts = |part: &Part| matches!(part, Part::Text(_));
+        turn.role == Role::System && turn.parts.iter().all(|(_, part)| texts(part))
+    };
+    let count = turns.iter().take_while(|turn| is_plain(turn)).count();
+    let (system, rest) = turns.split_at(count);
+    if rest.is_empty() {
+        return (None, turns);
+    }
+    let parts = system.iter().flat_map(|turn| &turn.parts);
+    let texts: Vec<&str> = parts
+        .filter_map(|(_, part)| match part {
+            Part::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let joined = (!texts.is_empty()).then(|| texts.join("\n\n"));
+    (joined, rest)
+}
+
+fn options(it: &mut Object<'_>, request: &Request, target: &Target<'_>, dropped: &mut Dropped) {
+    if let Some(limit) = request.output_tokens_max {
+        it.number("max_output_tokens", limit);
+    }
+    sampling(it, request, target.profile, dropped);
+    if !request.tools.is_empty() {
+        it.array("tools", |it| {
+            for tool in &request.tools {
+                it.object(|it| write_tool(it, tool));
+            }
+        });
+    }
+    choice(it, request, dropped);
+    if let Some(parallel) = request.parallel_tool_calls {
+        it.boolean("parallel_tool_calls", parallel);
+    }
+    text(it, request);
+    reasoning(it, request.reasoning.as_ref(), target.profile, dropped);
+    if target.profile.reasoning != Some(false) {
+        it.array("include", |it| {
+            it.text("reasoning.encrypted_content");
+        });
+    }
+    for (name, value) in [
+        ("user", &request.user),
+        ("safety_identifier", &request.safety_identifier),
+        ("prompt_cache_key", &request.cache_key),
+    ] {
+        if let Some(value) = value {
+            it.text(name, value);
+        }
+    }
+    if let Some(metadata) = &request.metadata {
+        it.raw("metadata", metadata.get());
+    }
+}
+
+/// The dialect knows no stop sequences, penalties, seeds or further choices. Log probabilities
+/// could be asked for, but the common form has no place for them in an answer.
+fn sampling(it: &mut Object<'_>, request: &Request, profile: &Profile, dropped: &mut Dropped) {
+    let sampling = &request.sampling;
+    let fixed = profile.fixed_sampling == Some(true);
+    for (name, field, value) in [
+        ("temperature", Field::Temperature, &sampling.temperature),
+        ("top_p", Field::TopP, &sampling.top_p),
+    ] {
+        match value {
+            Some(value) if !fixed => drop(it.number(name, value)),
+            Some(value) if !is(value, 1) => dropped.field(field),
+            _ => {}
+        }
+    }
+    for (field, value) in [
+        (Field::FrequencyPenalty, &sampling.frequency_penalty),
+        (Field::PresencePenalty, &sampling.presence_penalty),
+    ] {
+        if value.as_ref().is_some_and(|value| !is(value, 0)) {
+            dropped.field(field);
+        }
+    }
+    for (field, set) in [
+        (Field::TopK, sampling.top_k.is_some()),
+        (Field::Seed, sampling.seed.is_some()),
+        (Field::Stop, !request.stop.is_empty()),
+        (Field::Choices, request.choices.is_some_and(|n| n > 1)),
+        (Field::Logprobs, request.logprobs.is_some()),
+        (
+            Field::TopLogprobs,
+            request
+                .logprobs
+                .is_some_and(|logprobs| logprobs.top.is_some()),
+        ),
+    ] {
+        if set {
+            dropped.field(field);
+        }
+    }
+}
+
+/// Whether a number is this one, without the rounding of floats.
+fn is(number: &Number, value: u8) -> bool {
+    let text = number.to_string();
+    let whole = text.strip_suffix(".0").unwrap_or(&text);
+    whole.trim_start_matches('-') == value.to_string()
+}
+
+/// The upstream tries strict schemas unless it is told not to; the other dialects do not.
+pub(in crate::responses) fn write_tool(it: &mut Object<'_>, tool: &Tool) {
+    it.text("type", "function").text("name", &tool.name);
+    if let Some(description) = &tool.description {
+        it.text("description", description);
+    }
+    match &tool.parameters {
+        Some(parameters) => it.raw("parameters", parameters.get()),
+        None => it.null("parameters"),
+    };
+    it.boolean("strict", tool.strict.unwrap_or(false));
+}
+
+fn choice(it: &mut Object<'_>, request: &Request, dropped: &mut Dropped) {
+    let Some(choice) = &request.tool_choice else {
+        return;
+    };
+    if request.tools.is_empty() {
+        if !matches!(choice, ToolChoice::Auto | ToolChoice::None) {
+            dropped.field(Field::ToolChoice);
+        }
+        return;
+    }
+    it.value("tool_choice", |out| write_choice(out, Some(choice)));
+}
+
+pub(in crate::responses) fn write_choice(out: &mut Vec<u8>, choice: Option<&ToolChoice>) {
+    match choice {
+        Some(ToolChoice::Auto) | None => write_string(out, "auto"),
+        Some(ToolChoice::None) => write_string(out, "none"),
+        Some(ToolChoice::Required) => write_string(out, "required"),
+        Some(ToolChoice::Named(name)) => write::object(out, |it| {
+            it.text("type", "function").text("name", name);
+        }),
+        Some(ToolChoice::Allowed { names, required }) => write::object(out, |it| {
+            it.text("type", "allowed_tools");
+            it.text("mode", if *required { "required" } else { "auto" });
+            it.array("tools", |it| {
+                for name in names {
+                    it.object(|it| {
+                        it.text("type", "function").text("name", name);
+                    });
+                }
+            });
+        }),
+    }
+}
+
+fn text(it: &mut Object<'_>, request: &Request) {
+    if request.format.is_none() && request.verbosity.is_none() {
+        return;
+    }
+    it.object("text", |it| {
+        if let Some(format) = &request.format {
+            it.object("format", |it| write_format(it, format));
+        }
+        if let Some(verbosity) = &request.verbosity {
+            it.text("verbosity", verbosity);
+        }
+    });
+}
+
+pub(in crate::responses) fn write_format(it: &mut Object<'_>, format: &Format) {
+    let Format::Schema {
+        name,
+        description,
+        schema,
+        strict,
+    } = format
+    else {
+        it.text("type", "json_object");
+        return;
+    };
+    it.text("type", "json_schema");
+    it.text("name", name.as_deref().unwrap_or(SCHEMA_NAME));
+    if let Some(description) = description {
+        it.text("description", description);
+    }
+    it.raw("schema", schema.get());
+    if let Some(strict) = strict {
+        it.boolean("strict", *strict);
+    }
+}
+
+fn reasoning(
+    it: &mut Object<'_>,
+    reasoning: Option<&Reasoning>,
+    profile: &Profile,
+    dropped: &mut Dropped,
+) {
+    let Some(reasoning) = reasoning else {
+        return;
+    };
+    let budget = reasoning.budget_tokens.map(Effort::of_budget);
+    let effort = reasoning.effort.or(budget);
+    let thinks = profile.reasoning != Some(false) && profile.thinking != Some(Thinking::None);
+    if !thinks {
+        if effort.is_some_and(|effort| effort != Effort::None) {
+            dropped.field(Field::Reasoning);
+        }
+        if reasoning.show {
+            dropped.field(Field::ReasoningShown);
+        }
+        return;
+    }
+    if effort.is_none() && !reasoning.show {
+        return;
+    }
+    it.object("reasoning", |it| {
+        if let Some(effort) = effort {
+            it.text("effort", profile.nearest_effort(effort, &[]).as_str());
+        }
+        if reasoning.show {
+            it.text("summary", "auto");
+        }
+    });
+}

@@ -1,0 +1,211 @@
+//! What an upstream answers, taken apart: the response object and its items.
+
+use std::borrow::Cow;
+
+use crate::canon::Stop;
+use crate::json::walk::{self, Misread};
+use crate::json::{Cursor, Integer, Raw, Shape};
+use crate::native::Broken;
+use crate::responses::usage::read_usage;
+use crate::usage::Usage;
+
+/// A response object.
+#[derive(Debug, Default)]
+pub(in crate::responses) struct Answer<'a> {
+    pub(in crate::responses) status: Option<Cow<'a, str>>,
+    /// Why it is incomplete.
+    reason: Option<Cow<'a, str>>,
+    /// `None` when there is no list.
+    pub(in crate::responses) output: Option<Vec<Item<'a>>>,
+    pub(in crate::responses) usage: Option<Usage>,
+    pub(in crate::responses) error: Option<Raw<'a>>,
+}
+
+/// An output item with the members of all the types that cross dialects.
+#[derive(Debug, Default)]
+pub(in crate::responses) struct Item<'a> {
+    pub(in crate::responses) kind: Cow<'a, str>,
+    pub(in crate::responses) id: Option<Cow<'a, str>>,
+    pub(in crate::responses) call_id: Option<Cow<'a, str>>,
+    pub(in crate::responses) name: Option<Cow<'a, str>>,
+    pub(in crate::responses) arguments: Cow<'a, str>,
+    pub(in crate::responses) content: Vec<Part<'a>>,
+    pub(in crate::responses) summary: Vec<Part<'a>>,
+    pub(in crate::responses) encrypted: Cow<'a, str>,
+}
+
+/// A part of a message, or of reasoning.
+#[derive(Debug, Default)]
+pub(in crate::responses) struct Part<'a> {
+    pub(in crate::responses) is_refusal: bool,
+    pub(in crate::responses) is_reasoning: bool,
+    pub(in crate::responses) text: Cow<'a, str>,
+    pub(in crate::responses) citations: Vec<Citation>,
+}
+
+/// A source of a text; offsets count characters.
+#[derive(Debug, Default, Clone)]
+pub(in crate::responses) struct Citation {
+    pub(in crate::responses) url: String,
+    pub(in crate::responses) title: String,
+    pub(in crate::responses) start: u64,
+    pub(in crate::responses) end: u64,
+}
+
+impl<'a> Answer<'a> {
+    pub(in crate::responses) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Broken> {
+        let mut answer = Self::default();
+        walk::object(cursor, "response", |cursor, name| {
+            match name {
+                "status" => answer.status = walk::string(cursor, name)?,
+                "incomplete_details" => {
+                    walk::object(cursor, name, |cursor, name| {
+                        match name {
+                            "reason" => answer.reason = walk::string(cursor, name)?,
+                            _ => skip(cursor)?,
+                        }
+                        Ok::<(), Broken>(())
+                    })?;
+                }
+                "output" if cursor.shape()? == Shape::Array => {
+                    let mut items = Vec::new();
+                    walk::array(cursor, name, |cursor, _| {
+                        items.push(Item::read(cursor)?);
+                        Ok::<(), Broken>(())
+                    })?;
+                    answer.output = Some(items);
+                }
+                "usage" => answer.usage = read_usage(cursor.value()?),
+                "error" => answer.error = Some(cursor.value()?).filter(|error| !error.is_null()),
+                _ => skip(cursor)?,
+            }
+            Ok::<(), Broken>(())
+        })?;
+        Ok(answer)
+    }
+
+    /// Why the answer ended, told from what it holds where its status does not tell.
+    pub(in crate::responses) fn stop(&self, has_calls: bool, is_refused: bool) -> Stop {
+        if self.status.as_deref() != Some("incomplete") {
+            return match (has_calls, is_refused) {
+                (true, _) => Stop::ToolCalls,
+                (false, true) => Stop::Refusal { category: None },
+                (false, false) => Stop::End,
+            };
+        }
+        match self.reason.as_deref() {
+            Some("max_output_tokens") => Stop::Length,
+            Some("content_filter") => Stop::Filter(None),
+            _ => Stop::Paused,
+        }
+    }
+}
+
+impl<'a> Item<'a> {
+    pub(in crate::responses) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Broken> {
+        let mut item = Self::default();
+        walk::object(cursor, "item", |cursor, name| {
+            match name {
+                "type" => item.kind = walk::string(cursor, name)?.unwrap_or_default(),
+                "id" => item.id = walk::string(cursor, name)?,
+                "call_id" => item.call_id = walk::string(cursor, name)?,
+                "name" => item.name = walk::string(cursor, name)?,
+                "arguments" => item.arguments = arguments(cursor)?,
+                "encrypted_content" => {
+                    item.encrypted = walk::string(cursor, name)?.unwrap_or_default();
+                }
+                "content" => item.content = parts(cursor)?,
+                "summary" => item.summary = parts(cursor)?,
+                _ => skip(cursor)?,
+            }
+            Ok::<(), Broken>(())
+        })?;
+        Ok(item)
+    }
+
+    /// The reasoning that can be shown: its summary, else the reasoning itself.
+    pub(in crate::responses) fn thought(&self) -> String {
+        let parts = if self.summary.iter().any(|part| !part.text.is_empty()) {
+            &self.summary
+        } else {
+            &self.content
+        };
+        let texts = parts.iter().map(|part| &*part.text);
+        let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+        texts.join("\n\n")
+    }
+}
+
+impl<'a> Part<'a> {
+    pub(in crate::responses) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Broken> {
+        let mut part = Self::default();
+        let mut refusal = None;
+        walk::object(cursor, "part", |cursor, name| {
+            match name {
+                "type" => {
+                    let kind = walk::string(cursor, name)?;
+                    part.is_refusal = kind.as_deref() == Some("refusal");
+                    part.is_reasoning = kind.as_deref() == Some("reasoning_text");
+                }
+                "text" => part.text = walk::string(cursor, name)?.unwrap_or_default(),
+                "refusal" => refusal = walk::string(cursor, name)?,
+                "annotations" => walk::array(cursor, name, |cursor, _| {
+                    part.citations.extend(Citation::read(cursor)?);
+                    Ok::<(), Broken>(())
+                })?,
+                _ => skip(cursor)?,
+            }
+            Ok::<(), Broken>(())
+        })?;
+        if part.is_refusal {
+            part.text = refusal.unwrap_or_default();
+        }
+        Ok(part)
+    }
+}
+
+impl Citation {
+    /// Reads an annotation; only those that point to the web cross dialects.
+    pub(in crate::responses) fn read(cursor: &mut Cursor<'_>) -> Result<Option<Self>, Broken> {
+        let mut is_web = false;
+        let mut citation = Self::default();
+        walk::object(cursor, "annotation", |cursor, name| {
+            match name {
+                "type" => is_web = walk::string(cursor, name)?.as_deref() == Some("url_citation"),
+                "url" => citation.url = walk::string(cursor, name)?.unwrap_or_default().into(),
+                "title" => citation.title = walk::string(cursor, name)?.unwrap_or_default().into(),
+                "start_index" => citation.start = offset(cursor, name)?,
+                "end_index" => citation.end = offset(cursor, name)?,
+                _ => skip(cursor)?,
+            }
+            Ok::<(), Broken>(())
+        })?;
+        Ok(is_web.then_some(citation))
+    }
+}
+
+fn offset(cursor: &mut Cursor<'_>, name: &str) -> Result<u64, Misread> {
+    Ok(walk::integer(cursor, name)?.map_or(0, Integer::saturating))
+}
+
+fn parts<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<Part<'a>>, Broken> {
+    let mut parts = Vec::new();
+    walk::array(cursor, "content", |cursor, _| {
+        parts.push(Part::read(cursor)?);
+        Ok::<(), Broken>(())
+    })?;
+    Ok(parts)
+}
+
+/// JSON in a string; some servers write it bare.
+fn arguments<'a>(cursor: &mut Cursor<'a>) -> Result<Cow<'a, str>, Broken> {
+    Ok(match cursor.shape()? {
+        Shape::Object => Cow::Borrowed(cursor.value()?.text()),
+        _ => walk::string(cursor, "arguments")?.unwrap_or_default(),
+    })
+}
+
+pub(in crate::responses) fn skip(cursor: &mut Cursor<'_>) -> Result<(), Misread> {
+    cursor.value()?;
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! Writes the response object: what an answer holds, and what it repeats of its request.
+
+use crate::canon::{Echo, Effort, Part, Request, Stop};
+use crate::failure::Failure;
+use crate::json::write;
+use crate::responses::request::{INSTRUCTIONS, write_choice, write_format, write_tool};
+use crate::responses::usage::write_usage;
+use crate::usage::Usage;
+
+/// The parts of the object that are the same in every event of a stream.
+#[derive(Debug)]
+pub(in crate::responses) struct Object {
+    /// Up to the status.
+    head: Vec<u8>,
+    /// What is repeated of the request, each member behind a comma.
+    echo: Vec<u8>,
+}
+
+/// How an answer ended, or that it has not.
+#[derive(Debug)]
+pub(in crate::responses) enum Ending<'a> {
+    InProgress,
+    Completed,
+    /// With the reason, unless the dialect has no word for it.
+    Incomplete(Option<&'static str>),
+    Failed(&'a Failure),
+}
+
+impl Ending<'_> {
+    /// How a finished answer ended. A refusal that says nothing is told as a filter, since
+    /// clients look for its text.
+    pub(in crate::responses) fn of(stop: &Stop, has_said: bool) -> Self {
+        match stop {
+            Stop::End | Stop::Sequence(_) | Stop::ToolCalls => Self::Completed,
+            Stop::Refusal { .. } if has_said => Self::Completed,
+            Stop::Length | Stop::ContextFull => Self::Incomplete(Some("max_output_tokens")),
+            Stop::Refusal { .. } | Stop::Filter(_) => Self::Incomplete(Some("content_filter")),
+            Stop::Paused => Self::Incomplete(None),
+        }
+    }
+
+    /// The name of the last event.
+    pub(in crate::responses) const fn event(&self) -> &'static str {
+        match self {
+            Self::InProgress => "response.in_progress",
+            Self::Completed => "response.completed",
+            Self::Incomplete(_) => "response.incomplete",
+            Self::Failed(_) => "response.failed",
+        }
+    }
+
+    const fn status(&self) -> &'static str {
+        match self {
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Incomplete(_) => "incomplete",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    /// The status of a message that was open to the end.
+    pub(in crate::responses) const fn item_status(&self) -> &'static str {
+        match self {
+            Self::InProgress | Self::Completed => "completed",
+            Self::Incomplete(_) | Self::Failed(_) => "incomplete",
+        }
+    }
+}
+
+impl Object {
+    pub(in crate::responses) fn new(echo: &Echo) -> Self {
+        let mut head = Vec::new();
+        write::object(&mut head, |it| {
+            it.text("id", &echo.id).text("object", "response");
+            it.number("created_at", echo.created);
+        });
+        head.pop();
+        let mut rest = Vec::new();
+        write::object(&mut rest, |it| {
+            it.text("model", &echo.model);
+            repeat(it, &echo.request);
+        });
+        rest.pop();
+        if let Some(first) = rest.first_mut() {
+            *first = b',';
+        }
+        Self { head, echo: rest }
+    }
+
+    /// Writes the object. `output` is the inside of the list.
+    pub(in crate::responses) fn write(
+        &self,
+        out: &mut Vec<u8>,
+        ending: &Ending<'_>,
+        output: &[u8],
+        usage: Option<&Usage>,
+    ) {
+        out.extend_from_slice(&self.head);
+        out.extend_from_slice(b",\"status\":\"");
+        out.extend_from_slice(ending.status().as_bytes());
+        out.extend_from_slice(b"\",\"error\":");
+        match ending {
+            Ending::Failed(failure) => write::object(out, |it| {
+                it.text("code", failure.code.as_str());
+                it.text("message", &failure.message);
+            }),
+            _ => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b",\"incomplete_details\":");
+        match ending {
+            Ending::Incomplete(Some(reason)) => write::object(out, |it| {
+                it.text("reason", reason);
+            }),
+            _ => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(&self.echo);
+        out.extend_from_slice(b",\"output\":[");
+        out.extend_from_slice(output);
+        out.extend_from_slice(b"],\"usage\":");
+        match usage {
+            Some(usage) => write_usage(out, usage),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.push(b'}');
+    }
+}
+
+/// What clients expect to find again, set or not.
+fn repeat(it: &mut write::Object<'_>, request: &Request) {
+    let instructions = request.turns.first().and_then(|turn| turn.parts.first());
+    it.text_or_null(
+        "instructions",
+        match instructions {
+            Some((path, Part::Text(text))) if *path == INSTRUCTIONS => Some(text),
+            _ => None,
+        },
+    );
+    it.boolean("background", false).boolean("store", false);
+    it.null("previous_response_id");
+    match &request.metadata {
+        Some(metadata) => it.raw("metadata", metadata.get()),
+        None => it.raw("metadata", "{}"),
+    };
+    match request.output_tokens_max {
+        Some(limit) => it.number("max_output_tokens", limit),
+        None => it.null("max_output_tokens"),
+    };
+    it.null("max_tool_calls");
+    for (name, value) in [
+        ("temperature", &request.sampling.temperature),
+        ("top_p", &request.sampling.top_p),
+    ] {
+        match value {
+            Some(value) => it.number(name, value),
+            None => it.null(name),
+        };
+    }
+    let top = request.logprobs.and_then(|logprobs| logprobs.top);
+    it.number("top_logprobs", top.unwrap_or(0));
+    it.boolean(
+        "parallel_tool_calls",
+        request.parallel_tool_calls.unwrap_or(true),
+    );
+    it.value("tool_choice", |out| {
+        write_choice(out, request.tool_choice.as_ref());
+    });
+    it.array("tools", |it| {
+        for tool in &request.tools {
+            it.object(|it| write_tool(it, tool));
+        }
+    });
+    it.object("reasoning", |it| {
+        let reasoning = request.reasoning.as_ref();
+        let effort = reasoning.and_then(|reasoning| reasoning.effort);
+        it.text_or_null("effort", effort.map(Effort::as_str));
+        let show = reasoning.is_some_and(|reasoning| reasoning.show);
+        it.text_or_null("summary", show.then_some("auto"));
+    });
+    it.object("text", |it| {
+        it.object("format", |it| match &request.format {
+            Some(format) => write_format(it, format),
+            None => drop(it.text("type", "text")),
+        });
+        it.text(
+            "verbosity",
+            request.verbosity.as_deref().unwrap_or("medium"),
+        );
+    });
+    it.text("truncation", "disabled");
+    it.text("service_tier", "default");
+    for (name, value) in [
+        ("user", &request.user),
+        ("safety_identifier", &request.safety_identifier),
+        ("prompt_cache_key", &request.cache_key),
+    ] {
+        it.text_or_null(name, value.as_deref());
+    }
+}

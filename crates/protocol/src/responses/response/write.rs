@@ -1,0 +1,103 @@
+//! Writes a whole answer of the common form.
+
+use super::object::{Ending, Object};
+use super::output::{self, ItemId};
+use crate::canon::{Block, Echo, Folded, Response};
+
+/// Writes a whole answer.
+pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
+    let ids = ItemId::new(&echo.id);
+    let mut items = Items {
+        out: Vec::new(),
+        count: 0,
+        parts: Vec::new(),
+        ids,
+    };
+    let has_said = response.blocks.iter().any(is_said);
+    let ending = Ending::of(&response.stop, has_said);
+    for block in &response.blocks {
+        items.block(block);
+    }
+    items.close_message(ending.item_status());
+    let mut out = Vec::with_capacity(items.out.len() + 1024);
+    Object::new(echo).write(&mut out, &ending, &items.out, response.usage.as_ref());
+    out
+}
+
+fn is_said(folded: &Folded) -> bool {
+    matches!(folded.block, Block::Text | Block::Refusal) && !folded.text.is_empty()
+}
+
+/// The output as it grows.
+struct Items {
+    out: Vec<u8>,
+    count: u64,
+    /// The parts of a message that is being put together.
+    parts: Vec<u8>,
+    ids: ItemId,
+}
+
+impl Items {
+    fn block(&mut self, folded: &Folded) {
+        match &folded.block {
+            Block::Text | Block::Refusal => {
+                if !self.parts.is_empty() {
+                    self.parts.push(b',');
+                }
+                let is_refusal = folded.block == Block::Refusal;
+                let citations = folded.citations.iter();
+                let mut annotations = Vec::new();
+                for (url, title, start, end) in citations {
+                    output::push_annotation(&mut annotations, url, title, *start, *end);
+                }
+                output::part(&mut self.parts, is_refusal, &folded.text, &annotations);
+            }
+            Block::Thought => {
+                let opaque = folded.opaque.as_ref().map(output::sealed);
+                let (id, out) = self.next("rs");
+                output::reasoning(out, &id, &folded.text, opaque.as_deref());
+            }
+            Block::ToolCall { id, name } => {
+                if let Some(opaque) = &folded.opaque {
+                    let (id, out) = self.next("rs");
+                    output::reasoning(out, &id, "", Some(&output::sealed(opaque)));
+                }
+                let arguments = output::arguments(&folded.text);
+                let (item, out) = self.next("fc");
+                output::call(out, &item, id, name, arguments, "completed");
+                return;
+            }
+            // No dialect but Generate Content and Interactions carries pictures.
+            Block::Image { .. } => return,
+        }
+        if let (Block::Text, Some(opaque)) = (&folded.block, &folded.opaque) {
+            let (id, out) = self.next("rs");
+            output::reasoning(out, &id, "", Some(&output::sealed(opaque)));
+        }
+    }
+
+    /// The place of the next item, and its id.
+    fn next(&mut self, prefix: &str) -> (String, &mut Vec<u8>) {
+        self.close_message("completed");
+        let id = self.ids.at(prefix, self.count);
+        self.separate();
+        (id, &mut self.out)
+    }
+
+    fn close_message(&mut self, status: &str) {
+        if self.parts.is_empty() {
+            return;
+        }
+        let parts = std::mem::take(&mut self.parts);
+        let id = self.ids.at("msg", self.count);
+        self.separate();
+        output::message(&mut self.out, &id, status, &parts);
+    }
+
+    fn separate(&mut self) {
+        if self.count > 0 {
+            self.out.push(b',');
+        }
+        self.count = self.count.saturating_add(1);
+    }
+}

@@ -1,0 +1,154 @@
+//! A message on its way out, part by part.
+
+use super::sender::Sender;
+use crate::canon::{Delta, Opaque};
+use crate::joined::Joined;
+use crate::json::write;
+use crate::responses::response::output;
+
+/// A message. It stays open behind its last part, since another may follow.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) id: String,
+    /// The parts that are done, as the inside of a list.
+    pub(super) parts: Vec<u8>,
+    count: u64,
+    part: Option<OpenPart>,
+}
+
+#[derive(Debug)]
+struct OpenPart {
+    is_refusal: bool,
+    text: String,
+    /// As the inside of a list.
+    annotations: Vec<u8>,
+    annotation_count: u64,
+    opaque: Option<Opaque>,
+}
+
+impl Message {
+    pub(super) fn new(id: String) -> Self {
+        Self {
+            id,
+            parts: Vec::new(),
+            count: 0,
+            part: None,
+        }
+    }
+
+    /// Begins another part.
+    pub(super) fn open_part(
+        &mut self,
+        is_refusal: bool,
+        index: u64,
+        sender: &mut Sender,
+        out: &mut Joined,
+    ) {
+        sender.send(out, "response.content_part.added", |it| {
+            in_message(it, &self.id, (index, self.count));
+            it.value("part", |out| output::part(out, is_refusal, "", b""));
+        });
+        self.part = Some(OpenPart {
+            is_refusal,
+            text: String::new(),
+            annotations: Vec::new(),
+            annotation_count: 0,
+            opaque: None,
+        });
+    }
+
+    /// Goes on with the open part. `index` is the message's place in the output.
+    pub(super) fn delta(
+        &mut self,
+        delta: Delta,
+        index: u64,
+        sender: &mut Sender,
+        out: &mut Joined,
+    ) {
+        let place = (index, self.count);
+        let Some(part) = &mut self.part else {
+            return;
+        };
+        match delta {
+            Delta::Text(more) if !more.is_empty() => {
+                let name = if part.is_refusal {
+                    "response.refusal.delta"
+                } else {
+                    "response.output_text.delta"
+                };
+                sender.send(out, name, |it| {
+                    in_message(it, &self.id, place);
+                    it.text("delta", &more);
+                    if !part.is_refusal {
+                        it.raw("logprobs", "[]");
+                    }
+                });
+                part.text.push_str(&more);
+            }
+            Delta::Citation {
+                url,
+                title,
+                start,
+                end,
+            } => {
+                let before = part.annotations.len();
+                output::push_annotation(&mut part.annotations, &url, &title, start, end);
+                let written = part.annotations.get(before..).unwrap_or_default();
+                let written = written.strip_prefix(b",").unwrap_or(written);
+                sender.send(out, "response.output_text.annotation.added", |it| {
+                    in_message(it, &self.id, place);
+                    it.number("annotation_index", part.annotation_count);
+                    it.value("annotation", |out| out.extend_from_slice(written));
+                });
+                part.annotation_count = part.annotation_count.saturating_add(1);
+            }
+            Delta::Opaque(opaque) => part.opaque = Some(opaque),
+            Delta::Text(_) | Delta::Arguments(_) => {}
+        }
+    }
+
+    /// Closes the open part, and gives back the signature it came with.
+    pub(super) fn close_part(
+        &mut self,
+        index: u64,
+        sender: &mut Sender,
+        out: &mut Joined,
+    ) -> Option<Opaque> {
+        let place = (index, self.count);
+        let part = self.part.take()?;
+        if part.is_refusal {
+            sender.send(out, "response.refusal.done", |it| {
+                in_message(it, &self.id, place);
+                it.text("refusal", &part.text);
+            });
+        } else {
+            sender.send(out, "response.output_text.done", |it| {
+                in_message(it, &self.id, place);
+                it.text("text", &part.text).raw("logprobs", "[]");
+            });
+        }
+        if self.count > 0 {
+            self.parts.push(b',');
+        }
+        let start = self.parts.len();
+        output::part(
+            &mut self.parts,
+            part.is_refusal,
+            &part.text,
+            &part.annotations,
+        );
+        let written = self.parts.get(start..).unwrap_or_default();
+        sender.send(out, "response.content_part.done", |it| {
+            in_message(it, &self.id, place);
+            it.value("part", |out| out.extend_from_slice(written));
+        });
+        self.count = self.count.saturating_add(1);
+        part.opaque
+    }
+}
+
+/// Where a part of a message stands: the item's id, its place in the output, the part's place.
+fn in_message(it: &mut write::Object<'_>, id: &str, (output, content): (u64, u64)) {
+    it.text("item_id", id).number("output_index", output);
+    it.number("content_index", content);
+}

@@ -1,0 +1,209 @@
+//! Reads a stream of Responses events into the events of the common form.
+
+use std::borrow::Cow;
+
+use super::item::{PartKey, Source};
+use super::items::Items;
+use crate::canon::Event;
+use crate::json::{Cursor, Integer, Raw, utf8, walk};
+use crate::native::Broken;
+use crate::rejection;
+use crate::responses::response::{Answer, Citation, Item, Part, skip};
+use crate::sse::{Data, Frame};
+
+/// Reads one stream. Whatever comes, the events that go out obey their grammar.
+#[derive(Debug)]
+pub struct Reader {
+    model: Box<str>,
+    started: bool,
+    ended: bool,
+    items: Items,
+}
+
+/// The members of an event, as far as any event needs them.
+#[derive(Default)]
+struct Told<'a> {
+    kind: Option<Cow<'a, str>>,
+    output_index: Option<u64>,
+    content_index: u64,
+    summary_index: u64,
+    /// What is added, or what was said altogether.
+    text: Option<Cow<'a, str>>,
+    item: Option<Item<'a>>,
+    part: Option<Part<'a>>,
+    annotation: Option<Citation>,
+    response: Option<Raw<'a>>,
+    has_error: bool,
+}
+
+impl Reader {
+    /// A reader for the answer of `model`, by its public id.
+    pub fn new(model: &str) -> Self {
+        Self {
+            model: model.into(),
+            started: false,
+            ended: false,
+            items: Items::new(model),
+        }
+    }
+
+    /// Takes the next frame.
+    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+        if self.ended {
+            return Ok(());
+        }
+        match frame.data() {
+            Data::Absent => Ok(()),
+            Data::Line(span) => {
+                let data = frame.bytes.get(span).unwrap_or_default();
+                self.data(data, frame, out)
+            }
+            Data::Lines(masked) => self.data(&masked, frame, out),
+        }
+    }
+
+    /// The upstream has closed the stream, which is a break unless its last event went by.
+    pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), Broken> {
+        if self.ended {
+            Ok(())
+        } else {
+            Err(Broken::Unfinished)
+        }
+    }
+
+    /// Takes a whole response in the place of a stream.
+    pub(in crate::responses) fn whole(
+        model: &str,
+        response: Raw<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        Self::new(model).finish(response, out)
+    }
+
+    /// Takes what is left of a response behind its events.
+    fn finish(&mut self, response: Raw<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let answer = Answer::read(&mut Cursor::new(response.text()))?;
+        let failed = matches!(answer.status.as_deref(), Some("failed" | "cancelled"));
+        if failed || answer.error.is_some() {
+            let error = answer.error.map_or(response.text(), |error| error.text());
+            return Err(self.failure(error));
+        }
+        self.start(out);
+        self.items
+            .finish(answer.output.as_deref().unwrap_or_default(), out)?;
+        out.extend(answer.usage.map(Event::Usage));
+        let stop = answer.stop(self.items.has_calls(), self.items.is_refused());
+        out.push(Event::Finish(stop));
+        self.ended = true;
+        Ok(())
+    }
+
+    fn start(&mut self, out: &mut Vec<Event>) {
+        if !std::mem::replace(&mut self.started, true) {
+            out.push(Event::Start);
+        }
+    }
+
+    fn failure(&self, error: &str) -> Broken {
+        Broken::Failure(rejection::read_event(error.as_bytes(), &self.model))
+    }
+
+    fn data(&mut self, data: &[u8], frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let text = utf8(data)?;
+        // Some servers end every stream alike.
+        if text.trim() == "[DONE]" {
+            return Ok(());
+        }
+        let mut cursor = Cursor::new(text);
+        let mut told = Told::read(&mut cursor)?;
+        cursor.end()?;
+        let named = || frame.event().map(String::from_utf8_lossy);
+        let Some(kind) = told.kind.take().or_else(named) else {
+            return Err(if told.has_error {
+                self.failure(text)
+            } else {
+                Broken::malformed("an event has no type")
+            });
+        };
+        if told.has_error || kind == "error" {
+            return Err(self.failure(text));
+        }
+        self.start(out);
+        self.event(&kind, told, out)
+    }
+
+    fn event(&mut self, kind: &str, told: Told<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let items = &mut self.items;
+        let index = told.output_index.unwrap_or_else(|| items.current());
+        let text = told.text.unwrap_or_default();
+        match kind {
+            "response.output_item.added" => {
+                if let Some(item) = told.item {
+                    items.added(index, &item, out);
+                }
+            }
+            "response.output_text.delta" | "response.refusal.delta" => {
+                let key = PartKey {
+                    index: told.content_index,
+                    is_refusal: kind == "response.refusal.delta",
+                };
+                items.text(index, key, &text, out);
+            }
+            "response.output_text.annotation.added" => {
+                if let Some(citation) = told.annotation {
+                    items.cite(index, told.content_index, citation, out);
+                }
+            }
+            "response.content_part.done" => {
+                if let Some(part) = told.part {
+                    items.part_done(index, told.content_index, &part, out);
+                }
+            }
+            "response.reasoning_summary_text.delta" => {
+                items.thought(index, Source::Summary(told.summary_index), &text, out);
+            }
+            "response.reasoning_text.delta" => items.thought(index, Source::Itself, &text, out),
+            "response.function_call_arguments.delta" => items.arguments(index, &text, out),
+            "response.output_item.done" => {
+                if let Some(item) = told.item {
+                    items.done(index, &item, out)?;
+                }
+            }
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                let Some(response) = told.response else {
+                    return Err(Broken::malformed("the last event has no response"));
+                };
+                return self.finish(response, out);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Told<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Result<Self, Broken> {
+        let mut told = Self::default();
+        walk::object(cursor, "event", |cursor, name| {
+            match name {
+                "type" => told.kind = walk::string(cursor, name)?,
+                "output_index" => told.output_index = Some(index(cursor, name)?),
+                "content_index" => told.content_index = index(cursor, name)?,
+                "summary_index" => told.summary_index = index(cursor, name)?,
+                "delta" => told.text = walk::string(cursor, name)?,
+                "item" => told.item = Some(Item::read(cursor)?),
+                "part" => told.part = Some(Part::read(cursor)?),
+                "annotation" => told.annotation = Citation::read(cursor)?,
+                "response" => told.response = Some(cursor.value()?),
+                "error" => told.has_error = !cursor.value()?.is_null(),
+                _ => skip(cursor)?,
+            }
+            Ok::<(), Broken>(())
+        })?;
+        Ok(told)
+    }
+}
+
+fn index(cursor: &mut Cursor<'_>, name: &str) -> Result<u64, Broken> {
+    Ok(walk::integer(cursor, name)?.map_or(0, Integer::saturating))
+}

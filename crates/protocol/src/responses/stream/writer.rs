@@ -1,0 +1,337 @@
+//! Writes the events of the common form as a stream of Responses events.
+//!
+//! Clients put the answer together from these events and check them strictly: every item is added
+//! before it grows, done before the next one begins, and found again in the last event, under the
+//! same id each time.
+
+use super::message::Message;
+use super::sender::Sender;
+use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop};
+use crate::failure::Failure;
+use crate::joined::Joined;
+use crate::json::write;
+use crate::responses::error::write_first_failure;
+use crate::responses::response::{Ending, ItemId, Object, output};
+use crate::usage::Usage;
+
+/// Writes one stream.
+#[derive(Debug)]
+pub struct Writer {
+    object: Object,
+    ids: ItemId,
+    sender: Sender,
+    has_begun: bool,
+    /// The output so far, as the inside of a list.
+    output: Vec<u8>,
+    /// Items so far.
+    count: u64,
+    open: Open,
+    usage: Option<Usage>,
+    /// Whether any text or refusal went out.
+    has_said: bool,
+}
+
+/// The open item.
+#[derive(Debug)]
+enum Open {
+    Nothing,
+    Message(Message),
+    Thought {
+        id: String,
+        text: String,
+        opaque: Option<Opaque>,
+    },
+    /// A call is not added before its first argument, since its signature goes before it.
+    Call {
+        call_id: String,
+        name: String,
+        /// The item's id, once it is added.
+        id: Option<String>,
+        arguments: String,
+        opaque: Option<Opaque>,
+    },
+    /// What this dialect cannot carry.
+    Mute,
+}
+
+impl Writer {
+    /// A writer for one stream.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the writers of all dialects are made alike, and others keep it"
+    )]
+    pub fn new(echo: Echo) -> Self {
+        Self {
+            object: Object::new(&echo),
+            ids: ItemId::new(&echo.id),
+            sender: Sender::default(),
+            has_begun: false,
+            output: Vec::new(),
+            count: 0,
+            open: Open::Nothing,
+            usage: None,
+            has_said: false,
+        }
+    }
+
+    /// Takes the next event.
+    pub fn event(&mut self, event: Event, out: &mut Joined) {
+        match event {
+            Event::Start => self.begin(out),
+            Event::BlockStart(block) => self.start(block, out),
+            Event::Delta(delta) => self.delta(delta, out),
+            Event::BlockStop => self.stop(out),
+            Event::Usage(usage) => self.usage = Some(usage),
+            Event::Finish(stop) => self.finish(&stop, out),
+            Event::Failed(failure) => self.fail(&failure, out),
+        }
+    }
+
+    fn begin(&mut self, out: &mut Joined) {
+        self.has_begun = true;
+        for name in ["response.created", "response.in_progress"] {
+            let object = &self.object;
+            self.sender.send(out, name, |it| {
+                it.value("response", |out| {
+                    object.write(out, &Ending::InProgress, b"", None);
+                });
+            });
+        }
+    }
+
+    fn start(&mut self, block: Block, out: &mut Joined) {
+        let is_refusal = block == Block::Refusal;
+        match block {
+            Block::Text | Block::Refusal => self.start_part(is_refusal, out),
+            Block::Thought => {
+                self.close_message("completed", out);
+                let id = self.ids.at("rs", self.count);
+                self.add(out, |out| output::reasoning(out, &id, "", None));
+                self.open = Open::Thought {
+                    id,
+                    text: String::new(),
+                    opaque: None,
+                };
+            }
+            Block::ToolCall { id, name } => {
+                self.close_message("completed", out);
+                self.open = Open::Call {
+                    call_id: id,
+                    name,
+                    id: None,
+                    arguments: String::new(),
+                    opaque: None,
+                };
+            }
+            Block::Image { .. } => {
+                self.close_message("completed", out);
+                self.open = Open::Mute;
+            }
+        }
+    }
+
+    fn start_part(&mut self, is_refusal: bool, out: &mut Joined) {
+        if !matches!(self.open, Open::Message(_)) {
+            let id = self.ids.at("msg", self.count);
+            self.add(out, |out| output::message(out, &id, "in_progress", b""));
+            self.open = Open::Message(Message::new(id));
+        }
+        if let Open::Message(message) = &mut self.open {
+            message.open_part(is_refusal, self.count, &mut self.sender, out);
+        }
+    }
+
+    fn delta(&mut self, delta: Delta, out: &mut Joined) {
+        match (&mut self.open, delta) {
+            (Open::Message(message), delta) => {
+                self.has_said |= matches!(&delta, Delta::Text(text) if !text.is_empty());
+                message.delta(delta, self.count, &mut self.sender, out);
+            }
+            (Open::Thought { id, text, .. }, Delta::Text(more)) if !more.is_empty() => {
+                let (id, index) = (id.as_str(), self.count);
+                if text.is_empty() {
+                    let name = "response.reasoning_summary_part.added";
+                    self.sender.send(out, name, |it| {
+                        in_summary(it, id, index);
+                        it.value("part", |out| output::summary(out, ""));
+                    });
+                }
+                let name = "response.reasoning_summary_text.delta";
+                self.sender.send(out, name, |it| {
+                    in_summary(it, id, index);
+                    it.text("delta", &more);
+                });
+                text.push_str(&more);
+            }
+            (Open::Thought { opaque, .. } | Open::Call { opaque, .. }, Delta::Opaque(value)) => {
+                *opaque = Some(value);
+            }
+            (Open::Call { .. }, Delta::Arguments(more)) if !more.is_empty() => {
+                self.argue(&more, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds to a call's arguments, and the call itself before its first.
+    fn argue(&mut self, more: &str, out: &mut Joined) {
+        if let Open::Call {
+            id: None, opaque, ..
+        } = &mut self.open
+        {
+            if let Some(opaque) = opaque.take() {
+                self.seal(&opaque, out);
+            }
+            let item = self.ids.at("fc", self.count);
+            if let Open::Call {
+                call_id, name, id, ..
+            } = &mut self.open
+            {
+                self.sender.added(out, self.count, |out| {
+                    output::call(out, &item, call_id, name, "", "in_progress");
+                });
+                *id = Some(item);
+            }
+        }
+        if let Open::Call {
+            id: Some(id),
+            arguments,
+            ..
+        } = &mut self.open
+        {
+            let name = "response.function_call_arguments.delta";
+            self.sender.send(out, name, |it| {
+                it.text("item_id", id).number("output_index", self.count);
+                it.text("delta", more);
+            });
+            arguments.push_str(more);
+        }
+    }
+
+    fn stop(&mut self, out: &mut Joined) {
+        if let Open::Call { arguments, .. } = &self.open
+            && arguments.is_empty()
+        {
+            self.argue("{}", out);
+        }
+        match std::mem::replace(&mut self.open, Open::Nothing) {
+            Open::Message(mut message) => {
+                let opaque = message.close_part(self.count, &mut self.sender, out);
+                self.open = Open::Message(message);
+                if let Some(opaque) = opaque {
+                    self.close_message("completed", out);
+                    self.seal(&opaque, out);
+                }
+            }
+            Open::Thought { id, text, opaque } => {
+                self.close_thought(&id, &text, opaque.as_ref(), out);
+            }
+            Open::Call {
+                call_id,
+                name,
+                id: Some(id),
+                arguments,
+                opaque,
+            } => {
+                let event = "response.function_call_arguments.done";
+                self.sender.send(out, event, |it| {
+                    it.text("item_id", &id).number("output_index", self.count);
+                    it.text("name", &name).text("arguments", &arguments);
+                });
+                self.done(out, |out| {
+                    output::call(out, &id, &call_id, &name, &arguments, "completed");
+                });
+                // It came too late to go before its call.
+                if let Some(opaque) = opaque {
+                    self.seal(&opaque, out);
+                }
+            }
+            Open::Nothing | Open::Mute | Open::Call { id: None, .. } => {}
+        }
+    }
+
+    fn close_thought(&mut self, id: &str, text: &str, opaque: Option<&Opaque>, out: &mut Joined) {
+        let index = self.count;
+        if !text.is_empty() {
+            let name = "response.reasoning_summary_text.done";
+            self.sender.send(out, name, |it| {
+                in_summary(it, id, index);
+                it.text("text", text);
+            });
+            let name = "response.reasoning_summary_part.done";
+            self.sender.send(out, name, |it| {
+                in_summary(it, id, index);
+                it.value("part", |out| output::summary(out, text));
+            });
+        }
+        let encrypted = opaque.map(output::sealed);
+        self.done(out, |out| {
+            output::reasoning(out, id, text, encrypted.as_deref());
+        });
+    }
+
+    /// A signature of something else than a thought travels in a reasoning item of its own.
+    fn seal(&mut self, opaque: &Opaque, out: &mut Joined) {
+        let id = self.ids.at("rs", self.count);
+        self.add(out, |out| output::reasoning(out, &id, "", None));
+        self.done(out, |out| {
+            output::reasoning(out, &id, "", Some(&output::sealed(opaque)));
+        });
+    }
+
+    fn close_message(&mut self, status: &str, out: &mut Joined) {
+        if let Open::Message(message) = std::mem::replace(&mut self.open, Open::Nothing) {
+            self.done(out, |out| {
+                output::message(out, &message.id, status, &message.parts);
+            });
+        }
+    }
+
+    fn add(&mut self, out: &mut Joined, item: impl FnOnce(&mut Vec<u8>)) {
+        self.sender.added(out, self.count, item);
+    }
+
+    /// The open item is done, and part of the output from now on.
+    fn done(&mut self, out: &mut Joined, item: impl FnOnce(&mut Vec<u8>)) {
+        if self.count > 0 {
+            self.output.push(b',');
+        }
+        let start = self.output.len();
+        item(&mut self.output);
+        let written = self.output.get(start..).unwrap_or_default();
+        self.sender.send(out, "response.output_item.done", |it| {
+            it.number("output_index", self.count);
+            it.value("item", |out| out.extend_from_slice(written));
+        });
+        self.count = self.count.saturating_add(1);
+    }
+
+    fn finish(&mut self, stop: &Stop, out: &mut Joined) {
+        let ending = Ending::of(stop, self.has_said);
+        self.close_message(ending.item_status(), out);
+        self.end(&ending, out);
+    }
+
+    fn fail(&mut self, failure: &Failure, out: &mut Joined) {
+        if self.has_begun {
+            self.end(&Ending::Failed(failure), out);
+        } else {
+            out.copy(&write_first_failure(failure, self.sender.sequence));
+        }
+    }
+
+    fn end(&mut self, ending: &Ending<'_>, out: &mut Joined) {
+        self.sender.send(out, ending.event(), |it| {
+            it.value("response", |out| {
+                self.object
+                    .write(out, ending, &self.output, self.usage.as_ref());
+            });
+        });
+    }
+}
+
+/// Where the one part of a summary stands.
+fn in_summary(it: &mut write::Object<'_>, id: &str, output: u64) {
+    it.text("item_id", id).number("output_index", output);
+    it.number("summary_index", 0);
+}

@@ -48,7 +48,7 @@ pub struct Close {
 /// How a hold ends (reliability 1.2).
 #[derive(Debug, Clone)]
 pub enum End {
-    /// Usage is known or counted; the charge is booked whatever was held.
+    /// Usage is known or counted. A charge for reported usage is booked whatever was held.
     Settled {
         charge: Micro,
         meter: Box<Meter>,
@@ -68,6 +68,7 @@ pub enum End {
 pub enum Basis {
     /// The upstream reported it: the charge is the price of the meter.
     Reported,
-    /// We counted: the charge is the price of the meter, capped at the hold (reliability 3.2).
+    /// We counted: the charge is the price of the meter, which the store caps at the hold
+    /// (reliability 3.2).
     Counted,
 }

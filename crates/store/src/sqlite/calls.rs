@@ -5,7 +5,7 @@ use ledger::{Ask, Delta, Micro, Rates, Refusal, UnixMs};
 use super::ledger::Ledger;
 use super::pending::{Kind, Posting, What};
 use super::rows::{HoldRow, OpenHold};
-use crate::call::{Admit, Extend};
+use crate::call::{Admit, Basis, Extend};
 use crate::command::{Closing, Ending};
 use crate::ids::{HoldId, KeyId};
 
@@ -240,12 +240,23 @@ fn book(
     let (kind, note) = match end {
         Ending::Released => (Kind::Released, None),
         Ending::Abandoned => (Kind::Abandoned, None),
-        Ending::Settled { charge, tokens, .. } => {
-            match ledger::settle(wallet, key, held, *charge, *tokens, now) {
+        Ending::Settled {
+            charge,
+            basis,
+            tokens,
+            ..
+        } => {
+            // Whoever closes may not know yet that the hold has grown, or that it has not: only
+            // here is its size certain.
+            let charge = match basis {
+                Basis::Reported => *charge,
+                Basis::Counted => (*charge).min(held.hold),
+            };
+            match ledger::settle(wallet, key, held, charge, *tokens, now) {
                 Ok(delta) => {
                     return Ok(Booking {
                         kind: Kind::Settled,
-                        charge: *charge,
+                        charge,
                         delta,
                         note: None,
                     });

@@ -1,7 +1,7 @@
 //! Calls: admitted, extended, closed.
 
 use ledger::{Ask, Micro, Refusal};
-use store::{AdmitError, Admitted, Extend, KeyLimits, KeyRow, Settings, Store};
+use store::{AdmitError, Admitted, Basis, End, Extend, KeyLimits, KeyRow, Settings, Store};
 
 use crate::place::{
     NOW, Place, admission, admit, ask, assert_clean, credits, funded, key, price, released,
@@ -195,6 +195,36 @@ pub(crate) async fn a_settlement_above_the_hold_is_booked_in_full(place: &Place)
         refusal(admit(&store, &key, credits(1)).await),
         Refusal::InsufficientQuota
     );
+    assert_clean(&store).await;
+}
+
+/// The caller of `close` need not know how large the hold has become.
+pub(crate) async fn a_counted_charge_is_capped_at_the_hold(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(10)).await;
+    let counted = |hold, tokens| {
+        let mut close = settled(hold, version, tokens);
+        if let End::Settled { basis, .. } = &mut close.end {
+            *basis = Basis::Counted;
+        }
+        close
+    };
+    let admitted = admit(&store, &key, credits(1)).await.unwrap();
+    let more = Extend {
+        hold: admitted.hold,
+        more: ask(credits(1)),
+        now: NOW,
+    };
+    store.extend(more).await.unwrap();
+    store.close(counted(admitted.hold, 5_000_000));
+    let (_, used) = store.balance(&key.id).await.unwrap();
+    assert_eq!(used.usage, credits(2));
+    let admitted = admit(&store, &key, credits(3)).await.unwrap();
+    store.close(counted(admitted.hold, 1_000_000));
+    let (_, used) = store.balance(&key.id).await.unwrap();
+    assert_eq!(used.usage, credits(3), "what was counted is less");
+    assert_eq!(store.stats().above_hold, 0);
     assert_clean(&store).await;
 }
 

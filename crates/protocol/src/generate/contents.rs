@@ -79,6 +79,23 @@ impl Contents {
         })
     }
 
+    /// Looks at all pictures this closely that do not say otherwise. Says whether there are any.
+    pub(super) fn look(&mut self, detail: ImageDetail) -> bool {
+        let mut any = false;
+        let parts = self.turns.iter_mut().flat_map(|turn| &mut turn.parts);
+        let pictures = parts.flat_map(|(_, part)| match part {
+            Part::ToolResult(result) => result.parts.as_mut_slice(),
+            part => std::slice::from_mut(part),
+        });
+        for part in pictures {
+            if let Part::Image(image) = part {
+                image.detail.get_or_insert(detail);
+                any = true;
+            }
+        }
+        any
+    }
+
     /// Reads `systemInstruction`: a content, or leniently a text.
     pub(super) fn read_system(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         const NAME: &str = "systemInstruction";
@@ -472,7 +489,7 @@ fn read_media(cursor: &mut Cursor<'_>) -> Result<Media, Failure> {
 }
 
 /// Reads `{level: "MEDIA_RESOLUTION_HIGH"}`, or the level bare.
-fn read_resolution(cursor: &mut Cursor<'_>) -> Result<Option<ImageDetail>, Failure> {
+pub(super) fn read_resolution(cursor: &mut Cursor<'_>) -> Result<Option<ImageDetail>, Failure> {
     let mut level = String::new();
     if cursor.shape()? == Shape::Object {
         walk::object::<Failure>(cursor, "mediaResolution", |cursor, member| {

@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
-use crate::canon::{Effort, Format, Logprobs, Reasoning, Request, Sampling, Tool, ToolChoice};
+use crate::canon::{
+    Effort, Format, ImageDetail, Logprobs, Reasoning, Request, Sampling, Tool, ToolChoice,
+};
 use crate::failure::Failure;
 use crate::json::span::camel;
 use crate::json::walk;
 use crate::json::{Cursor, Integer, Raw, Shape, utf8};
 
-use super::contents::Contents;
+use super::contents::{Contents, read_resolution};
 use super::names::Names;
 use super::schema;
 
@@ -31,6 +33,8 @@ struct Asked {
     contents: Contents,
     format: Asking,
     mode: Mode,
+    /// How closely pictures are to be looked at, and where that was said.
+    detail: Option<(String, ImageDetail)>,
 }
 
 /// What was said about the form of the output.
@@ -205,6 +209,9 @@ impl Asked {
                         return Err(no_pictures(path));
                     }
                 }
+                "mediaResolution" => {
+                    self.detail = read_resolution(cursor)?.map(|detail| (path, detail));
+                }
                 "thinkingConfig" => self.thinking(cursor, &path)?,
                 _ => {
                     let value = cursor.value()?;
@@ -255,6 +262,11 @@ impl Asked {
     fn finish(mut self) -> Request {
         self.choose_tools();
         self.choose_format();
+        if let Some((path, detail)) = self.detail.take()
+            && !self.contents.look(detail)
+        {
+            self.request.unknown.push(path);
+        }
         let Contents {
             turns,
             names,

@@ -12,6 +12,8 @@ const CREATED: u64 = 1_767_225_600;
 const MISSING: &str = "missing";
 /// Models whose name begins so reason by themselves and take no sampling parameters.
 const REASONING: &str = "sim-reason";
+/// Models whose name begins so show their reasoning as it is, where the protocol has a form for it.
+const OPEN: &str = "sim-open";
 const PAINTING: &str = "sim-image";
 
 pub(crate) fn exists(name: &str) -> bool {
@@ -20,6 +22,10 @@ pub(crate) fn exists(name: &str) -> bool {
 
 pub(crate) fn reasons(name: &str) -> bool {
     name.starts_with(REASONING)
+}
+
+pub(crate) fn thinks_aloud(name: &str) -> bool {
+    name.starts_with(OPEN)
 }
 
 /// Models whose name begins so answer with pictures, where the protocol has them.

@@ -1,5 +1,6 @@
 //! The unstreamed answer.
 
+use super::annotation::Annotation;
 use super::audio::Clip;
 use super::logprobs::{self, Logprobs};
 use super::request::Request;
@@ -133,7 +134,7 @@ struct Message<'a> {
     refusal: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     audio: Option<Clip<'a>>,
-    annotations: [(); 0],
+    annotations: Vec<Annotation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<ToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,7 +178,7 @@ fn message<'a>(
         reasoning_content: output.reasoning.as_str(),
         refusal: output.refused.then_some(text),
         audio: speaks.then(|| Clip::of(text, created, seed)),
-        annotations: [],
+        annotations: Annotation::of(output).into_iter().collect(),
         tool_calls: Vec::new(),
         function_call: None,
     };

@@ -1,5 +1,6 @@
 //! The shapes of a chunk.
 
+use super::annotation::Annotation;
 use super::audio::{expires_at, silence};
 use super::logprobs::Logprobs;
 use super::usage::Usage;
@@ -58,6 +59,8 @@ pub(super) struct Delta {
     refusal: Member<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     audio: Option<AudioDelta>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<[Annotation; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_calls: Option<[CallDelta; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,6 +124,13 @@ impl Delta {
     pub(super) fn text(piece: &str) -> Self {
         Self {
             content: Member::Given(piece.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn annotation(annotation: Annotation) -> Self {
+        Self {
+            annotations: Some([annotation]),
             ..Self::default()
         }
     }

@@ -1,5 +1,6 @@
 //! `POST /v1/chat/completions`.
 
+mod annotation;
 mod answer;
 mod audio;
 mod call;

@@ -1,5 +1,6 @@
 //! One choice of a stream: gives its deltas in order.
 
+use super::annotation::Annotation;
 use super::answer::{call_id, finish_word};
 use super::audio::clip_id;
 use super::delta::Delta;
@@ -33,6 +34,7 @@ enum At {
     ClipStart,
     Text(Pieces),
     ClipEnd,
+    Source,
     CallStart(usize),
     CallArguments(usize, Pieces),
     Finish,
@@ -112,9 +114,15 @@ impl Speaker {
                     self.at = At::ClipEnd;
                 }
                 At::ClipEnd => {
-                    self.at = At::CallStart(0);
+                    self.at = At::Source;
                     if let Manner::Voice { created, .. } = self.manner {
                         return Some(Spoken::frame(Delta::audio_end(created)));
+                    }
+                }
+                At::Source => {
+                    self.at = At::CallStart(0);
+                    if let Some(annotation) = Annotation::of(&self.output) {
+                        return Some(Spoken::frame(Delta::annotation(annotation)));
                     }
                 }
                 At::CallStart(index) => {

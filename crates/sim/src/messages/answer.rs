@@ -1,19 +1,19 @@
-//! What is answered, block by block, and the unstreamed form of it.
+//! What is answered, block by block, and how it ends.
 
 use super::block::call_id;
 use super::request::Request;
 use super::signature;
-use super::usage::{Figures, Usage};
+use super::usage::Figures;
 use crate::ask::Ask;
 use crate::mind::{Finish, Output, Said, think};
-use crate::reply::Reply;
+use crate::seal::seal;
 use crate::seed::Seed;
-use http::StatusCode;
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 /// Words in a prompt by which thoughts are redacted; the second are the vendor's own.
 const REDACTS: [&str; 2] = ["redact your thinking", "TRIGGER_REDACTED_THINKING"];
+/// Characters of a text that its source is shown with.
+const CITED_MAX: usize = 150;
 const CATEGORIES: [&str; 5] = [
     "cyber",
     "bio",
@@ -42,7 +42,10 @@ pub(super) enum Spoken {
     Redacted {
         data: String,
     },
-    Text(Said),
+    Text {
+        said: Said,
+        source: Option<Source>,
+    },
     Call {
         id: String,
         name: String,
@@ -50,11 +53,34 @@ pub(super) enum Spoken {
     },
 }
 
+/// A page on the web that a text is said to come from.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Source {
+    r#type: &'static str,
+    cited_text: String,
+    url: String,
+    title: String,
+    encrypted_index: String,
+}
+
+impl Source {
+    fn of(output: &Output, model: &str) -> Option<Self> {
+        let citation = output.citation.as_ref()?;
+        Some(Self {
+            r#type: "web_search_result_location",
+            cited_text: output.text.as_str().chars().take(CITED_MAX).collect(),
+            url: citation.url.clone(),
+            title: citation.title.clone(),
+            encrypted_index: seal("messages citation", model, &citation.url),
+        })
+    }
+}
+
 /// How an answer ends.
 #[derive(Debug, Clone, Serialize)]
 #[expect(clippy::struct_field_names, reason = "the names of the wire")]
 pub(super) struct Ending {
-    pub(super) stop_reason: &'static str,
+    pub(super) stop_reason: String,
     pub(super) stop_sequence: Option<String>,
     pub(super) stop_details: Option<StopDetails>,
 }
@@ -105,7 +131,10 @@ fn blocks(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) ->
         blocks.push(spoken);
     }
     if !output.text.is_empty() {
-        blocks.push(Spoken::Text(output.text.clone()));
+        blocks.push(Spoken::Text {
+            said: output.text.clone(),
+            source: Source::of(output, ask.name),
+        });
     }
     for call in &output.calls {
         blocks.push(Spoken::Call {
@@ -118,18 +147,23 @@ fn blocks(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) ->
 }
 
 fn ending(output: &Output, question: &str, ask: &Ask<'_>) -> Ending {
+    let reason = match (output.refused, output.finish) {
+        (_, Finish::Length) => "max_tokens",
+        (true, _) | (_, Finish::Filter) => "refusal",
+        (false, Finish::Calls) => "tool_use",
+        (false, Finish::Stop) if output.stop.is_some() => "stop_sequence",
+        (false, Finish::Stop) => "end_turn",
+    };
     let mut end = Ending {
-        stop_reason: match (output.refused, output.finish) {
-            (_, Finish::Length) => "max_tokens",
-            (true, _) | (_, Finish::Filter) => "refusal",
-            (false, Finish::Calls) => "tool_use",
-            (false, Finish::Stop) if output.stop.is_some() => "stop_sequence",
-            (false, Finish::Stop) => "end_turn",
-        },
+        stop_reason: ask
+            .script
+            .finish
+            .clone()
+            .unwrap_or_else(|| reason.to_owned()),
         stop_sequence: output.stop.clone(),
         stop_details: None,
     };
-    if end.stop_reason == "refusal" {
+    if reason == "refusal" {
         end.stop_sequence = None;
         // What the vendor's filter stops has no category.
         let category = (output.refused && output.finish != Finish::Filter).then(|| {
@@ -146,128 +180,4 @@ fn ending(output: &Output, question: &str, ask: &Ask<'_>) -> Ending {
         });
     }
     end
-}
-
-/// The message as it stands in a body, and without its content in the first event of a stream.
-#[derive(Serialize)]
-pub(super) struct Message<'a> {
-    model: &'a str,
-    id: &'a str,
-    r#type: &'static str,
-    role: &'static str,
-    content: Vec<Block<'a>>,
-    stop_reason: Option<&'static str>,
-    stop_sequence: Option<&'a str>,
-    stop_details: Option<&'a StopDetails>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Block<'a> {
-    Thinking {
-        thinking: &'a str,
-        signature: &'a str,
-    },
-    RedactedThinking {
-        data: &'a str,
-    },
-    Text {
-        text: &'a str,
-    },
-    ToolUse {
-        id: &'a str,
-        name: &'a str,
-        input: Input<'a>,
-        caller: Caller,
-    },
-}
-
-/// The input of a call. What a limit has cut is no JSON any more and is left out.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum Input<'a> {
-    Whole(&'a RawValue),
-    None {},
-}
-
-#[derive(Serialize)]
-pub(super) struct Caller {
-    r#type: &'static str,
-}
-
-const DIRECT: Caller = Caller { r#type: "direct" };
-
-impl<'a> Message<'a> {
-    /// The message before anything is said.
-    pub(super) fn begun(answer: &'a Answer, usage: Option<Usage>) -> Self {
-        Self {
-            model: &answer.model,
-            id: &answer.id,
-            r#type: "message",
-            role: "assistant",
-            content: Vec::new(),
-            stop_reason: None,
-            stop_sequence: None,
-            stop_details: None,
-            usage,
-        }
-    }
-
-    fn whole(answer: &'a Answer, usage: Option<Usage>) -> Self {
-        Self {
-            content: answer.blocks.iter().map(Block::whole).collect(),
-            stop_reason: Some(answer.end.stop_reason),
-            stop_sequence: answer.end.stop_sequence.as_deref(),
-            stop_details: answer.end.stop_details.as_ref(),
-            ..Self::begun(answer, usage)
-        }
-    }
-}
-
-impl<'a> Block<'a> {
-    fn whole(spoken: &'a Spoken) -> Self {
-        match spoken {
-            Spoken::Thinking { thought, signature } => Self::Thinking {
-                thinking: thought.as_str(),
-                signature,
-            },
-            Spoken::Redacted { data } => Self::RedactedThinking { data },
-            Spoken::Text(text) => Self::Text {
-                text: text.as_str(),
-            },
-            Spoken::Call { id, name, input } => Self::ToolUse {
-                id,
-                name,
-                input: serde_json::from_str(input.as_str()).map_or(Input::None {}, Input::Whole),
-                caller: DIRECT,
-            },
-        }
-    }
-
-    /// The block before anything of it is said.
-    pub(super) fn begun(spoken: &'a Spoken) -> Self {
-        match spoken {
-            Spoken::Thinking { .. } => Self::Thinking {
-                thinking: "",
-                signature: "",
-            },
-            Spoken::Redacted { data } => Self::RedactedThinking { data },
-            Spoken::Text(_) => Self::Text { text: "" },
-            Spoken::Call { id, name, .. } => Self::ToolUse {
-                id,
-                name,
-                input: Input::None {},
-                caller: DIRECT,
-            },
-        }
-    }
-}
-
-pub(super) fn whole(answer: &Answer, ask: &Ask<'_>) -> Reply {
-    let usage = answer.figures.told(ask.script.usage);
-    // Texts, numbers and checked raw values always serialize.
-    let body = serde_json::to_vec(&Message::whole(answer, usage)).unwrap_or_default();
-    Reply::json(StatusCode::OK, body)
 }

@@ -1,8 +1,9 @@
 //! A call of this protocol, from its bytes to its answer.
 
-use super::answer::{Answer, whole};
+use super::answer::Answer;
 use super::auth::{Version, authorise, version};
 use super::member::Member;
+use super::message::whole;
 use super::refusal::{self, Refusal, error_json, failure};
 use super::request;
 use super::stream::{empty_objects, error_event, stream};

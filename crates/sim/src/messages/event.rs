@@ -1,6 +1,7 @@
 //! The events of a stream, as they stand on the wire.
 
-use super::answer::{Block, Ending, Message};
+use super::answer::{Ending, Source};
+use super::message::{Block, Message};
 use super::usage::Usage;
 use crate::reply::{Event, EventKind};
 use serde::Serialize;
@@ -39,6 +40,7 @@ pub(super) enum Delta<'a> {
     InputJsonDelta { partial_json: &'a str },
     ThinkingDelta { thinking: &'a str },
     SignatureDelta { signature: &'a str },
+    CitationsDelta { citation: &'a Source },
 }
 
 impl Data<'_> {

@@ -14,6 +14,7 @@ mod family;
 mod format;
 mod history;
 mod member;
+mod message;
 mod refusal;
 mod request;
 mod signature;

@@ -14,7 +14,7 @@ use crate::mind::Prompt;
 use crate::models;
 use serde_json::{Value, json};
 
-const TOKENS_MAX: u64 = 128_000;
+const TOKENS_MAX: u64 = 200_000;
 const KNOWN: &[&str] = &[
     "cache_control",
     "container",

@@ -1,7 +1,8 @@
 //! The streamed answer: events, made one at a time while they are sent.
 
-use super::answer::{Answer, Block, Message, Spoken};
+use super::answer::{Answer, Spoken};
 use super::event::{Data, Delta, named};
+use super::message::{Block, Message};
 use super::refusal::{Refusal, error_json};
 use crate::ask::Ask;
 use crate::fault::Script;
@@ -52,7 +53,8 @@ enum At {
     /// The vendor's first fragment of a call's input is empty.
     EmptyInput(usize),
     Speak(usize, Pieces),
-    Sign(usize),
+    /// What comes after the last piece of a block: the signature of a thought, the source of a text.
+    Seal(usize),
     Close(usize),
     Finish,
     Stop,
@@ -109,20 +111,25 @@ impl Iterator for Events {
                 }
                 At::Speak(index, mut pieces) => {
                     let Some(event) = self.speak(index, &mut pieces) else {
-                        self.at = At::Sign(index);
+                        self.at = At::Seal(index);
                         continue;
                     };
                     self.at = At::Speak(index, pieces);
                     return Some(event);
                 }
-                At::Sign(index) => {
+                At::Seal(index) => {
                     self.at = At::Close(index);
-                    if let Some(Spoken::Thinking { signature, .. }) = self.answer.blocks.get(index)
-                    {
-                        let delta = Delta::SignatureDelta { signature };
-                        let signed = Data::ContentBlockDelta { index, delta };
-                        return Some(signed.write(EventKind::Frame));
-                    }
+                    let delta = match self.answer.blocks.get(index) {
+                        Some(Spoken::Thinking { signature, .. }) => {
+                            Delta::SignatureDelta { signature }
+                        }
+                        Some(Spoken::Text {
+                            source: Some(citation),
+                            ..
+                        }) => Delta::CitationsDelta { citation },
+                        _ => continue,
+                    };
+                    return Some(Data::ContentBlockDelta { index, delta }.write(EventKind::Frame));
                 }
                 At::Close(index) => {
                     self.at = At::Open(index + 1);
@@ -149,7 +156,7 @@ fn after_open(index: usize, spoken: &Spoken) -> At {
     match spoken {
         Spoken::Thinking { thought, .. } => At::Speak(index, thought.pieces()),
         Spoken::Redacted { .. } => At::Close(index),
-        Spoken::Text(text) => At::Speak(index, text.pieces()),
+        Spoken::Text { said, .. } => At::Speak(index, said.pieces()),
         Spoken::Call { .. } => At::EmptyInput(index),
     }
 }
@@ -159,7 +166,7 @@ impl Events {
         let piece = pieces.next()?;
         let delta = match self.answer.blocks.get(index)? {
             Spoken::Thinking { .. } => Delta::ThinkingDelta { thinking: piece },
-            Spoken::Text(_) | Spoken::Redacted { .. } => Delta::TextDelta { text: piece },
+            Spoken::Text { .. } | Spoken::Redacted { .. } => Delta::TextDelta { text: piece },
             Spoken::Call { .. } => Delta::InputJsonDelta {
                 partial_json: piece,
             },
@@ -171,7 +178,8 @@ impl Events {
     /// The event that a script puts in here.
     fn fault_event(&mut self) -> Option<Event> {
         let events = &mut self.script.events;
-        if events.error_after.is_some_and(|after| self.spoken >= after) {
+        let fails_after = events.error_after.or(events.failure_after);
+        if fails_after.is_some_and(|after| self.spoken >= after) {
             self.at = At::End;
             let overloaded = StatusCode::from_u16(529).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
             let refusal = Refusal::of_status(overloaded, &self.model);

@@ -5,7 +5,7 @@ use super::limit::Draft;
 use super::output::{Output, Said};
 use super::prompt::{Effort, Prompt, Shape};
 use super::schema::{Optional, fill};
-use super::{command, talk, tool_use};
+use super::{cite, command, talk, tool_use};
 use crate::fault::Script;
 use crate::reply::BROKEN_SIGN;
 use crate::seed::Seed;
@@ -50,6 +50,7 @@ pub(crate) fn think(prompt: &Prompt, script: &Script, choice: usize) -> Output {
         refused,
         calls,
         stop: None,
+        citation: cite::ordered(question).filter(|_| !refused),
     };
     draft.stop_at(&prompt.stops);
     if script.text.content_filter {

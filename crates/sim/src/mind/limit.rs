@@ -1,5 +1,6 @@
 //! Stop sequences and token limits: where an output ends before the model would end it.
 
+use super::cite::Citation;
 use super::output::{Call, Finish, Output, Said};
 use crate::tokens::{count_tokens, cut};
 
@@ -15,6 +16,7 @@ pub(super) struct Draft {
     pub(super) calls: Vec<Call>,
     /// The stop sequence at which the text was cut.
     pub(super) stop: Option<String>,
+    pub(super) citation: Option<Citation>,
 }
 
 impl Draft {
@@ -70,10 +72,11 @@ impl Draft {
         };
         Output {
             reasoning,
-            text,
             refused: self.refused,
             calls,
             stop: self.stop.filter(|_| finish == Finish::Stop),
+            citation: self.citation.filter(|_| !text.is_empty()),
+            text,
             finish,
             reasoning_tokens,
             tokens: purse.spent,
@@ -129,6 +132,7 @@ mod tests {
                 })
                 .collect(),
             stop: None,
+            citation: None,
         }
     }
 

@@ -16,12 +16,14 @@
 //! | the name of a tool, or the words of it | a call of it; of several at once when several are named |
 //! | `parallel`, `both` or `each` beside one tool | a call for each name or quotation |
 //! | `then` between tools | one call per round |
+//! | `cite URL` | what it would be, with that page as its source |
 //! | `explain` beside a tool | a sentence before the call |
 //!
 //! After tool results it says what they were. A JSON schema is answered with an instance of it,
 //! whose values come from the prompt where they fit.
 
 mod answer;
+mod cite;
 mod command;
 mod evidence;
 mod limit;
@@ -32,6 +34,7 @@ mod talk;
 mod tool_use;
 
 pub(crate) use answer::think;
+pub(crate) use cite::Citation;
 pub(crate) use output::{Call, Finish, Output, Pieces, Said};
 pub(crate) use prompt::{
     Effort, Media, MediaKind, PastCall, Prompt, Shape, Source, Tool, ToolKind, ToolUse, Turn,

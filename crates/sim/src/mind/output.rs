@@ -1,5 +1,6 @@
 //! What the model gives back, and how its text is cut for a stream.
 
+use super::cite::Citation;
 use crate::tokens::Walk;
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ pub(crate) struct Output {
     pub(crate) finish: Finish,
     /// The stop sequence that ended the text.
     pub(crate) stop: Option<String>,
+    /// Where the text is from; never without a text.
+    pub(crate) citation: Option<Citation>,
     pub(crate) reasoning_tokens: u64,
     /// Reasoning, text and calls.
     pub(crate) tokens: u64,

@@ -9,6 +9,7 @@ use super::{id, input, reasoning};
 use crate::ask::Ask;
 use crate::mind::{Finish, Output, Said, think};
 use crate::models;
+use crate::openai::Refusal;
 use crate::reply::Reply;
 use crate::seed::Seed;
 use http::StatusCode;
@@ -24,8 +25,7 @@ pub(super) struct Answer {
     pub(super) created: u64,
     pub(super) model: String,
     pub(super) items: Vec<Item>,
-    /// Why it is not complete.
-    pub(super) incomplete: Option<&'static str>,
+    pub(super) end: Ending,
     pub(super) figures: Figures,
     pub(super) echo: Echo,
 }
@@ -38,11 +38,7 @@ impl Answer {
             id: id::response(&mut seed),
             created: ask.created,
             model: ask.reported_model(),
-            incomplete: match output.finish {
-                Finish::Length => Some("max_output_tokens"),
-                Finish::Filter => Some("content_filter"),
-                Finish::Stop | Finish::Calls => None,
-            },
+            end: Ending::of(output.finish, ask),
             figures: Figures::of(&request, &output, ask.script),
             items: items(&output, &request, ask, &mut seed),
             echo: request.echo,
@@ -51,10 +47,49 @@ impl Answer {
 
     /// The status of an item of a finished answer: the last one bears the cut.
     pub(super) fn status_of(&self, index: usize) -> &'static str {
-        if self.incomplete.is_some() && index + 1 == self.items.len() {
+        if matches!(self.end, Ending::Incomplete { .. }) && index + 1 == self.items.len() {
             "incomplete"
         } else {
             "completed"
+        }
+    }
+}
+
+/// How an answer ends.
+#[derive(Debug)]
+pub(super) enum Ending {
+    Completed,
+    Incomplete { reason: String },
+    Failed { message: String },
+}
+
+impl Ending {
+    fn of(finish: Finish, ask: &Ask<'_>) -> Self {
+        if ask.script.events.failure_after.is_some() {
+            let error = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, ask.name);
+            return Self::Failed {
+                message: error.message,
+            };
+        }
+        let reason = match finish {
+            Finish::Length => Some("max_output_tokens"),
+            Finish::Filter => Some("content_filter"),
+            Finish::Stop | Finish::Calls => None,
+        };
+        match ask.script.finish.as_deref().or(reason) {
+            Some("completed") | None => Self::Completed,
+            Some(reason) => Self::Incomplete {
+                reason: reason.to_owned(),
+            },
+        }
+    }
+
+    /// The event that tells it.
+    pub(super) fn event_name(&self) -> &'static str {
+        match self {
+            Self::Completed => "response.completed",
+            Self::Incomplete { .. } => "response.incomplete",
+            Self::Failed { .. } => "response.failed",
         }
     }
 }
@@ -72,6 +107,7 @@ fn items(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> 
         items.push(Item::Reasoning {
             id: id.clone(),
             summary: summary(thought, request.summary),
+            aloud: models::thinks_aloud(ask.name).then(|| output.reasoning.clone()),
             encrypted: encrypted.clone(),
         });
         reasoning_id = Some(id);
@@ -88,6 +124,7 @@ fn items(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> 
                 "commentary"
             }),
             logprobs: request.logprobs,
+            citation: output.citation.clone(),
         });
     }
     for call in &output.calls {
@@ -127,7 +164,7 @@ pub(super) struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     completed_at: Option<u64>,
     error: Option<Error<'a>>,
-    incomplete_details: Option<Details>,
+    incomplete_details: Option<Details<'a>>,
     model: &'a str,
     output: Vec<Shown<'a>>,
     usage: Option<Usage>,
@@ -136,14 +173,14 @@ pub(super) struct Response<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Error<'a> {
-    pub(super) code: &'a str,
-    pub(super) message: &'a str,
+struct Error<'a> {
+    code: &'static str,
+    message: &'a str,
 }
 
 #[derive(Serialize)]
-struct Details {
-    reason: &'static str,
+struct Details<'a> {
+    reason: &'a str,
 }
 
 impl<'a> Response<'a> {
@@ -165,29 +202,36 @@ impl<'a> Response<'a> {
     }
 
     pub(super) fn ended(answer: &'a Answer, usage: Option<Usage>) -> Self {
-        let items = answer.items.iter().enumerate();
-        Self {
-            status: if answer.incomplete.is_some() {
-                "incomplete"
-            } else {
-                "completed"
+        let output = answer
+            .items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| Shown::whole(item, answer.status_of(index)))
+            .collect();
+        let begun = Self::begun(answer);
+        match &answer.end {
+            Ending::Completed => Self {
+                status: "completed",
+                completed_at: Some(answer.created + 1),
+                output,
+                usage,
+                ..begun
             },
-            completed_at: answer.incomplete.is_none().then_some(answer.created + 1),
-            incomplete_details: answer.incomplete.map(|reason| Details { reason }),
-            output: items
-                .map(|(index, item)| Shown::whole(item, answer.status_of(index)))
-                .collect(),
-            usage,
-            ..Self::begun(answer)
-        }
-    }
-
-    /// Broken off by the vendor itself.
-    pub(super) fn failed(answer: &'a Answer, error: Error<'a>) -> Self {
-        Self {
-            status: "failed",
-            error: Some(error),
-            ..Self::begun(answer)
+            Ending::Incomplete { reason } => Self {
+                status: "incomplete",
+                incomplete_details: Some(Details { reason }),
+                output,
+                usage,
+                ..begun
+            },
+            Ending::Failed { message } => Self {
+                status: "failed",
+                error: Some(Error {
+                    code: "server_error",
+                    message,
+                }),
+                ..begun
+            },
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The events of a stream, as they stand on the wire.
 
 use super::answer::Response;
-use super::item::{Part, Shown};
+use super::item::{Annotation, Part, Shown};
 use crate::openai::Place;
 use crate::reply::{Event, EventKind};
 use serde::Serialize;
@@ -37,6 +37,12 @@ pub(super) enum Data<'a> {
         text: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         logprobs: Option<Vec<Place>>,
+    },
+    Annotation {
+        #[serde(flatten)]
+        spot: Spot<'a>,
+        annotation_index: usize,
+        annotation: Annotation<'a>,
     },
     Refusal {
         #[serde(flatten)]

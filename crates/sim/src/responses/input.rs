@@ -3,6 +3,7 @@
 use super::part::{self, Speaker};
 use super::{id, reasoning};
 use crate::mind::{PastCall, Turn};
+use crate::models;
 use crate::openai::{Member, Refusal, type_name};
 use crate::seed::Seed;
 use http::StatusCode;
@@ -248,6 +249,11 @@ impl Reader<'_> {
         item.list("summary")?;
         item.list("content")?;
         let Some(content) = item.text("encrypted_content")? else {
+            // Reasoning that was shown can come back as it is.
+            if models::thinks_aloud(self.rules.model) && item.get("content").is_some() {
+                self.reasoning_ids.extend(id.map(str::to_owned));
+                return Ok(());
+            }
             return Err(match id {
                 Some(id) => reasoning::not_stored(id),
                 None => Refusal::invalid("Missing required parameter: 'encrypted_content'.")

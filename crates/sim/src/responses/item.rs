@@ -1,6 +1,6 @@
 //! Items of an output: what they are, and how they stand on the wire.
 
-use crate::mind::Said;
+use crate::mind::{Citation, Said};
 use crate::openai::{Place, logprobs};
 use serde::Serialize;
 
@@ -9,6 +9,8 @@ pub(super) enum Item {
     Reasoning {
         id: String,
         summary: Vec<Said>,
+        /// The reasoning itself, of models that show it.
+        aloud: Option<Said>,
         encrypted: Option<String>,
     },
     Message {
@@ -19,6 +21,7 @@ pub(super) enum Item {
         phase: Option<&'static str>,
         /// How many alternatives of each token are told.
         logprobs: Option<usize>,
+        citation: Option<Citation>,
     },
     Call {
         id: String,
@@ -44,6 +47,8 @@ pub(super) enum Shown<'a> {
     Reasoning {
         id: &'a str,
         summary: Vec<Part<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<Vec<Part<'a>>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         encrypted_content: Option<&'a str>,
     },
@@ -76,7 +81,7 @@ pub(super) enum Shown<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Part<'a> {
     OutputText {
-        annotations: [(); 0],
+        annotations: Vec<Annotation<'a>>,
         logprobs: Vec<Place>,
         text: &'a str,
     },
@@ -86,19 +91,71 @@ pub(super) enum Part<'a> {
     SummaryText {
         text: &'a str,
     },
+    ReasoningText {
+        text: &'a str,
+    },
+}
+
+/// The source of a message's whole text.
+#[derive(Serialize)]
+pub(super) struct Annotation<'a> {
+    r#type: &'static str,
+    url: &'a str,
+    title: &'a str,
+    /// In characters.
+    start_index: usize,
+    end_index: usize,
+}
+
+impl<'a> Annotation<'a> {
+    pub(super) fn of(citation: &'a Citation, text: &str) -> Self {
+        Self {
+            r#type: "url_citation",
+            url: &citation.url,
+            title: &citation.title,
+            start_index: 0,
+            end_index: text.chars().count(),
+        }
+    }
 }
 
 impl<'a> Part<'a> {
-    /// The part of a message that so much of its text makes.
-    pub(super) fn of_message(refused: bool, text: &'a str, alternatives: Option<usize>) -> Self {
+    /// The part of a message when nothing of it has been said.
+    pub(super) fn begun(refused: bool) -> Self {
         if refused {
-            return Self::Refusal { refusal: text };
+            return Self::Refusal { refusal: "" };
         }
         Self::OutputText {
-            annotations: [],
+            annotations: Vec::new(),
+            logprobs: Vec::new(),
+            text: "",
+        }
+    }
+
+    /// The whole part of an item that is a message.
+    pub(super) fn whole(item: &'a Item) -> Option<Self> {
+        let Item::Message {
+            said,
+            refused,
+            logprobs: alternatives,
+            citation,
+            ..
+        } = item
+        else {
+            return None;
+        };
+        let text = said.as_str();
+        if *refused {
+            return Some(Self::Refusal { refusal: text });
+        }
+        let annotation = citation
+            .as_ref()
+            .map(|citation| Annotation::of(citation, text));
+        Some(Self::OutputText {
+            annotations: annotation.into_iter().collect(),
             logprobs: alternatives.map_or_else(Vec::new, |count| logprobs(text, count)),
             text,
-        }
+        })
     }
 }
 
@@ -106,9 +163,15 @@ impl<'a> Shown<'a> {
     /// The item when nothing of it has been said.
     pub(super) fn begun(item: &'a Item) -> Self {
         match item {
-            Item::Reasoning { id, encrypted, .. } => Self::Reasoning {
+            Item::Reasoning {
+                id,
+                aloud,
+                encrypted,
+                ..
+            } => Self::Reasoning {
                 id,
                 summary: Vec::new(),
+                content: aloud.as_ref().map(|_| Vec::new()),
                 // As with the vendor, only the finished item has the whole of it.
                 encrypted_content: encrypted.as_deref().map(half),
             },
@@ -128,6 +191,7 @@ impl<'a> Shown<'a> {
             Item::Reasoning {
                 id,
                 summary,
+                aloud,
                 encrypted,
             } => Self::Reasoning {
                 id,
@@ -137,19 +201,18 @@ impl<'a> Shown<'a> {
                         text: said.as_str(),
                     })
                     .collect(),
+                content: aloud.as_ref().map(|said| {
+                    vec![Part::ReasoningText {
+                        text: said.as_str(),
+                    }]
+                }),
                 encrypted_content: encrypted.as_deref(),
             },
-            Item::Message {
-                id,
-                said,
-                refused,
-                phase,
-                logprobs,
-            } => Self::Message {
+            Item::Message { id, phase, .. } => Self::Message {
                 id,
                 status,
                 role: "assistant",
-                content: vec![Part::of_message(*refused, said.as_str(), *logprobs)],
+                content: Part::whole(item).into_iter().collect(),
                 phase: *phase,
             },
             Item::Call { arguments, .. } => Self::call(item, status, arguments.as_str()),

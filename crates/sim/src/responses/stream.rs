@@ -1,26 +1,20 @@
 //! The streamed answer: events, made one at a time while they are sent.
 
-use super::answer::{Answer, Error, Response};
+use super::answer::{Answer, Response};
 use super::event::{Data, Spot, named};
-use super::item::{Item, Part, Shown};
+use super::item::{Annotation, Item, Part, Shown};
+use super::writer::Writer;
 use crate::ask::Ask;
 use crate::fault::Script;
-use crate::mind::{Pieces, Said};
-use crate::openai::{self, Place, Refusal};
+use crate::mind::Pieces;
+use crate::openai::{self, Refusal};
 use crate::reply::{Event, EventKind, Reply};
-use crate::seed::Seed;
 use http::StatusCode;
 use std::collections::VecDeque;
 
-const OBFUSCATION_MAX: usize = 16;
-const SERVER_ERROR: &str = "server_error";
-
 pub(super) fn stream(answer: Answer, obfuscation: bool, ask: &Ask<'_>) -> Reply {
     Reply::events(Events {
-        writer: Writer {
-            number: 0,
-            obfuscation: obfuscation.then(|| ask.seed.clone()),
-        },
+        writer: Writer::new(obfuscation.then(|| ask.seed.clone())),
         answer,
         model: ask.name.to_owned(),
         script: ask.script.clone(),
@@ -33,7 +27,7 @@ pub(super) fn stream(answer: Answer, obfuscation: bool, ask: &Ask<'_>) -> Reply 
 /// The event by which a stream fails that has not begun.
 pub(super) fn error_event(model: &str) -> Event {
     let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
-    Writer::default().error(&refusal)
+    Writer::new(None).error(&refusal)
 }
 
 /// Events without members.
@@ -67,7 +61,9 @@ enum At {
     /// A part of a summary.
     Summary(usize, usize),
     SpeakSummary(usize, usize, Pieces),
-    /// The text of a message, the arguments of a call.
+    /// Reasoning as it is.
+    Aloud(usize),
+    /// The text of a message, the arguments of a call, reasoning as it is.
     Speak(usize, Pieces),
     Close(usize),
     Finish,
@@ -98,6 +94,7 @@ impl Iterator for Events {
                     }
                     self.at = At::Summary(index, part + 1);
                 }
+                At::Aloud(index) => self.open_aloud(index),
                 At::Speak(index, mut pieces) => {
                     if let Some(event) = self.speak(index, &mut pieces) {
                         self.at = At::Speak(index, pieces);
@@ -143,7 +140,7 @@ impl Events {
             } => {
                 let added = Data::Part {
                     spot: Spot::content(id, output_index),
-                    part: Part::of_message(*refused, "", None),
+                    part: Part::begun(*refused),
                 };
                 self.due
                     .push_back(self.writer.frame("response.content_part.added", &added));
@@ -178,7 +175,7 @@ impl Events {
             ]);
         }
         let Some(said) = summary.get(part) else {
-            self.at = At::Close(index);
+            self.at = At::Aloud(index);
             return;
         };
         let added = Data::Part {
@@ -190,6 +187,24 @@ impl Events {
                 .frame("response.reasoning_summary_part.added", &added),
         );
         self.at = At::SpeakSummary(index, part, said.pieces());
+    }
+
+    fn open_aloud(&mut self, index: usize) {
+        self.at = At::Close(index);
+        if let Some(Item::Reasoning {
+            id,
+            aloud: Some(said),
+            ..
+        }) = self.answer.items.get(index)
+        {
+            let added = Data::Part {
+                spot: Spot::content(id, index),
+                part: Part::ReasoningText { text: "" },
+            };
+            self.due
+                .push_back(self.writer.frame("response.content_part.added", &added));
+            self.at = At::Speak(index, said.pieces());
+        }
     }
 
     fn speak_summary(&mut self, index: usize, part: usize, pieces: &mut Pieces) -> Option<Event> {
@@ -229,7 +244,11 @@ impl Events {
                 };
                 self.writer.delta(name, Spot::item(id, index), piece, None)
             }
-            Item::Reasoning { .. } => return None,
+            Item::Reasoning { id, .. } => {
+                let spot = Spot::content(id, index);
+                let name = "response.reasoning_text.delta";
+                self.writer.delta(name, spot, piece, None)
+            }
         })
     }
 
@@ -243,15 +262,26 @@ impl Events {
                 said,
                 refused,
                 logprobs,
+                citation,
                 ..
             } => {
                 let spot = Spot::content(id, output_index);
+                if let Some(citation) = citation {
+                    let added = Data::Annotation {
+                        spot,
+                        annotation_index: 0,
+                        annotation: Annotation::of(citation, said.as_str()),
+                    };
+                    let name = "response.output_text.annotation.added";
+                    self.due.push_back(self.writer.frame(name, &added));
+                }
                 self.due
                     .push_back(self.writer.said(spot, said, *refused, *logprobs));
-                let part = Part::of_message(*refused, said.as_str(), *logprobs);
-                let done = Data::Part { spot, part };
-                self.due
-                    .push_back(self.writer.frame("response.content_part.done", &done));
+                if let Some(part) = Part::whole(item) {
+                    let done = Data::Part { spot, part };
+                    self.due
+                        .push_back(self.writer.frame("response.content_part.done", &done));
+                }
             }
             Item::Call {
                 id,
@@ -274,6 +304,25 @@ impl Events {
                         .frame("response.function_call_arguments.done", &done)
                 });
             }
+            Item::Reasoning {
+                id,
+                aloud: Some(said),
+                ..
+            } => {
+                let spot = Spot::content(id, output_index);
+                let text = said.as_str();
+                let done = Data::Text {
+                    spot,
+                    text,
+                    logprobs: None,
+                };
+                let part = Part::ReasoningText { text };
+                self.due.extend([
+                    self.writer.frame("response.reasoning_text.done", &done),
+                    self.writer
+                        .frame("response.content_part.done", &Data::Part { spot, part }),
+                ]);
+            }
             Item::Reasoning { .. } => {}
         }
         let done = Data::Item {
@@ -289,17 +338,12 @@ impl Events {
         if self.script.events.no_finish || self.script.events.no_done {
             return;
         }
-        let name = if self.answer.incomplete.is_some() {
-            "response.incomplete"
-        } else {
-            "response.completed"
-        };
         let usage = self.answer.figures.told(self.script.usage);
         let response = Response::ended(&self.answer, usage);
-        let event = self
-            .writer
-            .write(EventKind::Usage, name, &Data::Response { response });
-        self.due.push_back(event);
+        let data = Data::Response { response };
+        let name = self.answer.end.event_name();
+        self.due
+            .push_back(self.writer.write(EventKind::Usage, name, &data));
     }
 
     /// The event that a script puts in here.
@@ -315,16 +359,9 @@ impl Events {
         if is_due(events.failure_after) {
             self.at = At::End;
             self.due.clear();
-            let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, &self.model);
-            let error = Error {
-                code: SERVER_ERROR,
-                message: &refusal.message,
-            };
-            let response = Response::failed(&self.answer, error);
-            return Some(
-                self.writer
-                    .frame("response.failed", &Data::Response { response }),
-            );
+            let response = Response::ended(&self.answer, None);
+            let name = self.answer.end.event_name();
+            return Some(self.writer.frame(name, &Data::Response { response }));
         }
         if is_due(events.garbage_after) {
             events.garbage_after = None;
@@ -335,78 +372,5 @@ impl Events {
             ));
         }
         None
-    }
-}
-
-/// Numbers events, and hides their lengths.
-#[derive(Default)]
-struct Writer {
-    number: u64,
-    obfuscation: Option<Seed>,
-}
-
-impl Writer {
-    fn write(&mut self, kind: EventKind, name: &str, data: &Data<'_>) -> Event {
-        let number = self.number;
-        self.number += 1;
-        data.write(kind, name, number)
-    }
-
-    fn frame(&mut self, name: &str, data: &Data<'_>) -> Event {
-        self.write(EventKind::Frame, name, data)
-    }
-
-    fn delta(
-        &mut self,
-        name: &str,
-        spot: Spot<'_>,
-        delta: &str,
-        logprobs: Option<Vec<Place>>,
-    ) -> Event {
-        let obfuscation = self.obfuscation.as_mut().map(|seed| {
-            let len = 1 + seed.below(OBFUSCATION_MAX);
-            seed.letters(len)
-        });
-        let data = Data::Delta {
-            spot,
-            delta,
-            logprobs,
-            obfuscation,
-        };
-        self.write(EventKind::Content, name, &data)
-    }
-
-    /// The end of a message's text.
-    fn said(
-        &mut self,
-        spot: Spot<'_>,
-        said: &Said,
-        refused: bool,
-        alternatives: Option<usize>,
-    ) -> Event {
-        let text = said.as_str();
-        if refused {
-            let done = Data::Refusal {
-                spot,
-                refusal: text,
-            };
-            return self.frame("response.refusal.done", &done);
-        }
-        let places = alternatives.map_or_else(Vec::new, |count| openai::logprobs(text, count));
-        let done = Data::Text {
-            spot,
-            text,
-            logprobs: Some(places),
-        };
-        self.frame("response.output_text.done", &done)
-    }
-
-    fn error(&mut self, refusal: &Refusal) -> Event {
-        let error = Data::Error {
-            code: Some(refusal.code.unwrap_or(SERVER_ERROR)),
-            message: &refusal.message,
-            param: refusal.param.as_deref(),
-        };
-        self.frame("error", &error)
     }
 }

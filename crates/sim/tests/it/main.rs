@@ -10,5 +10,7 @@ mod generate;
 mod hostile;
 mod laws;
 mod messages;
+mod messages_refusals;
+mod named_faults;
 mod responses;
 mod stream;

@@ -9,7 +9,7 @@ async fn start() -> Sim {
 }
 
 /// A request with a question, and other members laid over it.
-fn request(question: &str, changes: Value) -> Value {
+pub(crate) fn request(question: &str, changes: Value) -> Value {
     let mut request = json!({"model": "sim-chat", "max_tokens": 3000,
         "messages": [{"role": "user", "content": question}]});
     let (Value::Object(members), Value::Object(changes)) = (&mut request, changes) else {
@@ -19,7 +19,7 @@ fn request(question: &str, changes: Value) -> Value {
     request
 }
 
-fn weather_tools() -> Value {
+pub(crate) fn weather_tools() -> Value {
     let tool = |name: &str| {
         json!({"name": name, "input_schema": {"type": "object",
             "properties": {"city": {"type": "string"}}, "required": ["city"]}})
@@ -52,6 +52,10 @@ fn folded(events: &[(String, Value)]) -> Value {
                     }
                 }
                 match delta["type"].as_str().unwrap() {
+                    "citations_delta" => {
+                        let citations = block["citations"].as_array_mut().unwrap();
+                        citations.push(delta["citation"].clone());
+                    }
                     "signature_delta" => block["signature"] = delta["signature"].clone(),
                     "input_json_delta" => {
                         input.push_str(delta["partial_json"].as_str().unwrap());
@@ -174,6 +178,7 @@ async fn a_folded_stream_is_the_whole_answer() {
             "Explain. Weather and time in Paris, and ring the bell",
             json!({"tools": weather_tools(), "thinking": {"type": "adaptive"}}),
         ),
+        ("Rivers? Cite https://a.example/rivers", json!({})),
         (
             "name is Ada, age is 7",
             json!({"output_config": {"format": {"type": "json_schema", "schema": {
@@ -230,4 +235,275 @@ async fn a_credential_and_a_version_are_needed() {
         answer.json()["error"]["message"],
         "temperature: Extra inputs are not permitted"
     );
+}
+
+/// The question, an answer and the results of its calls.
+fn continued(question: &str, content: &Value, results: &[Value]) -> Value {
+    json!([
+        {"role": "user", "content": question},
+        {"role": "assistant", "content": content},
+        {"role": "user", "content": results},
+    ])
+}
+
+fn result(call: &Value) -> Value {
+    json!({"type": "tool_result", "tool_use_id": call["id"], "content": "18 degrees"})
+}
+
+#[tokio::test]
+async fn a_thinking_tool_loop_goes_on_only_with_its_thoughts() {
+    let sim = start().await;
+    let question = "What is the weather in Paris?";
+    for (mode, script) in [
+        (json!({"type": "enabled", "budget_tokens": 1024}), ""),
+        (json!({"type": "adaptive"}), "+demand-reasoning"),
+        (
+            json!({"type": "adaptive", "display": "omitted"}),
+            "+demand-reasoning",
+        ),
+        (json!({"type": "adaptive"}), "+demand-reasoning+redacted"),
+    ] {
+        let model = format!("sim-chat{script}");
+        let changes = json!({"model": model, "thinking": mode, "tools": weather_tools()});
+        let first = messages(&sim, &request(question, changes.clone()))
+            .await
+            .json();
+        assert_eq!(first["stop_reason"], "tool_use", "{first}");
+        let [thought, call] = &first["content"].as_array().unwrap()[..] else {
+            panic!("a thought and a call: {first}");
+        };
+        let go_on = |blocks: Vec<Value>| {
+            let mut asked = request(question, changes.clone());
+            asked["messages"] = continued(question, &json!(blocks), &[result(call)]);
+            asked
+        };
+        let whole = go_on(vec![thought.clone(), call.clone()]);
+        let answer = messages(&sim, &whole).await.json();
+        let said = answer["content"][1]["text"].as_str();
+        assert_eq!(said, Some("The get_weather result is 18 degrees."));
+
+        let lost = messages(&sim, &go_on(vec![call.clone()])).await;
+        assert_eq!(lost.status, 400, "{mode}{script}");
+        let opaque = ["signature", "data"]
+            .into_iter()
+            .find(|name| thought[*name].is_string());
+        let mut altered = thought.clone();
+        let sealed = altered[opaque.unwrap()].as_str().unwrap();
+        altered[opaque.unwrap()] = json!(sealed.replacen('/', "_", 1));
+        let refused = messages(&sim, &go_on(vec![altered, call.clone()])).await;
+        assert_eq!(refused.status, 400, "{mode}{script}");
+
+        // A true thought of another turn is not the one that led to the call.
+        let other = request("What is the weather in Rome?", changes.clone());
+        let other = messages(&sim, &other).await.json();
+        let strange = go_on(vec![other["content"][0].clone(), call.clone()]);
+        let said = messages(&sim, &strange).await;
+        assert!(said.status == 400 && said.text().contains("cannot be modified"));
+
+        // Another model did not make it.
+        let mut elsewhere = whole;
+        elsewhere["model"] = json!("sim-mini");
+        let said = messages(&sim, &elsewhere).await;
+        assert!(
+            said.status == 400 && said.text().contains("Invalid `"),
+            "{}",
+            said.text()
+        );
+    }
+}
+
+#[tokio::test]
+async fn thoughts_are_asked_for_only_while_thinking() {
+    let sim = start().await;
+    let question = "What is the weather in Paris?";
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {}});
+    let mut asked = request(question, json!({"tools": weather_tools()}));
+    asked["messages"] = continued(question, &json!([call]), &[result(&call)]);
+    for (thinking, status) in [
+        (Value::Null, 200),
+        (json!({"type": "disabled"}), 200),
+        (json!({"type": "adaptive"}), 200),
+        (json!({"type": "enabled", "budget_tokens": 1024}), 400),
+    ] {
+        asked["thinking"] = thinking;
+        let answer = messages(&sim, &asked).await;
+        assert_eq!(answer.status, status, "{}", asked["thinking"]);
+    }
+    assert!(
+        messages(&sim, &asked).await.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("messages.1.content.0.type: Expected `thinking`")
+    );
+}
+
+#[tokio::test]
+async fn media_are_seen_wherever_they_stand() {
+    const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let sim = start().await;
+    let image = |kind: &str| json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": PIXEL}});
+    let linked = |url: &str| json!({"type": "image", "source": {"type": "url", "url": url}});
+    let ask = async |blocks: Value| {
+        let mut asked = request("", json!({}));
+        asked["messages"] = json!([{"role": "user", "content": blocks}]);
+        messages(&sim, &asked).await
+    };
+    let said = ask(json!([image("image/png"), linked("https://example.com/a.png"),
+        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "abc"}}]))
+    .await;
+    assert_eq!(
+        said.json()["content"][0]["text"],
+        "I received one 1x1 PNG image of 70 bytes, and one image at https://example.com/a.png, \
+         and one text file of 3 bytes."
+    );
+    for (block, part) in [
+        (
+            image("image/jpeg"),
+            "the image appears to be a image/png image",
+        ),
+        (image("image/tiff"), "media_type: Input should be"),
+        (linked("http://example.com/a.png"), "Only HTTPS URLs"),
+        (
+            json!({"type": "image", "source": {"type": "file", "file_id": "f"}}),
+            "File not found: f",
+        ),
+        (
+            json!({"type": "video"}),
+            "does not match any of the expected tags",
+        ),
+    ] {
+        let answer = ask(json!([block])).await;
+        assert!(
+            answer.status == 400 && answer.text().contains(part),
+            "{}",
+            answer.text()
+        );
+    }
+    let question = "What is the weather in Paris?";
+    let call =
+        json!({"type": "tool_use", "id": "t1", "name": "get_weather", "input": {"city": "Paris"}});
+    let seen = json!({"type": "tool_result", "tool_use_id": "t1", "is_error": true,
+        "content": [{"type": "text", "text": "too hot"}, image("image/png")]});
+    let mut asked = request("", json!({"tools": weather_tools()}));
+    asked["messages"] = continued(question, &json!([call]), &[seen]);
+    let said = messages(&sim, &asked).await.json();
+    assert_eq!(
+        said["content"][0]["text"],
+        "The get_weather call failed: too hot. I received one 1x1 PNG image of 70 bytes."
+    );
+}
+
+#[tokio::test]
+async fn marked_prompts_are_cached() {
+    let sim = start().await;
+    let long = "word ".repeat(2000);
+    let marked =
+        json!({"type": "text", "text": long, "cache_control": {"type": "ephemeral", "ttl": "1h"}});
+    let first = json!([{"role": "user", "content": [marked]}]);
+    let mut later = first.clone();
+    for message in [
+        json!({"role": "assistant", "content": "Yes."}),
+        json!({"role": "user", "content": "Go on."}),
+    ] {
+        later.as_array_mut().unwrap().push(message);
+    }
+    let figures = async |list: &Value| {
+        let mut asked = request("", json!({}));
+        asked["messages"] = list.clone();
+        let usage = messages(&sim, &asked).await.json()["usage"].clone();
+        let of = |name: &str| usage[name].as_u64().unwrap();
+        assert_eq!(
+            usage["cache_creation"]["ephemeral_1h_input_tokens"],
+            of("cache_creation_input_tokens")
+        );
+        (
+            of("input_tokens"),
+            of("cache_read_input_tokens"),
+            of("cache_creation_input_tokens"),
+        )
+    };
+    let (fresh, read, written) = figures(&first).await;
+    assert!(fresh < 128 && read == 0 && written > 1900);
+    let (fresh, read, written) = figures(&later).await;
+    assert!(
+        fresh < 140 && read > 1900 && written < 130,
+        "{fresh} {read} {written}"
+    );
+    let mut plain = later.clone();
+    plain[0]["content"] = json!(long);
+    let mut asked = request("", json!({}));
+    asked["messages"] = plain;
+    assert_eq!(
+        messages(&sim, &asked).await.json()["usage"]["cache_read_input_tokens"],
+        0
+    );
+}
+
+#[tokio::test]
+async fn answers_end_in_all_the_vendors_ways() {
+    let sim = start().await;
+    for (question, changes, reason, sequence, category) in [
+        ("Hi", json!({}), "end_turn", Value::Null, Value::Null),
+        (
+            "Count to 9",
+            json!({"max_tokens": 3}),
+            "max_tokens",
+            Value::Null,
+            Value::Null,
+        ),
+        (
+            "Count to 9",
+            json!({"stop_sequences": ["5"]}),
+            "stop_sequence",
+            json!("5"),
+            Value::Null,
+        ),
+        (
+            "Ring the bell",
+            json!({"tools": weather_tools()}),
+            "tool_use",
+            Value::Null,
+            Value::Null,
+        ),
+        (
+            "please refuse",
+            json!({}),
+            "refusal",
+            Value::Null,
+            json!("general_harms"),
+        ),
+        (
+            "Hi",
+            json!({"model": "sim-chat+refuse=cyber"}),
+            "refusal",
+            Value::Null,
+            json!("cyber"),
+        ),
+        (
+            "Hi",
+            json!({"model": "sim-chat+content-filter"}),
+            "refusal",
+            Value::Null,
+            Value::Null,
+        ),
+        (
+            "Hi",
+            json!({"model": "sim-chat+finish=pause_turn"}),
+            "pause_turn",
+            Value::Null,
+            Value::Null,
+        ),
+    ] {
+        let message = messages(&sim, &request(question, changes)).await.json();
+        assert_eq!(message["stop_reason"], reason);
+        assert_eq!(message["stop_sequence"], sequence, "{reason}");
+        assert_eq!(message["stop_details"]["category"], category, "{reason}");
+        assert_eq!(message["stop_details"].is_object(), reason == "refusal");
+    }
+    let cut = request(
+        "Weather in Paris",
+        json!({"tools": weather_tools(), "max_tokens": 9}),
+    );
+    let message = messages(&sim, &cut).await.json();
+    assert_eq!(message["content"][0]["input"], json!({}));
 }

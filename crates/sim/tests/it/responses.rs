@@ -58,6 +58,9 @@ fn folded(events: &[(String, Value)]) -> Value {
                 assert_eq!(data["response"]["output"], json!(output));
                 response = data["response"].clone();
             }
+            "response.output_text.annotation.added" => {
+                assert_eq!(data["annotation"]["type"], "url_citation");
+            }
             name => match name.rsplit_once('.') {
                 Some((of, "added")) if of.ends_with("_part") => said.clear(),
                 Some((_, "delta")) => said.push_str(data["delta"].as_str().unwrap()),
@@ -118,6 +121,11 @@ async fn a_folded_stream_is_the_whole_answer() {
             "Explain. Weather and time in Paris, and run code",
             json!({"tools": tools(),
             "reasoning": {"effort": "low", "summary": "concise"}}),
+        ),
+        ("Rivers? Cite https://a.example/rivers", json!({})),
+        (
+            "Think aloud",
+            json!({"model": "sim-open", "reasoning": {"effort": "low"}}),
         ),
         (
             "name is Ada, age is 7",

@@ -1,0 +1,139 @@
+//! The message as it stands on the wire.
+
+use super::answer::{Answer, Source, Spoken, StopDetails};
+use super::usage::Usage;
+use crate::ask::Ask;
+use crate::reply::Reply;
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// The message as it stands in a body, and without its content in the first event of a stream.
+#[derive(Serialize)]
+pub(super) struct Message<'a> {
+    model: &'a str,
+    id: &'a str,
+    r#type: &'static str,
+    role: &'static str,
+    content: Vec<Block<'a>>,
+    stop_reason: Option<&'a str>,
+    stop_sequence: Option<&'a str>,
+    stop_details: Option<&'a StopDetails>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Block<'a> {
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    Text {
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        citations: Option<Vec<&'a Source>>,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: Input<'a>,
+        caller: Caller,
+    },
+}
+
+/// The input of a call. What a limit has cut is no JSON any more and is left out.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Input<'a> {
+    Whole(&'a RawValue),
+    None {},
+}
+
+#[derive(Serialize)]
+pub(super) struct Caller {
+    r#type: &'static str,
+}
+
+const DIRECT: Caller = Caller { r#type: "direct" };
+
+impl<'a> Message<'a> {
+    /// The message before anything is said.
+    pub(super) fn begun(answer: &'a Answer, usage: Option<Usage>) -> Self {
+        Self {
+            model: &answer.model,
+            id: &answer.id,
+            r#type: "message",
+            role: "assistant",
+            content: Vec::new(),
+            stop_reason: None,
+            stop_sequence: None,
+            stop_details: None,
+            usage,
+        }
+    }
+
+    fn whole(answer: &'a Answer, usage: Option<Usage>) -> Self {
+        Self {
+            content: answer.blocks.iter().map(Block::whole).collect(),
+            stop_reason: Some(&answer.end.stop_reason),
+            stop_sequence: answer.end.stop_sequence.as_deref(),
+            stop_details: answer.end.stop_details.as_ref(),
+            ..Self::begun(answer, usage)
+        }
+    }
+}
+
+impl<'a> Block<'a> {
+    fn whole(spoken: &'a Spoken) -> Self {
+        match spoken {
+            Spoken::Thinking { thought, signature } => Self::Thinking {
+                thinking: thought.as_str(),
+                signature,
+            },
+            Spoken::Redacted { data } => Self::RedactedThinking { data },
+            Spoken::Text { said, source } => Self::Text {
+                text: said.as_str(),
+                citations: source.as_ref().map(|source| vec![source]),
+            },
+            Spoken::Call { id, name, input } => Self::ToolUse {
+                id,
+                name,
+                input: serde_json::from_str(input.as_str()).map_or(Input::None {}, Input::Whole),
+                caller: DIRECT,
+            },
+        }
+    }
+
+    /// The block before anything of it is said.
+    pub(super) fn begun(spoken: &'a Spoken) -> Self {
+        match spoken {
+            Spoken::Thinking { .. } => Self::Thinking {
+                thinking: "",
+                signature: "",
+            },
+            Spoken::Redacted { data } => Self::RedactedThinking { data },
+            Spoken::Text { source, .. } => Self::Text {
+                text: "",
+                citations: source.as_ref().map(|_| Vec::new()),
+            },
+            Spoken::Call { id, name, .. } => Self::ToolUse {
+                id,
+                name,
+                input: Input::None {},
+                caller: DIRECT,
+            },
+        }
+    }
+}
+
+pub(super) fn whole(answer: &Answer, ask: &Ask<'_>) -> Reply {
+    let usage = answer.figures.told(ask.script.usage);
+    // Texts, numbers and checked raw values always serialize.
+    let body = serde_json::to_vec(&Message::whole(answer, usage)).unwrap_or_default();
+    Reply::json(StatusCode::OK, body)
+}

@@ -25,6 +25,8 @@ pub(crate) struct Admission {
     model: Arc<Model>,
     hold: HoldId,
     held: Ask,
+    /// What the hold has been asked to grow by, and may already have.
+    growing: Option<Ask>,
     durable: Durable,
     pub(crate) rates: Rates,
     /// Input tokens as counted at admission.
@@ -83,6 +85,7 @@ impl Admission {
                     model: Arc::clone(model),
                     hold: admitted.hold,
                     held: ask,
+                    growing: None,
                     durable: admitted.durable,
                     rates: admitted.rates,
                     input_tokens: head.input_tokens,
@@ -115,7 +118,7 @@ impl Admission {
     }
 
     /// What the hold grows by next: one step of output, priced as at admission.
-    pub(crate) fn next_step(&self) -> Option<Extend> {
+    pub(crate) fn next_step(&mut self) -> Option<Extend> {
         let left = self.output_bound.saturating_sub(self.reserved_output);
         let tokens = self.engine.settings.output_reserve_tokens.min(left);
         let price = |output: u64| {
@@ -134,6 +137,7 @@ impl Admission {
             tokens,
             counts: self.held.counts,
         };
+        self.growing = Some(more);
         Some(Extend {
             hold: self.hold,
             more,
@@ -141,10 +145,17 @@ impl Admission {
         })
     }
 
-    /// The hold has grown.
-    pub(crate) fn grown_by(&mut self, more: &Ask) {
-        self.reserved_output = self.reserved_output.saturating_add(more.tokens);
-        self.held = self.held.extended(more).unwrap_or(self.held);
+    /// The hold has grown by what was asked for.
+    pub(crate) fn grown(&mut self) {
+        if let Some(more) = self.growing.take() {
+            self.reserved_output = self.reserved_output.saturating_add(more.tokens);
+            self.held = self.held.extended(&more).unwrap_or(self.held);
+        }
+    }
+
+    /// The hold has not grown.
+    pub(crate) fn not_grown(&mut self) {
+        self.growing = None;
     }
 
     /// The caller has gone: the call only drains, and no longer counts against concurrency.
@@ -233,8 +244,11 @@ impl Admission {
             }
         }
         let meter = meter_of(&seen.counted(self.input_tokens));
-        // Our own count may be too high; what the caller agreed to is the hold.
-        let hold = self.held.hold;
+        // Our own count may be too high; what the caller agreed to is the hold. The store knows
+        // whether it has grown, and has the last word.
+        let growing = self.growing.map_or(Micro::ZERO, |more| more.hold);
+        let hold = self.held.hold.checked_add(growing);
+        let hold = hold.unwrap_or(self.held.hold);
         let price = self.model.price.price(&meter);
         Bill {
             meter: Box::new(meter),

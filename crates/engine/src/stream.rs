@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use ledger::Ask;
 use protocol::native::{Rewriter, Seen};
 use protocol::{Dialect, Failure, Joined};
 use store::AdmitError;
@@ -51,7 +50,7 @@ struct Feed {
     rewriter: Rewriter,
 }
 
-type Growth = Pin<Box<dyn Future<Output = Result<Ask, AdmitError>> + Send>>;
+type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;
 
 impl std::fmt::Debug for Relay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -210,15 +209,14 @@ impl Relay {
         if self.growing.is_some() {
             return;
         }
-        let Some(admission) = self.admission.as_ref().filter(|it| it.wants_more(seen)) else {
+        let Some(admission) = self.admission.as_mut().filter(|it| it.wants_more(seen)) else {
             return;
         };
         if let Some(step) = admission.next_step() {
             let store = admission.engine().store.clone();
             self.growing = Some(Box::pin(async move {
-                let more = step.more;
                 store.extend(step).await?;
-                Ok(more)
+                Ok(())
             }));
         }
     }
@@ -232,12 +230,14 @@ impl Relay {
             return;
         };
         self.growing = None;
-        match grown {
-            Ok(step) => {
-                if let Some(admission) = self.admission.as_mut() {
-                    admission.grown_by(&step);
-                }
+        if let Some(admission) = self.admission.as_mut() {
+            match grown {
+                Ok(()) => admission.grown(),
+                Err(_) => admission.not_grown(),
             }
+        }
+        match grown {
+            Ok(()) => {}
             Err(error @ AdmitError::Refused(_)) => {
                 if let Some(feed) = self.feed.take() {
                     self.fail(feed.rewriter, &refusal(&error));

@@ -52,8 +52,11 @@ fn write_messages(failure: &Failure, out: &mut Vec<u8>, request_id: &str) {
         }
         None => write_string(out, failure.code.as_str()),
     }
-    out.extend_from_slice(b"}},\"request_id\":");
-    write_string(out, request_id);
+    out.extend_from_slice(b"}}");
+    if !request_id.is_empty() {
+        out.extend_from_slice(b",\"request_id\":");
+        write_string(out, request_id);
+    }
     out.push(b'}');
 }
 

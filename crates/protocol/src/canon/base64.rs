@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::opaque;
+
 /// The text in the standard alphabet, padded. Clients send either alphabet, padded or not.
 pub fn standard(text: &str) -> Cow<'_, str> {
     let bare = text.trim_end_matches('=');
@@ -18,6 +20,11 @@ pub fn standard(text: &str) -> Cow<'_, str> {
     }));
     out.extend(std::iter::repeat_n('=', missing));
     Cow::Owned(out)
+}
+
+/// The bytes, from either alphabet, padded or not; nothing if it is no base64.
+pub fn decode(text: &str) -> Option<Vec<u8>> {
+    opaque::decode(text)
 }
 
 #[cfg(test)]

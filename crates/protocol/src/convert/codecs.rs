@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::generate;
 use crate::interactions;
 use crate::joined::Joined;
+use crate::messages;
 use crate::native::Broken;
 use crate::sse::Frame;
 
@@ -15,9 +16,10 @@ use crate::sse::Frame;
 pub fn read_request(dialect: Dialect, body: &[u8], stream: bool) -> Result<Request, Failure> {
     let mut request = match dialect {
         Dialect::Chat => chat::read_request(body),
+        Dialect::Messages => messages::read_request(body),
         Dialect::Generate => generate::read_request(body),
         Dialect::Interactions => interactions::read_request(body),
-        _ => Err(not_served()),
+        Dialect::Responses => Err(not_served()),
     }?;
     request.stream = stream;
     canon::pair_results(&mut request.turns)?;
@@ -34,9 +36,10 @@ pub fn write_request(
 ) -> Result<Vec<u8>, Failure> {
     match dialect {
         Dialect::Chat => chat::write_request(request, target, dropped),
+        Dialect::Messages => messages::write_request(request, target, dropped),
         Dialect::Generate => generate::write_request(request, target, dropped),
         Dialect::Interactions => interactions::write_request(request, target, dropped),
-        _ => Err(not_served()),
+        Dialect::Responses => Err(not_served()),
     }
 }
 
@@ -52,9 +55,10 @@ pub(super) fn read_response(
 ) -> Result<Response, Broken> {
     match dialect {
         Dialect::Chat => chat::read_response(body, model),
+        Dialect::Messages => messages::read_response(body, model),
         Dialect::Generate => generate::read_response(body, model),
         Dialect::Interactions => interactions::read_response(body, model),
-        _ => Err(Broken::malformed("the dialect is not served")),
+        Dialect::Responses => Err(Broken::malformed("the dialect is not served")),
     }
 }
 
@@ -62,9 +66,10 @@ pub(super) fn read_response(
 pub(super) fn write_response(dialect: Dialect, response: &Response, echo: &Echo) -> Vec<u8> {
     match dialect {
         Dialect::Chat => chat::write_response(response, echo),
+        Dialect::Messages => messages::write_response(response, echo),
         Dialect::Generate => generate::write_response(response, echo),
         Dialect::Interactions => interactions::write_response(response, echo),
-        _ => Vec::new(),
+        Dialect::Responses => Vec::new(),
     }
 }
 
@@ -72,6 +77,7 @@ pub(super) fn write_response(dialect: Dialect, response: &Response, echo: &Echo)
 #[derive(Debug)]
 pub(super) enum Reader {
     Chat(chat::Reader),
+    Messages(messages::Reader),
     Generate(generate::Reader),
     Interactions(interactions::Reader),
     None,
@@ -81,15 +87,17 @@ impl Reader {
     pub(super) fn new(dialect: Dialect, model: &str) -> Self {
         match dialect {
             Dialect::Chat => Self::Chat(chat::Reader::new(model)),
+            Dialect::Messages => Self::Messages(messages::Reader::new(model)),
             Dialect::Generate => Self::Generate(generate::Reader::new(model)),
             Dialect::Interactions => Self::Interactions(interactions::Reader::new(model)),
-            _ => Self::None,
+            Dialect::Responses => Self::None,
         }
     }
 
     pub(super) fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
         match self {
             Self::Chat(reader) => reader.frame(frame, out),
+            Self::Messages(reader) => reader.frame(frame, out),
             Self::Generate(reader) => reader.frame(frame, out),
             Self::Interactions(reader) => reader.frame(frame, out),
             Self::None => Err(Broken::malformed("the dialect is not served")),
@@ -99,6 +107,7 @@ impl Reader {
     pub(super) fn end(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
         match self {
             Self::Chat(reader) => reader.end(out),
+            Self::Messages(reader) => reader.end(out),
             Self::Generate(reader) => reader.end(out),
             Self::Interactions(reader) => reader.end(out),
             Self::None => Err(Broken::malformed("the dialect is not served")),
@@ -110,6 +119,7 @@ impl Reader {
 #[derive(Debug)]
 pub(super) enum Writer {
     Chat(chat::Writer),
+    Messages(messages::Writer),
     Generate(generate::Writer),
     Interactions(interactions::Writer),
     None,
@@ -119,15 +129,17 @@ impl Writer {
     pub(super) fn new(dialect: Dialect, echo: Echo) -> Self {
         match dialect {
             Dialect::Chat => Self::Chat(chat::Writer::new(echo)),
+            Dialect::Messages => Self::Messages(messages::Writer::new(echo)),
             Dialect::Generate => Self::Generate(generate::Writer::new(echo)),
             Dialect::Interactions => Self::Interactions(interactions::Writer::new(echo)),
-            _ => Self::None,
+            Dialect::Responses => Self::None,
         }
     }
 
     pub(super) fn event(&mut self, event: Event, out: &mut Joined) {
         match self {
             Self::Chat(writer) => writer.event(event, out),
+            Self::Messages(writer) => writer.event(event, out),
             Self::Generate(writer) => writer.event(event, out),
             Self::Interactions(writer) => writer.event(event, out),
             Self::None => {}

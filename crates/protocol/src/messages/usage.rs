@@ -1,5 +1,6 @@
 //! Usage as Messages tells it: cached input stands beside `input_tokens`, not inside.
 
+use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::{Usage, count};
 
@@ -42,6 +43,25 @@ pub fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
     report.output = output?;
     report.reasoning = report.reasoning.min(report.output);
     Some(report)
+}
+
+/// Writes the members of a usage object.
+pub(super) fn write_usage(it: &mut Object<'_>, usage: &Usage) {
+    // Images and sound are input like any other here.
+    let input = usage.input.saturating_add(usage.image_input);
+    it.number("input_tokens", input.saturating_add(usage.audio_input));
+    if usage.cache_write > 0 {
+        it.number("cache_creation_input_tokens", usage.cache_write);
+    }
+    if usage.cached_input > 0 {
+        it.number("cache_read_input_tokens", usage.cached_input);
+    }
+    it.number("output_tokens", usage.output_total());
+    if usage.reasoning > 0 {
+        it.object("output_tokens_details", |it| {
+            it.number("thinking_tokens", usage.reasoning);
+        });
+    }
 }
 
 #[cfg(test)]

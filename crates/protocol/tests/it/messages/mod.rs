@@ -1,5 +1,9 @@
 //! The Messages dialect, seen from outside.
 
+mod answers;
+pub(crate) mod grammar;
+mod laws;
 mod native_answers;
 mod native_requests;
 mod native_streams;
+mod requests;

@@ -1,0 +1,101 @@
+//! Reads the blocks of an answer, whole ones and the beginnings of those that follow in pieces.
+
+use crate::canon::{Block, Opaque};
+use crate::dialect::Dialect;
+use crate::json::{Cursor, Raw, SyntaxError};
+use crate::messages::fields::Fields;
+use crate::messages::redacted;
+use crate::native::Broken;
+
+/// A block as an upstream writes it.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) block: Block,
+    /// What it holds already.
+    pub(super) text: String,
+    /// Its signature, as text.
+    pub(super) value: Option<String>,
+    pub(super) citations: Vec<Source>,
+}
+
+/// A source of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) url: String,
+    pub(super) title: String,
+}
+
+/// Reads a block; nothing if it is one that only this dialect knows, which we never asked for.
+pub(super) fn read(value: Raw<'_>) -> Result<Option<Found>, Broken> {
+    let missing = |name: &str| Broken::malformed(format!("a block has no `{name}`"));
+    let mut fields = Fields::of(value).ok_or_else(|| missing("type"))?;
+    let kind = fields.string("type").ok_or_else(|| missing("type"))?;
+    let mut found = Found {
+        block: Block::Text,
+        text: String::new(),
+        value: None,
+        citations: Vec::new(),
+    };
+    match kind.as_ref() {
+        "text" => {
+            found.text = fields.string("text").unwrap_or_default().into_owned();
+            found.citations = fields.take("citations").map(sources).unwrap_or_default();
+        }
+        "thinking" => {
+            found.block = Block::Thought;
+            found.text = fields.string("thinking").unwrap_or_default().into_owned();
+            let signature = fields.string("signature").filter(|text| !text.is_empty());
+            found.value = signature.map(Into::into);
+        }
+        "redacted_thinking" => {
+            found.block = Block::Thought;
+            let data = fields.string("data").ok_or_else(|| missing("data"))?;
+            found.value = Some(redacted::mark(&data));
+        }
+        "tool_use" => {
+            let mut name = |name: &str| {
+                let text = fields.string(name).filter(|text| !text.is_empty());
+                text.map(String::from).ok_or_else(|| missing(name))
+            };
+            found.block = Block::ToolCall {
+                id: name("id")?,
+                name: name("name")?,
+            };
+            let input = fields.take("input");
+            found.text = input.map_or_else(|| "{}".to_owned(), |input| input.text().to_owned());
+        }
+        _ => return Ok(None),
+    }
+    Ok(Some(found))
+}
+
+/// The source that a citation names, if it is one on the web.
+pub(super) fn source(citation: Raw<'_>) -> Option<Source> {
+    let mut fields = Fields::of(citation)?;
+    if fields.string("type")? != "web_search_result_location" {
+        return None;
+    }
+    Some(Source {
+        url: fields.string("url")?.into_owned(),
+        title: fields.string("title").unwrap_or_default().into_owned(),
+    })
+}
+
+fn sources(citations: Raw<'_>) -> Vec<Source> {
+    let mut sources = Vec::new();
+    let read = Cursor::new(citations.text()).array(|cursor| {
+        sources.extend(source(cursor.value()?));
+        Ok::<(), SyntaxError>(())
+    });
+    // What is no list has no sources.
+    if read.is_ok() { sources } else { Vec::new() }
+}
+
+/// A signature with the mark of its origin.
+pub(super) fn opaque(value: String, model: &str) -> Opaque {
+    Opaque {
+        origin: Dialect::Messages,
+        model: model.into(),
+        text: value.into(),
+    }
+}

@@ -1,0 +1,381 @@
+//! Reads the events of a stream into the common form.
+//!
+//! Blocks come one after the other as a rule. Where an upstream lets them overlap, the first one
+//! goes on as it comes and the others wait until it is closed.
+
+use std::collections::VecDeque;
+
+use super::block::{self, Found, Source};
+use super::stop::Ending;
+use super::whole::length;
+use crate::canon::{Block, Delta, Event};
+use crate::json::{Cursor, Integer, Raw, utf8};
+use crate::messages::fields::Fields;
+use crate::messages::usage::read_usage;
+use crate::native::Broken;
+use crate::rejection;
+use crate::sse::{Data, Frame};
+use crate::usage::Usage;
+
+/// Reads one stream.
+#[derive(Debug)]
+pub struct Reader {
+    /// The public model id, the mark of origin on signatures.
+    model: Box<str>,
+    state: State,
+    /// Blocks that have begun and are not all told, the one being told first.
+    open: VecDeque<Open>,
+    has_calls: bool,
+    usage: Option<Usage>,
+    /// Whether usage waits to be told.
+    unreported: bool,
+    ending: Ending,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Silent,
+    Begun,
+    Finished,
+}
+
+/// A block that has begun.
+#[derive(Debug)]
+struct Open {
+    index: u64,
+    /// Nothing for a block that only this dialect knows.
+    block: Option<Block>,
+    /// Text or arguments that wait to be told.
+    text: String,
+    /// Arguments told whole at the start, which hold if none follow.
+    input: Option<String>,
+    value: Option<String>,
+    citations: Vec<Source>,
+    characters: u64,
+    closed: bool,
+    told: bool,
+}
+
+impl Reader {
+    /// A reader of one stream of the model with this public id.
+    pub fn new(model: &str) -> Self {
+        Self {
+            model: model.into(),
+            state: State::Silent,
+            open: VecDeque::new(),
+            has_calls: false,
+            usage: None,
+            unreported: false,
+            ending: Ending::default(),
+        }
+    }
+
+    /// Reads one frame.
+    pub fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+        if self.state == State::Finished {
+            return Ok(());
+        }
+        match frame.data() {
+            Data::Absent => Ok(()),
+            Data::Line(span) => {
+                let data = frame.bytes.get(span).unwrap_or_default();
+                self.data(frame, data, out)
+            }
+            Data::Lines(data) => self.data(frame, &data, out),
+        }
+    }
+
+    /// The upstream has closed the stream: an error, unless it was finished.
+    pub fn end(&mut self, _out: &mut Vec<Event>) -> Result<(), Broken> {
+        if self.state == State::Finished {
+            Ok(())
+        } else {
+            Err(Broken::Unfinished)
+        }
+    }
+
+    fn data(&mut self, frame: &Frame, data: &[u8], out: &mut Vec<Event>) -> Result<(), Broken> {
+        let failed =
+            |error: &[u8], model: &str| Broken::Failure(rejection::read_event(error, model));
+        if frame.event() == Some(b"error") {
+            return Err(failed(data, &self.model));
+        }
+        let text = utf8(data)?;
+        // Some proxies end every stream alike.
+        if text.trim() == "[DONE]" {
+            return Ok(());
+        }
+        let mut cursor = Cursor::new(text);
+        let fields = Fields::read(&mut cursor)?;
+        cursor.end()?;
+        let Some(mut fields) = fields else {
+            return Err(Broken::malformed("an event is no object"));
+        };
+        if let Some(error) = fields.take("error") {
+            return Err(failed(error.text().as_bytes(), &self.model));
+        }
+        let Some(kind) = fields.string("type") else {
+            return Err(Broken::malformed("an event has no type"));
+        };
+        match kind.as_ref() {
+            "message_start" => self.message_start(fields.take("message"), out),
+            "content_block_start" => self.block_start(fields, out),
+            "content_block_delta" => self.block_delta(fields, out),
+            "content_block_stop" => {
+                self.block_stop(index(&mut fields), out);
+                Ok(())
+            }
+            "message_delta" => {
+                self.begin(out);
+                self.message_delta(fields, out);
+                Ok(())
+            }
+            "message_stop" => {
+                self.begin(out);
+                self.finish(out);
+                Ok(())
+            }
+            "error" => Err(failed(data, &self.model)),
+            // Signs of life, and what is yet to be invented.
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, out: &mut Vec<Event>) {
+        if self.state == State::Silent {
+            self.state = State::Begun;
+            out.push(Event::Start);
+        }
+    }
+
+    fn message_start(
+        &mut self,
+        message: Option<Raw<'_>>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        if self.state != State::Silent {
+            return Err(Broken::malformed("a message begins inside another"));
+        }
+        self.begin(out);
+        let mut message = message.and_then(Fields::of).unwrap_or_default();
+        self.report(message.take("usage"), out);
+        Ok(())
+    }
+
+    /// Usage so far. The end adds to what the start said.
+    fn report(&mut self, usage: Option<Raw<'_>>, out: &mut Vec<Event>) {
+        let usage = usage.and_then(|usage| read_usage(usage, self.usage));
+        self.usage = usage.or(self.usage);
+        self.unreported |= usage.is_some();
+        self.tell_usage(out);
+    }
+
+    /// Usage is told between blocks.
+    fn tell_usage(&mut self, out: &mut Vec<Event>) {
+        if self.unreported && self.open.is_empty() {
+            self.unreported = false;
+            out.extend(self.usage.map(Event::Usage));
+        }
+    }
+
+    fn block_start(&mut self, mut fields: Fields<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        self.begin(out);
+        let index = index(&mut fields);
+        let Some(block) = fields.take("content_block") else {
+            return Err(Broken::malformed("a block begins without one"));
+        };
+        if self
+            .open
+            .iter()
+            .any(|open| open.index == index && !open.closed)
+        {
+            return Err(Broken::malformed("a block begins twice"));
+        }
+        self.open.push_back(Open::new(index, block::read(block)?));
+        self.tell(out);
+        Ok(())
+    }
+
+    fn block_delta(&mut self, mut fields: Fields<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        self.begin(out);
+        let index = index(&mut fields);
+        let Some(mut delta) = fields.take("delta").and_then(Fields::of) else {
+            return Err(Broken::malformed("a piece of a block is missing"));
+        };
+        let kind = delta.string("type").unwrap_or_default();
+        let is_open = |open: &&mut Open| open.index == index && !open.closed;
+        if self.open.iter_mut().find(is_open).is_none() {
+            let block = match kind.as_ref() {
+                "text_delta" => Block::Text,
+                "thinking_delta" => Block::Thought,
+                _ => return Err(Broken::malformed("a piece belongs to no block")),
+            };
+            self.open
+                .push_back(Open::new(index, Some(Found::empty(block))));
+        }
+        if let Some(open) = self.open.iter_mut().find(is_open) {
+            open.add(&kind, delta)?;
+        }
+        self.tell(out);
+        Ok(())
+    }
+
+    fn block_stop(&mut self, index: u64, out: &mut Vec<Event>) {
+        let mut open = self.open.iter_mut();
+        if let Some(open) = open.find(|open| open.index == index && !open.closed) {
+            open.closed = true;
+        }
+        self.tell(out);
+    }
+
+    fn message_delta(&mut self, mut fields: Fields<'_>, out: &mut Vec<Event>) {
+        if let Some(mut delta) = fields.take("delta").and_then(Fields::of) {
+            for name in ["stop_reason", "stop_sequence", "stop_details"] {
+                if let Some(value) = delta.take(name) {
+                    self.ending.note(name, value);
+                }
+            }
+        }
+        self.report(fields.take("usage"), out);
+    }
+
+    /// Tells what can be told of the blocks that have begun, one block at a time.
+    fn tell(&mut self, out: &mut Vec<Event>) {
+        while let Some(open) = self.open.front_mut() {
+            self.has_calls |= matches!(open.block, Some(Block::ToolCall { .. }));
+            open.tell(&self.model, out);
+            if !open.closed {
+                return;
+            }
+            self.open.pop_front();
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<Event>) {
+        // The end of the message is the end of its blocks.
+        for open in &mut self.open {
+            open.closed = true;
+        }
+        self.tell(out);
+        self.tell_usage(out);
+        let (stop, refusal) = std::mem::take(&mut self.ending).stop(self.has_calls);
+        if let Some(text) = refusal {
+            out.push(Event::BlockStart(Block::Refusal));
+            out.push(Event::Delta(Delta::Text(text)));
+            out.push(Event::BlockStop);
+        }
+        out.push(Event::Finish(stop));
+        self.state = State::Finished;
+    }
+}
+
+/// The index of a block; the first one if it is not told.
+fn index(fields: &mut Fields<'_>) -> u64 {
+    let index = fields.take("index").and_then(|index| index.integer());
+    index.map_or(0, Integer::saturating)
+}
+
+impl Found {
+    fn empty(block: Block) -> Self {
+        Self {
+            block,
+            text: String::new(),
+            value: None,
+            citations: Vec::new(),
+        }
+    }
+}
+
+impl Open {
+    fn new(index: u64, found: Option<Found>) -> Self {
+        let mut open = Self {
+            index,
+            block: None,
+            text: String::new(),
+            input: None,
+            value: None,
+            citations: Vec::new(),
+            characters: 0,
+            closed: false,
+            told: false,
+        };
+        if let Some(found) = found {
+            match found.block {
+                Block::ToolCall { .. } => open.input = Some(found.text),
+                _ => open.text = found.text,
+            }
+            open.block = Some(found.block);
+            open.value = found.value;
+            open.citations = found.citations;
+        }
+        open
+    }
+
+    /// Adds a piece. One that does not fit its block would be lost, so that it breaks the stream.
+    fn add(&mut self, kind: &str, mut delta: Fields<'_>) -> Result<(), Broken> {
+        let name = match (kind, &self.block) {
+            // What is only this dialect's own, or yet to be invented.
+            (_, None) => return Ok(()),
+            ("text_delta", Some(Block::Text)) => "text",
+            ("thinking_delta", Some(Block::Thought)) => "thinking",
+            ("input_json_delta", Some(Block::ToolCall { .. })) => "partial_json",
+            ("signature_delta", Some(Block::Thought)) => {
+                let signature = delta.string("signature").filter(|text| !text.is_empty());
+                self.value = signature.map(String::from).or(self.value.take());
+                return Ok(());
+            }
+            ("citations_delta", _) => {
+                let citation = delta.take("citation");
+                self.citations.extend(citation.and_then(block::source));
+                return Ok(());
+            }
+            ("text_delta" | "thinking_delta" | "input_json_delta" | "signature_delta", _) => {
+                return Err(Broken::malformed("a piece does not fit its block"));
+            }
+            _ => return Ok(()),
+        };
+        let piece = delta.string(name).unwrap_or_default();
+        if name == "partial_json" && !piece.is_empty() {
+            self.input = None;
+        }
+        self.text.push_str(&piece);
+        Ok(())
+    }
+
+    fn tell(&mut self, model: &str, out: &mut Vec<Event>) {
+        let Some(block) = &self.block else {
+            return;
+        };
+        let is_call = matches!(block, Block::ToolCall { .. });
+        if !self.told {
+            self.told = true;
+            out.push(Event::BlockStart(block.clone()));
+        }
+        if self.closed {
+            self.text.extend(self.input.take());
+        }
+        if !self.text.is_empty() {
+            let text = std::mem::take(&mut self.text);
+            out.push(Event::Delta(if is_call {
+                Delta::Arguments(text)
+            } else {
+                self.characters = self.characters.saturating_add(length(&text));
+                Delta::Text(text)
+            }));
+        }
+        if !self.closed {
+            return;
+        }
+        for Source { url, title } in self.citations.drain(..) {
+            out.push(Event::Delta(Delta::Citation {
+                url,
+                title,
+                start: 0,
+                end: self.characters,
+            }));
+        }
+        let value = self.value.take().map(|value| block::opaque(value, model));
+        out.extend(value.map(Delta::Opaque).map(Event::Delta));
+        out.push(Event::BlockStop);
+    }
+}

@@ -1,0 +1,88 @@
+//! Why an answer ended, both ways.
+
+use crate::canon::Stop;
+use crate::json::Raw;
+use crate::json::write::Object;
+use crate::messages::fields::Fields;
+
+/// What an answer says about its end, as it is read.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    reason: Option<String>,
+    sequence: Option<String>,
+    category: Option<String>,
+    explanation: Option<String>,
+}
+
+impl Ending {
+    /// Notes a member of a message or of `message_delta.delta`; the last one counts.
+    pub(super) fn note(&mut self, name: &str, value: Raw<'_>) {
+        let text = || Some(value.string()?.decode_lossy().into_owned());
+        match name {
+            "stop_reason" => self.reason = text(),
+            "stop_sequence" => self.sequence = text(),
+            "stop_details" => {
+                let mut details = Fields::of(value).unwrap_or_default();
+                self.category = details.string("category").map(Into::into);
+                self.explanation = details.string("explanation").map(Into::into);
+            }
+            _ => {}
+        }
+    }
+
+    /// The reason in the common form, and the words of a refusal.
+    pub(super) fn stop(self, has_calls: bool) -> (Stop, Option<String>) {
+        let stop = match self.reason.as_deref() {
+            Some("max_tokens") => Stop::Length,
+            Some("stop_sequence") => Stop::Sequence(self.sequence),
+            Some("tool_use") => Stop::ToolCalls,
+            Some("pause_turn") => Stop::Paused,
+            Some("model_context_window_exceeded") => Stop::ContextFull,
+            Some("refusal") => {
+                let category = self.category;
+                let explanation = self.explanation.filter(|text| !text.is_empty());
+                return (Stop::Refusal { category }, explanation);
+            }
+            // Some servers say nothing of calls here.
+            _ if has_calls => Stop::ToolCalls,
+            _ => Stop::End,
+        };
+        (stop, None)
+    }
+}
+
+/// Writes the members that say why an answer ended.
+pub(super) fn write(it: &mut Object<'_>, stop: &Stop) {
+    let mut sequence = None;
+    let mut refusal = None;
+    let reason = match stop {
+        Stop::End | Stop::Sequence(None) => "end_turn",
+        Stop::Sequence(Some(text)) => {
+            sequence = Some(text.as_str());
+            "stop_sequence"
+        }
+        Stop::Length => "max_tokens",
+        Stop::ContextFull => "model_context_window_exceeded",
+        Stop::ToolCalls => "tool_use",
+        Stop::Refusal { category } => {
+            refusal = Some(category.as_deref());
+            "refusal"
+        }
+        // The reasons of other vendors are no categories of this one.
+        Stop::Filter(_) => {
+            refusal = Some(None);
+            "refusal"
+        }
+        Stop::Paused => "pause_turn",
+    };
+    it.text("stop_reason", reason)
+        .text_or_null("stop_sequence", sequence);
+    match refusal {
+        None => it.null("stop_details"),
+        Some(category) => it.object("stop_details", |it| {
+            it.text("type", "refusal")
+                .text_or_null("category", category)
+                .null("explanation");
+        }),
+    };
+}

@@ -1,0 +1,258 @@
+//! Writes a stream out of the common form.
+//!
+//! Every block is whole before the next one begins, its index one above the last; the signature of
+//! a thought comes in one piece at its end, where clients take the last one they see.
+
+use super::stop;
+use super::whole::{call_id, ended, estimate, signature};
+use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop};
+use crate::joined::Joined;
+use crate::json::write::{self, Object};
+use crate::messages::error::write_failure_event;
+use crate::messages::redacted;
+use crate::messages::usage::write_usage;
+use crate::usage::Usage;
+
+/// Writes one stream.
+#[derive(Debug)]
+pub struct Writer {
+    echo: Echo,
+    open: Open,
+    /// The index of the next block.
+    index: u64,
+    refused: bool,
+    usage: Option<Usage>,
+    /// Where an event is put together.
+    event: Vec<u8>,
+}
+
+/// The block that is open in the common form. It begins here with the first piece of it: clients
+/// send their history back, and an empty block would be refused then.
+#[derive(Debug)]
+enum Open {
+    Nothing,
+    Text {
+        begun: bool,
+    },
+    Thought {
+        begun: bool,
+        opaque: Option<Opaque>,
+    },
+    /// A call that has not begun: its signature, which must go into the id, may come next.
+    Call {
+        id: String,
+        name: String,
+    },
+    BegunCall,
+    /// A block that this dialect does not know.
+    Unknown,
+}
+
+impl Writer {
+    /// A writer of one stream.
+    pub fn new(echo: Echo) -> Self {
+        Self {
+            echo,
+            open: Open::Nothing,
+            index: 0,
+            refused: false,
+            usage: None,
+            event: Vec::with_capacity(256),
+        }
+    }
+
+    /// Writes what an event says.
+    pub fn event(&mut self, event: Event, out: &mut Joined) {
+        match event {
+            Event::Start => self.message_start(out),
+            Event::BlockStart(block) => self.open = self.opened(block),
+            Event::Delta(delta) => self.delta(delta, out),
+            Event::BlockStop => self.block_stop(out),
+            Event::Usage(usage) => self.usage = Some(usage),
+            Event::Finish(stop) => self.finish(&stop, out),
+            Event::Failed(failure) => out.copy(&write_failure_event(&failure, "")),
+        }
+    }
+
+    fn message_start(&mut self, out: &mut Joined) {
+        let Self { echo, event, .. } = self;
+        // What the input costs is known at the end as a rule; until then our estimate stands.
+        let usage = estimate(echo);
+        put(out, event, "message_start", |it| {
+            it.object("message", |it| {
+                it.text("id", &echo.id)
+                    .text("type", "message")
+                    .text("role", "assistant")
+                    .text("model", &echo.model)
+                    .raw("content", "[]")
+                    .null("stop_reason")
+                    .null("stop_sequence")
+                    .null("stop_details")
+                    .object("usage", |it| write_usage(it, &usage));
+            });
+        });
+    }
+
+    fn opened(&mut self, block: Block) -> Open {
+        match block {
+            Block::Text => Open::Text { begun: false },
+            Block::Refusal => {
+                self.refused = true;
+                Open::Text { begun: false }
+            }
+            Block::Thought => Open::Thought {
+                begun: false,
+                opaque: None,
+            },
+            Block::ToolCall { id, name } => Open::Call { id, name },
+            Block::Image { .. } => Open::Unknown,
+        }
+    }
+
+    fn delta(&mut self, delta: Delta, out: &mut Joined) {
+        match delta {
+            Delta::Text(text) | Delta::Arguments(text) => {
+                if text.is_empty() {
+                    return;
+                }
+                self.begin(None, out);
+                self.piece(&text, out);
+            }
+            Delta::Opaque(opaque) => match &mut self.open {
+                Open::Thought { opaque: kept, .. } => *kept = Some(opaque),
+                Open::Call { .. } => self.begin(Some(&opaque), out),
+                // There is no field for the signature of a text.
+                _ => {}
+            },
+            // A source needs the vendor's own index here.
+            Delta::Citation { .. } => {}
+        }
+    }
+
+    /// Begins the block that is open, unless it has begun.
+    fn begin(&mut self, opaque: Option<&Opaque>, out: &mut Joined) {
+        let Self {
+            open, event, index, ..
+        } = self;
+        match open {
+            Open::Text { begun } if !*begun => {
+                *begun = true;
+                block_start(out, event, *index, |it| {
+                    it.text("type", "text").text("text", "");
+                });
+            }
+            Open::Thought { begun, .. } if !*begun => {
+                *begun = true;
+                block_start(out, event, *index, |it| {
+                    it.text("type", "thinking")
+                        .text("thinking", "")
+                        .text("signature", "");
+                });
+            }
+            Open::Call { id, name } => {
+                block_start(out, event, *index, |it| {
+                    it.text("type", "tool_use")
+                        .text("id", &call_id(id, opaque))
+                        .text("name", name)
+                        .raw("input", "{}");
+                });
+                self.open = Open::BegunCall;
+            }
+            _ => {}
+        }
+    }
+
+    fn piece(&mut self, text: &str, out: &mut Joined) {
+        let (kind, name) = match self.open {
+            Open::Text { .. } => ("text_delta", "text"),
+            Open::Thought { .. } => ("thinking_delta", "thinking"),
+            Open::BegunCall => ("input_json_delta", "partial_json"),
+            Open::Nothing | Open::Call { .. } | Open::Unknown => return,
+        };
+        self.block_delta(kind, name, text, out);
+    }
+
+    fn block_delta(&mut self, kind: &str, name: &str, text: &str, out: &mut Joined) {
+        let index = self.index;
+        put(out, &mut self.event, "content_block_delta", |it| {
+            it.number("index", index).object("delta", |it| {
+                it.text("type", kind).text(name, text);
+            });
+        });
+    }
+
+    fn block_stop(&mut self, out: &mut Joined) {
+        // A call without arguments, and a thought without words, begin only now.
+        match &mut self.open {
+            Open::Call { .. } => self.begin(None, out),
+            Open::Thought { begun, opaque } => {
+                let begun = *begun;
+                let value = opaque.take().map(|opaque| signature(&opaque));
+                if let (false, Some(data)) = (begun, value.as_deref().and_then(redacted::data)) {
+                    self.redacted(data, out);
+                } else if begun || value.is_some() {
+                    self.begin(None, out);
+                    let value = value.unwrap_or_default();
+                    self.block_delta("signature_delta", "signature", &value, out);
+                }
+            }
+            _ => {}
+        }
+        let open = std::mem::replace(&mut self.open, Open::Nothing);
+        if let Open::Text { begun: true } | Open::Thought { begun: true, .. } | Open::BegunCall =
+            open
+        {
+            self.close(out);
+        }
+    }
+
+    fn redacted(&mut self, data: &str, out: &mut Joined) {
+        block_start(out, &mut self.event, self.index, |it| {
+            it.text("type", "redacted_thinking").text("data", data);
+        });
+        self.close(out);
+    }
+
+    fn close(&mut self, out: &mut Joined) {
+        let index = self.index;
+        put(out, &mut self.event, "content_block_stop", |it| {
+            it.number("index", index);
+        });
+        self.index = self.index.saturating_add(1);
+    }
+
+    fn finish(&mut self, stop: &Stop, out: &mut Joined) {
+        let stop = ended(stop, self.refused);
+        let usage = self.usage.unwrap_or(estimate(&self.echo));
+        put(out, &mut self.event, "message_delta", |it| {
+            it.object("delta", |it| stop::write(it, &stop));
+            it.object("usage", |it| write_usage(it, &usage));
+        });
+        put(out, &mut self.event, "message_stop", |_| {});
+    }
+}
+
+fn block_start(
+    out: &mut Joined,
+    event: &mut Vec<u8>,
+    index: u64,
+    block: impl FnOnce(&mut Object<'_>),
+) {
+    put(out, event, "content_block_start", |it| {
+        it.number("index", index).object("content_block", block);
+    });
+}
+
+/// Puts out an event. Clients ignore events without a name.
+fn put(out: &mut Joined, event: &mut Vec<u8>, name: &str, members: impl FnOnce(&mut Object<'_>)) {
+    event.clear();
+    event.extend_from_slice(b"event: ");
+    event.extend_from_slice(name.as_bytes());
+    event.extend_from_slice(b"\ndata: ");
+    write::object(event, |it| {
+        it.text("type", name);
+        members(it);
+    });
+    event.extend_from_slice(b"\n\n");
+    out.copy(event);
+}

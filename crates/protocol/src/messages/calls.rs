@@ -1,0 +1,15 @@
+//! The ids of tool calls, in requests and in answers alike.
+
+/// The id in the letters that are allowed here.
+pub(super) fn plain_id(id: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let plain: String = id
+        .chars()
+        .map(|c| if allowed(c) { c } else { '_' })
+        .collect();
+    if plain.is_empty() {
+        "call".to_owned()
+    } else {
+        plain
+    }
+}

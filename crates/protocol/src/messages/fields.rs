@@ -1,0 +1,75 @@
+//! The members of an object, taken out by name; what is left was not understood.
+
+use std::borrow::Cow;
+
+use crate::failure::Failure;
+use crate::json::{Cursor, Raw, Shape, SyntaxError};
+
+/// The members of one object that are not `null`, in the order of the text.
+#[derive(Debug, Default)]
+pub(super) struct Fields<'a> {
+    list: Vec<(Cow<'a, str>, Raw<'a>)>,
+}
+
+impl<'a> Fields<'a> {
+    /// Reads the object at the cursor; nothing if something else stands there.
+    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Option<Self>, SyntaxError> {
+        if cursor.shape()? != Shape::Object {
+            cursor.value()?;
+            return Ok(None);
+        }
+        let mut list = Vec::with_capacity(4);
+        cursor.object(|cursor, name| {
+            let value = cursor.value()?;
+            if !value.is_null() {
+                list.push((name.decode_lossy(), value));
+            }
+            Ok::<(), SyntaxError>(())
+        })?;
+        Ok(Some(Self { list }))
+    }
+
+    /// Reads an object that has been found already.
+    pub(super) fn of(value: Raw<'a>) -> Option<Self> {
+        Self::read(&mut Cursor::new(value.text())).ok().flatten()
+    }
+
+    /// An object of one member.
+    pub(super) fn one(name: &'static str, value: Raw<'a>) -> Self {
+        Self {
+            list: vec![(Cow::Borrowed(name), value)],
+        }
+    }
+
+    /// Takes a member out.
+    pub(super) fn take(&mut self, name: &str) -> Option<Raw<'a>> {
+        let place = self.list.iter().position(|(known, _)| known == name)?;
+        Some(self.list.remove(place).1)
+    }
+
+    /// Takes a string out.
+    pub(super) fn string(&mut self, name: &str) -> Option<Cow<'a, str>> {
+        Some(self.take(name)?.string()?.decode_lossy())
+    }
+
+    /// Takes out a string that must be there; `path` is how the caller knows it.
+    pub(super) fn text(&mut self, name: &str, path: &'static str) -> Result<Cow<'a, str>, Failure> {
+        self.string(name)
+            .ok_or_else(|| Failure::invalid(format!("`{path}` must be a string.")).param(path))
+    }
+
+    /// Takes a boolean out; absent if it is none.
+    pub(super) fn boolean(&mut self, name: &str) -> Option<bool> {
+        self.take(name)?.boolean()
+    }
+
+    /// Lists the names of what is left, unless there is nothing in it.
+    pub(super) fn left(self, path: &str, unknown: &mut Vec<String>) {
+        for (name, value) in self.list {
+            let name = format!("{path}{name}");
+            if !value.is_empty() && !unknown.contains(&name) {
+                unknown.push(name);
+            }
+        }
+    }
+}

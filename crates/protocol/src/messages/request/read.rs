@@ -1,0 +1,153 @@
+//! Reads a Messages request into the common form.
+
+use super::blocks::Blocks;
+use super::thinking::Asked;
+use super::tools;
+use crate::canon::{Format, Path, Request, Role, Turn};
+use crate::failure::Failure;
+use crate::json::walk::{self, Misread};
+use crate::json::{Cursor, Integer, utf8};
+use crate::messages::fields::Fields;
+
+/// Reads a request whose head has been read. Members that say nothing to other dialects are
+/// listed; what stands in the place of something known must be of its type.
+pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
+    let mut request = Request::default();
+    let mut system = None;
+    let mut asked = Asked::default();
+    let mut blocks = Blocks::default();
+    let mut cursor = Cursor::new(utf8(body)?);
+    walk::object(&mut cursor, "body", |cursor, name| {
+        match name {
+            // Named elsewhere, or refused unless it says what holds anyway.
+            "model" | "service_tier" | "speed" | "thread" => drop(cursor.value()?),
+            "stream" => request.stream = walk::boolean(cursor, name)?.unwrap_or(false),
+            "max_tokens" => {
+                request.output_tokens_max = walk::integer(cursor, name)?.map(Integer::saturating);
+            }
+            "system" => system = Some(blocks.system(cursor)?),
+            "messages" => walk::array(cursor, name, |cursor, index| {
+                request.turns.extend(message(cursor, index, &mut blocks)?);
+                Ok::<(), Failure>(())
+            })?,
+            "temperature" => request.sampling.temperature = walk::number(cursor, name)?,
+            "top_p" => request.sampling.top_p = walk::number(cursor, name)?,
+            "top_k" => {
+                request.sampling.top_k = walk::integer(cursor, name)?.map(Integer::saturating);
+            }
+            "stop_sequences" => request.stop = walk::strings(cursor, name)?,
+            "tools" => tools::read(cursor, &mut request)?,
+            "tool_choice" => tools::read_choice(cursor, &mut request)?,
+            "thinking" => asked.read(cursor, &mut request.unknown)?,
+            "output_config" => output_config(cursor, &mut request, &mut asked)?,
+            // The name from before structured output left its beta.
+            "output_format" => request.format = format(cursor, name, &mut request.unknown)?,
+            "metadata" => metadata(cursor, &mut request)?,
+            _ if cursor.value()?.is_null() => {}
+            _ => request.unknown.push(name.to_owned()),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    request.unknown.append(&mut blocks.unknown);
+    request.reasoning = asked.reasoning(&mut request.unknown);
+    if let Some(parts) = system.filter(|parts| !parts.is_empty()) {
+        let role = Role::System;
+        request.turns.insert(0, Turn { role, parts });
+    }
+    Ok(request)
+}
+
+fn message(
+    cursor: &mut Cursor<'_>,
+    index: usize,
+    blocks: &mut Blocks,
+) -> Result<Option<Turn>, Failure> {
+    let path = Path::item("messages", index);
+    let Some(mut fields) = Fields::read(cursor)? else {
+        let path = path.to_string();
+        return Err(Failure::invalid(format!("`{path}` must be an object.")).param(path));
+    };
+    let role = match fields.text("role", "messages.role")?.as_ref() {
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        // Legal for the newest clients.
+        "system" => Role::System,
+        _ => {
+            let message = "`messages.role` must be `user` or `assistant`.";
+            return Err(Failure::invalid(message).param("messages.role"));
+        }
+    };
+    let Some(content) = fields.take("content") else {
+        let message = "`messages.content` must be a string or an array.";
+        return Err(Failure::invalid(message).param("messages.content"));
+    };
+    let parts = blocks.content(&mut Cursor::new(content.text()), path)?;
+    fields.left("messages.", &mut blocks.unknown);
+    Ok((!parts.is_empty()).then_some(Turn { role, parts }))
+}
+
+fn output_config(
+    cursor: &mut Cursor<'_>,
+    request: &mut Request,
+    asked: &mut Asked,
+) -> Result<(), Failure> {
+    walk::object(cursor, "output_config", |cursor, name| {
+        match name {
+            "effort" => asked.read_effort(cursor)?,
+            "format" => {
+                let path = "output_config.format";
+                request.format = format(cursor, path, &mut request.unknown)?;
+            }
+            _ if cursor.value()?.is_null() => {}
+            _ => request.unknown.push(format!("output_config.{name}")),
+        }
+        Ok(())
+    })
+}
+
+fn format(
+    cursor: &mut Cursor<'_>,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<Option<Format>, Failure> {
+    let mut kind = None;
+    let mut name = None;
+    let mut schema = None;
+    walk::object(cursor, path, |cursor, member| {
+        match member {
+            "type" => kind = walk::string(cursor, path)?,
+            "name" => name = walk::string(cursor, path)?,
+            "schema" => schema = walk::json(cursor, path)?,
+            _ if cursor.value()?.is_null() => {}
+            _ => unknown.push(format!("{path}.{member}")),
+        }
+        Ok::<(), Misread>(())
+    })?;
+    match (kind.as_deref(), schema) {
+        (None, None) => Ok(None),
+        (Some("json_schema"), Some(schema)) => Ok(Some(Format::Schema {
+            name: name.map(Into::into),
+            description: None,
+            schema,
+            strict: None,
+        })),
+        _ => {
+            let message = format!("`{path}` must be of type `json_schema` and have a `schema`.");
+            Err(Failure::invalid(message).param(path.to_owned()))
+        }
+    }
+}
+
+fn metadata(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
+    walk::object(cursor, "metadata", |cursor, name| {
+        match name {
+            "user_id" => {
+                let user = walk::string(cursor, "metadata.user_id")?;
+                request.user = user.map(Into::into);
+            }
+            _ if cursor.value()?.is_null() => {}
+            _ => request.unknown.push(format!("metadata.{name}")),
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,153 @@
+//! What of a conversation can be sent.
+
+use crate::canon::{
+    Arranged, Document, Dropped, Field, Image, ImageDetail, ImageSource, Part, Path, Role, Side,
+    Target, Thought,
+};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+
+/// The types of pictures that are taken, and their other names.
+const IMAGES: [(&str, &str); 6] = [
+    // Found out by its first bytes.
+    ("", ""),
+    ("image/jpeg", "image/jpeg"),
+    ("image/jpg", "image/jpeg"),
+    ("image/png", "image/png"),
+    ("image/gif", "image/gif"),
+    ("image/webp", "image/webp"),
+];
+
+/// Leaves out what cannot be sent and lists it. Sides that say nothing then are gone, and those
+/// around them are joined.
+pub(super) fn sent<'a>(
+    arranged: Arranged<'a>,
+    target: &Target<'_>,
+    dropped: &mut Dropped,
+) -> Result<Vec<Side<'a>>, Failure> {
+    let mut sides: Vec<Side<'a>> = Vec::with_capacity(arranged.sides.len());
+    for mut side in arranged.sides {
+        let mut parts = Vec::with_capacity(side.parts.len());
+        let mut lost = None;
+        for (path, part) in side.parts {
+            match fit(path, part, side.role, target, dropped)? {
+                Fit::Sent => parts.push((path, part)),
+                Fit::Empty => {}
+                Fit::Lost => {
+                    dropped.path(path);
+                    lost = Some(path);
+                }
+            }
+        }
+        side.parts = parts;
+        match (sides.last_mut(), lost) {
+            (_, Some(path)) if side.parts.is_empty() && side.role == Role::User => {
+                // The model would not see that it was asked.
+                let message = "Nothing of this turn can be sent to this model.";
+                return Err(Failure::invalid(message).param(path.to_string()));
+            }
+            _ if side.parts.is_empty() => {}
+            (Some(before), _) if before.role == side.role => {
+                before.parts.append(&mut side.parts);
+            }
+            _ => sides.push(side),
+        }
+    }
+    if sides.is_empty() {
+        return Err(Failure::invalid("The request says nothing to the model."));
+    }
+    Ok(sides)
+}
+
+/// Whether the conversation is in a tool loop whose first thought is not there.
+pub(super) fn resumes_without_thought(sides: &[Side<'_>]) -> bool {
+    let mut sides = sides.iter().rev();
+    let mut next = || sides.next()?.parts.first().map(|(_, part)| *part);
+    matches!(next(), Some(Part::ToolResult(_))) && !matches!(next(), Some(Part::Thought(_)))
+}
+
+/// Whether a part can be sent.
+enum Fit {
+    Sent,
+    /// There is nothing in it.
+    Empty,
+    Lost,
+}
+
+fn fit(
+    path: Path,
+    part: &Part,
+    role: Role,
+    target: &Target<'_>,
+    dropped: &mut Dropped,
+) -> Result<Fit, Failure> {
+    let is_user = role == Role::User;
+    let is_sent = match part {
+        Part::Text(text) | Part::Refusal(text) if !is_said(text) => return Ok(Fit::Empty),
+        Part::Text(_) | Part::Refusal(_) => true,
+        Part::Image(image) if is_user => {
+            check_image(image, path, dropped)?;
+            true
+        }
+        Part::Document(document) => is_user && is_readable(document),
+        Part::ToolResult(result) if is_user => {
+            for part in &result.parts {
+                if let Part::Image(image) = part {
+                    check_image(image, path, dropped)?;
+                }
+            }
+            true
+        }
+        Part::Thought(thought) => !is_user && signature(thought, target).is_some(),
+        Part::ToolCall(_) => !is_user,
+        Part::Image(_) | Part::ToolResult(_) | Part::Foreign => false,
+    };
+    Ok(if is_sent { Fit::Sent } else { Fit::Lost })
+}
+
+/// Empty text is refused upstream, and so is text of nothing but white space.
+pub(super) fn is_said(text: &str) -> bool {
+    !text.trim().is_empty()
+}
+
+/// The signature of a thought, if the model made it itself.
+pub(super) fn signature<'a>(thought: &'a Thought, target: &Target<'_>) -> Option<&'a str> {
+    let opaque = thought.opaque.as_ref()?;
+    let is_own = opaque.origin == Dialect::Messages;
+    let is_its = opaque.model.is_empty() || &*opaque.model == target.public_model;
+    (is_own && is_its).then_some(&*opaque.text)
+}
+
+/// PDF and text are read.
+fn is_readable(document: &Document) -> bool {
+    document.mime == "application/pdf" || document.mime.starts_with("text/")
+}
+
+/// The type of a picture by the name it has here, if it is taken.
+pub(super) fn image_type(mime: &str) -> Option<&'static str> {
+    let mut known = IMAGES.iter();
+    let found = known.find(|(name, _)| name.eq_ignore_ascii_case(mime));
+    found.map(|(_, mime)| *mime)
+}
+
+/// A picture that cannot be sent is not left out: the answer would be about something else.
+fn check_image(image: &Image, path: Path, dropped: &mut Dropped) -> Result<(), Failure> {
+    if image
+        .detail
+        .is_some_and(|detail| detail != ImageDetail::Auto)
+    {
+        dropped.field(Field::ImageDetail);
+    }
+    let message = match &image.source {
+        ImageSource::Url(url) if is_secure(url) => return Ok(()),
+        ImageSource::Inline { mime, .. } if image_type(mime).is_some() => return Ok(()),
+        ImageSource::Url(_) => "Images must be inline or have an `https` address.",
+        ImageSource::Inline { .. } => "Images must be JPEG, PNG, GIF or WebP.",
+    };
+    Err(Failure::invalid(message).param(path.to_string()))
+}
+
+fn is_secure(url: &str) -> bool {
+    let scheme = url.get(..8);
+    scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
+}

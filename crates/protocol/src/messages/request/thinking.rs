@@ -1,0 +1,290 @@
+//! Thinking and effort, both ways.
+
+use crate::canon::{Dropped, Effort, Field, Reasoning, Request};
+use crate::failure::Failure;
+use crate::json::walk;
+use crate::json::write::Object;
+use crate::json::{Cursor, Integer};
+use crate::messages::fields::Fields;
+use crate::profile::{self, Profile};
+
+/// The output limit of models whose own limit is not known.
+const OUTPUT_TOKENS: u64 = 4096;
+/// The smallest budget.
+const BUDGET_TOKENS_MIN: u64 = 1024;
+/// The efforts that can be named.
+const EFFORTS: [Effort; 5] = [
+    Effort::Low,
+    Effort::Medium,
+    Effort::High,
+    Effort::XHigh,
+    Effort::Max,
+];
+
+/// What a caller says about thinking.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    thinking: Option<Kind>,
+    effort: Option<Effort>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Off,
+    Adaptive { show: bool },
+    Budget { tokens: u64, show: bool },
+}
+
+impl Asked {
+    /// Reads `thinking`.
+    pub(super) fn read(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        unknown: &mut Vec<String>,
+    ) -> Result<(), Failure> {
+        const NAME: &str = "thinking";
+        if walk::null(cursor)? {
+            return Ok(());
+        }
+        let Some(mut fields) = Fields::read(cursor)? else {
+            return Err(Failure::invalid("`thinking` must be an object.").param(NAME));
+        };
+        let kind = fields.text("type", "thinking.type")?;
+        let show = fields.string("display").is_none_or(|how| how != "omitted");
+        let budget = fields
+            .take("budget_tokens")
+            .and_then(|value| value.integer());
+        self.thinking = Some(match (kind.as_ref(), budget) {
+            ("enabled", Some(tokens @ (Integer::Value(_) | Integer::Huge))) => Kind::Budget {
+                tokens: tokens.saturating(),
+                show,
+            },
+            ("enabled", _) => {
+                let message = "`thinking.budget_tokens` must be an integer.";
+                return Err(Failure::invalid(message).param("thinking.budget_tokens"));
+            }
+            ("adaptive", _) => Kind::Adaptive { show },
+            // Notes between tool calls are no thinking.
+            ("disabled" | "between_tools", _) => Kind::Off,
+            _ => {
+                let message = "`thinking.type` must be `enabled`, `adaptive` or `disabled`.";
+                return Err(Failure::invalid(message).param("thinking.type"));
+            }
+        });
+        fields.left("thinking.", unknown);
+        Ok(())
+    }
+
+    /// Reads `output_config.effort`.
+    pub(super) fn read_effort(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        const NAME: &str = "output_config.effort";
+        let Some(name) = walk::string(cursor, NAME)? else {
+            return Ok(());
+        };
+        let effort = Effort::parse(&name).filter(|effort| EFFORTS.contains(effort));
+        self.effort = Some(effort.ok_or_else(|| {
+            let message = format!("`{NAME}` must be `low`, `medium`, `high`, `xhigh` or `max`.");
+            Failure::invalid(message).param(NAME)
+        })?);
+        Ok(())
+    }
+
+    /// Both in the common form.
+    pub(super) fn reasoning(self, unknown: &mut Vec<String>) -> Option<Reasoning> {
+        let effort = self.effort;
+        let (effort, budget_tokens, show) = match self.thinking {
+            None => (Some(effort?), None, false),
+            Some(Kind::Adaptive { show }) => (effort, None, show),
+            Some(Kind::Budget { tokens, show }) => (effort, Some(tokens), show),
+            Some(Kind::Off) => {
+                // Other dialects know no effort but that of reasoning.
+                if effort.is_some() {
+                    unknown.push("output_config.effort".to_owned());
+                }
+                (Some(Effort::None), None, false)
+            }
+        };
+        Some(Reasoning {
+            effort,
+            budget_tokens,
+            show,
+        })
+    }
+}
+
+/// What an upstream is told about thinking, and the output limit that goes with it.
+#[derive(Debug)]
+pub(super) struct Plan {
+    thinking: Option<Kind>,
+    pub(super) effort: Option<Effort>,
+    pub(super) max_tokens: u64,
+}
+
+/// What stands against thinking in a conversation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hindrance {
+    /// A tool must be called.
+    pub(super) forced: bool,
+    /// A tool loop is open whose first thought is lost, without which a budget is refused.
+    pub(super) resumed: bool,
+}
+
+impl Plan {
+    /// Decides by what the model understands.
+    pub(super) fn new(
+        request: &Request,
+        profile: &Profile,
+        hindrance: Hindrance,
+        dropped: &mut Dropped,
+    ) -> Self {
+        let limit = request.output_tokens_max;
+        let usual = profile.max_output_tokens.unwrap_or(OUTPUT_TOKENS);
+        let unthinking = Self {
+            thinking: None,
+            effort: None,
+            max_tokens: limit.unwrap_or(usual),
+        };
+        let Some(reasoning) = &request.reasoning else {
+            return unthinking;
+        };
+        let plan = match style(profile) {
+            profile::Thinking::None => None,
+            profile::Thinking::Budget => Self::budgeted(reasoning, profile, limit, dropped)
+                .filter(|plan| !(hindrance.resumed && plan.is_on())),
+            profile::Thinking::Adaptive | profile::Thinking::Level => Some(Self {
+                max_tokens: unthinking.max_tokens,
+                ..Self::adaptive(reasoning, profile)
+            }),
+        };
+        match plan {
+            Some(plan) if !(hindrance.forced && plan.is_on()) => plan,
+            None if effort(reasoning) == Some(Effort::None) => unthinking,
+            None if effort(reasoning).is_none() && !reasoning.show => unthinking,
+            _ => {
+                dropped.field(Field::Reasoning);
+                unthinking
+            }
+        }
+    }
+
+    fn adaptive(reasoning: &Reasoning, profile: &Profile) -> Self {
+        let show = reasoning.show;
+        let (thinking, effort) = match effort(reasoning) {
+            Some(Effort::None) => {
+                let cannot = |known: &Vec<Effort>| !known.contains(&Effort::None);
+                match &profile.efforts {
+                    // A model that always thinks refuses to be told not to.
+                    Some(known) if cannot(known) => (None, known.iter().min().copied()),
+                    _ => (Some(Kind::Off), None),
+                }
+            }
+            Some(asked) => {
+                let nearest = profile.nearest_effort(asked, &EFFORTS);
+                let nearest = EFFORTS.contains(&nearest).then_some(nearest);
+                (Some(Kind::Adaptive { show }), nearest.or(Some(Effort::Low)))
+            }
+            None if show => (Some(Kind::Adaptive { show }), None),
+            None => (None, None),
+        };
+        Self {
+            thinking,
+            effort,
+            max_tokens: 0,
+        }
+    }
+
+    fn budgeted(
+        reasoning: &Reasoning,
+        profile: &Profile,
+        limit: Option<u64>,
+        dropped: &mut Dropped,
+    ) -> Option<Self> {
+        let usual = profile.max_output_tokens;
+        let asked = match (reasoning.budget_tokens, reasoning.effort) {
+            (Some(tokens), _) => tokens,
+            (None, Some(Effort::Max)) => usual.unwrap_or(Effort::Max.budget_tokens()),
+            (None, Some(effort)) => effort.budget_tokens(),
+            (None, None) => {
+                // A budget nobody named is none; without one there is nothing to show.
+                if reasoning.show {
+                    dropped.field(Field::ReasoningShown);
+                }
+                return Some(Self {
+                    thinking: None,
+                    effort: None,
+                    max_tokens: limit.or(usual).unwrap_or(OUTPUT_TOKENS),
+                });
+            }
+        };
+        let off = asked == 0;
+        let tokens = asked.max(BUDGET_TOKENS_MIN);
+        // Thinking counts as output: the limit must leave room for it.
+        let max_tokens = match limit.or(usual) {
+            Some(limit) => limit,
+            None if off => OUTPUT_TOKENS,
+            None => OUTPUT_TOKENS.saturating_add(tokens),
+        };
+        let thinking = if off {
+            Kind::Off
+        } else if max_tokens <= BUDGET_TOKENS_MIN {
+            return None;
+        } else {
+            Kind::Budget {
+                tokens: tokens.min(max_tokens - 1),
+                show: reasoning.show,
+            }
+        };
+        Some(Self {
+            thinking: Some(thinking),
+            effort: None,
+            max_tokens,
+        })
+    }
+
+    /// Whether the model will think.
+    pub(super) fn is_on(&self) -> bool {
+        matches!(
+            self.thinking,
+            Some(Kind::Adaptive { .. } | Kind::Budget { .. })
+        )
+    }
+
+    /// Writes `thinking`.
+    pub(super) fn write(&self, it: &mut Object<'_>) {
+        let Some(thinking) = &self.thinking else {
+            return;
+        };
+        it.object("thinking", |it| match thinking {
+            Kind::Off => {
+                it.text("type", "disabled");
+            }
+            Kind::Adaptive { show } => {
+                it.text("type", "adaptive").text("display", display(*show));
+            }
+            Kind::Budget { tokens, show } => {
+                it.text("type", "enabled")
+                    .number("budget_tokens", tokens)
+                    .text("display", display(*show));
+            }
+        });
+    }
+}
+
+/// How the model is told to think; as the newest models are, where that is not known.
+fn style(profile: &Profile) -> profile::Thinking {
+    match profile.thinking {
+        Some(style) => style,
+        None if profile.reasoning == Some(false) => profile::Thinking::None,
+        None => profile::Thinking::Adaptive,
+    }
+}
+
+/// The effort asked for, by name or by budget.
+fn effort(reasoning: &Reasoning) -> Option<Effort> {
+    let budget = reasoning.budget_tokens.map(Effort::of_budget);
+    reasoning.effort.or(budget)
+}
+
+const fn display(show: bool) -> &'static str {
+    if show { "summarized" } else { "omitted" }
+}

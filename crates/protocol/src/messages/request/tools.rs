@@ -1,0 +1,244 @@
+//! Tools and the choice among them, both ways.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::schema;
+use crate::canon::{Calling, Dropped, Field, Part, Request, Side, Tool, ToolChoice, choose};
+use crate::failure::Failure;
+use crate::json::walk;
+use crate::json::write::Object;
+use crate::json::{Cursor, Raw, Shape, SyntaxError};
+use crate::messages::fields::Fields;
+
+/// The schema of a tool without arguments.
+const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
+
+/// Reads the declarations. Tools that run at the vendor are listed by their type.
+pub(super) fn read(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
+    walk::array(cursor, "tools", |cursor, _| {
+        let Some(mut fields) = Fields::read(cursor)? else {
+            return Err(Failure::invalid("`tools` must hold objects.").param("tools"));
+        };
+        let kind = fields.string("type");
+        if let Some(kind) = kind.filter(|kind| kind != "custom") {
+            request.unknown.push(format!("tools.{kind}"));
+            return Ok(());
+        }
+        let schema = fields.take("input_schema");
+        request.tools.push(Tool {
+            name: fields.text("name", "tools.name")?.into_owned(),
+            description: fields.string("description").map(Into::into),
+            parameters: schema.map(read_schema).transpose()?,
+            strict: fields.boolean("strict"),
+        });
+        fields.left("tools.", &mut request.unknown);
+        Ok(())
+    })
+}
+
+fn read_schema(schema: Raw<'_>) -> Result<Box<RawValue>, Failure> {
+    let read = walk::json(&mut Cursor::new(schema.text()), "tools.input_schema")?;
+    read.ok_or_else(|| Failure::invalid("`tools.input_schema` must be an object.").param("tools"))
+}
+
+/// Reads the choice, and with it whether calls may come in parallel.
+pub(super) fn read_choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
+    const NAME: &str = "tool_choice";
+    if walk::null(cursor)? {
+        return Ok(());
+    }
+    let Some(mut fields) = Fields::read(cursor)? else {
+        return Err(Failure::invalid("`tool_choice` must be an object.").param(NAME));
+    };
+    let kind = fields.text("type", "tool_choice.type")?;
+    request.tool_choice = Some(match kind.as_ref() {
+        "auto" => ToolChoice::Auto,
+        "any" => ToolChoice::Required,
+        "none" => ToolChoice::None,
+        "tool" => ToolChoice::Named(fields.text("name", "tool_choice.name")?.into_owned()),
+        _ => {
+            let message = "`tool_choice.type` must be `auto`, `any`, `tool` or `none`.";
+            return Err(Failure::invalid(message).param("tool_choice.type"));
+        }
+    });
+    let disabled = fields.boolean("disable_parallel_tool_use");
+    request.parallel_tool_calls = disabled.map(|disabled| !disabled);
+    fields.left("tool_choice.", &mut request.unknown);
+    Ok(())
+}
+
+/// The tools and the choice that an upstream is sent.
+#[derive(Debug)]
+pub(super) struct Offer<'a> {
+    /// Each with the schema of its arguments.
+    tools: Vec<(&'a Tool, Cow<'a, str>)>,
+    /// Tools that only the history knows; their blocks are refused without a declaration.
+    remembered: Vec<&'a str>,
+    choice: Choice<'a>,
+    serial: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice<'a> {
+    Unsaid,
+    None,
+    Any,
+    Named(&'a str),
+}
+
+impl<'a> Offer<'a> {
+    /// Decides what is offered.
+    pub(super) fn new(
+        request: &'a Request,
+        sides: &[Side<'a>],
+        dropped: &mut Dropped,
+    ) -> Result<Self, Failure> {
+        let mut tools: Vec<&Tool> = request.tools.iter().collect();
+        let mut choice = match choose(request, dropped)? {
+            None => Choice::Unsaid,
+            Some((Calling::MustNot, _)) => Choice::None,
+            Some((Calling::Must, names)) if names.is_empty() => Choice::Any,
+            Some((calling, names)) => {
+                // There is no subset of the declared tools, so that only the subset is declared.
+                if !matches!(request.tool_choice, Some(ToolChoice::Named(_))) {
+                    tools.retain(|tool| names.contains(&tool.name.as_str()));
+                }
+                match (calling, names.as_slice()) {
+                    (Calling::Must, [name]) => Choice::Named(name),
+                    (Calling::Must, _) => Choice::Any,
+                    _ => Choice::Unsaid,
+                }
+            }
+        };
+        let mut remembered = Vec::new();
+        if tools.is_empty() {
+            remembered = called(sides);
+            choice = if remembered.is_empty() {
+                Choice::Unsaid
+            } else {
+                Choice::None
+            };
+        }
+        let serial = request.parallel_tool_calls == Some(false);
+        if serial && tools.is_empty() {
+            dropped.field(Field::ParallelToolCalls);
+        }
+        let tools = tools.into_iter().map(|tool| Ok((tool, arguments(tool)?)));
+        let tools: Vec<_> = tools.collect::<Result<_, Failure>>()?;
+        Ok(Self {
+            serial: serial && !tools.is_empty(),
+            tools,
+            remembered,
+            choice,
+        })
+    }
+
+    /// Whether a tool must be called.
+    pub(super) fn is_forced(&self) -> bool {
+        matches!(self.choice, Choice::Any | Choice::Named(_))
+    }
+
+    /// Writes the members of the request.
+    pub(super) fn write(&self, it: &mut Object<'_>) {
+        if !self.tools.is_empty() || !self.remembered.is_empty() {
+            it.array("tools", |it| {
+                for (tool, schema) in &self.tools {
+                    it.object(|it| write_tool(it, tool, schema));
+                }
+                for name in &self.remembered {
+                    it.object(|it| {
+                        it.text("name", name).raw("input_schema", NO_ARGUMENTS);
+                    });
+                }
+            });
+        }
+        let (kind, name) = match self.choice {
+            Choice::Unsaid if self.serial => ("auto", None),
+            Choice::Unsaid => return,
+            Choice::None => ("none", None),
+            Choice::Any => ("any", None),
+            Choice::Named(name) => ("tool", Some(name)),
+        };
+        it.object("tool_choice", |it| {
+            it.text("type", kind);
+            if let Some(name) = name {
+                it.text("name", name);
+            }
+            if self.serial && self.choice != Choice::None {
+                it.boolean("disable_parallel_tool_use", true);
+            }
+        });
+    }
+}
+
+/// The names of the tools called in the conversation, each once.
+fn called<'a>(sides: &[Side<'a>]) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for (_, part) in sides.iter().flat_map(|side| &side.parts) {
+        if let Part::ToolCall(call) = part
+            && !names.contains(&call.name.as_str())
+        {
+            names.push(&call.name);
+        }
+    }
+    names
+}
+
+fn write_tool(it: &mut Object<'_>, tool: &Tool, schema: &str) {
+    it.text("name", &tool.name);
+    if let Some(description) = &tool.description {
+        it.text("description", description);
+    }
+    if tool.strict == Some(true) {
+        it.value("input_schema", |out| {
+            schema::write_subset(schema, None, out);
+        });
+        it.boolean("strict", true);
+    } else {
+        it.raw("input_schema", schema);
+    }
+}
+
+/// The schema of a tool's arguments, which must be an object.
+fn arguments(tool: &Tool) -> Result<Cow<'_, str>, Failure> {
+    let schema = tool.parameters.as_ref();
+    rooted(schema.map_or(NO_ARGUMENTS, |schema| schema.get())).ok_or_else(|| {
+        let name = &tool.name;
+        let message = format!("The arguments of the tool `{name}` must be an object.");
+        Failure::invalid(message).param("tools")
+    })
+}
+
+/// The schema with `object` as its type, if that is what it means.
+fn rooted(schema: &str) -> Option<Cow<'_, str>> {
+    let mut cursor = Cursor::new(schema);
+    let mut fields = Fields::read(&mut cursor).ok()??;
+    let Some(kind) = fields.take("type") else {
+        let inside = schema.trim_start().strip_prefix('{')?;
+        let comma = if inside.trim_start().starts_with('}') {
+            ""
+        } else {
+            ","
+        };
+        return Some(format!(r#"{{"type":"object"{comma}{inside}"#).into());
+    };
+    if kind.string().is_some_and(|kind| kind.is("object")) {
+        return Some(schema.into());
+    }
+    let mut has_object = false;
+    if kind.shape() == Shape::Array {
+        let read = Cursor::new(kind.text()).array(|cursor| {
+            has_object |= cursor
+                .value()?
+                .string()
+                .is_some_and(|kind| kind.is("object"));
+            Ok::<(), SyntaxError>(())
+        });
+        read.ok()?;
+    }
+    let span = kind.span();
+    let (before, after) = (schema.get(..span.start)?, schema.get(span.end..)?);
+    has_object.then(|| format!(r#"{before}"object"{after}"#).into())
+}

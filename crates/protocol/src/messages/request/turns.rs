@@ -1,0 +1,231 @@
+//! Writes the system prompt and the conversation.
+
+use std::collections::HashSet;
+
+use super::sent::{image_type, is_said, signature};
+use crate::canon::{
+    Document, Image, ImageSource, Part, Role, Side, Target, Thought, ToolCall, ToolResult,
+    arguments, base64, data_uri,
+};
+use crate::json::write::{Array, Object};
+use crate::messages::calls::plain_id;
+use crate::messages::redacted;
+
+/// What a conversation opens with whose first turn is the model's own.
+const OPENING: &str = ".";
+
+/// Writes `system`, if there is any.
+pub(super) fn write_system(it: &mut Object<'_>, system: &[&str]) {
+    let texts = system.iter().copied().filter(|text| is_said(text));
+    let texts: Vec<&str> = texts.collect();
+    match texts.as_slice() {
+        [] => {}
+        [text] => {
+            it.text("system", text);
+        }
+        texts => {
+            it.array("system", |it| {
+                for text in texts {
+                    write_text(it, text);
+                }
+            });
+        }
+    }
+}
+
+/// Writes `messages`.
+pub(super) fn write_messages(it: &mut Object<'_>, sides: &[Side<'_>], target: &Target<'_>) {
+    let mut conversation = Conversation {
+        target,
+        ids: Ids::default(),
+    };
+    it.array("messages", |it| {
+        if sides
+            .first()
+            .is_some_and(|side| side.role == Role::Assistant)
+        {
+            write_message(it, Role::User, |it| write_text(it, OPENING));
+        }
+        for side in sides {
+            write_message(it, side.role, |it| {
+                for (_, part) in &side.parts {
+                    conversation.part(it, part);
+                }
+            });
+        }
+    });
+}
+
+fn write_message(it: &mut Array<'_>, role: Role, content: impl FnOnce(&mut Array<'_>)) {
+    let role = match role {
+        Role::Assistant => "assistant",
+        Role::System | Role::Developer | Role::User => "user",
+    };
+    it.object(|it| {
+        it.text("role", role).array("content", content);
+    });
+}
+
+struct Conversation<'t> {
+    target: &'t Target<'t>,
+    ids: Ids,
+}
+
+impl Conversation<'_> {
+    fn part(&mut self, it: &mut Array<'_>, part: &Part) {
+        match part {
+            Part::ToolCall(call) => self.call(it, call),
+            Part::ToolResult(result) => self.answer(it, result),
+            Part::Thought(thought) => {
+                if let Some(value) = signature(thought, self.target) {
+                    write_thought(it, thought, value);
+                }
+            }
+            part => write_part(it, part),
+        }
+    }
+
+    fn call(&mut self, it: &mut Array<'_>, call: &ToolCall) {
+        let id = self.ids.give(&call.id);
+        it.object(|it| {
+            it.text("type", "tool_use")
+                .text("id", &id)
+                .text("name", &call.name)
+                .raw("input", &arguments::object(&call.arguments));
+        });
+    }
+
+    fn answer(&mut self, it: &mut Array<'_>, result: &ToolResult) {
+        let id = self.ids.take(&result.call_id);
+        it.object(|it| {
+            it.text("type", "tool_result").text("tool_use_id", &id);
+            match result.parts.as_slice() {
+                [] => {}
+                [Part::Text(text)] => {
+                    it.text("content", text);
+                }
+                parts => {
+                    it.array("content", |it| {
+                        for part in parts {
+                            write_part(it, part);
+                        }
+                    });
+                }
+            }
+            if result.is_error {
+                it.boolean("is_error", true);
+            }
+        });
+    }
+}
+
+/// Writes what users and tools can send.
+fn write_part(it: &mut Array<'_>, part: &Part) {
+    match part {
+        Part::Text(text) | Part::Refusal(text) => {
+            if is_said(text) {
+                write_text(it, text);
+            }
+        }
+        Part::Image(image) => write_image(it, image),
+        Part::Document(document) => write_document(it, document),
+        Part::Thought(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Foreign => {}
+    }
+}
+
+fn write_text(it: &mut Array<'_>, text: &str) {
+    it.object(|it| {
+        it.text("type", "text").text("text", text);
+    });
+}
+
+fn write_image(it: &mut Array<'_>, image: &Image) {
+    it.object(|it| {
+        it.text("type", "image");
+        match &image.source {
+            ImageSource::Url(url) => {
+                it.object("source", |it| {
+                    it.text("type", "url").text("url", url);
+                });
+            }
+            ImageSource::Inline { mime, data } => {
+                let mime = image_type(mime).filter(|mime| !mime.is_empty());
+                write_source(it, mime.unwrap_or_else(|| data_uri::sniff(data)), data);
+            }
+        }
+    });
+}
+
+fn write_document(it: &mut Array<'_>, document: &Document) {
+    let is_text = document.mime.starts_with("text/");
+    let text = is_text.then(|| base64::decode(&document.data)).flatten();
+    it.object(|it| {
+        it.text("type", "document");
+        match text {
+            Some(text) => {
+                it.object("source", |it| {
+                    it.text("type", "text")
+                        .text("media_type", "text/plain")
+                        .text("data", &String::from_utf8_lossy(&text));
+                });
+            }
+            None => write_source(it, &document.mime, &document.data),
+        }
+        if let Some(name) = &document.name {
+            it.text("title", name);
+        }
+    });
+}
+
+fn write_source(it: &mut Object<'_>, mime: &str, data: &str) {
+    it.object("source", |it| {
+        it.text("type", "base64")
+            .text("media_type", mime)
+            .text("data", data);
+    });
+}
+
+fn write_thought(it: &mut Array<'_>, thought: &Thought, value: &str) {
+    it.object(|it| match redacted::data(value) {
+        None if !thought.redacted => {
+            it.text("type", "thinking")
+                .text("thinking", &thought.text)
+                .text("signature", value);
+        }
+        data => {
+            it.text("type", "redacted_thinking")
+                .text("data", data.unwrap_or(value));
+        }
+    });
+}
+
+/// The ids of tool calls as they are sent: of the letters allowed, each only once.
+#[derive(Debug, Default)]
+struct Ids {
+    given: HashSet<String>,
+    /// Calls that wait for their result, by the id they came with.
+    waiting: Vec<(String, String)>,
+}
+
+impl Ids {
+    fn give(&mut self, id: &str) -> String {
+        let plain = plain_id(id);
+        let mut unique = plain.clone();
+        let mut number = 2_u32;
+        while !self.given.insert(unique.clone()) {
+            unique = format!("{plain}_{number}");
+            number = number.saturating_add(1);
+        }
+        self.waiting.push((id.to_owned(), unique.clone()));
+        unique
+    }
+
+    /// The id of the call that a result answers.
+    fn take(&mut self, id: &str) -> String {
+        let place = self.waiting.iter().position(|(known, _)| known == id);
+        match place {
+            Some(place) => self.waiting.remove(place).1,
+            None => plain_id(id),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Writes a Messages request out of the common form.
+
+use serde_json::Number;
+
+use super::schema;
+use super::sent::{resumes_without_thought, sent};
+use super::thinking::{Hindrance, Plan};
+use super::tools::Offer;
+use super::turns;
+use crate::canon::{Dropped, Field, Format, Logprobs, Request, Target, arrange, sampled};
+use crate::failure::Failure;
+use crate::json::write::{self, Object};
+
+/// Writes the body for an upstream and lists what it leaves out.
+pub fn write_request(
+    request: &Request,
+    target: &Target<'_>,
+    dropped: &mut Dropped,
+) -> Result<Vec<u8>, Failure> {
+    for name in &request.unknown {
+        dropped.name(name);
+    }
+    let arranged = arrange(request, dropped)?;
+    let system = arranged.system.clone();
+    let sides = sent(arranged, target, dropped)?;
+    let offer = Offer::new(request, &sides, dropped)?;
+    let hindrance = Hindrance {
+        forced: offer.is_forced(),
+        resumed: resumes_without_thought(&sides),
+    };
+    let plan = Plan::new(request, target.profile, hindrance, dropped);
+
+    let mut out = Vec::with_capacity(1024);
+    write::object(&mut out, |it| {
+        it.text("model", target.upstream_model);
+        it.number("max_tokens", plan.max_tokens);
+        if request.stream {
+            it.boolean("stream", true);
+        }
+        turns::write_system(it, &system);
+        turns::write_messages(it, &sides, target);
+        offer.write(it);
+        plan.write(it);
+        output_config(it, request, &plan, dropped);
+        sampling(it, request, target, &plan, dropped);
+        stop_sequences(it, &request.stop, dropped);
+        user(it, request, dropped);
+    });
+    leave_out(request, dropped);
+    Ok(out)
+}
+
+fn output_config(it: &mut Object<'_>, request: &Request, plan: &Plan, dropped: &mut Dropped) {
+    let schema = match &request.format {
+        None => None,
+        // There is no JSON without a schema here, and no prompt is put in for it.
+        Some(Format::Json) => {
+            dropped.field(Field::Format);
+            None
+        }
+        Some(Format::Schema {
+            schema,
+            description,
+            ..
+        }) => Some((schema, description)),
+    };
+    if schema.is_none() && plan.effort.is_none() {
+        return;
+    }
+    it.object("output_config", |it| {
+        if let Some(effort) = plan.effort {
+            it.text("effort", effort.as_str());
+        }
+        if let Some((schema, description)) = schema {
+            it.object("format", |it| {
+                it.text("type", "json_schema").value("schema", |out| {
+                    schema::write_subset(schema.get(), description.as_deref(), out);
+                });
+            });
+        }
+    });
+}
+
+fn sampling(
+    it: &mut Object<'_>,
+    request: &Request,
+    target: &Target<'_>,
+    plan: &Plan,
+    dropped: &mut Dropped,
+) {
+    // A thinking model samples as it was trained to.
+    let thinks = plan.is_on();
+    let profile = target.profile;
+    let given = &request.sampling;
+    let temperature = given.temperature.as_ref();
+    if let Some(temperature) = sampled(temperature, Field::Temperature, profile, dropped) {
+        if thinks && !equals(temperature, 1) {
+            dropped.field(Field::Temperature);
+        } else if temperature.as_f64().is_some_and(|value| value > 1.0) {
+            // The range ends at 1 here, and at 2 elsewhere.
+            it.number("temperature", 1);
+        } else {
+            it.number("temperature", temperature);
+        }
+    }
+    if let Some(top_p) = sampled(given.top_p.as_ref(), Field::TopP, profile, dropped) {
+        if thinks && top_p.as_f64().is_some_and(|value| value < 0.95) {
+            dropped.field(Field::TopP);
+        } else {
+            it.number("top_p", top_p);
+        }
+    }
+    if let Some(top_k) = given.top_k {
+        if thinks || profile.fixed_sampling == Some(true) {
+            dropped.field(Field::TopK);
+        } else {
+            it.number("top_k", top_k);
+        }
+    }
+    for (penalty, field) in [
+        (&given.frequency_penalty, Field::FrequencyPenalty),
+        (&given.presence_penalty, Field::PresencePenalty),
+    ] {
+        if penalty.as_ref().is_some_and(|penalty| !equals(penalty, 0)) {
+            dropped.field(field);
+        }
+    }
+    if given.seed.is_some() {
+        dropped.field(Field::Seed);
+    }
+}
+
+/// Whether a number is this whole one, however it is written.
+fn equals(number: &Number, whole: u32) -> bool {
+    number.as_f64() == Some(f64::from(whole))
+}
+
+/// Sequences of nothing but white space are refused upstream.
+fn stop_sequences(it: &mut Object<'_>, stop: &[String], dropped: &mut Dropped) {
+    let is_usable = |stop: &&String| !stop.trim().is_empty();
+    if !stop.iter().all(|stop| is_usable(&stop)) {
+        dropped.field(Field::Stop);
+    }
+    if stop.iter().any(|stop| is_usable(&stop)) {
+        it.array("stop_sequences", |it| {
+            for stop in stop.iter().filter(is_usable) {
+                it.text(stop);
+            }
+        });
+    }
+}
+
+/// There is one name for the end user here, and two elsewhere.
+fn user(it: &mut Object<'_>, request: &Request, dropped: &mut Dropped) {
+    let safety = request.safety_identifier.as_deref();
+    let user = request.user.as_deref();
+    if safety.is_some() && user.is_some() && safety != user {
+        dropped.field(Field::User);
+    }
+    if let Some(user) = safety.or(user) {
+        it.object("metadata", |it| {
+            it.text("user_id", user);
+        });
+    }
+}
+
+/// Lists what has no place here at all.
+fn leave_out(request: &Request, dropped: &mut Dropped) {
+    if request.choices.is_some_and(|choices| choices > 1) {
+        dropped.field(Field::Choices);
+    }
+    if let Some(Logprobs { top }) = request.logprobs {
+        dropped.field(Field::Logprobs);
+        if top.is_some() {
+            dropped.field(Field::TopLogprobs);
+        }
+    }
+    let verbosity = request.verbosity.as_deref();
+    if verbosity.is_some_and(|verbosity| verbosity != "medium") {
+        dropped.field(Field::Verbosity);
+    }
+    if request.metadata.is_some() {
+        dropped.field(Field::Metadata);
+    }
+    if request.cache_key.is_some() {
+        dropped.field(Field::CacheKey);
+    }
+}

@@ -145,7 +145,7 @@ impl State {
     }
 
     pub(super) fn call(&mut self, index: u64, item: &Item<'_>, name: &str) {
-        if self.has_call {
+        if self.has_call || self.is_done() {
             return;
         }
         self.close();

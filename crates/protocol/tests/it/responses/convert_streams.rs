@@ -204,6 +204,13 @@ fn what_was_left_out_is_taken_from_what_is_whole() {
                 + &completed(json!([])),
             r#"a({"x":1}) ToolCalls"#,
         ),
+        // An item that is done is not begun again.
+        (
+            item(0, "done", message("Hello"))
+                + &item(0, "added", call("a", ""))
+                + &completed(json!([])),
+            "Text(Hello) End",
+        ),
         // A refusal ends the answer by itself.
         (
             delta("refusal", 0, "No.") + &completed(json!([])),

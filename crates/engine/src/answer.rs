@@ -16,6 +16,8 @@ pub struct Answer {
     pub content_type: &'static str,
     /// How the key's limits stand after this call.
     pub rates: Rates,
+    /// The value of `x-dropped-params`.
+    pub dropped: Option<String>,
     pub body: AnswerBody,
 }
 

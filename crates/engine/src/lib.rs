@@ -6,6 +6,7 @@
 
 mod admission;
 mod answer;
+mod asked;
 mod catalog;
 pub mod clock;
 mod ending;

@@ -110,8 +110,9 @@ impl Record {
         self.row.timings.upstream_us = Some(self.elapsed_us());
     }
 
-    /// The answer begins to leave.
-    pub(crate) fn answers(&mut self) {
+    /// The answer begins to leave; its request had to leave out what `dropped` names.
+    pub(crate) fn answers(&mut self, dropped: Option<&str>) {
+        self.row.dropped_params = dropped.map(Into::into);
         self.row.timings.first_byte_us = Some(self.elapsed_us());
     }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use protocol::native::{Rewriter, Seen};
-use protocol::{Dialect, Failure, Joined};
+use protocol::native::Seen;
+use protocol::{Dialect, Failure, Joined, Translator};
 use store::AdmitError;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use upstream::{Body, CallError, What};
@@ -47,7 +47,7 @@ pub struct Relay {
 /// Where the bytes come from, and what has been seen of them.
 struct Feed {
     upstream: Body,
-    rewriter: Rewriter,
+    translator: Translator,
 }
 
 type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;
@@ -63,15 +63,18 @@ impl std::fmt::Debug for Relay {
 impl Relay {
     pub(crate) fn new(
         upstream: Body,
-        rewriter: Rewriter,
+        translator: Translator,
         out: Joined,
         admission: Admission,
         dialect: Dialect,
         request_id: Arc<str>,
     ) -> Self {
-        let ended = rewriter.seen().ended.then(|| rewriter.seen().clone());
+        let ended = translator.seen().ended.then(|| translator.seen().clone());
         let mut relay = Self {
-            feed: Some(Feed { upstream, rewriter }),
+            feed: Some(Feed {
+                upstream,
+                translator,
+            }),
             fresh: !out.is_empty(),
             out,
             admission: Some(admission),
@@ -92,7 +95,7 @@ impl Relay {
     /// Ends the stream behind what it holds, with a failure that was seen before it began.
     pub(crate) fn break_off(&mut self, failure: &Failure) {
         if let Some(feed) = self.feed.take() {
-            self.fail(feed.rewriter, failure);
+            self.fail(feed.translator, failure);
         }
     }
 
@@ -124,7 +127,7 @@ impl Relay {
                     return Poll::Pending;
                 }
                 // The end mark has gone by: the caller need not wait for the upstream to hang up.
-                Poll::Pending if feed.rewriter.seen().ended => self.feed = None,
+                Poll::Pending if feed.translator.seen().ended => self.feed = None,
                 Poll::Pending if !self.out.is_empty() => break,
                 Poll::Pending if self.watch_ending(cx) => self.end_with_node(),
                 Poll::Pending => {
@@ -151,11 +154,11 @@ impl Relay {
         let is_over = next.is_none();
         let result = match next {
             Some(Ok(chunk)) => feed
-                .rewriter
+                .translator
                 .push(chunk, &mut self.out)
                 .map_err(|broken| broken_failure(&broken)),
             None => feed
-                .rewriter
+                .translator
                 .end(&mut self.out)
                 .map_err(|broken| broken_failure(&broken)),
             Some(Err(error)) => {
@@ -169,9 +172,9 @@ impl Relay {
             }
         };
         if let Err(failure) = result {
-            return self.fail(feed.rewriter, &failure);
+            return self.fail(feed.translator, &failure);
         }
-        let seen = feed.rewriter.seen();
+        let seen = feed.translator.seen();
         if is_over || seen.ended {
             self.settle(seen);
         } else {
@@ -190,18 +193,18 @@ impl Relay {
     }
 
     /// Ends the stream with the error event of the called protocol; never with a clean finish.
-    fn fail(&mut self, mut rewriter: Rewriter, failure: &Failure) {
+    fn fail(&mut self, mut translator: Translator, failure: &Failure) {
         // Once the end mark has gone by there is nothing left to fail.
         let Some(admission) = self.admission.take() else {
             return;
         };
-        let seen = rewriter.seen();
+        let seen = translator.seen();
         if seen.content || seen.usage.is_some() {
             admission.settle(seen, &Outcome::failed(failure));
         } else {
             admission.release(failure);
         }
-        rewriter.fail(failure, &self.request_id, &mut self.out);
+        translator.fail(failure, &self.request_id, &mut self.out);
         self.abort = self.dialect == Dialect::Generate;
     }
 
@@ -240,7 +243,7 @@ impl Relay {
             Ok(()) => {}
             Err(error @ AdmitError::Refused(_)) => {
                 if let Some(feed) = self.feed.take() {
-                    self.fail(feed.rewriter, &refusal(&error));
+                    self.fail(feed.translator, &refusal(&error));
                 }
             }
             // Our own trouble is not the caller's: the settlement books what the answer costs (W6).
@@ -293,7 +296,7 @@ impl Drop for Relay {
             let tasks = admission.engine().tasks.clone();
             tasks.spawn(drain(feed, admission));
         } else {
-            admission.settle(feed.rewriter.seen(), &Outcome::client_gone());
+            admission.settle(feed.translator.seen(), &Outcome::client_gone());
         }
     }
 }
@@ -305,15 +308,15 @@ async fn drain(mut feed: Feed, admission: Admission) {
     let _ = timeout(patience, async {
         while let Some(Ok(chunk)) = feed.upstream.next().await {
             read_bytes += chunk.len();
-            let parsed = feed.rewriter.push(chunk, &mut unread);
+            let parsed = feed.translator.push(chunk, &mut unread);
             while unread.pop().is_some() {}
-            if parsed.is_err() || feed.rewriter.seen().ended || read_bytes > DRAIN_BYTES_MAX {
+            if parsed.is_err() || feed.translator.seen().ended || read_bytes > DRAIN_BYTES_MAX {
                 break;
             }
         }
     })
     .await;
-    admission.settle(feed.rewriter.seen(), &Outcome::client_gone());
+    admission.settle(feed.translator.seen(), &Outcome::client_gone());
 }
 
 /// What the caller is told of a call that broke.

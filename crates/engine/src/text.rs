@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use protocol::native::{self, Broken, Head, Identity, Rewriter, Seen};
-use protocol::{Dialect, Failure, Joined};
+use protocol::native::{self, Broken, Identity, Seen};
+use protocol::{Dialect, Failure, Joined, Translator};
 use store::KeyHead;
 use upstream::Incoming;
 
 use crate::admission::Admission;
 use crate::answer::{Answer, AnswerBody};
+use crate::asked::{Asked, Worded, unreachable_model};
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::fit;
@@ -62,18 +63,24 @@ async fn run(
     progress: Arc<Progress>,
 ) -> Result<Answer, Failure> {
     let mut record = Box::new(Record::begin(&call));
-    let (head, model, tries) = match prepare(&engine, &call, &mut record) {
+    let prepared = match prepare(&engine, &call, &mut record) {
         Ok(prepared) => prepared,
         Err(failure) => {
             engine.journal(record.refused(&failure));
             return Err(failure);
         }
     };
+    let Prepared {
+        asked,
+        model,
+        tries,
+        first,
+    } = prepared;
     let admitted = Admission::ask(
         &engine,
         &call.key,
         &model,
-        &head,
+        &asked.head,
         Arc::clone(&progress),
         record,
     )
@@ -89,43 +96,51 @@ async fn run(
         id: ids::fresh(id_prefix(call.dialect)).into(),
         model: Arc::clone(&model.id),
     };
+    let is_stream = asked.head.stream;
     let attempt = Attempt {
         engine: &engine,
-        call: &call,
-        head: &head,
+        request_id: &call.request_id,
+        asked,
+        model,
+        first: Some(first),
         identity,
         progress: &progress,
     };
-    if head.stream {
+    if is_stream {
         attempt.streamed(tries, admission).await
     } else {
         attempt.whole(tries, admission).await
     }
 }
 
+/// A call that may ask for money.
+struct Prepared {
+    asked: Asked,
+    model: Arc<Model>,
+    tries: Tries,
+    /// The request in the words of the route that is tried first: what cannot be said there is
+    /// refused before money moves.
+    first: Worded,
+}
+
 /// Everything that can be refused before money moves.
-fn prepare(
-    engine: &Engine,
-    call: &TextCall,
-    record: &mut Record,
-) -> Result<(Head, Arc<Model>, Tries), Failure> {
-    let head = match &call.named {
-        Some(Named { model, stream }) => native::read_named_head(&call.body, model, *stream)?,
-        None => native::read_head(call.dialect, &call.body)?,
-    };
-    record.reads(&head);
+fn prepare(engine: &Engine, call: &TextCall, record: &mut Record) -> Result<Prepared, Failure> {
+    let asked = Asked::read(call)?;
+    record.reads(&asked.head);
     let catalog = engine.catalog();
     let model = catalog
-        .find(&head.model)
-        .ok_or_else(|| Failure::model_not_found(&head.model))?;
-    fit::check(model, call.dialect, &head)?;
-    let tries = Tries::native(model, call.dialect).ok_or_else(|| {
-        Failure::model_not_supported(format!(
-            "The model `{}` cannot be reached through this endpoint.",
-            model.id
-        ))
-    })?;
-    Ok((head, Arc::clone(model), tries))
+        .find(&asked.head.model)
+        .ok_or_else(|| Failure::model_not_found(&asked.head.model))?;
+    fit::check(model, call.dialect, &asked.head)?;
+    let tries = Tries::of(model, call.dialect).ok_or_else(|| unreachable_model(model))?;
+    let route = tries.first().ok_or_else(|| unreachable_model(model))?;
+    let first = asked.word(model, route)?;
+    Ok(Prepared {
+        asked,
+        model: Arc::clone(model),
+        tries,
+        first,
+    })
 }
 
 fn id_prefix(dialect: Dialect) -> &'static str {
@@ -141,22 +156,34 @@ fn id_prefix(dialect: Dialect) -> &'static str {
 /// One admitted call on its way through the routes.
 struct Attempt<'c> {
     engine: &'c Arc<Engine>,
-    call: &'c TextCall,
-    head: &'c Head,
+    request_id: &'c Arc<str>,
+    asked: Asked,
+    model: Arc<Model>,
+    first: Option<Worded>,
     identity: Identity,
     progress: &'c Progress,
 }
 
+/// A whole answer, and what its request had to leave out.
+struct Delivery<T> {
+    answer: T,
+    dropped: Option<String>,
+}
+
 impl Attempt<'_> {
     /// Answers when the whole answer is there.
-    async fn whole(self, mut tries: Tries, mut admission: Admission) -> Result<Answer, Failure> {
+    async fn whole(
+        mut self,
+        mut tries: Tries,
+        mut admission: Admission,
+    ) -> Result<Answer, Failure> {
         while let Some(index) = tries.next(self.engine, self.progress) {
             let Some(route) = tries.route(index) else {
                 continue;
             };
             admission.note(|record| record.tries(route));
             match self.try_whole(route, &mut admission).await {
-                Ok(answer) => return self.deliver_whole(answer, admission).await,
+                Ok(delivery) => return deliver_whole(delivery, admission).await,
                 Err(miss) => {
                     admission.note(|record| record.missed(&miss.failure));
                     tries.miss(miss);
@@ -169,11 +196,11 @@ impl Attempt<'_> {
     }
 
     async fn try_whole(
-        &self,
+        &mut self,
         route: &Route,
         admission: &mut Admission,
-    ) -> Result<native::Answer, Miss> {
-        let incoming = self.send(route).await?;
+    ) -> Result<Delivery<native::Answer>, Miss> {
+        let (incoming, spoken, dropped) = self.send(route).await?;
         admission.note(Record::head_came);
         let body = incoming
             .body
@@ -184,46 +211,27 @@ impl Attempt<'_> {
             elsewhere: false,
             ..tries::lost(route, &error)
         })?;
-        native::rewrite_answer(self.call.dialect, body, &self.identity)
-            .map_err(|broken| broken_miss(route, &broken))
-    }
-
-    async fn deliver_whole(
-        &self,
-        answer: native::Answer,
-        mut admission: Admission,
-    ) -> Result<Answer, Failure> {
-        if let Err(failure) = admission.durable().await {
-            admission.release(&failure);
-            return Err(failure);
-        }
-        admission.note(Record::answers);
-        let rates = admission.rates;
-        let seen = Seen {
-            usage: answer.usage,
-            interim_usage: None,
-            usage_malformed: answer.usage_malformed,
-            content: true,
-            output_tokens_counted: answer.output_tokens_counted,
-            ended: true,
-        };
-        admission.settle(&seen, &Outcome::done());
-        Ok(Answer {
-            content_type: "application/json",
-            rates,
-            body: AnswerBody::Whole(answer.pieces),
-        })
+        let answer = self
+            .asked
+            .translate(spoken, &self.identity, body)
+            .map_err(Miss::here)?
+            .map_err(|broken| broken_miss(route, &broken))?;
+        Ok(Delivery { answer, dropped })
     }
 
     /// Answers when the stream has shown content, which no other route may repeat.
-    async fn streamed(self, mut tries: Tries, mut admission: Admission) -> Result<Answer, Failure> {
+    async fn streamed(
+        mut self,
+        mut tries: Tries,
+        mut admission: Admission,
+    ) -> Result<Answer, Failure> {
         while let Some(index) = tries.next(self.engine, self.progress) {
             let Some(route) = tries.route(index) else {
                 continue;
             };
             admission.note(|record| record.tries(route));
             match self.try_stream(route, &mut admission).await {
-                Ok(opened) => return self.deliver_stream(opened, admission).await,
+                Ok(delivery) => return self.deliver_stream(delivery, admission).await,
                 Err(miss) => {
                     admission.note(|record| record.missed(&miss.failure));
                     tries.miss(miss);
@@ -235,16 +243,20 @@ impl Attempt<'_> {
         Err(failure)
     }
 
-    async fn try_stream(&self, route: &Route, admission: &mut Admission) -> Result<Opened, Miss> {
-        let incoming = self.send(route).await?;
+    async fn try_stream(
+        &mut self,
+        route: &Route,
+        admission: &mut Admission,
+    ) -> Result<Delivery<Opened>, Miss> {
+        let (incoming, spoken, dropped) = self.send(route).await?;
         admission.note(Record::head_came);
+        let translator = self
+            .asked
+            .translator(spoken, &self.identity)
+            .map_err(Miss::here)?;
         let mut opened = Opened {
             incoming,
-            rewriter: Rewriter::new(
-                self.call.dialect,
-                self.identity.clone(),
-                self.head.include_usage,
-            ),
+            translator,
             out: Joined::new(),
             broken: None,
         };
@@ -254,28 +266,35 @@ impl Attempt<'_> {
             tokio::time::timeout(self.engine.settings.keep_alive, opened.until_content(route));
         match content.await {
             Ok(Err(miss)) => Err(miss),
-            Ok(Ok(())) | Err(_) => Ok(opened),
+            Ok(Ok(())) | Err(_) => Ok(Delivery {
+                answer: opened,
+                dropped,
+            }),
         }
     }
 
     async fn deliver_stream(
         &self,
-        opened: Opened,
+        delivery: Delivery<Opened>,
         mut admission: Admission,
     ) -> Result<Answer, Failure> {
+        let Delivery {
+            answer: opened,
+            dropped,
+        } = delivery;
         if let Err(failure) = admission.durable().await {
             admission.release(&failure);
             return Err(failure);
         }
-        admission.note(Record::answers);
+        admission.note(|record| record.answers(dropped.as_deref()));
         let rates = admission.rates;
         let mut relay = Relay::new(
             opened.incoming.body,
-            opened.rewriter,
+            opened.translator,
             opened.out,
             admission,
-            self.call.dialect,
-            Arc::clone(&self.call.request_id),
+            self.asked.dialect,
+            Arc::clone(self.request_id),
         );
         if let Some(failure) = &opened.broken {
             relay.break_off(failure);
@@ -283,28 +302,57 @@ impl Attempt<'_> {
         Ok(Answer {
             content_type: "text/event-stream",
             rates,
+            dropped,
             body: AnswerBody::Stream(Box::new(relay)),
         })
     }
 
-    async fn send(&self, route: &Route) -> Result<Incoming, Miss> {
-        let model = &self.identity.model;
-        tries::send(
-            route,
-            model,
-            self.call.dialect,
-            self.head,
-            &self.call.body,
-            self.progress,
-        )
-        .await
+    /// Sends the call over a route, and says which dialect it was spoken to in and what was left
+    /// out for it.
+    async fn send(&mut self, route: &Route) -> Result<(Incoming, Dialect, Option<String>), Miss> {
+        let mut worded = match self.first.take() {
+            Some(worded) => worded,
+            None => self.asked.word(&self.model, route).map_err(Miss::here)?,
+        };
+        let (spoken, dropped) = (worded.dialect, worded.dropped.take());
+        let stream = self.asked.head.stream;
+        let incoming = tries::send(route, &self.model.id, stream, worded, self.progress).await?;
+        Ok((incoming, spoken, dropped))
     }
+}
+
+async fn deliver_whole(
+    delivery: Delivery<native::Answer>,
+    mut admission: Admission,
+) -> Result<Answer, Failure> {
+    let Delivery { answer, dropped } = delivery;
+    if let Err(failure) = admission.durable().await {
+        admission.release(&failure);
+        return Err(failure);
+    }
+    admission.note(|record| record.answers(dropped.as_deref()));
+    let rates = admission.rates;
+    let seen = Seen {
+        usage: answer.usage,
+        interim_usage: None,
+        usage_malformed: answer.usage_malformed,
+        content: true,
+        output_tokens_counted: answer.output_tokens_counted,
+        ended: true,
+    };
+    admission.settle(&seen, &Outcome::done());
+    Ok(Answer {
+        content_type: "application/json",
+        rates,
+        dropped,
+        body: AnswerBody::Whole(answer.pieces),
+    })
 }
 
 /// A stream whose head has come.
 struct Opened {
     incoming: Incoming,
-    rewriter: Rewriter,
+    translator: Translator,
     out: Joined,
     /// It broke behind its first content, in the same read.
     broken: Option<Failure>,
@@ -316,19 +364,19 @@ impl Opened {
         loop {
             match self.incoming.body.next().await {
                 Some(Ok(chunk)) => {
-                    if let Err(broken) = self.rewriter.push(chunk, &mut self.out) {
+                    if let Err(broken) = self.translator.push(chunk, &mut self.out) {
                         return self.broke(broken_miss(route, &broken));
                     }
                 }
                 Some(Err(error)) => return Err(tries::lost(route, &error)),
                 None => {
-                    self.rewriter
+                    self.translator
                         .end(&mut self.out)
                         .map_err(|broken| broken_miss(route, &broken))?;
                     return Ok(());
                 }
             }
-            let seen = self.rewriter.seen();
+            let seen = self.translator.seen();
             if seen.content || seen.ended {
                 return Ok(());
             }
@@ -338,7 +386,7 @@ impl Opened {
     /// Content that came before the break is delivered, and the break behind it: how the bytes
     /// were cut into reads must not decide whether another route is tried (S3).
     fn broke(&mut self, miss: Miss) -> Result<(), Miss> {
-        if !self.rewriter.seen().content {
+        if !self.translator.seen().content {
             return Err(miss);
         }
         self.broken = Some(miss.failure);

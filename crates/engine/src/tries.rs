@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
-use protocol::native::{self, Head};
-use protocol::{Dialect, Failure, Joined};
+use protocol::native;
+use protocol::{Dialect, Failure};
 use rand::RngExt as _;
 use upstream::{CallError, Candidate, Endpoint, Incoming, Outcome, Outgoing, Sent, What, order};
 
+use crate::asked::Worded;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::progress::Progress;
@@ -53,12 +53,15 @@ pub(crate) struct Tries {
 }
 
 impl Tries {
-    /// The routes that speak the caller's own dialect; `None` when there is none.
-    pub(crate) fn native(model: &Arc<Model>, dialect: Dialect) -> Option<Self> {
+    /// The routes that can carry a call of this dialect; `None` when there is none.
+    pub(crate) fn of(model: &Arc<Model>, dialect: Dialect) -> Option<Self> {
         let now = Instant::now();
         let speaks = |route: &Route| {
             route.channel.is_live(now)
-                && route.channel.text_dialect_for(dialect, route.dialect) == Some(dialect)
+                && route
+                    .channel
+                    .text_dialect_for(dialect, route.dialect)
+                    .is_some()
         };
         let fit: Vec<usize> = model
             .routes
@@ -122,6 +125,11 @@ impl Tries {
         self.missed.unwrap_or_else(Failure::upstream_error)
     }
 
+    /// The route that is tried first.
+    pub(crate) fn first(&self) -> Option<&Route> {
+        self.route(*self.order.first()?)
+    }
+
     pub(crate) fn route(&self, index: usize) -> Option<&Route> {
         self.model.routes.get(index)
     }
@@ -131,24 +139,22 @@ impl Tries {
 pub(crate) async fn send(
     route: &Route,
     public_model: &str,
-    dialect: Dialect,
-    head: &Head,
-    body: &Bytes,
+    stream: bool,
+    worded: Worded,
     progress: &Progress,
 ) -> Result<Incoming, Miss> {
+    let dialect = worded.dialect;
     let endpoint = Endpoint::Text {
         dialect,
         upstream_model: &route.model,
-        stream: head.stream,
+        stream,
     };
-    let mut request = Joined::new();
-    native::write_request_to(dialect, body, head, &route.model, &mut request);
     // From here on a byte may be under way; a provable "nothing left us" takes it back below.
     let was_sent = progress.is_sent();
     progress.mark_sent();
     let sent = route
         .channel
-        .send(Outgoing::json(endpoint, request.into_pieces()))
+        .send(Outgoing::json(endpoint, worded.pieces))
         .await;
     let incoming = match sent {
         Ok(incoming) => incoming,

@@ -18,6 +18,7 @@ use super::pulse::Serving;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The spelling that Messages clients read.
 const MESSAGES_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+const DROPPED_PARAMS: HeaderName = HeaderName::from_static("x-dropped-params");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -42,6 +43,10 @@ impl Visit {
             answer.body,
         );
         write_rates(response.headers_mut(), &answer.rates);
+        // The names are escaped to plain ASCII where they are written.
+        if let Some(Ok(names)) = answer.dropped.map(HeaderValue::try_from) {
+            response.headers_mut().insert(DROPPED_PARAMS, names);
+        }
         response
     }
 

@@ -1,0 +1,137 @@
+//! What a caller asks, put into the words of whichever route is tried.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use protocol::canon::{self, Dropped, Echo, Target};
+use protocol::convert::{self, Transcoder};
+use protocol::native::{self, Head, Identity, Rewriter};
+use protocol::{Dialect, Failure, Joined, Translator};
+
+use crate::catalog::{Model, Route};
+use crate::clock;
+use crate::text::{Named, TextCall};
+
+/// A request that was read and not refused.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) dialect: Dialect,
+    pub(crate) head: Head,
+    body: Bytes,
+    /// The common form, made when the first route needs it.
+    common: OnceLock<Arc<canon::Request>>,
+}
+
+/// A request in the words of one route.
+#[derive(Debug)]
+pub(crate) struct Worded {
+    /// The dialect the route is spoken to in.
+    pub(crate) dialect: Dialect,
+    pub(crate) pieces: Vec<Bytes>,
+    /// The value of `x-dropped-params`.
+    pub(crate) dropped: Option<String>,
+}
+
+impl Asked {
+    /// Reads the request and refuses what its endpoint refuses.
+    pub(crate) fn read(call: &TextCall) -> Result<Self, Failure> {
+        let head = match &call.named {
+            Some(Named { model, stream }) => native::read_named_head(&call.body, model, *stream)?,
+            None => native::read_head(call.dialect, &call.body)?,
+        };
+        Ok(Self {
+            dialect: call.dialect,
+            head,
+            body: call.body.clone(),
+            common: OnceLock::new(),
+        })
+    }
+
+    /// The request as this route takes it.
+    pub(crate) fn word(&self, model: &Model, route: &Route) -> Result<Worded, Failure> {
+        let dialect = route
+            .channel
+            .text_dialect_for(self.dialect, route.dialect)
+            .ok_or_else(|| unreachable_model(model))?;
+        if dialect == self.dialect {
+            let mut out = Joined::new();
+            native::write_request_to(dialect, &self.body, &self.head, &route.model, &mut out);
+            return Ok(Worded {
+                dialect,
+                pieces: out.into_pieces(),
+                dropped: None,
+            });
+        }
+        let target = Target {
+            upstream_model: &route.model,
+            public_model: &model.id,
+            profile: &model.profile,
+        };
+        let mut dropped = Dropped::new(self.dialect);
+        let body = convert::write_request(dialect, self.common()?, &target, &mut dropped)?;
+        Ok(Worded {
+            dialect,
+            pieces: vec![Bytes::from(body)],
+            dropped: dropped.header(),
+        })
+    }
+
+    /// What turns the route's stream into the caller's.
+    pub(crate) fn translator(
+        &self,
+        spoken: Dialect,
+        identity: &Identity,
+    ) -> Result<Translator, Failure> {
+        if spoken == self.dialect {
+            let rewriter = Rewriter::new(spoken, identity.clone(), self.head.include_usage);
+            return Ok(Translator::Native(Box::new(rewriter)));
+        }
+        let transcoder = Transcoder::new(spoken, self.dialect, self.echo(identity)?);
+        Ok(Translator::Convert(Box::new(transcoder)))
+    }
+
+    /// The caller's form of a whole answer.
+    pub(crate) fn translate(
+        &self,
+        spoken: Dialect,
+        identity: &Identity,
+        answer: Bytes,
+    ) -> Result<Result<native::Answer, native::Broken>, Failure> {
+        if spoken == self.dialect {
+            return Ok(native::rewrite_answer(spoken, answer, identity));
+        }
+        let echo = self.echo(identity)?;
+        Ok(convert::convert_answer(
+            spoken,
+            self.dialect,
+            &answer,
+            &echo,
+        ))
+    }
+
+    fn echo(&self, identity: &Identity) -> Result<Echo, Failure> {
+        Ok(Echo {
+            id: identity.id.clone(),
+            model: Arc::clone(&identity.model),
+            created: clock::now().get() / 1000,
+            input_tokens: self.head.input_tokens,
+            request: Arc::clone(self.common()?),
+        })
+    }
+
+    fn common(&self) -> Result<&Arc<canon::Request>, Failure> {
+        if let Some(common) = self.common.get() {
+            return Ok(common);
+        }
+        let request = convert::read_request(self.dialect, &self.body, self.head.stream)?;
+        Ok(self.common.get_or_init(|| Arc::new(request)))
+    }
+}
+
+/// No route of the model can be spoken to.
+pub(crate) fn unreachable_model(model: &Model) -> Failure {
+    Failure::model_not_supported(format!(
+        "The model `{}` cannot be reached through this endpoint.",
+        model.id
+    ))
+}

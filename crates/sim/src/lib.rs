@@ -11,7 +11,7 @@
 //! - [`mind`] says how prompts steer the simulated model, whatever the protocol;
 //! - `chat/` is the chat completions protocol, `openai/` what its family shares;
 //! - `responses/` is the Responses protocol, `messages/` the Messages protocol;
-//! - `generate/` is Generate Content, `google/` what it shares with Interactions.
+//! - `generate/` is Generate Content, `interactions/` Interactions, `google/` what they share.
 //!
 //! A further protocol is a folder beside `chat/` that reads its request into a prompt and writes
 //! the output in its own shapes (`protocol.rs` says what it owes), a row in `serve/surface.rs`, and
@@ -21,10 +21,12 @@ mod ask;
 mod calls;
 mod chat;
 pub mod control;
+mod date;
 pub mod fault;
 mod figure;
 mod generate;
 mod google;
+mod interactions;
 mod logprob;
 mod media;
 mod messages;

@@ -3,9 +3,9 @@
 use super::request::Request;
 use super::shape::{Candidate, Content, Part, PromptFeedback, Response, SafetyRating};
 use super::telling::{Telling, tellings};
-use super::usage::{Figures, Usage};
+use super::usage::{self, Usage};
 use crate::ask::Ask;
-use crate::google::Refusal;
+use crate::google::{Figures, Refusal};
 use crate::reply::Reply;
 use crate::seed::Seed;
 use http::StatusCode;
@@ -55,13 +55,18 @@ pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> 
     let mut seed = ask.seed.clone();
     let identity = Identity::of(ask, &mut seed);
     let (tellings, outputs) = tellings(request, ask, &mut seed)?;
-    let figures = Figures::of(request, &outputs, ask.script);
+    let figures = Figures::of(
+        &request.prompt,
+        &outputs,
+        request.picture_tokens(),
+        ask.script,
+    );
     if let Some(reason) = &ask.script.google.blocked {
-        let usage = figures.unanswered().told(ask.script.usage);
+        let usage = usage::told(figures.unanswered(), ask.script.usage);
         return Ok(written(&identity.blocked(reason, usage)));
     }
     let candidates: Vec<_> = tellings.into_iter().map(candidate).collect();
-    let usage = figures.told(ask.script.usage);
+    let usage = usage::told(figures, ask.script.usage);
     Ok(written(&identity.response(&candidates, usage)))
 }
 

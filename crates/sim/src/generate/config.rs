@@ -1,9 +1,8 @@
 //! Reads `generationConfig`.
 
-use super::image::{self, Picture};
 use super::request::Modalities;
 use crate::ask::Ask;
-use crate::google::{Field, Refusal, effort_of_level, to_json_schema};
+use crate::google::{Field, Names, Refusal, effort_of_level, read_picture, to_json_schema};
 use crate::mind::{Effort, Shape};
 use crate::models;
 use serde_json::{Value, json};
@@ -37,6 +36,15 @@ const CONFIG: &[&str] = &[
     "top_p",
     "translation_config",
 ];
+const IMAGE_CONFIG: &[&str] = &[
+    "aspect_ratio",
+    "image_output_options",
+    "image_size",
+    "output_compression_quality",
+    "output_mime_type",
+    "person_generation",
+    "prominent_people",
+];
 const THINKING: &[&str] = &["include_thoughts", "thinking_budget", "thinking_level"];
 const LEVELS: &[&str] = &["MINIMAL", "LOW", "MEDIUM", "HIGH"];
 const STOPS_MAX: usize = 5;
@@ -65,12 +73,7 @@ pub(super) fn read(body: &Field<'_>, ask: &Ask<'_>) -> Result<Config, Refusal> {
     let empty = json!({});
     let config = match body.child("generation_config", CONFIG)? {
         Some(config) => config,
-        None => Field::object(
-            &empty,
-            "generation_config",
-            crate::google::Names::Both,
-            CONFIG,
-        )?,
+        None => Field::object(&empty, "generation_config", Names::Both, CONFIG)?,
     };
     config.decimal("temperature", 0, 2)?;
     config.decimal("top_p", 0, 1)?;
@@ -195,7 +198,8 @@ fn logprobs(config: &Field<'_>) -> Result<Option<usize>, Refusal> {
 }
 
 fn modalities(config: &Field<'_>, model: &str) -> Result<Modalities, Refusal> {
-    let picture = image::read(config)?;
+    let image = config.child("image_config", IMAGE_CONFIG)?;
+    let picture = image.as_ref().map(read_picture).transpose()?;
     let words = config.texts("response_modalities")?;
     let asked = |word: &str| words.iter().any(|told| told.eq_ignore_ascii_case(word));
     if let Some(odd) = words.iter().find(|word| {
@@ -213,7 +217,7 @@ fn modalities(config: &Field<'_>, model: &str) -> Result<Modalities, Refusal> {
     let paints = asked("IMAGE") || (words.is_empty() && models::paints(model));
     Ok(Modalities {
         text: words.is_empty() || asked("TEXT"),
-        picture: paints.then(|| picture.unwrap_or_else(Picture::default)),
+        picture: paints.then(|| picture.unwrap_or_default()),
     })
 }
 
@@ -221,7 +225,6 @@ fn modalities(config: &Field<'_>, model: &str) -> Result<Modalities, Refusal> {
 mod tests {
     use super::*;
     use crate::fault::Script;
-    use crate::google::Names;
     use crate::seed::Seed;
 
     fn read_as(model: &str, config: &Value) -> Result<Config, Refusal> {

@@ -9,7 +9,6 @@ mod answer;
 mod call;
 mod config;
 mod contents;
-mod image;
 mod logprobs;
 mod parts;
 mod path;

@@ -1,14 +1,12 @@
 //! Reads a request and refuses what the vendor would refuse.
 
 use super::config::{self, Config};
-use super::image::Picture;
 use super::tools;
 use super::{contents, parts};
 use crate::ask::Ask;
-use crate::google::{Field, Names, Refusal};
+use crate::google::{Continuation, Field, Names, Picture, Refusal};
 use crate::mind::{Prompt, Shape};
 use crate::models;
-use crate::seal;
 use serde_json::Value;
 
 const KNOWN: &[&str] = &[
@@ -27,7 +25,6 @@ const KNOWN: &[&str] = &[
     "tool_config",
     "tools",
 ];
-const CONTINUATION: &str = "continuation";
 
 /// A request that can be answered.
 #[derive(Debug)]
@@ -41,8 +38,14 @@ pub(super) struct Request {
     /// The text is one word out of a list, without quotation marks.
     pub(super) bare_word: bool,
     pub(super) modalities: Modalities,
-    /// So many bytes of the text were given before.
-    pub(super) continued_at: Option<usize>,
+    pub(super) continued: Option<Continuation>,
+}
+
+impl Request {
+    /// What the picture of one candidate costs.
+    pub(super) fn picture_tokens(&self) -> u64 {
+        self.modalities.picture.map_or(0, |picture| picture.tokens)
+    }
 }
 
 /// What an answer is made of.
@@ -90,10 +93,6 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         logprobs,
         modalities,
     } = config::read(&body, ask)?;
-    let continued_at = match body.text("continuation_token")? {
-        None => None,
-        Some(token) => Some(continued(token, ask.name)?),
-    };
     let prompt = Prompt {
         system: parts::system(&body)?,
         turns,
@@ -118,20 +117,6 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         thoughts,
         bare_word,
         modalities,
-        continued_at,
+        continued: Continuation::read(&body, ask.name)?,
     })
-}
-
-/// The token by which the rest of a text can be had.
-pub(super) fn continuation_token(model: &str, bytes: usize) -> String {
-    seal::seal(CONTINUATION, model, &bytes.to_string())
-}
-
-fn continued(token: &str, model: &str) -> Result<usize, Refusal> {
-    seal::open(CONTINUATION, model, token)
-        .and_then(|text| text.parse().ok())
-        .ok_or_else(|| {
-            Refusal::invalid("The continuation token is invalid or has expired.")
-                .field("continuation_token")
-        })
 }

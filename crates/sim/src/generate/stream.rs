@@ -6,10 +6,10 @@ use super::request::Request;
 use super::shape::{Candidate, Response};
 use super::speaker::{Speaker, Spoken};
 use super::telling::tellings;
-use super::usage::{Figures, Usage};
+use super::usage::{self, Usage};
 use crate::ask::Ask;
 use crate::fault::{Script, UsageFault};
-use crate::google::Refusal;
+use crate::google::{Figures, Refusal};
 use crate::reply::{Event, EventKind, Reply};
 use bytes::Bytes;
 use http::StatusCode;
@@ -21,10 +21,15 @@ pub(super) fn stream(request: &Request, ask: &Ask<'_>, form: Form) -> Result<Rep
     let mut seed = ask.seed.clone();
     let identity = Identity::of(ask, &mut seed);
     let (tellings, outputs) = tellings(request, ask, &mut seed)?;
-    let figures = Figures::of(request, &outputs, ask.script);
+    let figures = Figures::of(
+        &request.prompt,
+        &outputs,
+        request.picture_tokens(),
+        ask.script,
+    );
     let mut frames = Frames::new(form);
     if let Some(reason) = &ask.script.google.blocked {
-        let usage = figures.unanswered().told(ask.script.usage);
+        let usage = usage::told(figures.unanswered(), ask.script.usage);
         let event = frames.event(EventKind::Usage, &json(&identity.blocked(reason, usage)));
         return Ok(reply(
             form,
@@ -182,7 +187,10 @@ impl Events {
                 Some(Spoken::Ending(candidate)) if !self.script.events.no_finish => {
                     let last = self.turn.is_empty();
                     let (kind, usage) = if last {
-                        (EventKind::Usage, self.figures.told(self.script.usage))
+                        (
+                            EventKind::Usage,
+                            usage::told(self.figures, self.script.usage),
+                        )
                     } else {
                         (EventKind::Frame, self.running())
                     };
@@ -200,7 +208,7 @@ impl Events {
             UsageFault::Exact
             | UsageFault::Running
             | UsageFault::Shrinking
-            | UsageFault::Unasked => Some(self.figures.so_far(self.told)),
+            | UsageFault::Unasked => Some(usage::running(self.figures.so_far(self.told))),
             _ => None,
         }
     }

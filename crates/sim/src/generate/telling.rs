@@ -1,15 +1,13 @@
 //! What a candidate tells: the model's output, brought into what this protocol can say.
 
-use super::request::{Request, continuation_token};
+use super::request::Request;
 use super::shape::{Blob, Candidate, FunctionCall, SafetyRating};
 use crate::ask::Ask;
-use crate::google::{Refusal, Signer};
-use crate::mind::{Call, Finish, Output, Said, think};
+use crate::google::{Refusal, Signer, arguments, continue_or_stop, outputs, retext};
+use crate::mind::{Finish, Output, Said};
 use crate::seed::Seed;
-use crate::tokens::{count_tokens, cut};
 use serde_json::Value;
 
-const ANSWER_BYTES_MAX: usize = 256 << 20;
 /// How many bytes an alternative of a token takes for each byte of text.
 const LOGPROB_WEIGHT: usize = 16;
 
@@ -36,35 +34,28 @@ pub(super) struct Ending {
     continuation_token: Option<String>,
 }
 
-/// The candidates of a call, and the outputs they tell. All together they fit into memory.
+/// The candidates of a call, and the outputs they tell.
 pub(super) fn tellings(
     request: &Request,
     ask: &Ask<'_>,
     seed: &mut Seed,
 ) -> Result<(Vec<Telling>, Vec<Output>), Refusal> {
-    let mut tellings = Vec::new();
-    let mut outputs = Vec::new();
-    let mut bytes = 0_usize;
     let alternatives = request.logprobs.map_or(0, |alternatives| 1 + alternatives);
     let weight = 1 + LOGPROB_WEIGHT * alternatives;
-    for index in 0..request.candidates {
-        let mut output = think(&request.prompt, ask.script, index);
-        let told = output.text.as_str().len().saturating_mul(weight);
-        bytes = bytes.saturating_add(told);
-        if bytes > ANSWER_BYTES_MAX {
-            return Err(Refusal::invalid("The answer would be too long."));
-        }
-        let ending = fit(&mut output, request, ask);
-        tellings.push(telling(index, &output, ending, request, ask, seed));
-        outputs.push(output);
-    }
+    let mut outputs = outputs(&request.prompt, ask.script, request.candidates, weight)?;
+    let tellings = outputs
+        .iter_mut()
+        .enumerate()
+        .map(|(index, output)| {
+            let ending = fit(output, request, ask);
+            telling(index, output, ending, request, ask, seed)
+        })
+        .collect();
     Ok((tellings, outputs))
 }
 
 /// Takes out of an output what cannot be told, and says how it ends.
 fn fit(output: &mut Output, request: &Request, ask: &Ask<'_>) -> Ending {
-    // Arguments that a limit has cut are no object any more.
-    output.calls.retain(|call| arguments(call).is_object());
     if request.bare_word
         && let Ok(Value::String(word)) = serde_json::from_str(output.text.as_str())
     {
@@ -73,16 +64,7 @@ fn fit(output: &mut Output, request: &Request, ask: &Ask<'_>) -> Ending {
     if !request.modalities.text {
         retext(output, String::new());
     }
-    if let Some(rest) = request
-        .continued_at
-        .and_then(|at| output.text.as_str().get(at..))
-    {
-        retext(output, rest.to_owned());
-    } else if ask.script.google.continuation && output.calls.is_empty() {
-        let tokens = count_tokens(output.text.as_str());
-        let (half, _) = cut(output.text.as_str(), tokens / 2);
-        let token = continuation_token(ask.name, half.len());
-        retext(output, half.to_owned());
+    if let Some(token) = continue_or_stop(output, request.continued, ask) {
         return Ending {
             reason: "CONTINUATION".to_owned(),
             message: None,
@@ -106,22 +88,6 @@ fn fit(output: &mut Output, request: &Request, ask: &Ask<'_>) -> Ending {
         message: failed.then_some("Malformed function call: print(default_api.sim_upstream("),
         continuation_token: None,
     }
-}
-
-/// Gives an output another text, and counts again.
-fn retext(output: &mut Output, text: String) {
-    let before = count_tokens(output.text.as_str());
-    let calls = output
-        .tokens
-        .saturating_sub(output.reasoning_tokens)
-        .saturating_sub(before);
-    let calls = if output.calls.is_empty() { 0 } else { calls };
-    output.tokens = output.reasoning_tokens + count_tokens(&text) + calls;
-    output.text = Said::new(text);
-}
-
-fn arguments(call: &Call) -> Value {
-    serde_json::from_str(call.arguments.as_str()).unwrap_or_default()
 }
 
 fn telling(

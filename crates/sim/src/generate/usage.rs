@@ -1,107 +1,49 @@
 //! `usageMetadata`, true or bent by a script. Counts of nothing are left out, as the vendor does.
 
-use super::request::Request;
-use crate::fault::{Script, UsageFault};
+use crate::fault::UsageFault;
 use crate::figure::Figure;
-use crate::mind::{MediaKind, Output};
+use crate::google::Figures;
 use serde::Serialize;
 
-/// True figures of a call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Figures {
-    prompt: u64,
-    prompt_images: u64,
-    prompt_sound: u64,
-    cached: u64,
-    tool_use: u64,
-    /// Visible output, pictures included.
-    candidates: u64,
-    candidate_images: u64,
-    thoughts: u64,
+/// The figures while the answer is on its way.
+pub(super) fn running(figures: Figures) -> Usage {
+    written(figures, Figure::Number)
 }
 
-impl Figures {
-    pub(super) fn of(request: &Request, outputs: &[Output], script: &Script) -> Self {
-        let prompt = &request.prompt;
-        let tokens = prompt.tokens();
-        let cached = script.cached.unwrap_or_else(|| prompt.cached_tokens());
-        let thoughts = outputs.iter().map(|output| output.reasoning_tokens).sum();
-        let all: u64 = outputs.iter().map(|output| output.tokens).sum();
-        let candidate_images = request
-            .modalities
-            .picture
-            .map_or(0, |picture| picture.tokens * outputs.len() as u64);
-        Self {
-            prompt: tokens,
-            prompt_images: prompt.media_tokens(MediaKind::Image),
-            prompt_sound: prompt.media_tokens(MediaKind::Sound),
-            cached: cached.min(tokens),
-            tool_use: script.google.tool_use_tokens.unwrap_or(0),
-            candidates: all.saturating_sub(thoughts) + candidate_images,
-            candidate_images,
-            thoughts,
-        }
+/// The final figures as a script wants them; `None`: they are not told.
+pub(super) fn told(figures: Figures, fault: UsageFault) -> Option<Usage> {
+    if fault == UsageFault::Missing {
+        return None;
     }
+    Some(written(figures, |figure| Figure::bent(figure, fault)))
+}
 
-    /// The figures of a prompt that was blocked.
-    pub(super) fn unanswered(self) -> Self {
-        Self {
-            candidates: 0,
-            candidate_images: 0,
-            thoughts: 0,
-            ..self
-        }
-    }
-
-    /// The figures while the answer is on its way: so many tokens were given yet.
-    pub(super) fn so_far(self, given: u64) -> Usage {
-        let thoughts = self.thoughts.min(given);
-        Self {
-            candidates: (given - thoughts).min(self.candidates),
-            candidate_images: 0,
-            thoughts,
-            ..self
-        }
-        .written(Figure::Number)
-    }
-
-    /// The final figures as a script wants them; `None`: they are not told.
-    pub(super) fn told(self, fault: UsageFault) -> Option<Usage> {
-        if fault == UsageFault::Missing {
-            return None;
-        }
-        Some(self.written(|figure| Figure::bent(figure, fault)))
-    }
-
-    fn written(self, bend: impl Fn(u64) -> Figure) -> Usage {
-        let some = |figure: u64| (figure > 0).then(|| bend(figure));
-        let by_modality = |figures: &[(&'static str, u64)]| -> Vec<Share> {
-            figures
-                .iter()
-                .filter(|(_, tokens)| *tokens > 0)
-                .map(|(modality, tokens)| Share {
-                    modality,
-                    token_count: bend(*tokens),
-                })
-                .collect()
-        };
-        let prompt_media = self.prompt_images + self.prompt_sound;
-        let total = self.prompt + self.tool_use + self.candidates + self.thoughts;
-        Usage {
-            prompt_token_count: bend(self.prompt),
-            cached_content_token_count: some(self.cached),
-            candidates_token_count: some(self.candidates),
-            tool_use_prompt_token_count: some(self.tool_use),
-            thoughts_token_count: some(self.thoughts),
-            total_token_count: bend(total),
-            prompt_tokens_details: by_modality(&[
-                ("TEXT", self.prompt.saturating_sub(prompt_media)),
-                ("IMAGE", self.prompt_images),
-                ("AUDIO", self.prompt_sound),
-            ]),
-            cache_tokens_details: by_modality(&[("TEXT", self.cached)]),
-            candidates_tokens_details: by_modality(&[("IMAGE", self.candidate_images)]),
-        }
+fn written(figures: Figures, bend: impl Fn(u64) -> Figure) -> Usage {
+    let some = |figure: u64| (figure > 0).then(|| bend(figure));
+    let by_modality = |shares: &[(&'static str, u64)]| -> Vec<Share> {
+        shares
+            .iter()
+            .filter(|(_, tokens)| *tokens > 0)
+            .map(|(modality, tokens)| Share {
+                modality,
+                token_count: bend(*tokens),
+            })
+            .collect()
+    };
+    Usage {
+        prompt_token_count: bend(figures.input),
+        cached_content_token_count: some(figures.cached),
+        candidates_token_count: some(figures.output),
+        tool_use_prompt_token_count: some(figures.tool_use),
+        thoughts_token_count: some(figures.thoughts),
+        total_token_count: bend(figures.total()),
+        prompt_tokens_details: by_modality(&[
+            ("TEXT", figures.input_text()),
+            ("IMAGE", figures.input_images),
+            ("AUDIO", figures.input_sound),
+        ]),
+        cache_tokens_details: by_modality(&[("TEXT", figures.cached)]),
+        candidates_tokens_details: by_modality(&[("IMAGE", figures.output_images)]),
     }
 }
 
@@ -139,13 +81,13 @@ mod tests {
     use serde_json::{Value, json};
 
     const FIGURES: Figures = Figures {
-        prompt: 300,
-        prompt_images: 255,
-        prompt_sound: 0,
+        input: 300,
+        input_images: 255,
+        input_sound: 0,
         cached: 40,
         tool_use: 7,
-        candidates: 20,
-        candidate_images: 0,
+        output: 20,
+        output_images: 0,
         thoughts: 5,
     };
 
@@ -156,7 +98,7 @@ mod tests {
     #[test]
     fn true_usage_keeps_thoughts_apart_and_leaves_out_nothing_but_zeros() {
         assert_eq!(
-            shown(FIGURES.told(UsageFault::Exact)),
+            shown(told(FIGURES, UsageFault::Exact)),
             json!({"promptTokenCount": 300, "cachedContentTokenCount": 40,
                 "candidatesTokenCount": 20, "toolUsePromptTokenCount": 7, "thoughtsTokenCount": 5,
                 "totalTokenCount": 332,
@@ -164,19 +106,8 @@ mod tests {
                     {"modality": "IMAGE", "tokenCount": 255}],
                 "cacheTokensDetails": [{"modality": "TEXT", "tokenCount": 40}]})
         );
-        assert_eq!(
-            shown(FIGURES.unanswered().told(UsageFault::Exact))["totalTokenCount"],
-            307
-        );
-    }
-
-    #[test]
-    fn thoughts_are_counted_before_words() {
-        let usage = shown(Some(FIGURES.so_far(3)));
-        assert_eq!(usage["thoughtsTokenCount"], 3);
-        assert_eq!(usage.get("candidatesTokenCount"), None);
-        let usage = shown(Some(FIGURES.so_far(99)));
-        assert_eq!(usage["candidatesTokenCount"], 20);
+        let blocked = shown(Some(running(FIGURES.unanswered())));
+        assert_eq!(blocked.get("candidatesTokenCount"), None);
     }
 
     #[test]
@@ -188,7 +119,7 @@ mod tests {
             (UsageFault::Text, json!("332")),
             (UsageFault::Shrinking, json!(166)),
         ] {
-            assert_eq!(shown(FIGURES.told(fault))["totalTokenCount"], total);
+            assert_eq!(shown(told(FIGURES, fault))["totalTokenCount"], total);
         }
     }
 }

@@ -200,9 +200,12 @@ impl<'a> Field<'a> {
 
     fn out_of_range(&self, name: &str, value: &Value, min: i64, max: i64) -> Refusal {
         let path = self.path(name);
+        let place = match self.names {
+            Names::Both => format!("* GenerateContentRequest.{path}"),
+            Names::Snake => format!("Invalid value for '{path}'"),
+        };
         Refusal::invalid(format!(
-            "* GenerateContentRequest.{path}: {name} must be in the range [{min}, {max}], got \
-             {value}."
+            "{place}: {name} must be in the range [{min}, {max}], got {value}."
         ))
         .field(&path)
     }

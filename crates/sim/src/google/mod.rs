@@ -1,16 +1,24 @@
 //! What Generate Content and Interactions share: refusals, credentials, members, schemas, thoughts.
 
 mod auth;
+mod continuation;
 mod field;
+mod figures;
+mod image;
 mod media;
+mod output;
 mod refusal;
 mod schema;
 mod signature;
 mod thinking;
 
 pub(crate) use auth::authorise;
+pub(crate) use continuation::Continuation;
 pub(crate) use field::{Field, Names};
+pub(crate) use figures::Figures;
+pub(crate) use image::{Picture, read_picture};
 pub(crate) use media::{linked, of_blob};
+pub(crate) use output::{arguments, continue_or_stop, outputs, retext};
 pub(crate) use refusal::{Refusal, failure_at};
 pub(crate) use schema::{check_name, to_json_schema};
 pub(crate) use signature::{Doubt, Signer};

@@ -18,6 +18,8 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
     /// What Generate Content adds.
     details: Vec<Value>,
+    /// It was found after a stream had been opened.
+    pub(crate) late: bool,
 }
 
 impl Refusal {
@@ -32,7 +34,14 @@ impl Refusal {
             code: code_of(status),
             message: message.into(),
             details: Vec::new(),
+            late: false,
         }
+    }
+
+    /// What the models behind the API find comes after a stream has been opened.
+    pub(crate) fn late(mut self) -> Self {
+        self.late = true;
+        self
     }
 
     fn code(mut self, code: &'static str) -> Self {

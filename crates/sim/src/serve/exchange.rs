@@ -11,6 +11,7 @@ use crate::control;
 use crate::fault::{How, Instead, Place, Script, Stop, split_model};
 use crate::generate::Generate;
 use crate::google;
+use crate::interactions::Interactions;
 use crate::messages::{self, Messages};
 use crate::models;
 use crate::openai::{self, Refusal};
@@ -132,6 +133,7 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         Ok(Endpoint::Model(id)) => unserved(models::show(id, &call)),
         Ok(Endpoint::Chat) => ask::<Chat>(&call, state, record),
         Ok(Endpoint::Generate) => ask::<Generate>(&call, state, record),
+        Ok(Endpoint::Interactions) => ask::<Interactions>(&call, state, record),
         Ok(Endpoint::Responses) => ask::<Responses>(&call, state, record),
         Ok(Endpoint::Messages) => ask::<Messages>(&call, state, record),
     }

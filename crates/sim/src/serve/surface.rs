@@ -8,6 +8,7 @@ use http::Method;
 pub(super) enum Endpoint<'a> {
     Chat,
     Generate,
+    Interactions,
     Responses,
     Messages,
     Models,
@@ -27,6 +28,7 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
         "/v1/chat/completions" => (Method::POST, Endpoint::Chat),
         "/v1/responses" => (Method::POST, Endpoint::Responses),
         "/v1/messages" => (Method::POST, Endpoint::Messages),
+        "/v1/interactions" | "/v1beta/interactions" => (Method::POST, Endpoint::Interactions),
         "/v1/models" => (Method::GET, Endpoint::Models),
         _ if generate::is_target(path) => (Method::POST, Endpoint::Generate),
         _ => match path.strip_prefix("/v1/models/") {
@@ -55,6 +57,11 @@ mod tests {
             (Method::GET, "/v1/models", Ok(Endpoint::Models)),
             (Method::GET, "/v1/models/", Ok(Endpoint::Models)),
             (Method::GET, "/v1/models/a/b", Ok(Endpoint::Model("a/b"))),
+            (
+                Method::POST,
+                "/v1beta/interactions",
+                Ok(Endpoint::Interactions),
+            ),
             (
                 Method::POST,
                 "/v1/models/a/b:generateContent",

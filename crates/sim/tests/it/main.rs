@@ -8,6 +8,7 @@ mod client;
 mod faults;
 mod generate;
 mod hostile;
+mod interactions;
 mod laws;
 mod messages;
 mod messages_refusals;

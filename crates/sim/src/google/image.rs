@@ -1,18 +1,9 @@
 //! Pictures in answers: how they are asked for, and what they cost.
 
-use crate::google::{Field, Refusal};
+use super::{Field, Refusal};
 use crate::picture::png;
 use crate::seal::encode;
 
-const IMAGE_CONFIG: &[&str] = &[
-    "aspect_ratio",
-    "image_output_options",
-    "image_size",
-    "output_compression_quality",
-    "output_mime_type",
-    "person_generation",
-    "prominent_people",
-];
 const RATIOS: &[&str] = &[
     "1:1", "1:4", "1:8", "2:3", "3:2", "3:4", "4:1", "4:3", "4:5", "5:4", "8:1", "9:16", "16:9",
     "21:9",
@@ -28,10 +19,10 @@ const TIERS: &[(&str, u64, u32)] = &[
 
 /// What picture is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Picture {
+pub(crate) struct Picture {
     width: u32,
     height: u32,
-    pub(super) tokens: u64,
+    pub(crate) tokens: u64,
 }
 
 impl Default for Picture {
@@ -46,19 +37,16 @@ impl Default for Picture {
 
 impl Picture {
     /// Base64 of the picture; equal words give equal pictures.
-    pub(super) fn painted(self, words: &str) -> String {
+    pub(crate) fn painted(self, words: &str) -> String {
         encode(&png(self.width, self.height, words))
     }
 }
 
-pub(super) fn read(config: &Field<'_>) -> Result<Option<Picture>, Refusal> {
-    let Some(image) = config.child("image_config", IMAGE_CONFIG)? else {
-        return Ok(None);
-    };
+/// What an object with `image_size` and `aspect_ratio` asks for.
+pub(crate) fn read_picture(image: &Field<'_>) -> Result<Picture, Refusal> {
     let tier = image.text("image_size")?.unwrap_or("1K");
     let Some((_, tokens, longest)) = TIERS.iter().find(|(name, ..)| *name == tier) else {
-        let path = image.path("image_size");
-        return Err(Refusal::invalid(format!("Invalid value at '{path}': {tier}")).field(&path));
+        return Err(bad_value(image, "image_size", tier));
     };
     let ratio = image.text("aspect_ratio")?.unwrap_or("1:1");
     let shape = RATIOS
@@ -67,13 +55,17 @@ pub(super) fn read(config: &Field<'_>) -> Result<Option<Picture>, Refusal> {
         .flatten()
         .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
     let Some((across, down)): Option<(u32, u32)> = shape else {
-        let path = image.path("aspect_ratio");
-        return Err(Refusal::invalid(format!("Invalid value at '{path}': {ratio}")).field(&path));
+        return Err(bad_value(image, "aspect_ratio", ratio));
     };
     let longer = across.max(down).max(1);
-    Ok(Some(Picture {
+    Ok(Picture {
         width: (longest * across / longer).max(1),
         height: (longest * down / longer).max(1),
         tokens: *tokens,
-    }))
+    })
+}
+
+fn bad_value(image: &Field<'_>, name: &str, value: &str) -> Refusal {
+    let path = image.path(name);
+    Refusal::invalid(format!("Invalid value at '{path}': {value}")).field(&path)
 }

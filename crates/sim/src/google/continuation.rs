@@ -1,0 +1,33 @@
+//! Tokens by which the rest of an answer can be had.
+
+use super::{Field, Refusal};
+use crate::seal;
+
+const KIND: &str = "continuation";
+
+/// Where an answer goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Continuation {
+    /// So many bytes of the text were given before.
+    pub(crate) bytes: usize,
+}
+
+impl Continuation {
+    pub(crate) fn token(self, model: &str) -> String {
+        seal::seal(KIND, model, &self.bytes.to_string())
+    }
+
+    /// What the token of a request says.
+    pub(crate) fn read(body: &Field<'_>, model: &str) -> Result<Option<Self>, Refusal> {
+        let Some(token) = body.text("continuation_token")? else {
+            return Ok(None);
+        };
+        seal::open(KIND, model, token)
+            .and_then(|text| text.parse().ok())
+            .map(|bytes| Some(Self { bytes }))
+            .ok_or_else(|| {
+                Refusal::invalid("The continuation token is invalid or has expired.")
+                    .field("continuation_token")
+            })
+    }
+}

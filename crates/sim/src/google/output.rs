@@ -1,0 +1,75 @@
+//! Brings the model's output into what the two protocols can say.
+
+use super::{Continuation, Refusal};
+use crate::ask::Ask;
+use crate::fault::Script;
+use crate::mind::Prompt;
+use crate::mind::{Call, Output, Said, think};
+use crate::tokens::{count_tokens, cut};
+use serde_json::Value;
+
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+
+/// The outputs of a call. All together they have a size that fits into memory; `weight` is how many
+/// bytes one byte of text takes.
+pub(crate) fn outputs(
+    prompt: &Prompt,
+    script: &Script,
+    count: usize,
+    weight: usize,
+) -> Result<Vec<Output>, Refusal> {
+    let mut outputs = Vec::new();
+    let mut bytes = 0_usize;
+    for choice in 0..count {
+        let mut output = think(prompt, script, choice);
+        bytes = bytes.saturating_add(output.text.as_str().len().saturating_mul(weight));
+        if bytes > ANSWER_BYTES_MAX {
+            return Err(Refusal::invalid("The answer would be too long."));
+        }
+        // Arguments that a limit has cut are no object any more.
+        output.calls.retain(|call| arguments(call).is_object());
+        outputs.push(output);
+    }
+    Ok(outputs)
+}
+
+/// The arguments of a call as a value.
+pub(crate) fn arguments(call: &Call) -> Value {
+    serde_json::from_str(call.arguments.as_str()).unwrap_or_default()
+}
+
+/// Gives an output another text, and counts again.
+pub(crate) fn retext(output: &mut Output, text: String) {
+    let before = count_tokens(output.text.as_str());
+    let calls = output
+        .tokens
+        .saturating_sub(output.reasoning_tokens)
+        .saturating_sub(before);
+    let calls = if output.calls.is_empty() { 0 } else { calls };
+    output.tokens = output.reasoning_tokens + count_tokens(&text) + calls;
+    output.text = Said::new(text);
+}
+
+/// Gives the rest of a text that was begun before, or stops half way where a script wants it so: then
+/// the token comes back by which the rest can be had.
+pub(crate) fn continue_or_stop(
+    output: &mut Output,
+    continued: Option<Continuation>,
+    ask: &Ask<'_>,
+) -> Option<String> {
+    if let Some(continued) = continued {
+        let rest = output.text.as_str().get(continued.bytes..);
+        let rest = rest.unwrap_or_default().to_owned();
+        retext(output, rest);
+        return None;
+    }
+    if !ask.script.google.continuation || !output.calls.is_empty() {
+        return None;
+    }
+    let tokens = count_tokens(output.text.as_str());
+    let (half, _) = cut(output.text.as_str(), tokens / 2);
+    let half = half.to_owned();
+    let token = Continuation { bytes: half.len() }.token(ask.name);
+    retext(output, half);
+    Some(token)
+}

@@ -1,0 +1,86 @@
+//! A call of this protocol, from its bytes to its answer.
+
+use super::{answer, request, stream};
+use crate::ask::Ask;
+use crate::fault::{Instead, ScriptError, Status};
+use crate::google::{Refusal, authorise};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use http::StatusCode;
+use serde_json::Value;
+
+/// A call, not yet checked beyond its model.
+#[derive(Debug)]
+pub(crate) struct Interactions {
+    request: Value,
+    model: String,
+    streamed: bool,
+}
+
+impl Protocol for Interactions {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        authorise(call.parts, call.settings)
+            .and_then(|()| request::parse(call.body))
+            .and_then(|request| {
+                let model = request::model_of(&request)?.to_owned();
+                let streamed = request.get("stream") == Some(&Value::Bool(true));
+                Ok(Self {
+                    request,
+                    model,
+                    streamed,
+                })
+            })
+            .map_err(|refusal| failure(&refusal))
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, ask: &Ask<'_>) -> Reply {
+        let swapped = ask.script.instead == Some(Instead::Swapped);
+        let answered = request::read(&self.request, ask).and_then(|request| {
+            if self.streamed == swapped {
+                answer::whole(&request, ask)
+            } else {
+                stream::stream(&request, ask)
+            }
+        });
+        answered.unwrap_or_else(|refusal| {
+            if refusal.late && self.streamed {
+                stream::late_failure(&refusal)
+            } else {
+                failure(&refusal)
+            }
+        })
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        failure(&Refusal::scripted(status, model)).with_status_headers(status)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        if self.streamed {
+            stream::only_error(&refusal)
+        } else {
+            Reply::json(StatusCode::OK, refusal.worded().to_string())
+        }
+    }
+
+    fn empty_object(&self) -> Reply {
+        if self.streamed {
+            stream::only_empty()
+        } else {
+            Reply::json(StatusCode::OK, "{}")
+        }
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        failure(&Refusal::bad_script(error))
+    }
+}
+
+fn failure(refusal: &Refusal) -> Reply {
+    Reply::json(refusal.status, refusal.worded().to_string())
+}

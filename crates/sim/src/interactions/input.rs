@@ -1,0 +1,249 @@
+//! Reads `input`: one turn, or a history of steps, with the order of calls, thoughts and results.
+
+use super::content::{self, Contents, is_content};
+use crate::google::{Doubt, Field, Names, Refusal, Signer};
+use crate::mind::{PastCall, Turn};
+use serde_json::Value;
+
+const USER_INPUT: &[&str] = &["content", "type"];
+const MODEL_OUTPUT: &[&str] = &["content", "error", "type"];
+const THOUGHT: &[&str] = &["signature", "summary", "type"];
+const FUNCTION_CALL: &[&str] = &["arguments", "id", "name", "type"];
+const FUNCTION_RESULT: &[&str] = &["call_id", "is_error", "name", "result", "type"];
+/// What server tools did ends so.
+const SERVER_STEPS: [&str; 2] = ["_call", "_result"];
+
+/// The turns of a conversation. `signed`: calls that await their results must come after their
+/// signed thought.
+pub(super) fn read(body: &Field<'_>, model: &str, signed: bool) -> Result<Vec<Turn>, Refusal> {
+    let input = body.required("input")?;
+    let single = std::slice::from_ref(input);
+    let list = match input {
+        Value::String(text) if !text.is_empty() => {
+            return Ok(vec![Turn::User {
+                text: text.clone(),
+                media: Vec::new(),
+            }]);
+        }
+        Value::Array(list) if !list.is_empty() => list.as_slice(),
+        Value::Object(_) => single,
+        _ => return Err(Refusal::invalid("'input' must not be empty.")),
+    };
+    // Calls are checked from the last thing on that the user said.
+    let current = list
+        .iter()
+        .rposition(|item| is_content(item) || kind_of(item) == "user_input")
+        .unwrap_or_default();
+    let mut reader = Reader {
+        signer: Signer::new(model),
+        signed,
+        turns: Vec::new(),
+        saying: Contents::default(),
+        thought: Thought::None,
+        calls_made: false,
+        open: Vec::new(),
+        model: None,
+    };
+    for (index, item) in list.iter().enumerate() {
+        reader.item(item, &format!("input[{index}]"), index >= current)?;
+    }
+    reader.end_of_model_turn()?;
+    reader.end_of_saying();
+    reader.all_answered()?;
+    Ok(reader.turns)
+}
+
+fn kind_of(step: &Value) -> &str {
+    step.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The thought that was read last in the model's turn.
+enum Thought {
+    None,
+    Unsigned,
+    Signed(String),
+}
+
+struct Reader<'a> {
+    signer: Signer<'a>,
+    signed: bool,
+    turns: Vec<Turn>,
+    /// Contents that stand in the list without a step around them.
+    saying: Contents,
+    thought: Thought,
+    /// The model's turn holds a call already: its signature was seen there.
+    calls_made: bool,
+    /// Calls without a result: their ids and names.
+    open: Vec<(String, String)>,
+    /// The turn of the model that is being read.
+    model: Option<Said>,
+}
+
+#[derive(Default)]
+struct Said {
+    text: String,
+    calls: Vec<PastCall>,
+}
+
+impl Reader<'_> {
+    fn item(&mut self, item: &Value, path: &str, current: bool) -> Result<(), Refusal> {
+        if is_content(item) {
+            self.begin_of_user_turn()?;
+            return self.saying.add(item, path);
+        }
+        self.end_of_saying();
+        match kind_of(item) {
+            "user_input" => {
+                self.begin_of_user_turn()?;
+                let step = Field::object(item, path, Names::Snake, USER_INPUT)?;
+                let list = step.list("content")?.unwrap_or_default();
+                self.saying = content::read(list, &step.path("content"))?;
+                self.end_of_saying();
+                Ok(())
+            }
+            "model_output" => {
+                let step = Field::object(item, path, Names::Snake, MODEL_OUTPUT)?;
+                let list = step.list("content")?.unwrap_or_default();
+                let said = content::read(list, &step.path("content"))?.texts.concat();
+                self.model.get_or_insert_default().text.push_str(&said);
+                Ok(())
+            }
+            "thought" => self.thought(&Field::object(item, path, Names::Snake, THOUGHT)?),
+            "function_call" => {
+                let step = Field::object(item, path, Names::Snake, FUNCTION_CALL)?;
+                self.call(&step, current && self.signed)
+            }
+            "function_result" => {
+                self.end_of_model_turn()?;
+                self.result(&Field::object(item, path, Names::Snake, FUNCTION_RESULT)?)
+            }
+            kind if SERVER_STEPS.iter().any(|end| kind.ends_with(end)) => Ok(()),
+            kind => Err(Refusal::invalid(format!(
+                "Invalid value for '{path}.type': '{kind}'."
+            ))),
+        }
+    }
+
+    fn thought(&mut self, step: &Field<'_>) -> Result<(), Refusal> {
+        self.model.get_or_insert_default();
+        // Two thoughts in one turn: the earlier one belongs to no call.
+        self.check_loose_thought()?;
+        self.thought = match step.text("signature")? {
+            Some(signature) if !signature.is_empty() => Thought::Signed(signature.to_owned()),
+            _ => Thought::Unsigned,
+        };
+        Ok(())
+    }
+
+    fn call(&mut self, step: &Field<'_>, signed: bool) -> Result<(), Refusal> {
+        let id = step.required_text("id")?.to_owned();
+        let name = step.required_text("name")?.to_owned();
+        let arguments = step.required("arguments")?;
+        if !arguments.is_object() {
+            let path = step.path("arguments");
+            return Err(Refusal::invalid(format!("'{path}' must be an object.")));
+        }
+        let thought = std::mem::replace(&mut self.thought, Thought::None);
+        match &thought {
+            Thought::Signed(signature) => self
+                .signer
+                .check_call(&name, Some(signature))
+                .map_err(doubted)?,
+            Thought::Unsigned if signed => return Err(doubted(Doubt::Missing)),
+            Thought::None if signed && !self.calls_made => return Err(doubted(Doubt::Missing)),
+            Thought::Unsigned | Thought::None => {}
+        }
+        self.calls_made = true;
+        self.open.push((id.clone(), name.clone()));
+        self.model.get_or_insert_default().calls.push(PastCall {
+            id,
+            name,
+            arguments: arguments.to_string(),
+        });
+        Ok(())
+    }
+
+    fn result(&mut self, step: &Field<'_>) -> Result<(), Refusal> {
+        let call_id = step.required_text("call_id")?;
+        let place = self.open.iter().position(|(id, _)| id == call_id);
+        let Some(place) = place else {
+            return Err(Refusal::invalid(format!(
+                "'{}' does not match any open function call: {call_id}.",
+                step.path("call_id")
+            )));
+        };
+        let (id, name) = self.open.remove(place);
+        if let Some(told) = step.text("name")?.filter(|told| *told != name) {
+            return Err(Refusal::invalid(format!(
+                "'{}' is '{told}', but the call is one of '{name}'.",
+                step.path("name")
+            )));
+        }
+        let (text, media) = match step.required("result")? {
+            Value::String(text) => (text.clone(), Vec::new()),
+            Value::Array(list) if list.iter().all(is_content) => {
+                let contents = content::read(list, &step.path("result"))?;
+                (contents.text(), contents.media)
+            }
+            other => (other.to_string(), Vec::new()),
+        };
+        self.turns.push(Turn::Result {
+            call_id: id,
+            text,
+            media,
+            failed: step.flag("is_error")?.unwrap_or(false),
+        });
+        Ok(())
+    }
+
+    fn begin_of_user_turn(&mut self) -> Result<(), Refusal> {
+        self.end_of_model_turn()?;
+        self.all_answered()
+    }
+
+    fn end_of_model_turn(&mut self) -> Result<(), Refusal> {
+        self.check_loose_thought()?;
+        self.calls_made = false;
+        if let Some(Said { text, calls }) = self.model.take() {
+            self.turns.push(Turn::Assistant { text, calls });
+        }
+        Ok(())
+    }
+
+    /// A thought that no call followed has to be a text's.
+    fn check_loose_thought(&mut self) -> Result<(), Refusal> {
+        match std::mem::replace(&mut self.thought, Thought::None) {
+            Thought::Signed(signature) => self.signer.check_text(&signature).map_err(doubted),
+            Thought::None | Thought::Unsigned => Ok(()),
+        }
+    }
+
+    fn end_of_saying(&mut self) {
+        let said = std::mem::take(&mut self.saying);
+        if !said.texts.is_empty() || !said.media.is_empty() {
+            self.turns.push(Turn::User {
+                text: said.text(),
+                media: said.media,
+            });
+        }
+    }
+
+    fn all_answered(&self) -> Result<(), Refusal> {
+        match self.open.first() {
+            None => Ok(()),
+            Some((id, _)) => Err(Refusal::invalid(format!(
+                "The function call '{id}' has no function_result."
+            ))
+            .late()),
+        }
+    }
+}
+
+/// The vendor says no more than this.
+fn doubted(doubt: Doubt) -> Refusal {
+    Refusal::invalid(match doubt {
+        Doubt::Missing => "Request contains an invalid argument.",
+        Doubt::Corrupted => "Corrupted thought signature.",
+    })
+    .late()
+}

@@ -1,0 +1,122 @@
+//! Reads a request and refuses what the vendor would refuse.
+
+use super::parameters::{self, Parameters};
+use super::{input, tools};
+use crate::ask::Ask;
+use crate::google::{Continuation, Field, Names, Picture, Refusal};
+use crate::mind::{Prompt, Shape};
+use crate::models;
+use serde_json::Value;
+
+const KNOWN: &[&str] = &[
+    "background",
+    "cached_content",
+    "continuation_token",
+    "environment",
+    "generation_config",
+    "input",
+    "labels",
+    "model",
+    "previous_interaction_id",
+    "response_format",
+    "response_mime_type",
+    "response_modalities",
+    "safety_settings",
+    "service_tier",
+    "store",
+    "stream",
+    "system_instruction",
+    "tools",
+    "webhook_config",
+];
+
+/// A request that can be answered.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) prompt: Prompt,
+    /// The vendor keeps the interaction, and names it.
+    pub(super) stored: bool,
+    /// Thoughts are shown, not only counted.
+    pub(super) summaries: bool,
+    pub(super) picture: Option<Picture>,
+    pub(super) continued: Option<Continuation>,
+}
+
+/// Takes the body apart.
+pub(super) fn parse(body: &[u8]) -> Result<Value, Refusal> {
+    match serde_json::from_slice(body) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(_) | Err(_) => Err(Refusal::invalid("Invalid JSON payload received.")),
+    }
+}
+
+/// The model that a call names, its script included. The client may say that it is one.
+pub(super) fn model_of(request: &Value) -> Result<&str, Refusal> {
+    match request.get("model").and_then(Value::as_str) {
+        Some(model) if !model.is_empty() => Ok(model.strip_prefix("models/").unwrap_or(model)),
+        _ => Err(Refusal::invalid("Either 'model' or 'agent' is required.")),
+    }
+}
+
+pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
+    let body = Field::object(request, "", Names::Snake, KNOWN)?;
+    if !models::exists(ask.name) {
+        return Err(Refusal::no_such_model(ask.name));
+    }
+    refuse_state(&body)?;
+    body.flag("stream")?;
+    body.word("service_tier", &["standard", "flex", "priority"])?;
+    let (tools, tool_use) = tools::read(&body)?;
+    let Parameters {
+        shape,
+        picture,
+        effort,
+        summaries,
+        tokens_max,
+        stops,
+        seed,
+    } = parameters::read(&body, ask.name)?;
+    let system = body.text("system_instruction")?;
+    let prompt = Prompt {
+        system: system.map(str::to_owned).into_iter().collect(),
+        turns: input::read(&body, ask.name, !ask.script.google.unsigned)?,
+        tools,
+        tool_use,
+        parallel: true,
+        shape: if picture.is_some() {
+            Shape::Text
+        } else {
+            shape
+        },
+        effort,
+        tokens_max,
+        stops,
+        seed,
+        cache_key: false,
+    };
+    Ok(Request {
+        prompt,
+        stored: body.flag("store")?.unwrap_or(true),
+        summaries,
+        picture,
+        continued: Continuation::read(&body, ask.name)?,
+    })
+}
+
+/// The simulator keeps nothing that could be gone on from.
+fn refuse_state(body: &Field<'_>) -> Result<(), Refusal> {
+    if let Some(id) = body.text("previous_interaction_id")? {
+        return Err(Refusal::not_found(format!("Interaction '{id}' not found.")));
+    }
+    if let Some(name) = body.text("cached_content")? {
+        return Err(Refusal::not_found(format!(
+            "CachedContent not found (or permission denied): {name}"
+        )));
+    }
+    if body.flag("background")? == Some(true) {
+        return Err(Refusal::invalid(
+            "background=true is not supported for this model.",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,308 @@
+//! The streamed answer: events, made one at a time while they are sent.
+
+use super::request::Request;
+use super::shape::{Content, Delta, Event as Shape, Metadata, Step};
+use super::telling::{Ending, Identity, Telling, Told, tell};
+use super::usage::{self, Usage};
+use crate::ask::Ask;
+use crate::fault::{Script, UsageFault};
+use crate::google::{Figures, Refusal};
+use crate::mind::Pieces;
+use crate::reply::{Event, EventKind, Reply};
+use bytes::Bytes;
+use http::StatusCode;
+use serde_json::{Value, json};
+use std::vec;
+
+const DONE: &[u8] = b"event: done\ndata: [DONE]\n\n";
+
+pub(super) fn stream(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> {
+    let Telling {
+        identity,
+        steps,
+        ending,
+        figures,
+    } = tell(request, ask)?;
+    Ok(Reply::events(Events {
+        identity,
+        ending,
+        figures,
+        model: ask.name.to_owned(),
+        script: ask.script.clone(),
+        steps: steps.into_iter(),
+        index: 0,
+        told: 0,
+        at: At::Created,
+    }))
+}
+
+/// A refusal that was found when the stream was open already: its events, under its status.
+pub(super) fn late_failure(refusal: &Refusal) -> Reply {
+    let mut reply = only_error(refusal);
+    reply.status = refusal.status;
+    reply
+}
+
+/// A stream of an error alone.
+pub(super) fn only_error(refusal: &Refusal) -> Reply {
+    Reply::events(std::iter::once(error_event(refusal)))
+}
+
+/// A stream of an object without members.
+pub(super) fn only_empty() -> Reply {
+    let empty = Event {
+        kind: EventKind::Content,
+        bytes: Bytes::from_static(b"data: {}\n\n"),
+    };
+    Reply::events([empty, done()].into_iter())
+}
+
+fn done() -> Event {
+    Event {
+        kind: EventKind::Frame,
+        bytes: Bytes::from_static(DONE),
+    }
+}
+
+fn error_event(refusal: &Refusal) -> Event {
+    let mut data = refusal.worded();
+    data["event_type"] = json!("error");
+    Event {
+        kind: EventKind::Frame,
+        bytes: format!("event: error\ndata: {data}\n\n").into(),
+    }
+}
+
+/// The events of one answer.
+struct Events {
+    identity: Identity,
+    ending: Ending,
+    figures: Figures,
+    model: String,
+    script: Script,
+    steps: vec::IntoIter<Told>,
+    /// Of the step that is being told.
+    index: usize,
+    /// Content events so far.
+    told: u64,
+    at: At,
+}
+
+/// Where the answer stands.
+enum At {
+    Created,
+    Status,
+    NextStep,
+    Thought(Pieces, Option<String>),
+    Text(Pieces, Option<Content>),
+    Arguments(Pieces),
+    StepStop,
+    Completed,
+    Done,
+    Ended,
+}
+
+impl Iterator for Events {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        loop {
+            if self.speaking()
+                && let Some(event) = self.fault_event()
+            {
+                return Some(event);
+            }
+            match std::mem::replace(&mut self.at, At::Ended) {
+                At::Created => {
+                    self.at = At::Status;
+                    let interaction = self.identity.begun();
+                    return Some(written(EventKind::Frame, &Shape::Created { interaction }));
+                }
+                At::Status => {
+                    self.at = At::NextStep;
+                    let update = Shape::StatusUpdate {
+                        interaction_id: &self.identity.id,
+                        status: "in_progress",
+                    };
+                    return Some(written(EventKind::Frame, &update));
+                }
+                At::NextStep => match self.steps.next() {
+                    Some(step) => return Some(self.start(step)),
+                    None if self.script.events.no_finish => {}
+                    None => self.at = At::Completed,
+                },
+                At::Thought(mut pieces, signature) => {
+                    if let Some(piece) = pieces.next() {
+                        let content = Content::text(piece);
+                        self.at = At::Thought(pieces, signature);
+                        return Some(self.content(Delta::ThoughtSummary { content }));
+                    }
+                    self.at = At::StepStop;
+                    if let Some(signature) = signature {
+                        let delta = Delta::ThoughtSignature { signature };
+                        return Some(self.delta(EventKind::Frame, delta));
+                    }
+                }
+                At::Text(mut pieces, picture) => {
+                    if let Some(piece) = pieces.next() {
+                        let text = piece.to_owned();
+                        self.at = At::Text(pieces, picture);
+                        return Some(self.content(Delta::Text { text }));
+                    }
+                    self.at = At::StepStop;
+                    if let Some(Content::Image { data, mime_type }) = picture {
+                        return Some(self.content(Delta::Image { data, mime_type }));
+                    }
+                }
+                At::Arguments(mut pieces) => {
+                    if let Some(piece) = pieces.next() {
+                        let arguments = piece.to_owned();
+                        self.at = At::Arguments(pieces);
+                        return Some(self.content(Delta::Arguments { arguments }));
+                    }
+                    self.at = At::StepStop;
+                }
+                At::StepStop => {
+                    self.at = At::NextStep;
+                    let stop = Shape::StepStop {
+                        index: self.index,
+                        usage: self.running(),
+                    };
+                    self.index += 1;
+                    return Some(written(EventKind::Frame, &stop));
+                }
+                At::Completed => {
+                    self.at = At::Done;
+                    let usage = usage::told(self.figures, self.script.usage);
+                    let interaction = self.identity.ended(&self.ending, usage);
+                    return Some(written(EventKind::Usage, &Shape::Completed { interaction }));
+                }
+                At::Done if self.script.events.no_done => {}
+                At::Done => return Some(done()),
+                At::Ended => return None,
+            }
+        }
+    }
+}
+
+impl Events {
+    fn speaking(&self) -> bool {
+        !matches!(
+            self.at,
+            At::Created | At::Status | At::Completed | At::Done | At::Ended
+        )
+    }
+
+    /// The event that a script puts in here.
+    fn fault_event(&mut self) -> Option<Event> {
+        let events = &mut self.script.events;
+        if events.error_after.is_some_and(|after| self.told >= after) {
+            self.at = At::Ended;
+            let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, &self.model);
+            return Some(error_event(&refusal));
+        }
+        if events.garbage_after.is_some_and(|after| self.told >= after) {
+            events.garbage_after = None;
+            let garbage = b"event: step.delta\ndata: {\"event_type\":\"step.de\n\n";
+            return Some(Event {
+                kind: EventKind::Frame,
+                bytes: Bytes::from_static(garbage),
+            });
+        }
+        None
+    }
+
+    /// Opens a step. A script may want its first piece in it already.
+    fn start(&mut self, told: Told) -> Event {
+        let early = self.script.events.early_content;
+        let first = |pieces: &mut Pieces| -> Vec<Content> {
+            let piece = early.then(|| pieces.next().map(Content::text));
+            piece.flatten().into_iter().collect()
+        };
+        let (step, at) = match told {
+            Told::Thought { summary, signature } => {
+                let mut pieces = summary.pieces();
+                let step = Step::Thought {
+                    signature: None,
+                    summary: first(&mut pieces),
+                };
+                (step, At::Thought(pieces, signature))
+            }
+            Told::Output { text, picture, .. } => {
+                let mut pieces = text.pieces();
+                let step = Step::ModelOutput {
+                    content: first(&mut pieces),
+                    error: None,
+                };
+                (step, At::Text(pieces, picture))
+            }
+            Told::Call {
+                id,
+                name,
+                arguments,
+                value,
+            } => {
+                let (arguments, at) = if early {
+                    (value, At::StepStop)
+                } else {
+                    (
+                        Value::Object(serde_json::Map::new()),
+                        At::Arguments(arguments.pieces()),
+                    )
+                };
+                let step = Step::FunctionCall {
+                    id,
+                    name,
+                    arguments,
+                };
+                (step, at)
+            }
+        };
+        self.at = at;
+        let start = Shape::StepStart {
+            index: self.index,
+            step,
+        };
+        let kind = if early {
+            self.told += 1;
+            EventKind::Content
+        } else {
+            EventKind::Frame
+        };
+        written(kind, &start)
+    }
+
+    fn content(&mut self, delta: Delta) -> Event {
+        self.told += 1;
+        self.delta(EventKind::Content, delta)
+    }
+
+    fn delta(&self, kind: EventKind, delta: Delta) -> Event {
+        let delta = Shape::StepDelta {
+            index: self.index,
+            delta,
+            metadata: self.running().map(|total_usage| Metadata { total_usage }),
+        };
+        written(kind, &delta)
+    }
+
+    /// The usage so far, where a script wants it told.
+    fn running(&self) -> Option<Usage> {
+        matches!(
+            self.script.usage,
+            UsageFault::Running | UsageFault::Shrinking
+        )
+        .then(|| usage::running(self.figures.so_far(self.told)))
+    }
+}
+
+fn written(kind: EventKind, event: &Shape<'_>) -> Event {
+    let mut bytes = format!("event: {}\ndata: ", event.name()).into_bytes();
+    // Texts, numbers and checked raw values always serialize into memory.
+    let _ = serde_json::to_writer(&mut bytes, event);
+    bytes.extend_from_slice(b"\n\n");
+    Event {
+        kind,
+        bytes: bytes.into(),
+    }
+}

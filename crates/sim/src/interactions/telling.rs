@@ -1,0 +1,232 @@
+//! What an interaction tells: the model's output, brought into steps.
+
+use super::request::Request;
+use super::shape::{Content, Failure, Interaction, Step, Stopped};
+use super::usage::Usage;
+use crate::ask::Ask;
+use crate::date::iso_8601;
+use crate::google::{Figures, Refusal, Signer, arguments, continue_or_stop, outputs};
+use crate::mind::{Finish, Said};
+use crate::seed::Seed;
+use serde_json::Value;
+
+const STOPPED: Stopped = Stopped {
+    code: 400,
+    message: "The response was stopped by safety settings.",
+};
+const BLOCKED: &str = "The prompt was blocked by safety settings of sim-upstream.example.";
+
+/// What every event and the whole answer say alike.
+#[derive(Debug)]
+pub(super) struct Identity {
+    pub(super) id: String,
+    model: String,
+    created: String,
+    updated: String,
+}
+
+/// How an interaction ends.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) status: String,
+    continuation_token: Option<String>,
+    /// Why the prompt was not answered.
+    blocked: Option<String>,
+}
+
+/// One step that is to be told.
+#[derive(Debug)]
+pub(super) enum Told {
+    Thought {
+        summary: Said,
+        signature: Option<String>,
+    },
+    Output {
+        text: Said,
+        picture: Option<Content>,
+        error: Option<Stopped>,
+    },
+    Call {
+        id: String,
+        name: String,
+        /// The same twice: as text for a stream, and as a value.
+        arguments: Said,
+        value: Value,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Telling {
+    pub(super) identity: Identity,
+    pub(super) steps: Vec<Told>,
+    pub(super) ending: Ending,
+    pub(super) figures: Figures,
+}
+
+pub(super) fn tell(request: &Request, ask: &Ask<'_>) -> Result<Telling, Refusal> {
+    let mut seed = ask.seed.clone();
+    let identity = Identity::of(request, ask, &mut seed);
+    let mut outputs = outputs(&request.prompt, ask.script, 1, 1)?;
+    let token = outputs
+        .first_mut()
+        .and_then(|output| continue_or_stop(output, request.continued, ask));
+    let picture_tokens = request.picture.map_or(0, |picture| picture.tokens);
+    let figures = Figures::of(&request.prompt, &outputs, picture_tokens, ask.script);
+    let Some(output) = outputs.pop() else {
+        return Err(Refusal::invalid("There is nothing to say."));
+    };
+    if let Some(reason) = &ask.script.google.blocked {
+        return Ok(Telling {
+            identity,
+            steps: Vec::new(),
+            ending: Ending {
+                status: "failed".to_owned(),
+                continuation_token: None,
+                blocked: Some(reason.to_ascii_lowercase()),
+            },
+            figures: figures.unanswered(),
+        });
+    }
+
+    let mut steps = Vec::new();
+    let signer = Signer::new(ask.name);
+    let signature = (!ask.script.google.unsigned).then(|| match output.calls.first() {
+        Some(first) => signer.sign_call(&first.name, &mut seed),
+        None => signer.sign_text(&mut seed),
+    });
+    let summary = if request.summaries {
+        output.reasoning.clone()
+    } else {
+        Said::default()
+    };
+    if signature.is_some() || !summary.is_empty() {
+        steps.push(Told::Thought { summary, signature });
+    }
+    let (question, _) = request.prompt.question();
+    let picture = request
+        .picture
+        .filter(|_| output.calls.is_empty())
+        .map(|picture| Content::Image {
+            data: picture.painted(question),
+            mime_type: "image/png",
+        });
+    let error = (output.finish == Finish::Filter).then_some(STOPPED);
+    if !output.text.is_empty() || picture.is_some() || error.is_some() {
+        steps.push(Told::Output {
+            text: output.text.clone(),
+            picture,
+            error,
+        });
+    }
+    for call in &output.calls {
+        steps.push(Told::Call {
+            id: format!("call_Sim{}", seed.letters(12)),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+            value: arguments(call),
+        });
+    }
+    let status = match (&ask.script.finish, &token, output.finish) {
+        (Some(word), _, _) => word.as_str(),
+        (None, Some(_), _) => "requires_continuation",
+        (None, None, Finish::Stop) => "completed",
+        (None, None, Finish::Calls) => "requires_action",
+        (None, None, Finish::Length | Finish::Filter) => "incomplete",
+    };
+    let ending = Ending {
+        status: status.to_owned(),
+        continuation_token: token,
+        blocked: None,
+    };
+    Ok(Telling {
+        identity,
+        steps,
+        ending,
+        figures,
+    })
+}
+
+impl Identity {
+    fn of(request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> Self {
+        let now = iso_8601(ask.created);
+        Self {
+            // What is not stored has no name.
+            id: if request.stored {
+                format!("v1_Sim{}", seed.letters(40))
+            } else {
+                String::new()
+            },
+            model: ask.reported_model(),
+            created: now.clone(),
+            updated: now,
+        }
+    }
+
+    /// The interaction at its beginning.
+    pub(super) fn begun(&self) -> Interaction<'_> {
+        Interaction {
+            id: &self.id,
+            object: "interaction",
+            model: &self.model,
+            status: "in_progress",
+            created: None,
+            updated: None,
+            service_tier: None,
+            steps: None,
+            errors: None,
+            continuation_token: None,
+            usage: None,
+        }
+    }
+
+    /// The interaction at its end, without its steps.
+    pub(super) fn ended<'a>(&'a self, ending: &'a Ending, usage: Option<Usage>) -> Interaction<'a> {
+        Interaction {
+            status: &ending.status,
+            created: Some(&self.created),
+            updated: Some(&self.updated),
+            service_tier: Some("standard"),
+            errors: ending.blocked.as_ref().map(|code| {
+                [Failure {
+                    code,
+                    message: BLOCKED,
+                }]
+            }),
+            continuation_token: ending.continuation_token.as_deref(),
+            usage,
+            ..self.begun()
+        }
+    }
+}
+
+impl Told {
+    /// The whole step.
+    pub(super) fn whole(self) -> Step {
+        match self {
+            Self::Thought { summary, signature } => Step::Thought {
+                signature,
+                summary: text_content(&summary),
+            },
+            Self::Output {
+                text,
+                picture,
+                error,
+            } => Step::ModelOutput {
+                content: text_content(&text).into_iter().chain(picture).collect(),
+                error,
+            },
+            Self::Call {
+                id, name, value, ..
+            } => Step::FunctionCall {
+                id,
+                name,
+                arguments: value,
+            },
+        }
+    }
+}
+
+fn text_content(said: &Said) -> Vec<Content> {
+    let said = Some(said.as_str()).filter(|said| !said.is_empty());
+    said.map(Content::text).into_iter().collect()
+}

@@ -123,7 +123,7 @@ const fn google_status(status: u16) -> &'static str {
         408 | 504 => "DEADLINE_EXCEEDED",
         409 => "ABORTED",
         405 | 501 => "UNIMPLEMENTED",
-        502 | 503 => "UNAVAILABLE",
+        503 => "UNAVAILABLE",
         500.. => "INTERNAL",
         _ => "INVALID_ARGUMENT",
     }

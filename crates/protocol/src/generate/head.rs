@@ -1,11 +1,13 @@
 //! Reads a Generate Content request: what we must know, and what the contract refuses.
 
 use crate::count;
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Integer, Members, Raw, Spelling};
 use crate::native::Head;
+use crate::signature;
 
 /// Tokens of a request that stand in none of its strings.
 const FRAME_TOKENS: u64 = 3;
@@ -38,7 +40,7 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
     guard::service_tier(&members)?;
     guard::no_reference(&members, "generation_output_config")?;
 
-    let mut edits = Vec::new();
+    let mut edits = signature::unwrap_all(body, Dialect::Generate, model);
     same_model(&members, model, &mut edits)?;
     let mut output_tokens_max = None;
     let mut choices = 1;

@@ -181,11 +181,11 @@ impl Asked {
                 "topP" => *top_p = walk::number(cursor, &path)?,
                 "frequencyPenalty" => *frequency_penalty = walk::number(cursor, &path)?,
                 "presencePenalty" => *presence_penalty = walk::number(cursor, &path)?,
-                "topK" => self.request.sampling.top_k = count(cursor, &path)?,
-                "seed" => self.request.sampling.seed = seed(cursor, &path)?,
-                "maxOutputTokens" => self.request.output_tokens_max = count(cursor, &path)?,
+                "topK" => self.request.sampling.top_k = walk::count(cursor, &path)?,
+                "seed" => self.request.sampling.seed = walk::signed(cursor, &path)?,
+                "maxOutputTokens" => self.request.output_tokens_max = walk::count(cursor, &path)?,
                 "candidateCount" => {
-                    let count = count(cursor, &path)?.unwrap_or(1);
+                    let count = walk::count(cursor, &path)?.unwrap_or(1);
                     self.request.choices = Some(u32::try_from(count).unwrap_or(u32::MAX));
                 }
                 "stopSequences" => self.request.stop = walk::strings(cursor, &path)?,
@@ -193,7 +193,7 @@ impl Asked {
                     self.format.logprobs = walk::boolean(cursor, &path)? == Some(true);
                 }
                 "logprobs" => {
-                    let top = count(cursor, &path)?.unwrap_or(0);
+                    let top = walk::count(cursor, &path)?.unwrap_or(0);
                     self.format.top_logprobs = Some(u32::try_from(top).unwrap_or(u32::MAX));
                 }
                 "responseMimeType" => {
@@ -332,27 +332,6 @@ impl Asked {
             }
         };
     }
-}
-
-/// A count that must not be negative.
-fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Failure> {
-    match walk::integer(cursor, name)? {
-        Some(Integer::Negative) => {
-            let message = format!("`{name}` must not be negative.");
-            Err(Failure::invalid(message).param(name.to_owned()))
-        }
-        count => Ok(count.map(Integer::saturating)),
-    }
-}
-
-fn seed(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<i64>, Failure> {
-    let seed = walk::number(cursor, name)?;
-    let whole = seed.as_ref().and_then(serde_json::Number::as_i64);
-    if seed.is_some() && whole.is_none() {
-        let message = format!("`{name}` must be an integer.");
-        return Err(Failure::invalid(message).param(name.to_owned()));
-    }
-    Ok(whole)
 }
 
 /// Only text crosses dialects.

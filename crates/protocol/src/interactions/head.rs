@@ -1,11 +1,13 @@
 //! Reads an Interactions request: what we must know, and what the contract refuses.
 
 use crate::count;
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::native::Head;
+use crate::signature;
 
 /// Tokens of a request that stand in none of its strings.
 const FRAME_TOKENS: u64 = 3;
@@ -56,6 +58,8 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     };
     let limit = limit.filter(|limit| *limit != Integer::Negative);
     let model_span = members.get("model")?.map(|value| value.span());
+    let mut edits = signature::unwrap_all(body, Dialect::Interactions, &model);
+    edits.extend(keep_nothing(&members)?);
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,
@@ -64,7 +68,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         input_tokens: input_tokens(&members)?,
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),
-        edits: keep_nothing(&members)?.into_iter().collect(),
+        edits,
         model: model.into_owned(),
     })
 }

@@ -7,7 +7,7 @@ use crate::canon::{
 };
 use crate::failure::Failure;
 use crate::json::walk::{self, compact};
-use crate::json::{Cursor, Integer, Raw, Shape, utf8};
+use crate::json::{Cursor, Raw, Shape, utf8};
 use serde_json::value::RawValue;
 
 use super::steps::Steps;
@@ -157,13 +157,9 @@ impl Asked {
             match name {
                 "temperature" => self.request.sampling.temperature = walk::number(cursor, &path)?,
                 "top_p" => self.request.sampling.top_p = walk::number(cursor, &path)?,
-                "seed" => {
-                    let seed = walk::number(cursor, &path)?;
-                    self.request.sampling.seed = seed.and_then(|seed| seed.as_i64());
-                }
+                "seed" => self.request.sampling.seed = walk::signed(cursor, &path)?,
                 "max_output_tokens" => {
-                    let limit = walk::integer(cursor, &path)?;
-                    self.request.output_tokens_max = limit.map(Integer::saturating);
+                    self.request.output_tokens_max = walk::count(cursor, &path)?;
                 }
                 "stop_sequences" => self.request.stop = walk::strings(cursor, &path)?,
                 "thinking_level" => {

@@ -95,6 +95,24 @@ pub fn integer(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Integer>, M
         .ok_or_else(|| Misread::wanted(name, "an integer"))
 }
 
+/// A whole number that is not negative; one that is too large is the largest.
+pub fn count(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Misread> {
+    match integer(cursor, name)? {
+        Some(Integer::Negative) => Err(Misread::wanted(name, "a number from 0 up")),
+        count => Ok(count.map(Integer::saturating)),
+    }
+}
+
+/// A whole number of either sign.
+pub fn signed(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<i64>, Misread> {
+    let number = number(cursor, name)?;
+    let whole = number.as_ref().map(Number::as_i64);
+    match whole {
+        Some(None) => Err(Misread::wanted(name, "an integer")),
+        whole => Ok(whole.flatten()),
+    }
+}
+
 /// A number.
 pub fn number(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<Number>, Misread> {
     if null(cursor)? {
@@ -226,6 +244,8 @@ mod tests {
             string(&mut Cursor::new("1"), "a.b").map(drop),
             boolean(&mut Cursor::new("1"), "a.b").map(drop),
             integer(&mut Cursor::new("1.5"), "a.b").map(drop),
+            count(&mut Cursor::new("-1"), "a.b").map(drop),
+            signed(&mut Cursor::new("1.5"), "a.b").map(drop),
             number(&mut Cursor::new("\"1\""), "a.b").map(drop),
             json(&mut Cursor::new("[]"), "a.b").map(drop),
             strings(&mut Cursor::new("[1]"), "a.b").map(drop),

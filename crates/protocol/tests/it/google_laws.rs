@@ -4,10 +4,10 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::canon::{
     Block, Delta, Document, Dropped, Effort, Event, Folded, Format, Image, ImageDetail,
-    ImageSource, Opaque, Part, Path, Reasoning, Request, Response, Role, Sampling, Stop, Thought,
-    Tool, ToolCall, ToolChoice, ToolResult, Turn,
+    ImageSource, Opaque, Part, Path, Reasoning, Request, Response, Role, Sampling, Stop, Target,
+    Thought, Tool, ToolCall, ToolChoice, ToolResult, Turn,
 };
-use protocol::convert::{Transcoder, read_request, write_request};
+use protocol::convert::{Transcoder, convert_answer, read_request, write_request};
 use protocol::native::Broken;
 use protocol::sse::{Data, Frame};
 use protocol::{Dialect, Joined, Usage, generate, interactions};
@@ -73,18 +73,15 @@ fn asking_for_thoughts() -> Request {
 fn written(dialect: Dialect, events: Vec<Event>, request: Request) -> Vec<u8> {
     let mut out = Joined::new();
     let echo = echo(request);
-    match dialect {
-        Dialect::Generate => {
-            let mut writer = generate::Writer::new(echo);
-            for event in events {
-                writer.event(event, &mut out);
-            }
+    if dialect == Dialect::Generate {
+        let mut writer = generate::Writer::new(echo);
+        for event in events {
+            writer.event(event, &mut out);
         }
-        _ => {
-            let mut writer = interactions::Writer::new(echo);
-            for event in events {
-                writer.event(event, &mut out);
-            }
+    } else {
+        let mut writer = interactions::Writer::new(echo);
+        for event in events {
+            writer.event(event, &mut out);
         }
     }
     out.into_bytes().to_vec()
@@ -464,6 +461,71 @@ fn any_request(own: Dialect) -> impl Strategy<Value = Request> {
     )
 }
 
+/// What the caller of one dialect sends when it has got this answer and has a tool's result.
+fn sent_back(caller: Dialect, answer: &Value) -> Value {
+    let tool = serde_json::json!({"x": 1});
+    if caller == Dialect::Generate {
+        let response = serde_json::json!({"functionResponse": {"name": "f", "response": tool}});
+        serde_json::json!({"contents": [
+            {"role": "user", "parts": [{"text": "Go"}]},
+            answer["candidates"][0]["content"],
+            {"role": "user", "parts": [response]},
+        ]})
+    } else {
+        let mut input = vec![serde_json::json!({"type": "text", "text": "Go"})];
+        input.extend(answer["steps"].as_array().unwrap().iter().cloned());
+        input.push(
+            serde_json::json!({"type": "function_result", "call_id": "call_a", "result": tool}),
+        );
+        serde_json::json!({"model": "maker/m", "input": input})
+    }
+}
+
+#[test]
+fn signatures_come_back_to_the_upstream_that_made_them() {
+    let generate = serde_json::json!({"candidates": [{"content": {"role": "model", "parts": [
+        {"text": "Let me look."},
+        {"functionCall": {"id": "call_a", "name": "f", "args": {}}, "thoughtSignature": "T1BB+/VF"},
+    ]}, "finishReason": "STOP"}]});
+    let interactions = serde_json::json!({"status": "completed", "steps": [
+        {"type": "thought", "signature": "T1BB+/VF"},
+        {"type": "function_call", "id": "call_a", "name": "f", "arguments": {}},
+    ]});
+    for (caller, upstream, answer) in [
+        (Dialect::Interactions, Dialect::Generate, generate),
+        (Dialect::Generate, Dialect::Interactions, interactions),
+    ] {
+        let body = answer.to_string();
+        let echo = echo(Request::default());
+        let converted = convert_answer(upstream, caller, body.as_bytes(), &echo).unwrap();
+        let told: Value = serde_json::from_slice(&converted.pieces.into_bytes()).unwrap();
+        assert!(!told.to_string().contains("T1BB"), "{told}");
+
+        let back = sent_back(caller, &told).to_string();
+        let request = read_request(caller, back.as_bytes(), false).unwrap();
+        let sent = |model| {
+            let profile = profile();
+            let target = Target {
+                public_model: model,
+                ..target(&profile)
+            };
+            let mut dropped = Dropped::new(caller);
+            let body = write_request(upstream, &request, &target, &mut dropped).unwrap();
+            assert!(dropped.is_empty());
+            serde_json::from_slice::<Value>(&body).unwrap()
+        };
+        let place = |body: &Value| match upstream {
+            Dialect::Generate => body["contents"][1]["parts"][1]["thoughtSignature"].clone(),
+            _ => body["input"][1]["signature"].clone(),
+        };
+        assert_eq!(place(&sent("maker/m")), "T1BB+/VF");
+        assert_eq!(
+            place(&sent("maker/other")),
+            "skip_thought_signature_validator"
+        );
+    }
+}
+
 proptest! {
     #[test]
     fn what_a_dialect_writes_it_reads(
@@ -484,15 +546,12 @@ proptest! {
             let folded = fold(events).unwrap().unwrap();
             prop_assert_eq!(&folded, &response);
             let echo = echo(asking_for_thoughts());
-            let whole = match dialect {
-                Dialect::Generate => {
-                    let whole = generate::write_response(&response, &echo);
-                    generate::read_response(&whole, "maker/m")
-                }
-                _ => {
-                    let whole = interactions::write_response(&response, &echo);
-                    interactions::read_response(&whole, "maker/m")
-                }
+            let whole = if dialect == Dialect::Generate {
+                let whole = generate::write_response(&response, &echo);
+                generate::read_response(&whole, "maker/m")
+            } else {
+                let whole = interactions::write_response(&response, &echo);
+                interactions::read_response(&whole, "maker/m")
             };
             prop_assert_eq!(whole.unwrap(), response);
         }
@@ -626,7 +685,7 @@ fn any_nonsense() -> impl Strategy<Value = String> {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
             prop::collection::btree_map(word.clone().prop_map(str::to_owned), inner, 0..5)
-                .prop_map(|members| Value::from_iter(members)),
+                .prop_map(Value::from_iter),
         ]
     });
     let event = (any_event(), tree).prop_map(|(mut event, tree)| {

@@ -64,6 +64,7 @@
 //! | `cached=N` `cache-write=N` | so many of the prompt's tokens are told as cached, as written to the cache |
 //! | `refuse` `refuse=CATEGORY` | the model declines |
 //! | `redacted` | reasoning comes back unreadable, where the protocol has a form for it |
+//! | `interleaved` | a part of the reasoning comes before each call (Responses, Messages) |
 //! | `demand-reasoning` | tool calls that came with reasoning must come back with it |
 //! | `content-filter` | the answer is stopped half way by the vendor's filter |
 //! | `strict` | members that the protocol does not define are refused |

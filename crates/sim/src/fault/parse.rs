@@ -92,6 +92,7 @@ impl Script {
             "content-filter" => self.text.content_filter = flag(value, true)?,
             "cached" => self.cached = Some(count(value)?),
             "cache-write" => self.cache_write = Some(count(value)?),
+            "interleaved" => self.reasoning.interleaved = flag(value, true)?,
             "demand-reasoning" => self.reasoning.demanded = flag(value, true)?,
             "strict" => self.strict = flag(value, true)?,
             "finish" => self.finish = Some(needed(value)?.to_owned()),
@@ -341,7 +342,7 @@ mod tests {
         let script = parsed(
             "m+no-done+no-finish+error-event=3+failure-event=4+garbage-event=0+no-usage+huge-event=1000\
              +chunks=100+reply-bytes=5000+invalid-utf8+refuse+content-filter+cached=8\
-             +cache-write=9+strict+finish=OTHER+early-content+redacted+demand-reasoning",
+             +cache-write=9+strict+finish=OTHER+early-content+redacted+demand-reasoning+interleaved",
         );
         let expected = Script {
             events: Events {
@@ -368,6 +369,7 @@ mod tests {
             reasoning: Reasoning {
                 redacted: true,
                 demanded: true,
+                interleaved: true,
             },
             ..Script::default()
         };

@@ -137,4 +137,6 @@ pub(crate) struct Reasoning {
     pub(crate) redacted: bool,
     /// A history whose calls lack the reasoning before them is refused.
     pub(crate) demanded: bool,
+    /// A part of it comes before each call, not all of it at the beginning.
+    pub(crate) interleaved: bool,
 }

@@ -109,34 +109,36 @@ impl Answer {
 
 fn blocks(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> Vec<Spoken> {
     let mut blocks = Vec::new();
-    let thought = output.reasoning.as_str();
     let (question, _) = request.prompt.question();
     let redacted =
         ask.script.reasoning.redacted || REDACTS.iter().any(|words| question.contains(words));
+    let parts = if ask.script.reasoning.interleaved {
+        output.calls.len()
+    } else {
+        1
+    };
+    let mut thoughts = output
+        .reasoning_in_parts(parts)
+        .into_iter()
+        .map(|thought| Spoken::thought(thought, redacted, request, ask.name));
     let mut opaque = None;
-    if !thought.is_empty() {
-        let spoken = if redacted {
-            let data = signature::redact(ask.name, thought);
-            opaque = Some(data.clone());
-            Spoken::Redacted { data }
-        } else {
-            let (thought, signature) = if request.thinking.shown {
-                (output.reasoning.clone(), signature::sign(ask.name, thought))
-            } else {
-                (Said::default(), signature::sign_omitted(ask.name, thought))
-            };
-            opaque = Some(signature.clone());
-            Spoken::Thinking { thought, signature }
-        };
-        blocks.push(spoken);
-    }
+    let mut think = |blocks: &mut Vec<Spoken>, opaque: &mut Option<String>| {
+        if let Some(thought) = thoughts.next() {
+            *opaque = thought.opaque().map(str::to_owned);
+            blocks.push(thought);
+        }
+    };
+    think(&mut blocks, &mut opaque);
     if !output.text.is_empty() {
         blocks.push(Spoken::Text {
             said: output.text.clone(),
             source: Source::of(output, ask.name),
         });
     }
-    for call in &output.calls {
+    for (index, call) in output.calls.iter().enumerate() {
+        if index > 0 {
+            think(&mut blocks, &mut opaque);
+        }
         blocks.push(Spoken::Call {
             id: call_id(opaque.as_deref(), seed),
             name: call.name.clone(),
@@ -144,6 +146,33 @@ fn blocks(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) ->
         });
     }
     blocks
+}
+
+impl Spoken {
+    fn thought(thought: Said, redacted: bool, request: &Request, model: &str) -> Self {
+        let text = thought.as_str();
+        if redacted {
+            let data = signature::redact(model, text);
+            return Self::Redacted { data };
+        }
+        if request.thinking.shown {
+            let signature = signature::sign(model, text);
+            return Self::Thinking { thought, signature };
+        }
+        Self::Thinking {
+            signature: signature::sign_omitted(model, text),
+            thought: Said::default(),
+        }
+    }
+
+    /// What binds later calls to a thought.
+    fn opaque(&self) -> Option<&str> {
+        match self {
+            Self::Thinking { signature, .. } => Some(signature),
+            Self::Redacted { data } => Some(data),
+            Self::Text { .. } | Self::Call { .. } => None,
+        }
+    }
 }
 
 fn ending(output: &Output, question: &str, ask: &Ask<'_>) -> Ending {

@@ -299,16 +299,11 @@ fn check_thoughts(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal>
         if latest && rules.thinking.mode == Mode::Budget {
             check_opening(message)?;
         }
-        let tags: Vec<_> = message.tags().collect();
-        let bound: Vec<_> = message
-            .calls()
-            .filter_map(|call| block::thought_of(&call.id))
-            .collect();
-        let lost = tags.is_empty() && rules.demands_thoughts;
-        let strange = !tags.is_empty() && (latest || rules.demands_thoughts);
-        if (lost || strange) && bound.iter().any(|tag| !tags.contains(tag)) {
+        let has_thoughts = message.tags().next().is_some();
+        let strict = rules.demands_thoughts || (latest && has_thoughts);
+        if strict && let Some(placed) = message.unbound_call() {
             return Err(Refusal::at(
-                &format!("messages.{}.content.0", message.index),
+                &placed.path,
                 "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot \
                  be modified. These blocks must remain as they were in the original response.",
             ));
@@ -342,6 +337,21 @@ impl Message {
         self.blocks.iter().filter_map(|placed| match &placed.block {
             Block::Call(call) => Some(call),
             _ => None,
+        })
+    }
+
+    /// A call that was made after a thought which does not stand before it.
+    fn unbound_call(&self) -> Option<&Placed> {
+        let mut seen: Vec<&str> = Vec::new();
+        self.blocks.iter().find(|placed| match &placed.block {
+            Block::Thought { tag } => {
+                seen.push(tag);
+                false
+            }
+            Block::Call(call) => {
+                block::thought_of(&call.id).is_some_and(|needed| !seen.contains(&needed))
+            }
+            _ => false,
         })
     }
 

@@ -29,6 +29,18 @@ pub(crate) struct Call {
     pub(crate) custom: bool,
 }
 
+impl Output {
+    /// The reasoning in at most so many parts, none of them empty, which are the whole together.
+    pub(crate) fn reasoning_in_parts(&self, parts: usize) -> Vec<Said> {
+        let sentences: Vec<_> = self.reasoning.as_str().split_inclusive(". ").collect();
+        let length = sentences.len().div_ceil(parts.max(1)).max(1);
+        sentences
+            .chunks(length)
+            .map(|part| Said::new(part.concat()))
+            .collect()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
     Stop,
@@ -160,6 +172,28 @@ mod tests {
         ] {
             assert_eq!(pieces(&said), expected);
         }
+    }
+
+    #[test]
+    fn reasoning_comes_in_parts_that_are_the_whole_together() {
+        let whole = "I see. I think. I weigh. I know.";
+        let output = |reasoning: &str| Output {
+            reasoning: Said::new(reasoning),
+            text: Said::default(),
+            refused: false,
+            calls: Vec::new(),
+            finish: Finish::Stop,
+            stop: None,
+            citation: None,
+            reasoning_tokens: 0,
+            tokens: 0,
+        };
+        for (parts, expected) in [(0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (9, 4)] {
+            let found = output(whole).reasoning_in_parts(parts);
+            assert_eq!(found.len(), expected, "{parts}");
+            assert_eq!(found.iter().map(Said::as_str).collect::<String>(), whole);
+        }
+        assert_eq!(output("").reasoning_in_parts(2), []);
     }
 
     #[test]

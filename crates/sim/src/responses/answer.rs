@@ -95,27 +95,20 @@ impl Ending {
 }
 
 fn items(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> Vec<Item> {
+    let parts = if ask.script.reasoning.interleaved {
+        output.calls.len()
+    } else {
+        1
+    };
+    let mut thoughts = output.reasoning_in_parts(parts).into_iter();
     let mut items = Vec::new();
-    let thought = output.reasoning.as_str();
-    let mut reasoning_id = None;
-    let mut encrypted = None;
-    if !thought.is_empty() {
-        let id = id::reasoning(seed);
-        encrypted = request
-            .encrypted
-            .then(|| reasoning::encrypt(ask.name, &id, thought));
-        items.push(Item::Reasoning {
-            id: id.clone(),
-            summary: summary(thought, request.summary),
-            aloud: models::thinks_aloud(ask.name).then(|| output.reasoning.clone()),
-            encrypted: encrypted.clone(),
-        });
-        reasoning_id = Some(id);
+    let mut before = Before::default();
+    if let Some(thought) = thoughts.next() {
+        items.push(before.reason(thought, request, ask, seed));
     }
-    let bound = reasoning_id.as_deref();
     if !output.text.is_empty() || (output.calls.is_empty() && output.finish != Finish::Length) {
         items.push(Item::Message {
-            id: id::item("msg", bound, seed),
+            id: id::item("msg", before.id.as_deref(), seed),
             said: output.text.clone(),
             refused: output.refused,
             phase: models::reasons(ask.name).then_some(if output.calls.is_empty() {
@@ -127,16 +120,46 @@ fn items(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> 
             citation: output.citation.clone(),
         });
     }
-    for call in &output.calls {
+    for (index, call) in output.calls.iter().enumerate() {
+        if index > 0
+            && let Some(thought) = thoughts.next()
+        {
+            items.push(before.reason(thought, request, ask, seed));
+        }
+        let prefix = if call.custom { "ctc" } else { "fc" };
         items.push(Item::Call {
-            id: id::item(if call.custom { "ctc" } else { "fc" }, bound, seed),
-            call_id: input::call_id(encrypted.as_deref(), seed),
+            id: id::item(prefix, before.id.as_deref(), seed),
+            call_id: input::call_id(before.encrypted.as_deref(), seed),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
             custom: call.custom,
         });
     }
     items
+}
+
+/// The reasoning that came last, to which the items after it are bound.
+#[derive(Default)]
+struct Before {
+    id: Option<String>,
+    encrypted: Option<String>,
+}
+
+impl Before {
+    fn reason(&mut self, thought: Said, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> Item {
+        let id = id::reasoning(seed);
+        let encrypted = request
+            .encrypted
+            .then(|| reasoning::encrypt(ask.name, &id, thought.as_str()));
+        self.id = Some(id.clone());
+        self.encrypted.clone_from(&encrypted);
+        Item::Reasoning {
+            id,
+            summary: summary(thought.as_str(), request.summary),
+            aloud: models::thinks_aloud(ask.name).then_some(thought),
+            encrypted,
+        }
+    }
 }
 
 /// What is shown of the reasoning, in parts.

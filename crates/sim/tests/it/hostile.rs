@@ -1,6 +1,6 @@
 //! Hostile bytes: an error or a close, and the simulator goes on.
 
-use crate::client::{KEY, call, chat, get};
+use crate::client::{KEY, call, chat, get, messages};
 use serde_json::{Value, json};
 use sim::{Settings, Sim};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -66,6 +66,52 @@ async fn odd_json_is_refused() {
 }
 
 #[tokio::test]
+async fn odd_json_is_refused_by_every_protocol() {
+    let sim = Sim::start("127.0.0.1:0").await.unwrap();
+    let head = format!(
+        "x-api-key: {KEY}\r\nanthropic-version: 2023-06-01\r\nauthorization: Bearer {KEY}\r\n"
+    );
+    let deep = format!("{{\"model\":\"m\",\"input\":{}", "[".repeat(100_000));
+    for (path, required) in [
+        ("/v1/responses", r#""input""#),
+        ("/v1/messages", r#""max_tokens":9,"messages""#),
+    ] {
+        for body in [
+            "\u{fe}".to_owned(),
+            "[]".to_owned(),
+            "{}".to_owned(),
+            "null".to_owned(),
+            deep.clone(),
+            r#"{"model":{}}"#.to_owned(),
+            r#"{"model":""}"#.to_owned(),
+            format!(r#"{{"model":"m",{required}:{{}}}}"#),
+            format!(r#"{{"model":"m",{required}:[null]}}"#),
+            format!(r#"{{"model":"m",{required}:[[]]}}"#),
+            format!(r#"{{"model":"m",{required}:[{{"role":"user"}}]}}"#),
+            format!(r#"{{"model":"m",{required}:[{{"role":"user","content":[null]}}]}}"#),
+            format!(r#"{{"model":"m",{required}:[{{"role":"user","content":[{{"type":7}}]}}]}}"#),
+            format!(
+                r#"{{"model":"m","tools":[null],{required}:[{{"role":"user","content":"x"}}]}}"#
+            ),
+            format!(
+                r#"{{"model":"m","stream":"yes",{required}:[{{"role":"user","content":"x"}}]}}"#
+            ),
+            format!(
+                r#"{{"model":"m","temperature":1e999,{required}:[{{"role":"user","content":"x"}}]}}"#
+            ),
+            format!(
+                r#"{{"model":"+++","temperature":"x",{required}:[{{"role":"user","content":"x"}}]}}"#
+            ),
+        ] {
+            let answer = call(&sim, "POST", path, &head, body.as_bytes()).await;
+            assert!((400..500).contains(&answer.status), "{path} {body}");
+            assert!(answer.json()["error"]["message"].is_string());
+        }
+    }
+    assert!(is_alive(&sim).await);
+}
+
+#[tokio::test]
 async fn oversized_bodies_are_refused() {
     let settings = Settings {
         request_bytes_max: 1000,
@@ -75,6 +121,9 @@ async fn oversized_bodies_are_refused() {
     let request =
         json!({"model": "sim-chat", "messages": [{"role": "user", "content": "x".repeat(2000)}]});
     assert_eq!(chat(&sim, &request).await.status, 413);
+    let refused = messages(&sim, &request).await;
+    assert_eq!(refused.status, 413);
+    assert_eq!(refused.json()["error"]["type"], "request_too_large");
     assert!(is_alive(&sim).await);
 }
 

@@ -13,5 +13,6 @@ mod laws;
 mod messages;
 mod messages_refusals;
 mod named_faults;
+mod named_laws;
 mod responses;
 mod stream;

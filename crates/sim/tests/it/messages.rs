@@ -28,7 +28,7 @@ pub(crate) fn weather_tools() -> Value {
 }
 
 /// Folds a stream into the message that an unstreamed call would give, as a client does.
-fn folded(events: &[(String, Value)]) -> Value {
+pub(crate) fn folded(events: &[(String, Value)]) -> Value {
     let mut message = Value::Null;
     let mut input = String::new();
     for (name, data) in events {
@@ -80,7 +80,7 @@ fn folded(events: &[(String, Value)]) -> Value {
 }
 
 /// Ids differ between two calls; everything else must not.
-fn without_ids(message: &Value) -> Value {
+pub(crate) fn without_ids(message: &Value) -> Value {
     let mut message = message.clone();
     message["id"] = Value::Null;
     for block in message["content"].as_array_mut().unwrap() {
@@ -309,6 +309,29 @@ async fn a_thinking_tool_loop_goes_on_only_with_its_thoughts() {
             "{}",
             said.text()
         );
+    }
+}
+
+#[tokio::test]
+async fn interleaved_thoughts_must_come_back_in_their_order() {
+    let sim = start().await;
+    let question = "Weather and time in Paris";
+    let changes = json!({"model": "sim-chat+interleaved", "thinking": {"type": "adaptive"},
+        "tools": weather_tools()});
+    let mut asked = request(question, changes);
+    let first = messages(&sim, &asked).await.json();
+    let blocks = first["content"].as_array().unwrap();
+    let kinds: Vec<_> = blocks.iter().map(|block| &block["type"]).collect();
+    assert_eq!(kinds, ["thinking", "tool_use", "thinking", "tool_use"]);
+    let results = [result(&blocks[1]), result(&blocks[3])];
+    for (order, status) in [
+        ([0, 1, 2, 3], 200),
+        ([2, 1, 0, 3], 400),
+        ([0, 1, 3, 2], 400),
+    ] {
+        let content = json!(order.map(|at: usize| blocks[at].clone()));
+        asked["messages"] = continued(question, &content, &results);
+        assert_eq!(messages(&sim, &asked).await.status, status, "{order:?}");
     }
 }
 

@@ -9,7 +9,7 @@ async fn start() -> Sim {
 }
 
 /// A request with other members laid over it.
-fn request(input: impl Into<Value>, changes: Value) -> Value {
+pub(crate) fn request(input: impl Into<Value>, changes: Value) -> Value {
     let mut request = json!({"model": "sim-chat", "input": input.into(), "store": false});
     let (Value::Object(members), Value::Object(changes)) = (&mut request, changes) else {
         panic!("both are objects");
@@ -18,7 +18,7 @@ fn request(input: impl Into<Value>, changes: Value) -> Value {
     request
 }
 
-fn tools() -> Value {
+pub(crate) fn tools() -> Value {
     let tool = |name: &str| {
         json!({"type": "function", "name": name, "strict": true, "parameters": {"type": "object",
             "properties": {"city": {"type": "string"}}, "required": ["city"],
@@ -28,7 +28,7 @@ fn tools() -> Value {
 }
 
 /// Folds a stream into its response as a client does, and checks what clients rely on.
-fn folded(events: &[(String, Value)]) -> Value {
+pub(crate) fn folded(events: &[(String, Value)]) -> Value {
     let mut output: Vec<Value> = Vec::new();
     let mut said = String::new();
     let mut response = Value::Null;
@@ -80,7 +80,7 @@ fn folded(events: &[(String, Value)]) -> Value {
 }
 
 /// Ids and what is sealed with them differ between two calls; everything else must not.
-fn without_ids(response: &Value) -> Value {
+pub(crate) fn without_ids(response: &Value) -> Value {
     let mut response = response.clone();
     for member in ["id", "created_at", "completed_at"] {
         response[member] = Value::Null;
@@ -236,4 +236,260 @@ async fn encrypted_reasoning_comes_when_asked_for_or_nothing_is_stored() {
         assert_eq!(given, expected, "{asked}");
         assert_eq!(response["store"], asked["store"].as_bool().unwrap_or(true));
     }
+}
+
+#[tokio::test]
+async fn interleaved_reasoning_stands_before_its_calls() {
+    let sim = start().await;
+    let question = json!({"role": "user", "content": "Weather and time in Paris"});
+    let changes = json!({"model": "sim-reason+interleaved+demand-reasoning", "tools": tools()});
+    let ask = |items: Vec<Value>| request(json!(items), changes.clone());
+    let first = responses(&sim, &ask(vec![question.clone()])).await.json();
+    let items = first["output"].as_array().unwrap();
+    let kinds: Vec<_> = items.iter().map(|item| &item["type"]).collect();
+    assert_eq!(
+        kinds,
+        ["reasoning", "function_call", "reasoning", "function_call"]
+    );
+    let result = |call: &Value| json!({"type": "function_call_output", "call_id": call["call_id"], "output": "18"});
+    let results = [result(&items[1]), result(&items[3])];
+    for (order, status) in [
+        (vec![0, 1, 2, 3], 200),
+        (vec![0, 1, 3], 400),
+        (vec![2, 1, 3], 400),
+    ] {
+        let mut input = vec![question.clone()];
+        input.extend(order.iter().map(|at: &usize| items[*at].clone()));
+        input.extend(results.clone());
+        assert_eq!(
+            responses(&sim, &ask(input)).await.status,
+            status,
+            "{order:?}"
+        );
+    }
+}
+
+/// Members laid over a good request, the param and the code of the refusal.
+#[expect(clippy::too_many_lines, reason = "one table")]
+fn wrong_members() -> Vec<(Value, Value, Value)> {
+    let tool = |strict: bool| {
+        json!([{"type": "function", "name": "f", "strict": strict,
+        "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}])
+    };
+    let input = |content: Value| json!({"input": [{"role": "user", "content": content}]});
+    let null = Value::Null;
+    [
+        (
+            json!({"input": null}),
+            "input",
+            "missing_required_parameter",
+        ),
+        (json!({"input": 7}), "input", "invalid_type"),
+        (
+            json!({"input": [{"type": "song"}]}),
+            "input[0].type",
+            "invalid_value",
+        ),
+        (
+            json!({"input": [{"content": "x"}]}),
+            "input[0].type",
+            "missing_required_parameter",
+        ),
+        (
+            json!({"input": [{"role": "king", "content": "x"}]}),
+            "input[0].role",
+            "invalid_value",
+        ),
+        (
+            input(json!([{"type": "output_text", "text": "x"}])),
+            "input[0].content[0].type",
+            "invalid_value",
+        ),
+        (
+            input(json!([{"type": "input_image", "image_url": "x"}])),
+            "input[0].content[0].image_url",
+            "invalid_image_url",
+        ),
+        (
+            input(json!([{"type": "input_image", "file_id": "f"}])),
+            "input[0].content[0].file_id",
+            "not_found",
+        ),
+        (json!({"model": "missing"}), "model", "model_not_found"),
+        (
+            json!({"max_output_tokens": 15}),
+            "max_output_tokens",
+            "integer_below_min_value",
+        ),
+        (
+            json!({"temperature": 3}),
+            "temperature",
+            "decimal_above_max_value",
+        ),
+        (
+            json!({"model": "sim-reason", "temperature": 0}),
+            "temperature",
+            "unsupported_parameter",
+        ),
+        (
+            json!({"reasoning": {"effort": "huge"}}),
+            "reasoning.effort",
+            "invalid_value",
+        ),
+        (
+            json!({"include": ["everything"]}),
+            "include[0]",
+            "invalid_value",
+        ),
+        (
+            json!({"previous_response_id": "resp_1"}),
+            "previous_response_id",
+            "previous_response_not_found",
+        ),
+        (
+            json!({"tools": tool(true)}),
+            "tools[0].parameters",
+            "invalid_function_parameters",
+        ),
+        (
+            json!({"tools": [{"type": "function", "name": "a b"}]}),
+            "tools[0].name",
+            "invalid_value",
+        ),
+        (
+            json!({"tools": [{"type": "magic"}]}),
+            "tools[0].type",
+            "invalid_value",
+        ),
+        (
+            json!({"text": {"format": {"type": "json_schema", "name": "n"}}}),
+            "text.format.schema",
+            "missing_required_parameter",
+        ),
+        (
+            json!({"text": {"format": {"type": "json_schema", "name": "n", "strict": true,
+            "schema": {"type": "object"}}}}),
+            "text.format.schema",
+            "invalid_json_schema",
+        ),
+        (
+            json!({"model": "sim-chat+strict", "stop": ["x"]}),
+            "stop",
+            "unknown_parameter",
+        ),
+    ]
+    .into_iter()
+    .map(|(changes, param, code)| (changes, json!(param), json!(code)))
+    .chain([
+        (
+            json!({"tool_choice": "required"}),
+            json!("tool_choice"),
+            null.clone(),
+        ),
+        (
+            json!({"tools": tool(false), "tool_choice": {"type": "function", "name": "g"}}),
+            json!("tool_choice"),
+            null.clone(),
+        ),
+        (
+            json!({"text": {"format": {"type": "json_object"}}}),
+            json!("input"),
+            null.clone(),
+        ),
+        (
+            json!({"conversation": "conv_1"}),
+            json!("conversation"),
+            null.clone(),
+        ),
+        (
+            json!({"input": [{"type": "item_reference", "id": "rs_1"}]}),
+            json!("input"),
+            null,
+        ),
+    ])
+    .collect()
+}
+
+#[tokio::test]
+async fn wrong_members_are_refused() {
+    let sim = start().await;
+    for (changes, param, code) in wrong_members() {
+        let answer = responses(&sim, &request("Hi", changes.clone())).await;
+        assert!((400..=404).contains(&answer.status), "{changes}");
+        let error = &answer.json()["error"];
+        assert_eq!(
+            (&error["param"], &error["code"]),
+            (&param, &code),
+            "{changes}: {error}"
+        );
+        assert_eq!(error["type"], "invalid_request_error");
+    }
+}
+
+#[tokio::test]
+async fn the_request_is_repeated_in_the_answer() {
+    let sim = start().await;
+    let plain = responses(&sim, &json!({"model": "sim-chat", "input": "Hi"}))
+        .await
+        .json();
+    for (member, value) in [
+        ("object", json!("response")),
+        ("status", json!("completed")),
+        ("model", json!("sim-chat-2026-01-01")),
+        ("error", Value::Null),
+        ("incomplete_details", Value::Null),
+        ("instructions", Value::Null),
+        ("store", json!(true)),
+        ("tool_choice", json!("auto")),
+        ("tools", json!([])),
+        ("temperature", json!(1.0)),
+        (
+            "text",
+            json!({"format": {"type": "text"}, "verbosity": "medium"}),
+        ),
+        ("reasoning", json!({"effort": null, "summary": null})),
+        ("service_tier", json!("default")),
+    ] {
+        assert_eq!(plain[member], value, "{member}");
+    }
+    let changes = json!({"instructions": "Be brief.", "metadata": {"a": "b"}, "temperature": 0.5,
+        "tools": [{"type": "function", "name": "f", "parameters": null}], "service_tier": "auto",
+        "reasoning": {"effort": "low"}, "parallel_tool_calls": false, "user": "u"});
+    let answer = responses(&sim, &request("Hi", changes.clone()))
+        .await
+        .json();
+    for member in [
+        "instructions",
+        "metadata",
+        "temperature",
+        "parallel_tool_calls",
+        "user",
+    ] {
+        assert_eq!(answer[member], changes[member], "{member}");
+    }
+    assert_eq!(answer["tools"][0]["strict"], false);
+    assert_eq!(
+        answer["reasoning"],
+        json!({"effort": "low", "summary": null})
+    );
+    assert!(answer["id"].as_str().unwrap().starts_with("resp_Sim"));
+}
+
+#[tokio::test]
+async fn outputs_of_tools_may_hold_images() {
+    const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let sim = start().await;
+    let input = json!([
+        {"role": "user", "content": [{"type": "input_text", "text": "What is the weather?"}]},
+        {"type": "function_call", "call_id": "c1", "name": "get_weather", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": [
+            {"type": "input_text", "text": "sunny"}, {"type": "input_image", "image_url": PIXEL}]},
+    ]);
+    let answer = responses(&sim, &request(input, json!({"tools": tools()})))
+        .await
+        .json();
+    assert_eq!(
+        answer["output"][0]["content"][0]["text"],
+        "The get_weather result is sunny. I received one 1x1 PNG image of 70 bytes."
+    );
 }

@@ -40,7 +40,7 @@ impl<'a> Raw<'a> {
     }
 
     /// The same value, seen from a text in which it stands `offset` bytes further on.
-    pub(super) fn moved(self, offset: usize) -> Self {
+    pub(crate) fn moved(self, offset: usize) -> Self {
         Self {
             at: self.at.saturating_add(offset),
             ..self

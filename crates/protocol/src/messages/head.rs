@@ -1,5 +1,6 @@
 //! Reads the head of a Messages request: what we must know, and what the contract refuses.
 
+use super::foreign::remove_thoughts;
 use crate::count;
 use crate::failure::{Detail, Failure};
 use crate::guard;
@@ -32,10 +33,10 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     };
     guard::model_id(&model)?;
     let messages = members.array("messages")?;
-    if messages.is_none_or(|messages| messages.is_empty()) {
+    let Some(messages) = messages.filter(|messages| !messages.is_empty()) else {
         let failure = Failure::invalid("`messages` must be an array with at least one message.");
         return Err(failure.param("messages"));
-    }
+    };
     let output_tokens_max = output_tokens_max(&members)?;
     no_thread(&members)?;
     guard::routing(&members)?;
@@ -52,7 +53,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         sampling: sampling(&members)?,
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
-        edits: Vec::new(),
+        edits: remove_thoughts(messages),
     })
 }
 

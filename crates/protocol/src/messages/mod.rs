@@ -4,6 +4,7 @@ mod answer;
 mod calls;
 mod error;
 mod fields;
+mod foreign;
 mod head;
 mod places;
 mod redacted;

@@ -12,6 +12,7 @@ use crate::messages::redacted;
 use crate::messages::usage::{read_usage, write_usage};
 use crate::native::Broken;
 use crate::rejection;
+use crate::signature;
 use crate::usage::Usage;
 
 /// Reads a whole answer. An error body is none, though it came with a 200.
@@ -126,7 +127,8 @@ fn write_block(it: &mut Array<'_>, folded: &Folded) {
             }
         }
         Block::Thought => {
-            let value = folded.opaque.as_ref().map(signature);
+            let opaque = folded.opaque.as_ref();
+            let value = opaque.map(|opaque| signature::told(opaque, Dialect::Messages));
             if text.is_empty() && value.is_none() {
                 return;
             }
@@ -151,16 +153,6 @@ fn write_block(it: &mut Array<'_>, folded: &Folded) {
         }
         // Models that put out images are not served here.
         Block::Image { .. } => {}
-    }
-}
-
-/// The value for the signature of a thinking block: of this dialect's own as it is, of another
-/// one wrapped.
-pub(super) fn signature(opaque: &Opaque) -> String {
-    if opaque.origin == Dialect::Messages {
-        opaque.text.to_string()
-    } else {
-        opaque.wrap()
     }
 }
 

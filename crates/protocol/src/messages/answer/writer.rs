@@ -4,13 +4,15 @@
 //! a thought comes in one piece at its end, where clients take the last one they see.
 
 use super::stop;
-use super::whole::{call_id, ended, estimate, signature};
+use super::whole::{call_id, ended, estimate};
 use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop};
+use crate::dialect::Dialect;
 use crate::joined::Joined;
 use crate::json::write::{self, Object};
 use crate::messages::error::write_failure_event;
 use crate::messages::redacted;
 use crate::messages::usage::write_usage;
+use crate::signature;
 use crate::usage::Usage;
 
 /// Writes one stream.
@@ -187,7 +189,9 @@ impl Writer {
             Open::Call { .. } => self.begin(None, out),
             Open::Thought { begun, opaque } => {
                 let begun = *begun;
-                let value = opaque.take().map(|opaque| signature(&opaque));
+                let opaque = opaque.take();
+                let value = opaque.as_ref();
+                let value = value.map(|opaque| signature::told(opaque, Dialect::Messages));
                 if let (false, Some(data)) = (begun, value.as_deref().and_then(redacted::data)) {
                     self.redacted(data, out);
                 } else if begun || value.is_some() {

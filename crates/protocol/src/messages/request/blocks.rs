@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 
 use crate::canon::{
-    Document, Image, ImageSource, Opaque, Part, Path, Thought, ToolCall, ToolResult, base64,
-    carrier, data_uri,
+    Document, Image, ImageSource, Part, Path, Thought, ToolCall, ToolResult, base64, carrier,
+    data_uri,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::walk;
 use crate::json::{Cursor, Raw, Shape};
 use crate::messages::fields::Fields;
+use crate::signature;
 
 /// Reads blocks, and remembers what it could not carry.
 #[derive(Debug, Default)]
@@ -91,10 +92,10 @@ impl Blocks {
             "tool_result" => self.tool_result(fields, path, parts)?,
             "thinking" => {
                 let text = fields.string("thinking").unwrap_or_default().into_owned();
-                let signature = fields.string("signature").unwrap_or_default();
+                let value = fields.string("signature").unwrap_or_default();
                 parts.push(Part::Thought(Thought {
                     text,
-                    opaque: opaque(&signature),
+                    opaque: signature::read(&value, Dialect::Messages),
                     redacted: false,
                 }));
             }
@@ -102,7 +103,7 @@ impl Blocks {
                 let data = fields.text("data", "messages.content.data")?;
                 parts.push(Part::Thought(Thought {
                     text: String::new(),
-                    opaque: opaque(&data),
+                    opaque: signature::read(&data, Dialect::Messages),
                     redacted: true,
                 }));
             }
@@ -277,19 +278,6 @@ fn push_text(parts: &mut Parts, path: Path, text: Cow<'_, str>) {
     if !text.is_empty() {
         parts.push((path, Part::Text(text.into_owned())));
     }
-}
-
-/// A signature as it came back: ours with its origin, or one of this dialect's own.
-fn opaque(text: &str) -> Option<Opaque> {
-    if text.is_empty() {
-        return None;
-    }
-    let own = || Opaque {
-        origin: Dialect::Messages,
-        model: "".into(),
-        text: text.into(),
-    };
-    Some(Opaque::unwrap(text).unwrap_or_else(own))
 }
 
 /// Where a picture is; nothing if only this dialect's vendor could find it.

@@ -6,6 +6,7 @@ use crate::canon::{
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::signature;
 
 /// The types of pictures that are taken, and their other names.
 const IMAGES: [(&str, &str); 6] = [
@@ -98,7 +99,7 @@ fn fit(
             }
             true
         }
-        Part::Thought(thought) => !is_user && signature(thought, target).is_some(),
+        Part::Thought(thought) => !is_user && signed(thought, target).is_some(),
         Part::ToolCall(_) => !is_user,
         Part::Image(_) | Part::ToolResult(_) | Part::Foreign => false,
     };
@@ -111,11 +112,12 @@ pub(super) fn is_said(text: &str) -> bool {
 }
 
 /// The signature of a thought, if the model made it itself.
-pub(super) fn signature<'a>(thought: &'a Thought, target: &Target<'_>) -> Option<&'a str> {
-    let opaque = thought.opaque.as_ref()?;
-    let is_own = opaque.origin == Dialect::Messages;
-    let is_its = opaque.model.is_empty() || &*opaque.model == target.public_model;
-    (is_own && is_its).then_some(&*opaque.text)
+pub(super) fn signed<'a>(thought: &'a Thought, target: &Target<'_>) -> Option<&'a str> {
+    signature::sent(
+        thought.opaque.as_ref(),
+        Dialect::Messages,
+        target.public_model,
+    )
 }
 
 /// PDF and text are read.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::sent::{image_type, is_said, signature};
+use super::sent::{image_type, is_said, signed};
 use crate::canon::{
     Document, Image, ImageSource, Part, Role, Side, Target, Thought, ToolCall, ToolResult,
     arguments, base64, data_uri,
@@ -77,7 +77,7 @@ impl Conversation<'_> {
             Part::ToolCall(call) => self.call(it, call),
             Part::ToolResult(result) => self.answer(it, result),
             Part::Thought(thought) => {
-                if let Some(value) = signature(thought, self.target) {
+                if let Some(value) = signed(thought, self.target) {
                     write_thought(it, thought, value);
                 }
             }

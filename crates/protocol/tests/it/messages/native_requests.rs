@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use protocol::canon::Opaque;
 use protocol::native::{Head, read_head, write_request};
 use protocol::{Code, Dialect, Failure, Family};
 
@@ -206,6 +207,39 @@ fn the_upstream_is_sent_the_same_bytes_but_for_the_model() {
         .unwrap()
         .replace("maker/m", "up");
     assert_eq!(sent, expected.as_bytes());
+}
+
+#[test]
+fn thoughts_of_other_vendors_are_not_sent_to_this_one() {
+    let foreign = Opaque {
+        origin: Dialect::Responses,
+        model: "maker/other".into(),
+        text: "gAAAA".into(),
+    };
+    let thought = |signature: &str| {
+        format!(r#"{{"type":"thinking", "signature":"{signature}","thinking":"Hm."}}"#)
+    };
+    let (theirs, own) = (thought(&foreign.wrap()), thought("Z3cxfAAA"));
+    let text = r#"{"type":"text","text":"\"Z3cxf"}"#;
+    let body = |first: &str, second: &str| {
+        format!(
+            r#"{{"messages":[ {{"role":"user","content":"\"Z3cxf"}},{{"content":[{first}],"role":"assistant"}} ,{{"content": [{second}]}}],"model":"m/x","max_tokens":1}}"#
+        )
+    };
+    let sent = |body: &str| {
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        let head = read_head(Dialect::Messages, &body).unwrap();
+        let sent = write_request(Dialect::Messages, &body, &head, "m/x");
+        String::from_utf8(sent.to_vec()).unwrap()
+    };
+    let with = body(
+        &format!("{theirs} , {text}"),
+        &format!("{own}, {text} ,{theirs}"),
+    );
+    let without = body(text, &format!("{own},{text}"));
+    assert_eq!(sent(&with), without);
+    let untouched = body(&format!("{own} , {text}"), text);
+    assert_eq!(sent(&untouched), untouched);
 }
 
 proptest! {

@@ -11,6 +11,7 @@ use protocol::native::{Head, Seen};
 use protocol::{Code, Failure, Usage};
 use store::{Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead};
 
+use crate::answer::Unanswered;
 use crate::catalog::Model;
 use crate::clock;
 use crate::engine::{Commit, Engine};
@@ -41,7 +42,11 @@ pub(crate) struct Admission {
 }
 
 /// A refused admission gives the record back, so that the refusal is journaled too.
-pub(crate) type Refused = (Box<Record>, Failure);
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) record: Box<Record>,
+    pub(crate) unanswered: Unanswered,
+}
 
 impl Admission {
     /// Asks the ledger; a refusal has consumed nothing.
@@ -67,7 +72,10 @@ impl Admission {
             },
             Err(error) => {
                 tracing::error!(model = %model.id, %error, "a call cannot be priced");
-                return Err((record, Failure::internal()));
+                return Err(Refused {
+                    record,
+                    unanswered: Failure::internal().into(),
+                });
             }
         };
         let admit = Admit {
@@ -95,7 +103,16 @@ impl Admission {
                     record: Some(record),
                 })
             }
-            Err(error) => Err((record, refusal(&error))),
+            Err(error) => Err(Refused {
+                record,
+                unanswered: Unanswered {
+                    failure: refusal(&error),
+                    rates: match error {
+                        AdmitError::Refused { rates, .. } => Some(Box::new(rates)),
+                        AdmitError::Busy | AdmitError::Unavailable => None,
+                    },
+                },
+            }),
         }
     }
 
@@ -304,7 +321,7 @@ pub(crate) fn refusal(error: &AdmitError) -> Failure {
         AdmitError::Unavailable => {
             Failure::unavailable("The ledger does not answer now.").retry_after(1)
         }
-        AdmitError::Refused(refusal) => match *refusal {
+        AdmitError::Refused { refusal, .. } => match *refusal {
             Refusal::KeyDisabled | Refusal::KeyExpired => Failure::invalid_api_key(),
             Refusal::WalletDisabled => Failure::wallet_disabled(),
             Refusal::InsufficientQuota => Failure::insufficient_quota(),

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use ledger::Rates;
-use protocol::Joined;
+use protocol::{Failure, Joined};
 
 use crate::stream::Relay;
 
@@ -19,6 +19,23 @@ pub struct Answer {
     /// The value of `x-dropped-params`.
     pub dropped: Option<String>,
     pub body: AnswerBody,
+}
+
+/// Why a call got no answer.
+#[derive(Debug)]
+pub struct Unanswered {
+    pub failure: Failure,
+    /// How the key's limits stand, once the ledger was asked.
+    pub rates: Option<Box<Rates>>,
+}
+
+impl From<Failure> for Unanswered {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            rates: None,
+        }
+    }
 }
 
 /// The bytes of an answer.

@@ -22,7 +22,7 @@ mod stream;
 mod text;
 mod tries;
 
-pub use answer::{Aborted, Answer, AnswerBody};
+pub use answer::{Aborted, Answer, AnswerBody, Unanswered};
 pub use catalog::{Catalog, CatalogError, Model, ModelSpec, Route, RouteSpec};
 pub use engine::{Commit, Engine, Place, Settings};
 pub use metrics::Metrics;

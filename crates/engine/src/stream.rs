@@ -241,7 +241,7 @@ impl Relay {
         }
         match grown {
             Ok(()) => {}
-            Err(error @ AdmitError::Refused(_)) => {
+            Err(error @ AdmitError::Refused { .. }) => {
                 if let Some(feed) = self.feed.take() {
                     self.fail(feed.translator, &refusal(&error));
                 }

@@ -9,8 +9,8 @@ use protocol::{Dialect, Failure, Joined, Translator};
 use store::KeyHead;
 use upstream::Incoming;
 
-use crate::admission::Admission;
-use crate::answer::{Answer, AnswerBody};
+use crate::admission::{Admission, Refused};
+use crate::answer::{Answer, AnswerBody, Unanswered};
 use crate::asked::{Asked, Worded, unreachable_model};
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
@@ -44,7 +44,7 @@ pub struct TextCall {
 
 impl Engine {
     /// Serves a text call. Dropping the future is safe at any point: the hold is closed.
-    pub async fn text(self: &Arc<Self>, call: TextCall) -> Result<Answer, Failure> {
+    pub async fn text(self: &Arc<Self>, call: TextCall) -> Result<Answer, Unanswered> {
         let progress = Arc::new(Progress::default());
         let run = run(Arc::clone(self), call, Arc::clone(&progress));
         Outliving::new(
@@ -61,13 +61,13 @@ async fn run(
     engine: Arc<Engine>,
     call: TextCall,
     progress: Arc<Progress>,
-) -> Result<Answer, Failure> {
+) -> Result<Answer, Unanswered> {
     let mut record = Box::new(Record::begin(&call));
     let prepared = match prepare(&engine, &call, &mut record) {
         Ok(prepared) => prepared,
         Err(failure) => {
             engine.journal(record.refused(&failure));
-            return Err(failure);
+            return Err(failure.into());
         }
     };
     let Prepared {
@@ -87,9 +87,9 @@ async fn run(
     .await;
     let admission = match admitted {
         Ok(admission) => admission,
-        Err((record, failure)) => {
-            engine.journal(record.refused(&failure));
-            return Err(failure);
+        Err(Refused { record, unanswered }) => {
+            engine.journal(record.refused(&unanswered.failure));
+            return Err(unanswered);
         }
     };
     let identity = Identity {
@@ -106,11 +106,16 @@ async fn run(
         identity,
         progress: &progress,
     };
-    if is_stream {
+    let rates = admission.rates;
+    let answer = if is_stream {
         attempt.streamed(tries, admission).await
     } else {
         attempt.whole(tries, admission).await
-    }
+    };
+    answer.map_err(|failure| Unanswered {
+        failure,
+        rates: Some(Box::new(rates)),
+    })
 }
 
 /// A call that may ask for money.

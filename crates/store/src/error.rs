@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ledger::Refusal;
+use ledger::{Rates, Refusal};
 
 /// Why a store could not be opened. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -77,8 +77,12 @@ pub enum StoreError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdmitError {
     /// The ledger says no.
-    #[error("refused: {0:?}")]
-    Refused(Refusal),
+    #[error("refused: {refusal}")]
+    Refused {
+        refusal: Refusal,
+        /// How the key's limits per minute stand, for the response headers.
+        rates: Rates,
+    },
     /// Too many admissions wait, or this one waited too long.
     #[error("the ledger is busy")]
     Busy,

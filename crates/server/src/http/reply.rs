@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use engine::{Aborted, Answer, AnswerBody, Engine, Place};
+use engine::{Aborted, Answer, AnswerBody, Engine, Place, Unanswered};
 use http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
@@ -53,6 +53,15 @@ impl Visit {
     /// A JSON document of our own.
     pub(crate) fn json(self, document: Vec<u8>) -> Response<ReplyBody> {
         self.response(StatusCode::OK, JSON, whole(document))
+    }
+
+    /// An error of a call, and how the key's limits stand where the ledger was asked.
+    pub(crate) fn unanswered(self, unanswered: &Unanswered) -> Response<ReplyBody> {
+        let mut response = self.failure(&unanswered.failure);
+        if let Some(rates) = &unanswered.rates {
+            write_rates(response.headers_mut(), rates);
+        }
+        response
     }
 
     /// An error in the envelope of the called endpoint.

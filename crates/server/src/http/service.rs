@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Engine, Named, TextCall, ids};
+use engine::{Engine, Named, TextCall, Unanswered, ids};
 use http::{HeaderMap, Request, Response, Uri};
 use hyper::body::Incoming;
 use ledger::Balance;
@@ -57,7 +57,7 @@ pub(crate) async fn serve(
     match catch_panic(dispatch(&shared, &visit, surface, request)).await {
         Ok(Ok(Served::Document(document))) => visit.json(document),
         Ok(Ok(Served::Answer(answer))) => visit.answer(answer),
-        Ok(Err(failure)) => visit.failure(&failure),
+        Ok(Err(unanswered)) => visit.unanswered(&unanswered),
         Err(_) => {
             shared.engine.metrics().panics.inc();
             tracing::error!(
@@ -80,24 +80,24 @@ async fn dispatch(
     visit: &Visit,
     surface: Surface,
     request: Request<Incoming>,
-) -> Result<Served, Failure> {
+) -> Result<Served, Unanswered> {
     let engine = &shared.engine;
     check_head(request.headers(), request.uri(), &shared.limits)?;
     if surface.endpoint == Endpoint::Unknown {
-        return Err(Failure::not_found("There is no such endpoint."));
+        return Err(Failure::not_found("There is no such endpoint.").into());
     }
     let key = recognise(engine, &surface, &request).await?;
     match surface.endpoint {
         Endpoint::Models => Ok(Served::Document(catalog::list(&engine.catalog()))),
         Endpoint::GoogleModels => Ok(Served::Document(catalog::google_list(&engine.catalog()))),
-        Endpoint::Model(id) => with_model(engine, &id, catalog::one),
-        Endpoint::GoogleModel(id) => with_model(engine, &id, catalog::google_one),
-        Endpoint::Balance => balance(engine, &key).await,
+        Endpoint::Model(id) => Ok(with_model(engine, &id, catalog::one)?),
+        Endpoint::GoogleModel(id) => Ok(with_model(engine, &id, catalog::google_one)?),
+        Endpoint::Balance => Ok(balance(engine, &key).await?),
         Endpoint::Text(dialect) => text(shared, visit, dialect, None, key, request).await,
         Endpoint::Named(named) => {
             text(shared, visit, Dialect::Generate, Some(named), key, request).await
         }
-        Endpoint::Unknown => Err(Failure::not_found("There is no such endpoint.")),
+        Endpoint::Unknown => Err(Failure::not_found("There is no such endpoint.").into()),
     }
 }
 
@@ -162,7 +162,7 @@ async fn text(
     named: Option<Named>,
     key: KeyHead,
     request: Request<Incoming>,
-) -> Result<Served, Failure> {
+) -> Result<Served, Unanswered> {
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
     let bounds = Bounds {

@@ -184,6 +184,10 @@ async fn requests_per_minute_are_a_burst_and_then_a_rate() {
         let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
         // A place comes back every twenty seconds; refusals do not push it away.
         assert!((1..=20).contains(&wait), "{wait}");
+        assert_eq!(refused.header("x-ratelimit-limit-requests"), Some("3"));
+        assert_eq!(refused.header("x-ratelimit-remaining-requests"), Some("0"));
+        assert!(refused.header("x-ratelimit-reset-requests").is_some());
+        assert!(refused.header("x-ratelimit-limit-tokens").is_none());
     }
     assert_eq!(stage.upstream_calls(), 3);
     assert_eq!(stage.usage(&key).await, spent);
@@ -204,6 +208,7 @@ async fn a_refusal_consumes_nothing() {
     for _ in 0..5 {
         let refused = stage.chat(&key, &ask("hello")).await;
         assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
+        assert_eq!(refused.header("x-ratelimit-remaining-requests"), Some("2"));
     }
     assert_eq!(stage.balance(&key).await, before);
     assert_eq!(stage.upstream_calls(), 0);
@@ -256,6 +261,8 @@ async fn a_call_above_the_whole_bucket_is_told_so() {
     assert_eq!(refused.failure(), (429, "rate_limit_exceeded".to_owned()));
     assert_eq!(refused.header("x-should-retry"), Some("false"));
     assert_eq!(refused.header("retry-after"), None, "waiting does not help");
+    assert_eq!(refused.header("x-ratelimit-limit-tokens"), Some("500"));
+    assert_eq!(refused.header("x-ratelimit-remaining-tokens"), Some("500"));
     let small = with(ask("hello"), &json!({ "max_tokens": 100 }));
     stage.chat(&key, &small).await.ok();
 }

@@ -1,12 +1,13 @@
 //! Calls in the ledger: admitted, extended, closed.
 
-use ledger::{Ask, Delta, Micro, Rates, Refusal, UnixMs};
+use ledger::{Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
 
 use super::ledger::Ledger;
 use super::pending::{Kind, Posting, What};
 use super::rows::{HoldRow, OpenHold};
 use crate::call::{Admit, Basis, Extend};
 use crate::command::{Closing, Ending};
+use crate::error::AdmitError;
 use crate::ids::{HoldId, KeyId};
 
 /// What became of a close.
@@ -39,14 +40,18 @@ impl Ledger<'_> {
     pub(super) fn admit(
         &mut self,
         admit: Admit,
-    ) -> rusqlite::Result<Result<(HoldId, Rates), Refusal>> {
+    ) -> rusqlite::Result<Result<(HoldId, Rates), AdmitError>> {
+        // Keys are never deleted and never change hands, so this one never was.
+        let unknown = AdmitError::Refused {
+            refusal: Refusal::KeyDisabled,
+            rates: Rates::default(),
+        };
         let id = self.last_hold.next();
         let Some(mut rows) = self.rows_of(admit.key)? else {
-            // Keys are never deleted, so this one never was.
-            return Ok(Err(Refusal::KeyDisabled));
+            return Ok(Err(unknown));
         };
         if rows.key.wallet_id != admit.wallet {
-            return Ok(Err(Refusal::KeyDisabled));
+            return Ok(Err(unknown));
         }
         let rates = match ledger::admit(
             &mut rows.wallet.wallet,
@@ -55,7 +60,7 @@ impl Ledger<'_> {
             admit.now,
         ) {
             Ok(rates) => rates,
-            Err(refusal) => return Ok(Err(refusal)),
+            Err(refusal) => return Ok(Err(refused(refusal, &rows.key.key, admit.now))),
         };
         rows.wallet.holds_opened = rows.wallet.holds_opened.saturating_add(1);
         rows.touch();
@@ -78,15 +83,16 @@ impl Ledger<'_> {
     pub(super) fn extend(
         &mut self,
         extend: &Extend,
-    ) -> rusqlite::Result<Option<Result<(), Refusal>>> {
+    ) -> rusqlite::Result<Option<Result<(), AdmitError>>> {
         let Some((key, held)) = self.held(extend.hold)? else {
             return Ok(None);
         };
-        let Some(grown) = held.extended(&extend.more) else {
-            return Ok(Some(Err(Refusal::InsufficientQuota)));
-        };
         let Some(mut rows) = self.rows_of(key)? else {
             return Ok(None);
+        };
+        let Some(grown) = held.extended(&extend.more) else {
+            let refusal = Refusal::InsufficientQuota;
+            return Ok(Some(Err(refused(refusal, &rows.key.key, extend.now))));
         };
         if let Err(refusal) = ledger::extend(
             &mut rows.wallet.wallet,
@@ -94,7 +100,7 @@ impl Ledger<'_> {
             &extend.more,
             extend.now,
         ) {
-            return Ok(Some(Err(refusal)));
+            return Ok(Some(Err(refused(refusal, &rows.key.key, extend.now))));
         }
         rows.touch();
         self.set_held(extend.hold, grown);
@@ -208,6 +214,14 @@ impl Ledger<'_> {
                 self.pending.changed.push(id);
             }
         }
+    }
+}
+
+/// The ledger's no; nothing has changed, so these are the rates before the call too.
+fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
+    AdmitError::Refused {
+        refusal,
+        rates: Rates::of(key, now),
     }
 }
 

@@ -317,7 +317,7 @@ impl<'c> Writer<'c> {
                         };
                         Ok(Granted::new(admitted, now, &self.shared.queue))
                     }
-                    Ok(Err(refusal)) => Err(AdmitError::Refused(refusal)),
+                    Ok(Err(refused)) => Err(refused),
                     Err(error) => Err(unavailable(&error)),
                 };
                 drop(reply.send(answer));
@@ -325,7 +325,7 @@ impl<'c> Writer<'c> {
             Command::Extend(extend, reply) => {
                 let answer = match self.ledger.extend(&extend) {
                     Ok(Some(Ok(()))) => Ok(batch.durable()),
-                    Ok(Some(Err(refusal))) => Err(AdmitError::Refused(refusal)),
+                    Ok(Some(Err(refused))) => Err(refused),
                     Ok(None) => Err(AdmitError::Unavailable),
                     Err(error) => Err(unavailable(&error)),
                 };

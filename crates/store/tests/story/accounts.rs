@@ -1,6 +1,6 @@
 //! Wallets, keys and prices.
 
-use ledger::{Micro, Refusal, WalletStatus};
+use ledger::{Micro, Rates, Refusal, WalletStatus};
 use store::{
     AdmitError, Digest, KeyChange, KeyId, KeyLimits, NewKey, NewWallet, StoreError, WalletId,
 };
@@ -209,6 +209,10 @@ pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
     let row = wallet(&store, "acme", credits(10)).await;
     let key = key(&store, row.id, KeyLimits::default()).await;
     let refusal = |result: Result<_, AdmitError>| result.map(|_: store::Admitted| ()).unwrap_err();
+    let no = |refusal| AdmitError::Refused {
+        refusal,
+        rates: Rates::default(),
+    };
 
     let change = KeyChange {
         limit: Some(Some(credits(1))),
@@ -221,7 +225,7 @@ pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
         (Some(credits(1)), Some("tight"))
     );
     let refused = refusal(admit(&store, &key, credits(2)).await);
-    assert_eq!(refused, AdmitError::Refused(Refusal::KeyLimitReached));
+    assert_eq!(refused, no(Refusal::KeyLimitReached));
 
     let change = KeyChange {
         limit: Some(None),
@@ -234,7 +238,7 @@ pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
         (None, Some("tight"))
     );
     let refused = refusal(admit(&store, &key, credits(2)).await);
-    assert_eq!(refused, AdmitError::Refused(Refusal::KeyExpired));
+    assert_eq!(refused, no(Refusal::KeyExpired));
 
     let change = KeyChange {
         expires_at: Some(None),
@@ -243,7 +247,7 @@ pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
     store.update_key(key.id, change).await.unwrap();
     store.set_key_enabled(key.id, false).await.unwrap();
     let refused = refusal(admit(&store, &key, credits(2)).await);
-    assert_eq!(refused, AdmitError::Refused(Refusal::KeyDisabled));
+    assert_eq!(refused, no(Refusal::KeyDisabled));
 
     store.set_key_enabled(key.id, true).await.unwrap();
     store
@@ -251,7 +255,7 @@ pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
         .await
         .unwrap();
     let refused = refusal(admit(&store, &key, credits(2)).await);
-    assert_eq!(refused, AdmitError::Refused(Refusal::WalletDisabled));
+    assert_eq!(refused, no(Refusal::WalletDisabled));
 
     store
         .set_wallet_status(row.id, WalletStatus::Active)

@@ -10,7 +10,7 @@ use crate::place::{
 
 fn refusal(result: Result<Admitted, AdmitError>) -> Refusal {
     match result {
-        Err(AdmitError::Refused(refusal)) => refusal,
+        Err(AdmitError::Refused { refusal, .. }) => refusal,
         other => panic!("not refused: {other:?}"),
     }
 }
@@ -124,7 +124,7 @@ pub(crate) async fn two_hundred_calls_for_seven_credits(place: &Place) {
     for call in calls {
         match call.await.unwrap() {
             Ok(call) => admitted.push(call),
-            Err(error) => assert_eq!(error, AdmitError::Refused(Refusal::InsufficientQuota)),
+            Err(error) => assert_eq!(refusal(Err(error)), Refusal::InsufficientQuota),
         }
     }
     assert_eq!(admitted.len(), 7);
@@ -157,7 +157,7 @@ pub(crate) async fn a_hold_grows_until_the_wallet_is_empty(place: &Place) {
     store.extend(more()).await.unwrap().wait().await.unwrap();
     store.extend(more()).await.unwrap();
     let refused = store.extend(more()).await.unwrap_err();
-    assert_eq!(refused, AdmitError::Refused(Refusal::InsufficientQuota));
+    assert_eq!(refusal(Err(refused)), Refusal::InsufficientQuota);
     let (wallet, held) = store.balance(&key.id).await.unwrap();
     assert_eq!(
         (wallet.frozen, held.frozen, held.open_holds),

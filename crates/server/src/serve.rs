@@ -1,6 +1,7 @@
 //! `tollgate serve`: a gateway that runs until it is told to stop.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::Config;
 use crate::gateway::{Gateway, StartError};
@@ -9,7 +10,7 @@ use crate::telemetry;
 /// Serves until SIGTERM or SIGINT. A second signal ends the process at once: that is as safe
 /// as `kill -9`, which the ledger survives.
 pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
-    telemetry::start("info");
+    telemetry::start(LevelFilter::INFO);
     let gateway = Gateway::start(config).await?;
     let recovery = gateway.recovery();
     tracing::info!(

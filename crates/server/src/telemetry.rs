@@ -2,21 +2,24 @@
 
 use std::io::IsTerminal as _;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Starts the log at `level` and above, unless `TOLLGATE_LOG` says otherwise; JSON lines when
-/// standard error is not a terminal.
-pub(crate) fn start(level: &str) {
-    let filter = EnvFilter::try_from_env("TOLLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let log = fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_target(false);
+/// Starts the log at `level` and above, unless `TOLLGATE_LOG` says otherwise (`debug`, or
+/// `info,upstream=debug`); JSON lines when standard error is not a terminal.
+pub(crate) fn start(level: LevelFilter) {
+    let asked = std::env::var("TOLLGATE_LOG").ok();
+    let targets = asked.and_then(|text| text.parse::<Targets>().ok());
+    let targets = targets.unwrap_or_else(|| Targets::new().with_default(level));
+    let log = fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let registry = tracing_subscriber::registry().with(targets);
     // A second start in one process (tests) keeps the first.
     let _ = if std::io::stderr().is_terminal() {
-        log.try_init()
+        registry.with(log).try_init()
     } else {
-        log.with_ansi(false).json().flatten_event(true).try_init()
+        let log = log.with_ansi(false).json().flatten_event(true);
+        registry.with(log).try_init()
     };
 }

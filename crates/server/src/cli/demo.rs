@@ -12,6 +12,7 @@ use ledger::Micro;
 use serde_json::{Value, json};
 use sim::Sim;
 use store::{KeyLimits, NewWallet, OpenError, Store};
+use tracing_subscriber::filter::LevelFilter;
 
 use super::context::Context;
 use super::stop::{Stop, with_sources};
@@ -44,7 +45,7 @@ pub(super) struct Demo {
 }
 
 pub(super) async fn run(command: Demo, context: &mut Context) -> Result<(), Stop> {
-    telemetry::start("warn");
+    telemetry::start(LevelFilter::WARN);
     let settings = sim::Settings {
         pace: Some(PACE),
         ..sim::Settings::default()

@@ -9,6 +9,7 @@ use crate::interactions;
 use crate::joined::Joined;
 use crate::messages;
 use crate::native::Broken;
+use crate::responses;
 use crate::sse::Frame;
 
 /// Reads a request that [`crate::native::read_head`] has passed. `stream` is what the head says,
@@ -19,7 +20,7 @@ pub fn read_request(dialect: Dialect, body: &[u8], stream: bool) -> Result<Reque
         Dialect::Messages => messages::read_request(body),
         Dialect::Generate => generate::read_request(body),
         Dialect::Interactions => interactions::read_request(body),
-        Dialect::Responses => Err(not_served()),
+        Dialect::Responses => responses::read_request(body),
     }?;
     request.stream = stream;
     canon::pair_results(&mut request.turns)?;
@@ -39,12 +40,8 @@ pub fn write_request(
         Dialect::Messages => messages::write_request(request, target, dropped),
         Dialect::Generate => generate::write_request(request, target, dropped),
         Dialect::Interactions => interactions::write_request(request, target, dropped),
-        Dialect::Responses => Err(not_served()),
+        Dialect::Responses => responses::write_request(request, target, dropped),
     }
-}
-
-fn not_served() -> Failure {
-    Failure::model_not_supported("The model cannot be reached through this endpoint.")
 }
 
 /// Reads a whole answer. `model` is the public id, the mark of what only the model can read.
@@ -58,7 +55,7 @@ pub(super) fn read_response(
         Dialect::Messages => messages::read_response(body, model),
         Dialect::Generate => generate::read_response(body, model),
         Dialect::Interactions => interactions::read_response(body, model),
-        Dialect::Responses => Err(Broken::malformed("the dialect is not served")),
+        Dialect::Responses => responses::read_response(body, model),
     }
 }
 
@@ -69,7 +66,7 @@ pub(super) fn write_response(dialect: Dialect, response: &Response, echo: &Echo)
         Dialect::Messages => messages::write_response(response, echo),
         Dialect::Generate => generate::write_response(response, echo),
         Dialect::Interactions => interactions::write_response(response, echo),
-        Dialect::Responses => Vec::new(),
+        Dialect::Responses => responses::write_response(response, echo),
     }
 }
 
@@ -80,7 +77,7 @@ pub(super) enum Reader {
     Messages(messages::Reader),
     Generate(generate::Reader),
     Interactions(interactions::Reader),
-    None,
+    Responses(responses::Reader),
 }
 
 impl Reader {
@@ -90,7 +87,7 @@ impl Reader {
             Dialect::Messages => Self::Messages(messages::Reader::new(model)),
             Dialect::Generate => Self::Generate(generate::Reader::new(model)),
             Dialect::Interactions => Self::Interactions(interactions::Reader::new(model)),
-            Dialect::Responses => Self::None,
+            Dialect::Responses => Self::Responses(responses::Reader::new(model)),
         }
     }
 
@@ -100,7 +97,7 @@ impl Reader {
             Self::Messages(reader) => reader.frame(frame, out),
             Self::Generate(reader) => reader.frame(frame, out),
             Self::Interactions(reader) => reader.frame(frame, out),
-            Self::None => Err(Broken::malformed("the dialect is not served")),
+            Self::Responses(reader) => reader.frame(frame, out),
         }
     }
 
@@ -110,7 +107,7 @@ impl Reader {
             Self::Messages(reader) => reader.end(out),
             Self::Generate(reader) => reader.end(out),
             Self::Interactions(reader) => reader.end(out),
-            Self::None => Err(Broken::malformed("the dialect is not served")),
+            Self::Responses(reader) => reader.end(out),
         }
     }
 }
@@ -122,7 +119,7 @@ pub(super) enum Writer {
     Messages(messages::Writer),
     Generate(generate::Writer),
     Interactions(interactions::Writer),
-    None,
+    Responses(responses::Writer),
 }
 
 impl Writer {
@@ -132,7 +129,7 @@ impl Writer {
             Dialect::Messages => Self::Messages(messages::Writer::new(echo)),
             Dialect::Generate => Self::Generate(generate::Writer::new(echo)),
             Dialect::Interactions => Self::Interactions(interactions::Writer::new(echo)),
-            Dialect::Responses => Self::None,
+            Dialect::Responses => Self::Responses(responses::Writer::new(echo)),
         }
     }
 
@@ -142,7 +139,7 @@ impl Writer {
             Self::Messages(writer) => writer.event(event, out),
             Self::Generate(writer) => writer.event(event, out),
             Self::Interactions(writer) => writer.event(event, out),
-            Self::None => {}
+            Self::Responses(writer) => writer.event(event, out),
         }
     }
 }

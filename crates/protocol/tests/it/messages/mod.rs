@@ -1,6 +1,7 @@
 //! The Messages dialect, seen from outside.
 
 mod answers;
+mod continuity;
 pub(crate) mod grammar;
 mod laws;
 mod native_answers;

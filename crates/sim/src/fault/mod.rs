@@ -74,7 +74,7 @@
 //! |---|---|
 //! | `blocked` `blocked=REASON` | the prompt is blocked, by `SAFETY` if not said otherwise |
 //! | `continuation` | the text stops half way; the token that comes with it gives the rest |
-//! | `unsigned` | an older model: no thought signatures, and none are demanded |
+//! | `unsigned` | an older model: no thought signatures, and none are looked at |
 //! | `no-call-ids` | an older model: function calls have no ids |
 //! | `tool-use=N` | so many tokens of server tools are told beside the prompt's |
 //! | `early-content` | a step begins with its first piece in it |

@@ -5,7 +5,7 @@ use super::shape::{Candidate, Content, Part, PromptFeedback, Response, SafetyRat
 use super::telling::{Telling, tellings};
 use super::usage::{self, Usage};
 use crate::ask::Ask;
-use crate::google::{Figures, Refusal};
+use crate::google::{Figures, Refusal, indented};
 use crate::reply::Reply;
 use crate::seed::Seed;
 use http::StatusCode;
@@ -63,11 +63,14 @@ pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> 
     );
     if let Some(reason) = &ask.script.google.blocked {
         let usage = usage::told(figures.unanswered(), ask.script.usage);
-        return Ok(written(&identity.blocked(reason, usage)));
+        return Ok(indented(StatusCode::OK, &identity.blocked(reason, usage)));
     }
     let candidates: Vec<_> = tellings.into_iter().map(candidate).collect();
     let usage = usage::told(figures, ask.script.usage);
-    Ok(written(&identity.response(&candidates, usage)))
+    Ok(indented(
+        StatusCode::OK,
+        &identity.response(&candidates, usage),
+    ))
 }
 
 fn candidate(telling: Telling) -> Candidate {
@@ -105,12 +108,4 @@ fn candidate(telling: Telling) -> Candidate {
         ..ending.candidate(index)
     }
     .with_logprobs(text.as_str(), logprobs)
-}
-
-fn written(response: &Response<'_>) -> Reply {
-    // Texts, numbers and checked raw values always serialize.
-    Reply::json(
-        StatusCode::OK,
-        serde_json::to_vec_pretty(response).unwrap_or_default(),
-    )
 }

@@ -4,11 +4,11 @@ use super::path::{Action, target};
 use super::{answer, request, stream};
 use crate::ask::Ask;
 use crate::fault::{Instead, ScriptError, Status};
-use crate::google::{Refusal, authorise};
+use crate::google::{Refusal, authorise, indented};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A call, not yet checked beyond its model.
 #[derive(Debug)]
@@ -75,15 +75,15 @@ impl Protocol for Generate {
     fn error_in_200(&self, model: &str) -> Reply {
         let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
         match self.form {
-            Form::Whole => pretty(StatusCode::OK, &refusal.numbered()),
-            form => stream::only(form, &refusal.numbered().to_string()),
+            Form::Whole => indented(StatusCode::OK, &refusal.numbered()),
+            form => stream::only(form, &refusal.numbered()),
         }
     }
 
     fn empty_object(&self) -> Reply {
         match self.form {
-            Form::Whole => Reply::json(StatusCode::OK, "{}"),
-            form => stream::only(form, "{}"),
+            Form::Whole => indented(StatusCode::OK, &json!({})),
+            form => stream::only(form, &json!({})),
         }
     }
 
@@ -96,15 +96,10 @@ impl Protocol for Generate {
 fn failure(refusal: &Refusal, form: Form) -> Reply {
     match form {
         Form::Whole | Form::Events => whole(refusal),
-        Form::Array => pretty(refusal.status, &Value::Array(vec![refusal.numbered()])),
+        Form::Array => indented(refusal.status, &Value::Array(vec![refusal.numbered()])),
     }
 }
 
 fn whole(refusal: &Refusal) -> Reply {
-    pretty(refusal.status, &refusal.numbered())
-}
-
-fn pretty(status: StatusCode, value: &Value) -> Reply {
-    // A value always serializes.
-    Reply::json(status, serde_json::to_vec_pretty(value).unwrap_or_default())
+    indented(refusal.status, &refusal.numbered())
 }

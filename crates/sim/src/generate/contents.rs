@@ -4,8 +4,8 @@ use super::parts::{CONTENT, Called, Content, Part, PartKind, Response, Role};
 use crate::google::{Doubt, Field, Refusal, Signer};
 use crate::mind::{PastCall, Turn};
 
-/// The turns of a conversation. `signed`: calls that await their results must be signed.
-pub(super) fn read(body: &Field<'_>, model: &str, signed: bool) -> Result<Vec<Turn>, Refusal> {
+/// The turns of a conversation.
+pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Refusal> {
     let contents = body.children("contents", CONTENT)?;
     if contents.is_empty() {
         return Err(Refusal::invalid(
@@ -34,8 +34,7 @@ pub(super) fn read(body: &Field<'_>, model: &str, signed: bool) -> Result<Vec<Tu
         .rposition(Content::is_question)
         .unwrap_or_default();
     let mut reader = Reader {
-        signer: Signer::new(model),
-        signed,
+        signer,
         turns: Vec::new(),
         open: Vec::new(),
         after_model: false,
@@ -57,7 +56,6 @@ struct Open {
 
 struct Reader<'a> {
     signer: Signer<'a>,
-    signed: bool,
     turns: Vec<Turn>,
     open: Vec<Open>,
     /// The content before was the model's: this one continues its turn.
@@ -72,14 +70,14 @@ impl Reader<'_> {
         current: bool,
     ) -> Result<(), Refusal> {
         match content.role {
-            Role::Model => self.model(content.parts, index, current && self.signed),
+            Role::Model => self.model(content.parts, index, current),
             Role::User => self.user(content.parts),
         }
     }
 
     /// Streamed answers come back as one content for each event: neighbours are one turn, and only
     /// the first call of a turn has to be signed.
-    fn model(&mut self, parts: Vec<Part<'_>>, index: usize, signed: bool) -> Result<(), Refusal> {
+    fn model(&mut self, parts: Vec<Part<'_>>, index: usize, current: bool) -> Result<(), Refusal> {
         let mut said = String::new();
         let mut calls = Vec::new();
         for part in parts {
@@ -89,7 +87,7 @@ impl Reader<'_> {
                     said.push_str(text);
                 }
                 PartKind::Call(call) => {
-                    self.check_call(&call, part.signature, signed, index)?;
+                    self.check_call(&call, part.signature, current, index)?;
                     // The place makes an id where there is none.
                     let place = self.turns.len() * 100 + self.open.len();
                     let id = call.id.map_or_else(|| format!("#{place}"), str::to_owned);
@@ -132,12 +130,12 @@ impl Reader<'_> {
         &self,
         call: &Called<'_>,
         signature: Option<&str>,
-        signed: bool,
+        current: bool,
         index: usize,
     ) -> Result<(), Refusal> {
         match self.signer.check_call(call.name, signature) {
             Ok(()) => Ok(()),
-            Err(Doubt::Missing) if !signed || !self.open.is_empty() => Ok(()),
+            Err(Doubt::Missing) if !current || !self.open.is_empty() => Ok(()),
             Err(Doubt::Missing) => Err(Refusal::invalid(format!(
                 "Function call is missing a thought_signature in functionCall parts. This is \
                  required for tools to work correctly, and missing thought_signature may lead to \

@@ -4,7 +4,7 @@ use super::config::{self, Config};
 use super::tools;
 use super::{contents, parts};
 use crate::ask::Ask;
-use crate::google::{Continuation, Field, Names, Picture, Refusal};
+use crate::google::{Continuation, Field, Names, Picture, Refusal, Signer, cached_content};
 use crate::mind::{Prompt, Shape};
 use crate::models;
 use serde_json::Value;
@@ -73,13 +73,8 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         return Err(Refusal::no_such_model(ask.name));
     }
     let body = Field::object(request, "", Names::Both, KNOWN)?;
-    if let Some(name) = body.text("cached_content")? {
-        return Err(Refusal::not_found(format!(
-            "CachedContent not found (or permission denied): {name}"
-        )));
-    }
-    let signed = !ask.script.google.unsigned;
-    let turns = contents::read(&body, ask.name, signed)?;
+    let cached = cached_content(&body)?;
+    let turns = contents::read(&body, Signer::of(ask))?;
     let (tools, tool_use) = tools::read(&body)?;
     let Config {
         shape,
@@ -108,7 +103,7 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         tokens_max,
         stops,
         seed,
-        cache_key: false,
+        cache_key: cached,
     };
     Ok(Request {
         prompt,

@@ -3,16 +3,17 @@
 use super::answer::Identity;
 use super::call::Form;
 use super::request::Request;
-use super::shape::{Candidate, Response};
+use super::shape::Candidate;
 use super::speaker::{Speaker, Spoken};
 use super::telling::tellings;
 use super::usage::{self, Usage};
 use crate::ask::Ask;
 use crate::fault::{Script, UsageFault};
-use crate::google::{Figures, Refusal};
+use crate::google::{Figures, Refusal, compact};
 use crate::reply::{Event, EventKind, Reply};
 use bytes::Bytes;
 use http::StatusCode;
+use serde_json::Value;
 use std::collections::VecDeque;
 
 const JSON: &str = "application/json; charset=UTF-8";
@@ -30,7 +31,7 @@ pub(super) fn stream(request: &Request, ask: &Ask<'_>, form: Form) -> Result<Rep
     let mut frames = Frames::new(form);
     if let Some(reason) = &ask.script.google.blocked {
         let usage = usage::told(figures.unanswered(), ask.script.usage);
-        let event = frames.event(EventKind::Usage, &json(&identity.blocked(reason, usage)));
+        let event = frames.event(EventKind::Usage, &compact(&identity.blocked(reason, usage)));
         return Ok(reply(
             form,
             [Some(event), frames.end()].into_iter().flatten(),
@@ -50,9 +51,9 @@ pub(super) fn stream(request: &Request, ask: &Ask<'_>, form: Form) -> Result<Rep
 }
 
 /// A stream of one event.
-pub(super) fn only(form: Form, json: &str) -> Reply {
+pub(super) fn only(form: Form, value: &Value) -> Reply {
     let mut frames = Frames::new(form);
-    let event = frames.event(EventKind::Content, json.as_bytes());
+    let event = frames.event(EventKind::Content, &compact(value));
     reply(form, [Some(event), frames.end()].into_iter().flatten())
 }
 
@@ -61,11 +62,6 @@ fn reply(form: Form, events: impl Iterator<Item = Event> + Send + 'static) -> Re
         Form::Array => Reply::events_as(JSON, events),
         Form::Whole | Form::Events => Reply::events(events),
     }
-}
-
-fn json(response: &Response<'_>) -> Vec<u8> {
-    // Texts, numbers and checked raw values always serialize.
-    serde_json::to_vec(response).unwrap_or_default()
 }
 
 /// How events are set apart: as server-sent events, or as the items of an array.
@@ -163,8 +159,8 @@ impl Events {
         if events.error_after.is_some_and(|after| self.told >= after) {
             self.stage = Stage::Closing;
             let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, &self.model);
-            let json = refusal.numbered().to_string();
-            return Some(self.frames.event(EventKind::Frame, json.as_bytes()));
+            let json = compact(&refusal.numbered());
+            return Some(self.frames.event(EventKind::Frame, &json));
         }
         if events.garbage_after.is_some_and(|after| self.told >= after) {
             events.garbage_after = None;
@@ -215,7 +211,7 @@ impl Events {
 
     fn write(&mut self, kind: EventKind, candidate: Candidate, usage: Option<Usage>) -> Event {
         let candidates = [candidate];
-        let json = json(&self.identity.response(&candidates, usage));
+        let json = compact(&self.identity.response(&candidates, usage));
         self.frames.event(kind, &json)
     }
 }

@@ -108,11 +108,8 @@ fn telling(
             id: (!google.no_call_ids).then(|| format!("call_Sim{}", seed.letters(12))),
         })
         .collect();
-    let signer = Signer::new(ask.name);
-    let signature = (!google.unsigned).then(|| match calls.first() {
-        Some(first) => signer.sign_call(&first.name, seed),
-        None => signer.sign_text(seed),
-    });
+    let first = calls.first().map(|call| call.name.as_str());
+    let signature = Signer::of(ask).sign(first, seed);
     let (question, _) = request.prompt.question();
     let picture = request.modalities.picture.filter(|_| calls.is_empty());
     Telling {

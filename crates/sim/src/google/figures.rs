@@ -17,7 +17,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// `picture_tokens`: what the picture of each output costs.
+    /// `picture_tokens`: what the picture of an output costs.
     pub(crate) fn of(
         prompt: &Prompt,
         outputs: &[Output],
@@ -28,7 +28,9 @@ impl Figures {
         let cached = script.cached.unwrap_or_else(|| prompt.cached_tokens());
         let thoughts = outputs.iter().map(|output| output.reasoning_tokens).sum();
         let all: u64 = outputs.iter().map(|output| output.tokens).sum();
-        let output_images = picture_tokens * outputs.len() as u64;
+        // A model that calls does not paint.
+        let painted = outputs.iter().filter(|output| output.calls.is_empty());
+        let output_images = picture_tokens * painted.count() as u64;
         Self {
             input: tokens,
             input_images: prompt.media_tokens(MediaKind::Image),

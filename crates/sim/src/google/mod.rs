@@ -1,10 +1,12 @@
 //! What Generate Content and Interactions share: refusals, credentials, members, schemas, thoughts.
 
 mod auth;
+mod cache;
 mod continuation;
 mod field;
 mod figures;
 mod image;
+mod json;
 mod media;
 mod output;
 mod refusal;
@@ -13,10 +15,12 @@ mod signature;
 mod thinking;
 
 pub(crate) use auth::authorise;
+pub(crate) use cache::cached_content;
 pub(crate) use continuation::Continuation;
 pub(crate) use field::{Field, Names};
 pub(crate) use figures::Figures;
 pub(crate) use image::{Picture, read_picture};
+pub(crate) use json::{compact, indented, one_line};
 pub(crate) use media::{linked, of_blob};
 pub(crate) use output::{arguments, continue_or_stop, outputs, retext};
 pub(crate) use refusal::{Refusal, failure_at};

@@ -4,6 +4,7 @@
 //! Interactions a word. The texts name the upstream's model, project and address, as the real ones
 //! do: a gateway has to clean them.
 
+use super::one_line;
 use crate::fault::{ScriptError, Status};
 use crate::reply::Reply;
 use http::{Method, StatusCode};
@@ -216,7 +217,7 @@ pub(crate) fn failure_at(path: &str, refusal: &Refusal) -> Reply {
     } else {
         refusal.numbered()
     };
-    Reply::json(refusal.status, envelope.to_string())
+    one_line(refusal.status, &envelope)
 }
 
 fn label_of(status: StatusCode) -> &'static str {

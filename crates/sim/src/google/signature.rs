@@ -3,6 +3,7 @@
 //! A signature of a call is bound to the model and to the name of the call it stands at, so that one
 //! which comes back at another call, or with another model, is seen.
 
+use crate::ask::Ask;
 use crate::seal;
 use crate::seed::Seed;
 
@@ -28,30 +29,32 @@ pub(crate) enum Doubt {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signer<'a> {
     model: &'a str,
+    /// Older models know no signatures: they give none, and look at none.
+    signs: bool,
 }
 
 impl<'a> Signer<'a> {
-    pub(crate) fn new(model: &'a str) -> Self {
-        Self { model }
+    pub(crate) fn of(ask: &Ask<'a>) -> Self {
+        Self {
+            model: ask.name,
+            signs: !ask.script.google.unsigned,
+        }
     }
 
-    /// For the calls of one step, of which the first is named.
-    pub(crate) fn sign_call(self, first: &str, seed: &mut Seed) -> String {
+    /// For what one step tells: its calls, of which the first is named, or its text or picture.
+    pub(crate) fn sign(self, first_call: Option<&str>, seed: &mut Seed) -> Option<String> {
+        let first = first_call.unwrap_or(TEXT);
         let text = format!("{first}\n{}", seed.letters(NOISE_LETTERS));
-        seal::seal(KIND, self.model, &text)
-    }
-
-    /// For a text or a picture.
-    pub(crate) fn sign_text(self, seed: &mut Seed) -> String {
-        self.sign_call(TEXT, seed)
+        self.signs.then(|| seal::seal(KIND, self.model, &text))
     }
 
     /// Checks what came back with a call.
     pub(crate) fn check_call(self, name: &str, signature: Option<&str>) -> Result<(), Doubt> {
-        let signature = signature
-            .filter(|text| !text.is_empty())
-            .ok_or(Doubt::Missing)?;
-        self.check(signature, |signed| signed == name)
+        match signature.filter(|text| !text.is_empty()) {
+            Some(signature) => self.check(signature, |signed| signed == name),
+            None if self.signs => Err(Doubt::Missing),
+            None => Ok(()),
+        }
     }
 
     /// Checks what came back with a text. A step that thought before a call may hold a text too.
@@ -60,6 +63,9 @@ impl<'a> Signer<'a> {
     }
 
     fn check(self, signature: &str, fits: impl FnOnce(&str) -> bool) -> Result<(), Doubt> {
+        if !self.signs {
+            return Ok(());
+        }
         // A client that takes signatures for bytes may have padded the literal.
         if BYPASSES.contains(&signature.trim_end_matches('=')) {
             return Ok(());
@@ -77,37 +83,58 @@ impl<'a> Signer<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault::Script;
+
+    fn signer<'a>(model: &'a str, script: &'a Script) -> Signer<'a> {
+        Signer::of(&Ask {
+            name: model,
+            script,
+            seed: Seed::new(1),
+            created: 0,
+        })
+    }
 
     #[test]
     fn a_signature_fits_its_call_and_model_only() {
-        let signer = Signer::new("sim-chat");
-        let signature = signer.sign_call("f", &mut Seed::new(1));
+        let script = Script::default();
+        let chat = signer("sim-chat", &script);
+        let signature = chat.sign(Some("f"), &mut Seed::new(1)).unwrap();
         let url_safe = signature.replace('+', "-").replace('/', "_");
-        assert_eq!(signer.check_call("f", Some(&signature)), Ok(()));
-        assert_eq!(signer.check_call("f", Some(&url_safe)), Ok(()));
+        assert_eq!(chat.check_call("f", Some(&signature)), Ok(()));
+        assert_eq!(chat.check_call("f", Some(&url_safe)), Ok(()));
+        let mini = signer("sim-mini", &script);
         for (doubt, checked) in [
-            (Doubt::Corrupted, signer.check_call("g", Some(&signature))),
-            (
-                Doubt::Corrupted,
-                Signer::new("sim-mini").check_call("f", Some(&signature)),
-            ),
-            (Doubt::Corrupted, signer.check_call("f", Some("AAAA"))),
-            (Doubt::Corrupted, signer.check_text(&signature)),
-            (Doubt::Missing, signer.check_call("f", Some(""))),
-            (Doubt::Missing, signer.check_call("f", None)),
+            (Doubt::Corrupted, chat.check_call("g", Some(&signature))),
+            (Doubt::Corrupted, mini.check_call("f", Some(&signature))),
+            (Doubt::Corrupted, chat.check_call("f", Some("AAAA"))),
+            (Doubt::Corrupted, chat.check_text(&signature)),
+            (Doubt::Missing, chat.check_call("f", Some(""))),
+            (Doubt::Missing, chat.check_call("f", None)),
         ] {
             assert_eq!(checked, Err(doubt));
         }
-        let text = signer.sign_text(&mut Seed::new(2));
-        assert_eq!(signer.check_text(&text), Ok(()));
+        let text = chat.sign(None, &mut Seed::new(2)).unwrap();
+        assert_eq!(chat.check_text(&text), Ok(()));
     }
 
     #[test]
     fn the_literals_pass() {
-        let signer = Signer::new("sim-chat");
+        let script = Script::default();
+        let signer = signer("sim-chat", &script);
         for literal in BYPASSES {
             assert_eq!(signer.check_call("f", Some(literal)), Ok(()));
             assert_eq!(signer.check_text(literal), Ok(()));
+        }
+    }
+
+    #[test]
+    fn an_older_model_looks_at_no_signature() {
+        let mut script = Script::default();
+        script.apply("unsigned").unwrap();
+        let signer = signer("sim-chat", &script);
+        assert_eq!(signer.sign(Some("f"), &mut Seed::new(1)), None);
+        for signature in [None, Some("AAAA"), Some("")] {
+            assert_eq!(signer.check_call("f", signature), Ok(()));
         }
     }
 }

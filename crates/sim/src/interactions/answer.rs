@@ -5,7 +5,7 @@ use super::shape::Interaction;
 use super::telling::{Telling, Told, tell};
 use super::usage;
 use crate::ask::Ask;
-use crate::google::Refusal;
+use crate::google::{Refusal, one_line};
 use crate::reply::Reply;
 use http::StatusCode;
 
@@ -21,9 +21,5 @@ pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> 
         steps: Some(steps.into_iter().map(Told::whole).collect()),
         ..identity.ended(&ending, usage)
     };
-    // Texts, numbers and checked raw values always serialize.
-    Ok(Reply::json(
-        StatusCode::OK,
-        serde_json::to_vec(&interaction).unwrap_or_default(),
-    ))
+    Ok(one_line(StatusCode::OK, &interaction))
 }

@@ -3,11 +3,11 @@
 use super::{answer, request, stream};
 use crate::ask::Ask;
 use crate::fault::{Instead, ScriptError, Status};
-use crate::google::{Refusal, authorise};
+use crate::google::{Refusal, authorise, one_line};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A call, not yet checked beyond its model.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Protocol for Interactions {
         if self.streamed {
             stream::only_error(&refusal)
         } else {
-            Reply::json(StatusCode::OK, refusal.worded().to_string())
+            one_line(StatusCode::OK, &refusal.worded())
         }
     }
 
@@ -72,7 +72,7 @@ impl Protocol for Interactions {
         if self.streamed {
             stream::only_empty()
         } else {
-            Reply::json(StatusCode::OK, "{}")
+            one_line(StatusCode::OK, &json!({}))
         }
     }
 
@@ -82,5 +82,5 @@ impl Protocol for Interactions {
 }
 
 fn failure(refusal: &Refusal) -> Reply {
-    Reply::json(refusal.status, refusal.worded().to_string())
+    one_line(refusal.status, &refusal.worded())
 }

@@ -13,9 +13,8 @@ const FUNCTION_RESULT: &[&str] = &["call_id", "is_error", "name", "result", "typ
 /// What server tools did ends so.
 const SERVER_STEPS: [&str; 2] = ["_call", "_result"];
 
-/// The turns of a conversation. `signed`: calls that await their results must come after their
-/// signed thought.
-pub(super) fn read(body: &Field<'_>, model: &str, signed: bool) -> Result<Vec<Turn>, Refusal> {
+/// The turns of a conversation.
+pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Refusal> {
     let input = body.required("input")?;
     let single = std::slice::from_ref(input);
     let list = match input {
@@ -35,11 +34,10 @@ pub(super) fn read(body: &Field<'_>, model: &str, signed: bool) -> Result<Vec<Tu
         .rposition(|item| is_content(item) || kind_of(item) == "user_input")
         .unwrap_or_default();
     let mut reader = Reader {
-        signer: Signer::new(model),
-        signed,
+        signer,
         turns: Vec::new(),
         saying: Contents::default(),
-        thought: Thought::None,
+        thought: None,
         calls_made: false,
         open: Vec::new(),
         model: None,
@@ -57,20 +55,13 @@ fn kind_of(step: &Value) -> &str {
     step.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The thought that was read last in the model's turn.
-enum Thought {
-    None,
-    Unsigned,
-    Signed(String),
-}
-
 struct Reader<'a> {
     signer: Signer<'a>,
-    signed: bool,
     turns: Vec<Turn>,
     /// Contents that stand in the list without a step around them.
     saying: Contents,
-    thought: Thought,
+    /// The signature of the thought that was read last in the model's turn.
+    thought: Option<String>,
     /// The model's turn holds a call already: its signature was seen there.
     calls_made: bool,
     /// Calls without a result: their ids and names.
@@ -111,7 +102,7 @@ impl Reader<'_> {
             "thought" => self.thought(&Field::object(item, path, Names::Snake, THOUGHT)?),
             "function_call" => {
                 let step = Field::object(item, path, Names::Snake, FUNCTION_CALL)?;
-                self.call(&step, current && self.signed)
+                self.call(&step, current)
             }
             "function_result" => {
                 self.end_of_model_turn()?;
@@ -128,14 +119,12 @@ impl Reader<'_> {
         self.model.get_or_insert_default();
         // Two thoughts in one turn: the earlier one belongs to no call.
         self.check_loose_thought()?;
-        self.thought = match step.text("signature")? {
-            Some(signature) if !signature.is_empty() => Thought::Signed(signature.to_owned()),
-            _ => Thought::Unsigned,
-        };
+        let signature = step.text("signature")?;
+        self.thought = signature.map(str::to_owned);
         Ok(())
     }
 
-    fn call(&mut self, step: &Field<'_>, signed: bool) -> Result<(), Refusal> {
+    fn call(&mut self, step: &Field<'_>, current: bool) -> Result<(), Refusal> {
         let id = step.required_text("id")?.to_owned();
         let name = step.required_text("name")?.to_owned();
         let arguments = step.required("arguments")?;
@@ -143,15 +132,11 @@ impl Reader<'_> {
             let path = step.path("arguments");
             return Err(Refusal::invalid(format!("'{path}' must be an object.")));
         }
-        let thought = std::mem::replace(&mut self.thought, Thought::None);
-        match &thought {
-            Thought::Signed(signature) => self
-                .signer
-                .check_call(&name, Some(signature))
-                .map_err(doubted)?,
-            Thought::Unsigned if signed => return Err(doubted(Doubt::Missing)),
-            Thought::None if signed && !self.calls_made => return Err(doubted(Doubt::Missing)),
-            Thought::Unsigned | Thought::None => {}
+        let signature = self.thought.take();
+        match self.signer.check_call(&name, signature.as_deref()) {
+            // Calls beside each other share a thought, and the past is not missed.
+            Err(Doubt::Missing) if !current || self.calls_made => {}
+            checked => checked.map_err(doubted)?,
         }
         self.calls_made = true;
         self.open.push((id.clone(), name.clone()));
@@ -212,9 +197,9 @@ impl Reader<'_> {
 
     /// A thought that no call followed has to be a text's.
     fn check_loose_thought(&mut self) -> Result<(), Refusal> {
-        match std::mem::replace(&mut self.thought, Thought::None) {
-            Thought::Signed(signature) => self.signer.check_text(&signature).map_err(doubted),
-            Thought::None | Thought::Unsigned => Ok(()),
+        match self.thought.take().filter(|text| !text.is_empty()) {
+            Some(signature) => self.signer.check_text(&signature).map_err(doubted),
+            None => Ok(()),
         }
     }
 

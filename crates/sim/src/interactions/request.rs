@@ -3,7 +3,7 @@
 use super::parameters::{self, Parameters};
 use super::{input, tools};
 use crate::ask::Ask;
-use crate::google::{Continuation, Field, Names, Picture, Refusal};
+use crate::google::{Continuation, Field, Names, Picture, Refusal, Signer, cached_content};
 use crate::mind::{Prompt, Shape};
 use crate::models;
 use serde_json::Value;
@@ -79,7 +79,7 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
     let system = body.text("system_instruction")?;
     let prompt = Prompt {
         system: system.map(str::to_owned).into_iter().collect(),
-        turns: input::read(&body, ask.name, !ask.script.google.unsigned)?,
+        turns: input::read(&body, Signer::of(ask))?,
         tools,
         tool_use,
         parallel: true,
@@ -92,7 +92,7 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         tokens_max,
         stops,
         seed,
-        cache_key: false,
+        cache_key: cached_content(&body)?,
     };
     Ok(Request {
         prompt,
@@ -107,11 +107,6 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
 fn refuse_state(body: &Field<'_>) -> Result<(), Refusal> {
     if let Some(id) = body.text("previous_interaction_id")? {
         return Err(Refusal::not_found(format!("Interaction '{id}' not found.")));
-    }
-    if let Some(name) = body.text("cached_content")? {
-        return Err(Refusal::not_found(format!(
-            "CachedContent not found (or permission denied): {name}"
-        )));
     }
     if body.flag("background")? == Some(true) {
         return Err(Refusal::invalid(

@@ -6,7 +6,7 @@ use super::telling::{Ending, Identity, Telling, Told, tell};
 use super::usage::{self, Usage};
 use crate::ask::Ask;
 use crate::fault::{Script, UsageFault};
-use crate::google::{Figures, Refusal};
+use crate::google::{Figures, Refusal, compact};
 use crate::mind::Pieces;
 use crate::reply::{Event, EventKind, Reply};
 use bytes::Bytes;
@@ -69,7 +69,9 @@ fn error_event(refusal: &Refusal) -> Event {
     data["event_type"] = json!("error");
     Event {
         kind: EventKind::Frame,
-        bytes: format!("event: error\ndata: {data}\n\n").into(),
+        bytes: [b"event: error\ndata: ", compact(&data).as_slice(), b"\n\n"]
+            .concat()
+            .into(),
     }
 }
 
@@ -297,10 +299,8 @@ impl Events {
 }
 
 fn written(kind: EventKind, event: &Shape<'_>) -> Event {
-    let mut bytes = format!("event: {}\ndata: ", event.name()).into_bytes();
-    // Texts, numbers and checked raw values always serialize into memory.
-    let _ = serde_json::to_writer(&mut bytes, event);
-    bytes.extend_from_slice(b"\n\n");
+    let head = format!("event: {}\ndata: ", event.name());
+    let bytes = [head.as_bytes(), compact(event).as_slice(), b"\n\n"].concat();
     Event {
         kind,
         bytes: bytes.into(),

@@ -89,11 +89,8 @@ pub(super) fn tell(request: &Request, ask: &Ask<'_>) -> Result<Telling, Refusal>
     }
 
     let mut steps = Vec::new();
-    let signer = Signer::new(ask.name);
-    let signature = (!ask.script.google.unsigned).then(|| match output.calls.first() {
-        Some(first) => signer.sign_call(&first.name, &mut seed),
-        None => signer.sign_text(&mut seed),
-    });
+    let first = output.calls.first().map(|call| call.name.as_str());
+    let signature = Signer::of(ask).sign(first, &mut seed);
     let summary = if request.summaries {
         output.reasoning.clone()
     } else {

@@ -10,12 +10,12 @@ async fn start() -> Sim {
     Sim::start("127.0.0.1:0").await.unwrap()
 }
 
-async fn generate(sim: &Sim, model: &str, request: &Value) -> Answer {
+pub(crate) async fn generate(sim: &Sim, model: &str, request: &Value) -> Answer {
     let path = format!("/v1beta/models/{model}:generateContent");
     google(sim, &path, request).await
 }
 
-async fn stream(sim: &Sim, model: &str, request: &Value) -> Answer {
+pub(crate) async fn stream(sim: &Sim, model: &str, request: &Value) -> Answer {
     let path = format!("/v1beta/models/{model}:streamGenerateContent?alt=sse");
     google(sim, &path, request).await
 }
@@ -26,7 +26,7 @@ async fn google(sim: &Sim, path: &str, request: &Value) -> Answer {
 }
 
 /// The events of a stream; they end with CRLF.
-fn events(answer: &Answer) -> Vec<Value> {
+pub(crate) fn events(answer: &Answer) -> Vec<Value> {
     let text = answer.text();
     assert!(text.is_empty() || text.ends_with("\r\n\r\n"), "{text}");
     text.split_terminator("\r\n\r\n")
@@ -356,6 +356,7 @@ async fn signatures_of_open_calls_must_come_back_unaltered() {
             "Corrupted thought signature.",
         ),
         ("sim-chat+unsigned", Value::Null, 200, "ok"),
+        ("sim-chat+unsigned", json!("c2ln"), 200, "ok"),
     ] {
         let mut content = content.clone();
         content["parts"][0]["thoughtSignature"] = signature.clone();
@@ -575,6 +576,35 @@ async fn a_continuation_gives_the_rest() {
 }
 
 #[tokio::test]
+async fn kept_contents_are_told_as_cached() {
+    let sim = start().await;
+    let long = json!({"contents": [{"parts": [{"text": "word ".repeat(1200)}]},
+        {"role": "model", "parts": [{"text": "Yes."}]}, {"parts": [{"text": "hi"}]}]});
+    let body = generate(&sim, "sim-chat", &long).await.json();
+    assert!(
+        body["usageMetadata"]["cachedContentTokenCount"]
+            .as_u64()
+            .unwrap()
+            >= 1024
+    );
+    let short = |name: &str| {
+        let kept = json!({"cachedContent": name, "systemInstruction": {"parts": [{"text": "word ".repeat(1200)}]}});
+        with(asking("hi"), kept)
+    };
+    let body = generate(&sim, "sim-chat", &short("cachedContents/abc"))
+        .await
+        .json();
+    assert!(
+        body["usageMetadata"]["cachedContentTokenCount"]
+            .as_u64()
+            .unwrap()
+            >= 1024
+    );
+    let lost = generate(&sim, "sim-chat", &short("cachedContents/missing")).await;
+    assert_eq!(lost.status, 404);
+}
+
+#[tokio::test]
 async fn wrong_histories_are_refused() {
     let sim = start().await;
     let user = |text: &str| json!({"role": "user", "parts": [{"text": text}]});
@@ -600,7 +630,7 @@ async fn wrong_histories_are_refused() {
         ),
         (
             json!([{"parts": [{"type": "text", "text": "x"}]}]),
-            "Unknown name \\\"type\\\"",
+            "Unknown name \"type\"",
         ),
         (
             json!([{"parts": [{"inlineData": {"mimeType": "image/png", "data": "***"}}]}]),
@@ -642,7 +672,8 @@ async fn wrong_histories_are_refused() {
             (&error["code"], &error["status"]),
             (&json!(400), &json!("INVALID_ARGUMENT"))
         );
-        assert!(answer.text().contains(part), "{}", answer.text());
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(part), "{message}");
     }
 }
 
@@ -771,5 +802,5 @@ async fn scripts_bend_answers_and_streams() {
     let shown = events(&stream(&sim, &faulty("chunks=100+pieces=64"), &request).await);
     assert_eq!(shown.len(), 101);
     let wrong = generate(&sim, &faulty("nonsense"), &request).await;
-    assert!(wrong.status == 400 && wrong.text().contains("script is wrong"));
+    assert!(wrong.status == 400 && wrong.text().contains("script is wrong:"));
 }

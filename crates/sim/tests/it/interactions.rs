@@ -10,13 +10,13 @@ async fn start() -> Sim {
     Sim::start("127.0.0.1:0").await.unwrap()
 }
 
-async fn interact(sim: &Sim, request: &Value) -> Answer {
+pub(crate) async fn interact(sim: &Sim, request: &Value) -> Answer {
     let head = format!("x-goog-api-key: {KEY}\r\ncontent-type: application/json\r\n");
     let body = request.to_string();
     call(sim, "POST", "/v1beta/interactions", &head, body.as_bytes()).await
 }
 
-async fn stream(sim: &Sim, request: &Value) -> Answer {
+pub(crate) async fn stream(sim: &Sim, request: &Value) -> Answer {
     interact(sim, &with(request.clone(), json!({"stream": true}))).await
 }
 
@@ -33,7 +33,7 @@ fn with(mut request: Value, members: Value) -> Value {
 }
 
 /// The data of each event without the end mark; every name is repeated inside.
-fn events(answer: &Answer) -> Vec<Value> {
+pub(crate) fn events(answer: &Answer) -> Vec<Value> {
     let text = answer.text();
     assert!(text.is_empty() || text.ends_with("\n\n"), "{text}");
     text.split_terminator("\n\n")
@@ -49,7 +49,7 @@ fn events(answer: &Answer) -> Vec<Value> {
 }
 
 /// Joins the steps of a stream as a client would, and gives the interaction at its end.
-fn folded(events: &[Value]) -> (Vec<Value>, Value) {
+pub(crate) fn folded(events: &[Value]) -> (Vec<Value>, Value) {
     let mut steps: Vec<Value> = Vec::new();
     let mut texts: Vec<String> = Vec::new();
     let mut open = false;

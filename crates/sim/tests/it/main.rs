@@ -7,6 +7,7 @@ mod chat;
 mod client;
 mod faults;
 mod generate;
+mod google_laws;
 mod hostile;
 mod interactions;
 mod laws;

@@ -1,0 +1,18 @@
+//! Contents that the vendor keeps for a caller.
+
+use super::{Field, Refusal};
+use crate::models;
+
+/// Whether a request goes on from kept contents. Any name is known but those of missing things.
+pub(crate) fn cached_content(body: &Field<'_>) -> Result<bool, Refusal> {
+    let Some(name) = body.text("cached_content")? else {
+        return Ok(false);
+    };
+    let kept = name.strip_prefix("cachedContents/");
+    if kept.is_some_and(models::exists) {
+        return Ok(true);
+    }
+    Err(Refusal::not_found(format!(
+        "CachedContent not found (or permission denied): {name}"
+    )))
+}

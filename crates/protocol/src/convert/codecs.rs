@@ -1,26 +1,22 @@
 //! The codecs of all dialects behind one face each.
 
 use crate::canon::{self, Dropped, Echo, Event, Request, Response, Target};
-use crate::chat;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::generate;
-use crate::interactions;
 use crate::joined::Joined;
-use crate::messages;
 use crate::native::Broken;
-use crate::responses;
 use crate::sse::Frame;
+use crate::{chat, generate, interactions, messages, responses};
 
 /// Reads a request that [`crate::native::read_head`] has passed. `stream` is what the head says,
 /// since not every dialect says it in the body.
 pub fn read_request(dialect: Dialect, body: &[u8], stream: bool) -> Result<Request, Failure> {
     let mut request = match dialect {
         Dialect::Chat => chat::read_request(body),
+        Dialect::Responses => responses::read_request(body),
         Dialect::Messages => messages::read_request(body),
         Dialect::Generate => generate::read_request(body),
         Dialect::Interactions => interactions::read_request(body),
-        Dialect::Responses => responses::read_request(body),
     }?;
     request.stream = stream;
     canon::pair_results(&mut request.turns)?;
@@ -37,10 +33,10 @@ pub fn write_request(
 ) -> Result<Vec<u8>, Failure> {
     match dialect {
         Dialect::Chat => chat::write_request(request, target, dropped),
+        Dialect::Responses => responses::write_request(request, target, dropped),
         Dialect::Messages => messages::write_request(request, target, dropped),
         Dialect::Generate => generate::write_request(request, target, dropped),
         Dialect::Interactions => interactions::write_request(request, target, dropped),
-        Dialect::Responses => responses::write_request(request, target, dropped),
     }
 }
 
@@ -52,10 +48,10 @@ pub(super) fn read_response(
 ) -> Result<Response, Broken> {
     match dialect {
         Dialect::Chat => chat::read_response(body, model),
+        Dialect::Responses => responses::read_response(body, model),
         Dialect::Messages => messages::read_response(body, model),
         Dialect::Generate => generate::read_response(body, model),
         Dialect::Interactions => interactions::read_response(body, model),
-        Dialect::Responses => responses::read_response(body, model),
     }
 }
 
@@ -63,10 +59,10 @@ pub(super) fn read_response(
 pub(super) fn write_response(dialect: Dialect, response: &Response, echo: &Echo) -> Vec<u8> {
     match dialect {
         Dialect::Chat => chat::write_response(response, echo),
+        Dialect::Responses => responses::write_response(response, echo),
         Dialect::Messages => messages::write_response(response, echo),
         Dialect::Generate => generate::write_response(response, echo),
         Dialect::Interactions => interactions::write_response(response, echo),
-        Dialect::Responses => responses::write_response(response, echo),
     }
 }
 
@@ -74,40 +70,40 @@ pub(super) fn write_response(dialect: Dialect, response: &Response, echo: &Echo)
 #[derive(Debug)]
 pub(super) enum Reader {
     Chat(chat::Reader),
+    Responses(responses::Reader),
     Messages(messages::Reader),
     Generate(generate::Reader),
     Interactions(interactions::Reader),
-    Responses(responses::Reader),
 }
 
 impl Reader {
     pub(super) fn new(dialect: Dialect, model: &str) -> Self {
         match dialect {
             Dialect::Chat => Self::Chat(chat::Reader::new(model)),
+            Dialect::Responses => Self::Responses(responses::Reader::new(model)),
             Dialect::Messages => Self::Messages(messages::Reader::new(model)),
             Dialect::Generate => Self::Generate(generate::Reader::new(model)),
             Dialect::Interactions => Self::Interactions(interactions::Reader::new(model)),
-            Dialect::Responses => Self::Responses(responses::Reader::new(model)),
         }
     }
 
     pub(super) fn frame(&mut self, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
         match self {
             Self::Chat(reader) => reader.frame(frame, out),
+            Self::Responses(reader) => reader.frame(frame, out),
             Self::Messages(reader) => reader.frame(frame, out),
             Self::Generate(reader) => reader.frame(frame, out),
             Self::Interactions(reader) => reader.frame(frame, out),
-            Self::Responses(reader) => reader.frame(frame, out),
         }
     }
 
     pub(super) fn end(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
         match self {
             Self::Chat(reader) => reader.end(out),
+            Self::Responses(reader) => reader.end(out),
             Self::Messages(reader) => reader.end(out),
             Self::Generate(reader) => reader.end(out),
             Self::Interactions(reader) => reader.end(out),
-            Self::Responses(reader) => reader.end(out),
         }
     }
 }
@@ -116,30 +112,30 @@ impl Reader {
 #[derive(Debug)]
 pub(super) enum Writer {
     Chat(chat::Writer),
+    Responses(responses::Writer),
     Messages(messages::Writer),
     Generate(generate::Writer),
     Interactions(interactions::Writer),
-    Responses(responses::Writer),
 }
 
 impl Writer {
     pub(super) fn new(dialect: Dialect, echo: Echo) -> Self {
         match dialect {
             Dialect::Chat => Self::Chat(chat::Writer::new(echo)),
+            Dialect::Responses => Self::Responses(responses::Writer::new(echo)),
             Dialect::Messages => Self::Messages(messages::Writer::new(echo)),
             Dialect::Generate => Self::Generate(generate::Writer::new(echo)),
             Dialect::Interactions => Self::Interactions(interactions::Writer::new(echo)),
-            Dialect::Responses => Self::Responses(responses::Writer::new(echo)),
         }
     }
 
     pub(super) fn event(&mut self, event: Event, out: &mut Joined) {
         match self {
             Self::Chat(writer) => writer.event(event, out),
+            Self::Responses(writer) => writer.event(event, out),
             Self::Messages(writer) => writer.event(event, out),
             Self::Generate(writer) => writer.event(event, out),
             Self::Interactions(writer) => writer.event(event, out),
-            Self::Responses(writer) => writer.event(event, out),
         }
     }
 }

@@ -1,0 +1,251 @@
+//! What clients make of an answer, and what they do not stand.
+//!
+//! One listener for each dialect, written from the contract and from what the clients'
+//! accumulators were seen to do, not from our writers. A listener checks every rule of its
+//! dialect's streams on the way and gives back what a client would have put together.
+
+mod chat;
+mod generate;
+mod interactions;
+mod messages;
+mod responses;
+
+use protocol::Dialect;
+use serde_json::Value;
+
+/// What a client has put together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Heard {
+    pub(crate) text: String,
+    pub(crate) thoughts: String,
+    pub(crate) refusal: String,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) end: End,
+    /// All input and all output.
+    pub(crate) usage: Option<(u64, u64)>,
+    /// Signatures and encrypted reasoning, in order.
+    pub(crate) opaque: Vec<String>,
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Call {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// The arguments, or their text where they are not JSON.
+    pub(crate) arguments: Value,
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) enum End {
+    /// It did not.
+    #[default]
+    Open,
+    /// With this reason, in the dialect's own word.
+    Finished(String),
+    /// With an error of this code.
+    Failed(String),
+}
+
+/// Why a client would give up.
+pub(crate) type Wrong = String;
+
+/// Listens to a stream.
+pub(crate) fn hear(dialect: Dialect, stream: &str) -> Result<Heard, Wrong> {
+    for careless in ['\u{85}', '\u{2028}', '\u{2029}', '\r'] {
+        ensure(!stream.contains(careless), || {
+            format!("a line end of some clients: {careless:?}")
+        })?;
+    }
+    match dialect {
+        Dialect::Chat => chat::hear(stream),
+        Dialect::Responses => responses::hear(stream),
+        Dialect::Messages => messages::hear(stream),
+        Dialect::Generate => generate::hear(stream),
+        Dialect::Interactions => interactions::hear(stream),
+    }
+}
+
+/// Reads a whole answer.
+pub(crate) fn read(dialect: Dialect, body: &[u8]) -> Result<Heard, Wrong> {
+    let body: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    match dialect {
+        Dialect::Chat => chat::read(&body),
+        Dialect::Responses => responses::read(&body),
+        Dialect::Messages => messages::read(&body),
+        Dialect::Generate => generate::read(&body),
+        Dialect::Interactions => interactions::read(&body),
+    }
+}
+
+fn ensure(holds: bool, wrong: impl FnOnce() -> Wrong) -> Result<(), Wrong> {
+    if holds { Ok(()) } else { Err(wrong()) }
+}
+
+/// An event as it stands in the stream.
+struct Frame<'s> {
+    name: Option<&'s str>,
+    data: &'s str,
+}
+
+impl Frame<'_> {
+    fn json(&self) -> Result<Value, Wrong> {
+        let value: Value =
+            serde_json::from_str(self.data).map_err(|error| format!("{error} in {}", self.data))?;
+        ensure(value.is_object(), || format!("no object: {}", self.data))?;
+        Ok(value)
+    }
+
+    /// The JSON of an event that must be named, and named the same in `member`.
+    fn named(&self, member: &str) -> Result<(String, Value), Wrong> {
+        let value = self.json()?;
+        let name = self.name.ok_or("an event has no name")?;
+        ensure(value[member] == name, || {
+            format!("the event `{name}` calls itself {}", value[member])
+        })?;
+        Ok((name.to_owned(), value))
+    }
+}
+
+/// Cuts a stream into events: an optional name, one line of data, a blank line.
+fn frames(stream: &str) -> Result<Vec<Frame<'_>>, Wrong> {
+    let whole = stream.is_empty() || stream.ends_with("\n\n");
+    ensure(whole, || "the last event is cut off".to_owned())?;
+    let frame = |event| {
+        let (name, data) = match str::split_once(event, '\n') {
+            Some((name, data)) => {
+                let name = name.strip_prefix("event: ");
+                (
+                    Some(name.ok_or_else(|| format!("no event: {event}"))?),
+                    data,
+                )
+            }
+            None => (None, event),
+        };
+        let data = data.strip_prefix("data: ");
+        let data = data.ok_or_else(|| format!("no data: {event}"))?;
+        ensure(!data.contains('\n'), || format!("too many lines: {event}"))?;
+        Ok(Frame { name, data })
+    };
+    stream.split_terminator("\n\n").map(frame).collect()
+}
+
+/// A member that must be a string.
+fn text<'v>(value: &'v Value, member: &str) -> Result<&'v str, Wrong> {
+    value[member]
+        .as_str()
+        .ok_or_else(|| format!("`{member}` is no string in {value}"))
+}
+
+/// A member that must be a whole number.
+fn number(value: &Value, member: &str) -> Result<u64, Wrong> {
+    value[member]
+        .as_u64()
+        .ok_or_else(|| format!("`{member}` is no number in {value}"))
+}
+
+/// A member that must be a list.
+fn list<'v>(value: &'v Value, member: &str) -> Result<&'v Vec<Value>, Wrong> {
+    value[member]
+        .as_array()
+        .ok_or_else(|| format!("`{member}` is no list in {value}"))
+}
+
+/// Arguments that come as text.
+fn arguments(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+}
+
+mod tests {
+    use super::*;
+
+    /// The streams that the protocols' own documents give as accepted by their clients.
+    const REFERENCES: [(Dialect, &str); 5] = [
+        (
+            Dialect::Chat,
+            include_str!("../../../fixtures/chat/reference.sse"),
+        ),
+        (
+            Dialect::Responses,
+            include_str!("../../../fixtures/responses/reference.sse"),
+        ),
+        (
+            Dialect::Messages,
+            include_str!("../../../fixtures/messages/reference.sse"),
+        ),
+        (
+            Dialect::Generate,
+            include_str!("../../../fixtures/generate/reference.sse"),
+        ),
+        (
+            Dialect::Interactions,
+            include_str!("../../../fixtures/interactions/reference.sse"),
+        ),
+    ];
+
+    #[test]
+    fn listeners_understand_the_reference_streams() {
+        for (dialect, stream) in REFERENCES {
+            let heard = hear(dialect, stream).unwrap();
+            assert_eq!(heard.text, "Hi", "{dialect}");
+            let call = Call {
+                id: "call_a".to_owned(),
+                name: "f".to_owned(),
+                arguments: serde_json::json!({"x": 1}),
+            };
+            let id = if dialect == Dialect::Messages {
+                "toolu_a"
+            } else {
+                "call_a"
+            };
+            assert_eq!(
+                heard.calls,
+                [Call {
+                    id: id.to_owned(),
+                    ..call
+                }]
+            );
+            assert_eq!(heard.usage, Some((9, 7)), "{dialect}");
+            assert!(matches!(heard.end, End::Finished(_)));
+            let thinks = dialect != Dialect::Chat;
+            assert_eq!(heard.thoughts, if thinks { "Think" } else { "" });
+            assert_eq!(heard.opaque.len(), usize::from(thinks));
+        }
+    }
+
+    /// A listener that accepts everything would show nothing: each event counts.
+    #[test]
+    fn listeners_miss_every_event_that_is_left_out() {
+        for (dialect, stream) in REFERENCES {
+            let events: Vec<_> = stream.split_terminator("\n\n").collect();
+            let whole = hear(dialect, stream).unwrap();
+            for left_out in 0..events.len() {
+                let rest = events.iter().enumerate().filter(|(at, _)| *at != left_out);
+                let rest: Vec<_> = rest.flat_map(|(_, event)| [*event, "\n\n"]).collect();
+                let rest = rest.concat();
+                let heard = hear(dialect, &rest);
+                assert_ne!(
+                    heard,
+                    Ok(whole.clone()),
+                    "{dialect} without {}",
+                    events[left_out]
+                );
+            }
+            for twice in 0..events.len() {
+                let again = events.iter().enumerate().flat_map(|(at, event)| {
+                    std::iter::repeat_n(event, if at == twice { 2 } else { 1 })
+                });
+                let again: Vec<_> = again.flat_map(|event| [*event, "\n\n"]).collect();
+                let again = again.concat();
+                let heard = hear(dialect, &again);
+                assert_ne!(
+                    heard,
+                    Ok(whole.clone()),
+                    "{dialect}, twice {}",
+                    events[twice]
+                );
+            }
+        }
+    }
+}

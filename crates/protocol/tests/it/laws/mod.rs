@@ -1,0 +1,80 @@
+//! Laws that hold for every pair of dialects.
+
+mod continuity;
+mod requests;
+mod streams;
+
+use std::sync::Arc;
+
+use protocol::canon::{Echo, Event, Reasoning, Request, Response};
+use protocol::{Dialect, Joined, chat, generate, interactions, messages, responses};
+
+/// All pairs, equal ones included: what holds for two must hold for one.
+fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
+    let to_all = |from| Dialect::ALL.into_iter().map(move |to| (from, to));
+    Dialect::ALL.into_iter().flat_map(to_all)
+}
+
+const MODEL: &str = "maker/m";
+
+fn id_prefix(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Chat => "chatcmpl_",
+        Dialect::Responses => "resp_",
+        Dialect::Messages => "msg_",
+        Dialect::Generate => "gen_",
+        Dialect::Interactions => "int_",
+    }
+}
+
+/// A caller who wants to see everything.
+fn echo(dialect: Dialect, name: &str, model: &str) -> Echo {
+    Echo {
+        id: format!("{}{name}", id_prefix(dialect)).into(),
+        model: model.into(),
+        created: 1_760_000_000,
+        input_tokens: 40,
+        request: Arc::new(Request {
+            include_usage: true,
+            reasoning: Some(Reasoning {
+                show: true,
+                ..Reasoning::default()
+            }),
+            ..Request::default()
+        }),
+    }
+}
+
+/// An upstream's stream that says these events.
+fn upstream_stream(dialect: Dialect, events: &[Event]) -> Vec<u8> {
+    let echo = echo(dialect, "theirs", "up-2026");
+    let mut out = Joined::new();
+    macro_rules! write {
+        ($dialect:ident) => {{
+            let mut writer = $dialect::Writer::new(echo);
+            for event in events {
+                writer.event(event.clone(), &mut out);
+            }
+        }};
+    }
+    match dialect {
+        Dialect::Chat => write!(chat),
+        Dialect::Responses => write!(responses),
+        Dialect::Generate => write!(generate),
+        Dialect::Interactions => write!(interactions),
+        Dialect::Messages => write!(messages),
+    }
+    out.into_bytes().to_vec()
+}
+
+/// An upstream's whole answer that says the same.
+fn upstream_answer(dialect: Dialect, response: &Response) -> Vec<u8> {
+    let echo = echo(dialect, "theirs", "up-2026");
+    match dialect {
+        Dialect::Chat => chat::write_response(response, &echo),
+        Dialect::Responses => responses::write_response(response, &echo),
+        Dialect::Generate => generate::write_response(response, &echo),
+        Dialect::Interactions => interactions::write_response(response, &echo),
+        Dialect::Messages => messages::write_response(response, &echo),
+    }
+}

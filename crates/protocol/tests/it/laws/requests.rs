@@ -1,0 +1,1 @@
+//! Requests between any two dialects.

@@ -1,0 +1,355 @@
+//! Streams between any two dialects.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use protocol::canon::{Block, Delta, Event, Fold, Folded, Opaque, Response, Stop, carrier};
+use protocol::convert::{Transcoder, convert_answer};
+use protocol::native::{Broken, Seen};
+use protocol::{Dialect, Failure, Joined, Usage};
+
+use super::{MODEL, echo, pairs, upstream_answer, upstream_stream};
+use crate::grammar::{self, Call, End, Heard};
+
+/// What a caller got of a stream that came in pieces of the given sizes, in turn.
+#[derive(Debug, PartialEq)]
+struct Relayed {
+    text: String,
+    seen: Seen,
+    result: Result<(), Broken>,
+}
+
+fn relay(from: Dialect, to: Dialect, stream: &[u8], sizes: &[usize]) -> Relayed {
+    let mut transcoder = Transcoder::new(from, to, echo(to, "ours", MODEL));
+    let mut out = Joined::new();
+    let mut rest = Bytes::copy_from_slice(stream);
+    let mut sizes = sizes.iter().cycle();
+    let mut result = Ok(());
+    while !rest.is_empty() && result.is_ok() {
+        let size = sizes.next().copied().unwrap_or(usize::MAX);
+        result = transcoder.push(rest.split_to(size.clamp(1, rest.len())), &mut out);
+    }
+    let result = result.and_then(|()| transcoder.end(&mut out));
+    if let Err(broken) = &result {
+        let failure = broken.clone().into_failure();
+        transcoder.fail(&failure, "req_1", &mut out);
+    }
+    Relayed {
+        text: String::from_utf8(out.into_bytes().to_vec()).unwrap(),
+        seen: transcoder.seen().clone(),
+        result,
+    }
+}
+
+fn fold(events: &[Event]) -> Response {
+    let mut fold = Fold::default();
+    let mut done = events.iter().cloned().filter_map(|event| fold.push(event));
+    done.next().unwrap().unwrap()
+}
+
+/// What every dialect can say of an answer, and so must say.
+#[derive(Debug)]
+struct Gist {
+    /// Refusals are texts where a dialect has none.
+    text: String,
+    thoughts: String,
+    calls: Vec<Call>,
+    end: &'static str,
+    usage: Option<(u64, u64)>,
+}
+
+impl PartialEq for Gist {
+    fn eq(&self, other: &Self) -> bool {
+        // Dialects tell a refusal that was put in words in different ways, or not at all.
+        let ends = [self.end, other.end];
+        let same_end = ends.contains(&"refused") || self.end == other.end;
+        let said = |gist: &Self| (gist.text.clone(), gist.thoughts.clone(), gist.usage);
+        same_end && said(self) == said(other) && self.calls == other.calls
+    }
+}
+
+fn gist(heard: &Heard) -> Gist {
+    let End::Finished(reason) = &heard.end else {
+        panic!("{heard:?} has not ended");
+    };
+    let end = match reason.as_str() {
+        "length" | "incomplete: max_output_tokens" | "max_tokens" | "MAX_TOKENS" | "incomplete" => {
+            "length"
+        }
+        "stop" | "tool_calls" | "completed" | "end_turn" | "tool_use" | "STOP"
+        | "requires_action" => "done",
+        "SAFETY" | "refusal" | "content_filter" | "incomplete: content_filter" => "refused",
+        other => panic!("{other} was not said"),
+    };
+    let calls = heard.calls.iter().map(|call| {
+        let (id, _) = carrier::unload(&call.id);
+        Call {
+            id: id.to_owned(),
+            ..call.clone()
+        }
+    });
+    Gist {
+        text: format!("{}{}", heard.text, heard.refusal),
+        thoughts: heard.thoughts.clone(),
+        calls: calls.collect(),
+        end,
+        usage: heard.usage,
+    }
+}
+
+/// What an upstream of this dialect says by these events.
+fn said(from: Dialect, events: &[Event]) -> Gist {
+    let response = fold(events);
+    let calls = |folded: &Folded| matches!(folded.block, Block::ToolCall { .. });
+    let is_called = response.blocks.iter().any(calls);
+    let mut gist = Gist {
+        text: String::new(),
+        thoughts: String::new(),
+        calls: Vec::new(),
+        end: match response.stop {
+            // This dialect's status says one thing at a time, and calls go first.
+            Stop::Length if from == Dialect::Interactions && is_called => "done",
+            Stop::Length => "length",
+            Stop::Refusal { .. } => "refused",
+            _ => "done",
+        },
+        usage: response
+            .usage
+            .map(|usage| (usage.input_total(), usage.output_total())),
+    };
+    for folded in response.blocks {
+        match folded.block {
+            Block::Text | Block::Refusal => gist.text.push_str(&folded.text),
+            Block::Thought => gist.thoughts.push_str(&folded.text),
+            Block::ToolCall { id, name } => gist.calls.push(Call {
+                id,
+                name,
+                arguments: serde_json::from_str(&folded.text).unwrap(),
+            }),
+            Block::Image { .. } => {}
+        }
+    }
+    gist
+}
+
+const LETTERS: &str = "[a-zé界\u{2028}\u{85}\"\\\\\n ]{1,8}";
+
+/// Answers as upstreams of a dialect give them. Blocks of one kind do not follow each other,
+/// since some dialects cannot tell them apart.
+fn any_answer(origin: Dialect) -> impl Strategy<Value = Vec<Event>> {
+    let opaque = move |text: &str| {
+        Event::Delta(Delta::Opaque(Opaque {
+            origin,
+            model: "up-2026".into(),
+            text: text.into(),
+        }))
+    };
+    let words = |block: Block| {
+        prop::collection::vec(LETTERS, 1..4).prop_map(move |pieces| {
+            let mut events = vec![Event::BlockStart(block.clone())];
+            let deltas = pieces.into_iter().map(Delta::Text);
+            events.extend(deltas.map(Event::Delta));
+            events
+        })
+    };
+    let thought = (words(Block::Thought), any::<bool>()).prop_map(move |(mut events, signed)| {
+        events.extend(signed.then(|| opaque("U0lHTkVE")));
+        events
+    });
+    let json = prop_oneof![
+        Just(serde_json::json!({})),
+        ("[a-z\"\\\\]{0,4}", LETTERS).prop_map(|(name, text)| serde_json::json!({name: text})),
+        (any::<i64>(), any::<bool>())
+            .prop_map(|(n, b)| serde_json::json!({"n": n, "b": [b, null]})),
+    ];
+    let call = ("[a-z_]{1,6}", json, 1_usize..12).prop_map(|(name, arguments, size)| {
+        let id = String::new();
+        let arguments: Vec<char> = arguments.to_string().chars().collect();
+        let pieces = arguments.chunks(size).map(|piece| piece.iter().collect());
+        let start = [Event::BlockStart(Block::ToolCall { id, name })];
+        let deltas = pieces.map(Delta::Arguments).map(Event::Delta);
+        start.into_iter().chain(deltas).collect::<Vec<_>>()
+    });
+    let block = prop_oneof![
+        2 => words(Block::Text),
+        1 => thought,
+        1 => words(Block::Refusal),
+        3 => call,
+    ];
+    let usage = (0_u64..99, 0_u64..99, 0_u64..99, 0_u64..99).prop_map(
+        |(input, cached_input, output, reasoning)| Usage {
+            input,
+            cached_input,
+            output: output + reasoning,
+            reasoning,
+            ..Usage::default()
+        },
+    );
+    let blocks = prop::collection::vec(block, 0..6);
+    (blocks, usage, any::<bool>()).prop_map(|(blocks, usage, cut)| assemble(blocks, usage, cut))
+}
+
+fn assemble(mut blocks: Vec<Vec<Event>>, usage: Usage, cut: bool) -> Vec<Event> {
+    // A refusal comes last and once: whole answers of some dialects have one place for it.
+    let is_refusal = |block: &Vec<Event>| block[0] == Event::BlockStart(Block::Refusal);
+    let refusal = blocks.iter().find(|block| is_refusal(block)).cloned();
+    blocks.retain(|block| !is_refusal(block));
+    blocks.dedup_by(|one, other| {
+        let is_call = matches!(one[0], Event::BlockStart(Block::ToolCall { .. }));
+        !is_call && one[0] == other[0]
+    });
+    let refused = refusal.is_some();
+    blocks.extend(refusal);
+    let mut events = vec![Event::Start];
+    let mut calls = 0;
+    for mut block in blocks {
+        if let Event::BlockStart(Block::ToolCall { id, .. }) = &mut block[0] {
+            *id = format!("call_{calls}");
+            calls += 1;
+        }
+        events.extend(block);
+        events.push(Event::BlockStop);
+    }
+    let stop = match (cut, calls, refused) {
+        (true, ..) => Stop::Length,
+        (_, 1.., _) => Stop::ToolCalls,
+        (_, _, true) => Stop::Refusal { category: None },
+        _ => Stop::End,
+    };
+    events.extend([Event::Usage(usage), Event::Finish(stop)]);
+    events
+}
+
+fn any_case() -> impl Strategy<Value = (Dialect, Dialect, Vec<Event>)> {
+    let pairs: Vec<_> = pairs().collect();
+    prop::sample::select(pairs)
+        .prop_flat_map(|(from, to)| any_answer(from).prop_map(move |events| (from, to, events)))
+}
+
+proptest! {
+    /// The caller hears what the upstream said, in a stream that its client accepts, however the
+    /// bytes were cut; nothing of the upstream's identity is in it.
+    #[test]
+    fn a_converted_stream_says_the_same_for_any_chunking(
+        (from, to, events) in any_case(),
+        sizes in prop::collection::vec(1_usize..40, 1..6),
+    ) {
+        let stream = upstream_stream(from, &events);
+        let relayed = relay(from, to, &stream, &[]);
+        prop_assert_eq!(&relayed.result, &Ok(()));
+        prop_assert!(!relayed.text.contains("theirs") && !relayed.text.contains("up-2026"));
+        let heard = grammar::hear(to, &relayed.text);
+        prop_assert!(heard.is_ok(), "{from} to {to}: {}\n{}", heard.unwrap_err(), relayed.text);
+        prop_assert_eq!(gist(&heard.unwrap()), said(from, &events), "{} to {}", from, to);
+        prop_assert!(relayed.seen.ended && relayed.seen.usage.is_some());
+        prop_assert_eq!(relay(from, to, &stream, &sizes), relayed);
+    }
+
+    /// A whole answer says what its stream does.
+    #[test]
+    fn a_whole_answer_is_the_fold_of_its_stream((from, to, events) in any_case()) {
+        let streamed = relay(from, to, &upstream_stream(from, &events), &[]);
+        let streamed = grammar::hear(to, &streamed.text).unwrap();
+        let body = upstream_answer(from, &fold(&events));
+        let answer = convert_answer(from, to, &body, &echo(to, "ours", MODEL)).unwrap();
+        let bytes = answer.pieces.into_bytes();
+        let text = String::from_utf8_lossy(&bytes);
+        prop_assert!(!text.contains("theirs") && !text.contains("up-2026"), "{}", text);
+        let whole = grammar::read(to, &bytes);
+        prop_assert!(whole.is_ok(), "{from} to {to}: {}\n{text}", whole.unwrap_err());
+        prop_assert_eq!(whole.unwrap(), streamed, "{} to {}", from, to);
+    }
+
+    /// A stream that is cut off anywhere ends with the caller's own error, never with a clean
+    /// finish, and says nothing that the whole one would not have said.
+    #[test]
+    fn a_cut_stream_fails_in_the_callers_words(
+        (from, to, events) in any_case(),
+        share in 0_usize..1000,
+    ) {
+        let stream = upstream_stream(from, &events);
+        let cut = stream.len() * share / 1000;
+        let relayed = relay(from, to, &stream[..cut], &[]);
+        let heard = grammar::hear(to, &relayed.text);
+        prop_assert!(heard.is_ok(), "{from} to {to}: {}\n{}", heard.unwrap_err(), relayed.text);
+        let heard = heard.unwrap();
+        match &relayed.result {
+            Err(_) => prop_assert_eq!(&heard.end, &End::Failed("upstream_error".to_owned())),
+            // A clean close behind content is an end there (contract, "Server-sent event streams").
+            Ok(()) if from == Dialect::Generate => {}
+            // Nothing but the last line end was cut off, or what follows the end.
+            Ok(()) => prop_assert_eq!(gist(&heard), said(from, &events)),
+        }
+        prop_assert_eq!(relayed.result.is_ok(), relayed.seen.ended);
+        let whole = said(from, &events);
+        // A refusal stands apart from the text around it in some dialects.
+        let text = heard.text + &heard.refusal;
+        let in_order = whole.text.starts_with(&text) || !heard.refusal.is_empty();
+        prop_assert!(in_order, "{}", text);
+        prop_assert!(whole.thoughts.starts_with(&heard.thoughts));
+        prop_assert!(heard.calls.len() <= whole.calls.len());
+    }
+
+    /// Whatever bytes come, the caller's client understands what it gets.
+    #[test]
+    fn garbage_is_never_passed_on(
+        (from, to, events) in any_case(),
+        garbage in prop::collection::vec(any::<u8>(), 0..40),
+        share in 0_usize..1000,
+        length in 0_usize..60,
+    ) {
+        let mut stream = upstream_stream(from, &events);
+        let at = stream.len() * share / 1000;
+        let end = (at + length).min(stream.len());
+        stream.splice(at..end, garbage);
+        let relayed = relay(from, to, &stream, &[]);
+        let heard = grammar::hear(to, &relayed.text);
+        prop_assert!(heard.is_ok(), "{from} to {to}: {}\n{}", heard.unwrap_err(), relayed.text);
+        let failed = matches!(heard.unwrap().end, End::Failed(_));
+        prop_assert_eq!(failed, relayed.result.is_err());
+    }
+}
+
+/// The streams of the protocols' own documents, as every other dialect's client hears them.
+#[test]
+fn reference_streams_are_heard_alike_in_every_dialect() {
+    for (from, to) in pairs() {
+        let path = format!(
+            "{}/fixtures/{from}/reference.sse",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let stream = std::fs::read(path).unwrap();
+        let relayed = relay(from, to, &stream, &[]);
+        assert_eq!(relayed.result, Ok(()), "{from} to {to}");
+        let heard = grammar::hear(to, &relayed.text).unwrap();
+        assert_eq!(heard.text, "Hi");
+        assert_eq!(
+            heard.thoughts,
+            if from == Dialect::Chat { "" } else { "Think" }
+        );
+        assert_eq!(heard.calls.len(), 1);
+        assert_eq!(heard.usage, Some((9, 7)), "{from} to {to}");
+    }
+}
+
+/// The failure of a call that was refused growth, or of a node that stops.
+#[test]
+fn a_stream_can_be_failed_from_outside_at_any_point() {
+    for (from, to) in pairs() {
+        let events = [
+            Event::Start,
+            Event::BlockStart(Block::Text),
+            Event::Delta(Delta::Text("Hello".to_owned())),
+        ];
+        let stream = upstream_stream(from, &events);
+        for count in 0..=stream.len() {
+            let mut transcoder = Transcoder::new(from, to, echo(to, "ours", MODEL));
+            let mut out = Joined::new();
+            let piece = Bytes::copy_from_slice(&stream[..count]);
+            assert_eq!(transcoder.push(piece, &mut out), Ok(()));
+            transcoder.fail(&Failure::insufficient_quota(), "req_1", &mut out);
+            let text = String::from_utf8(out.into_bytes().to_vec()).unwrap();
+            let heard = grammar::hear(to, &text).unwrap();
+            assert_eq!(heard.end, End::Failed("insufficient_quota".to_owned()));
+        }
+    }
+}

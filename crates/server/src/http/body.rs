@@ -29,6 +29,11 @@ pub(crate) struct Bounds {
 
 /// Refuses what the headers alone tell: encodings and forms that a JSON endpoint does not take.
 pub(crate) fn check_json_headers(headers: &HeaderMap) -> Result<(), Failure> {
+    if !has_plain_transfer(headers) {
+        return Err(Failure::invalid(
+            "Request bodies are taken with no transfer coding but `chunked`.",
+        ));
+    }
     if let Some(encoding) = headers.get(header::CONTENT_ENCODING)
         && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
     {
@@ -46,6 +51,16 @@ pub(crate) fn check_json_headers(headers: &HeaderMap) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// The HTTP library unpacks chunks and leaves any coding under them as it is.
+fn has_plain_transfer(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    let is_plain = codings.next().is_none_or(|coding| {
+        let coding = coding.as_bytes().trim_ascii();
+        coding.eq_ignore_ascii_case(b"chunked")
+    });
+    is_plain && codings.next().is_none()
 }
 
 /// Reads the whole body.

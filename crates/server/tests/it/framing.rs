@@ -19,10 +19,10 @@ fn doubtful(body: &str) -> Vec<(String, String)> {
         "Content-Length: 99999999999999999999999\r\n".to_owned(),
     ];
     let codings = [
-        format!("Content-Length: {length}\r\n{chunked}"),
-        format!("{chunked}Content-Length: {length}\r\n"),
         "Transfer-Encoding: gzip, zip\r\n".to_owned(),
         "Transfer-Encoding: chunked, gzip\r\n".to_owned(),
+        "Transfer-Encoding: gzip, chunked\r\n".to_owned(),
+        format!("{chunked}{chunked}"),
     ];
     let chunks = [
         "zz\r\n{}",
@@ -92,14 +92,17 @@ async fn malformed_messages_are_refused_and_close_their_connection() {
     for (what, message) in doubtful.chain(strange()) {
         let mut connection = Connection::open(stage.address()).await;
         connection.write(&message).await;
-        connection.finish().await;
-        let mut bytes = connection.rest().await;
-        // What HTTP/2 says before it hangs up is no HTTP/1.1 answer.
-        if what == "half of HTTP/2" {
-            bytes.clear();
-        }
-        for answer in String::from_utf8_lossy(&bytes).split("HTTP/1.1 ").skip(1) {
-            assert!(answer.starts_with('4'), "{what}: {answer}");
+        // Only what is refused at once is not waited for.
+        let bytes = if what.contains(':') {
+            connection.first().await
+        } else {
+            connection.finish().await;
+            connection.rest().await
+        };
+        if what != "half of HTTP/2" {
+            for answer in String::from_utf8_lossy(&bytes).split("HTTP/1.1 ").skip(1) {
+                assert!(answer.starts_with('4'), "{what}: {answer}");
+            }
         }
     }
     assert_eq!(stage.upstream_calls(), 0);
@@ -114,7 +117,9 @@ async fn nothing_behind_a_doubtful_message_is_served() {
     let (stage, key) = Stage::funded().await;
     let smuggled = Request::get("/v1/balance").bearer(&key.secret).bytes();
     for framing in [
+        // The library takes the chunks for the truth, and closes behind them.
         "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
         "Content-Length: 5\r\nContent-Length: 6\r\n",
         "Transfer-Encoding: xchunked\r\n",
     ] {

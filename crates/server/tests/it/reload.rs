@@ -73,6 +73,10 @@ async fn a_bad_file_changes_nothing_and_is_reported() {
     let line = stage.process().line("the report", not_reloaded).await;
     let line: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(line["level"], "ERROR");
+    stage
+        .process()
+        .line("the last problem", |line| line.contains("price"))
+        .await;
     let log = stage.log().join("\n");
     for part in [
         "nowhere",

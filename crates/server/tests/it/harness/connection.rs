@@ -104,6 +104,12 @@ impl Connection {
         answer.expect("the server closed without an answer")
     }
 
+    /// The first bytes of the server, or none when it closes.
+    pub(crate) async fn first(&mut self) -> Vec<u8> {
+        self.fill().await;
+        std::mem::take(&mut self.buffer)
+    }
+
     /// Everything until the server closes.
     pub(crate) async fn rest(&mut self) -> Vec<u8> {
         while self.fill().await {}

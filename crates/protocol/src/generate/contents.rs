@@ -132,10 +132,9 @@ impl Contents {
     fn content(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<(), Failure> {
         let mut role = Role::User;
         let mut parts = Vec::new();
-        let name = path.to_string();
-        walk::object::<Failure>(cursor, &name, |cursor, member| {
+        walk::object::<Failure>(cursor, "contents", |cursor, member| {
             match member {
-                "role" => role = read_role(cursor, &name)?,
+                "role" => role = read_role(cursor, path)?,
                 "parts" => each_part(cursor, |cursor, number| {
                     let path = path.inner("parts", number);
                     parts.extend(self.part(cursor, path)?.map(|part| (path, part)));
@@ -143,7 +142,7 @@ impl Contents {
                 })?,
                 _ => {
                     if !cursor.value()?.is_null() {
-                        self.unknown.push(format!("{name}.{member}"));
+                        self.unknown.push(format!("{path}.{member}"));
                     }
                 }
             }
@@ -178,7 +177,7 @@ impl Contents {
             if walk::null(cursor)? {
                 return Ok(());
             }
-            let found = match camel(member).as_str() {
+            let found = match camel(member).as_ref() {
                 "thought" => {
                     mark.thought = walk::boolean(cursor, "thought")? == Some(true);
                     return Ok(());
@@ -222,7 +221,7 @@ impl Contents {
     fn read_call(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<Call, Failure> {
         let mut call = Call::default();
         walk::object::<Failure>(cursor, "functionCall", |cursor, member| {
-            match camel(member).as_str() {
+            match camel(member).as_ref() {
                 "id" => call.id = read_id(cursor, "functionCall.id")?,
                 "name" => {
                     let name = walk::string(cursor, "functionCall.name")?;
@@ -243,7 +242,7 @@ impl Contents {
         let mut answer = Answer::default();
         let mut media = Vec::new();
         walk::object::<Failure>(cursor, "functionResponse", |cursor, member| {
-            match camel(member).as_str() {
+            match camel(member).as_ref() {
                 "id" => answer.id = read_id(cursor, "functionResponse.id")?,
                 "name" => {
                     let name = walk::string(cursor, "functionResponse.name")?;
@@ -449,15 +448,15 @@ fn each_part(
     walk::array(cursor, "parts", part)
 }
 
-fn read_role(cursor: &mut Cursor<'_>, content: &str) -> Result<Role, Failure> {
+fn read_role(cursor: &mut Cursor<'_>, path: Path) -> Result<Role, Failure> {
     let role = walk::string(cursor, "role")?.unwrap_or_default();
     match role.as_ref() {
         "" | "user" | "function" | "tool" => Ok(Role::User),
         "model" | "assistant" => Ok(Role::Assistant),
         "system" => Ok(Role::System),
         _ => {
-            let message = format!("`{content}.role` must be `user` or `model`.");
-            Err(Failure::invalid(message).param(format!("{content}.role")))
+            let message = format!("`{path}.role` must be `user` or `model`.");
+            Err(Failure::invalid(message).param(format!("{path}.role")))
         }
     }
 }
@@ -471,7 +470,7 @@ fn read_media(cursor: &mut Cursor<'_>) -> Result<Media, Failure> {
     let mut media = Media::default();
     walk::object::<Failure>(cursor, "inlineData", |cursor, member| {
         let mut text = |name| Ok::<_, Failure>(walk::string(cursor, name)?.map(Cow::into_owned));
-        match camel(member).as_str() {
+        match camel(member).as_ref() {
             "mimeType" => {
                 let mime = text("mimeType")?.unwrap_or_default();
                 // `image/png; charset=…` means `image/png`.

@@ -56,7 +56,7 @@ struct Mode {
 
 impl Asked {
     fn member(&mut self, cursor: &mut Cursor<'_>, name: &str) -> Result<(), Failure> {
-        match camel(name).as_str() {
+        match camel(name).as_ref() {
             "contents" => self.contents.read(cursor),
             "systemInstruction" => self.contents.read_system(cursor),
             "tools" => self.tools(cursor, name),
@@ -105,7 +105,7 @@ impl Asked {
             if walk::null(cursor)? {
                 return Ok(());
             }
-            match camel(name).as_str() {
+            match camel(name).as_ref() {
                 "name" => {
                     let name = walk::string(cursor, "functionDeclarations.name")?;
                     tool.name = self.contents.names.safe(&name.unwrap_or_default());
@@ -143,7 +143,7 @@ impl Asked {
             }
             let inner = format!("{outer}.{name}");
             walk::object::<Failure>(cursor, &inner, |cursor, name| {
-                match camel(name).as_str() {
+                match camel(name).as_ref() {
                     "mode" => {
                         let mode = walk::string(cursor, "mode")?.unwrap_or_default();
                         self.mode.mode = mode.to_ascii_uppercase();
@@ -176,7 +176,7 @@ impl Asked {
                 presence_penalty,
                 ..
             } = &mut self.request.sampling;
-            match camel(name).as_str() {
+            match camel(name).as_ref() {
                 "temperature" => *temperature = walk::number(cursor, &path)?,
                 "topP" => *top_p = walk::number(cursor, &path)?,
                 "frequencyPenalty" => *frequency_penalty = walk::number(cursor, &path)?,
@@ -230,7 +230,7 @@ impl Asked {
                 return Ok(());
             }
             let path = format!("{outer}.{name}");
-            match camel(name).as_str() {
+            match camel(name).as_ref() {
                 "includeThoughts" => reasoning.show = walk::boolean(cursor, &path)? == Some(true),
                 "thinkingBudget" => {
                     // Below zero the model decides, as it does unasked.

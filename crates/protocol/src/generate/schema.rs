@@ -40,7 +40,7 @@ fn write(schema: Raw<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
     let mut members = Vec::new();
     let mut null = Null::Refused;
     Cursor::new(schema.text()).object(|cursor, name| {
-        let name = camel(&name.decode_lossy());
+        let name = camel(&name.decode_lossy()).into_owned();
         let value = cursor.value()?;
         if name == "nullable" && value.boolean() == Some(true) {
             null = Null::Allowed;

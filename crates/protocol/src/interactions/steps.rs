@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::canon::{
-    Document, Image, ImageDetail, ImageSource, Part, Path, Role, Thought, ToolCall, ToolResult,
-    Turn, base64, data_uri,
+    Document, Image, ImageDetail, ImageSource, Opaque, Part, Path, Role, Thought, ToolCall,
+    ToolResult, Turn, base64, data_uri,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -165,8 +165,23 @@ impl Steps {
         )?;
         required(&call.id, "id", path)?;
         required(&call.name, "name", path)?;
+        call.opaque = call.opaque.or_else(|| self.signature_of_call());
         self.say(Role::Assistant, path, Part::ToolCall(call));
         Ok(())
+    }
+
+    /// A thought that is nothing but the signature of a call in another dialect belongs to the
+    /// call again.
+    fn signature_of_call(&mut self) -> Option<Opaque> {
+        let parts = &mut self.turns.last_mut()?.parts;
+        let (_, Part::Thought(thought)) = parts.last()? else {
+            return None;
+        };
+        let opaque = thought.opaque.as_ref()?;
+        let of_call = matches!(opaque.origin, Dialect::Generate | Dialect::Chat);
+        let opaque = (of_call && thought.text.is_empty()).then(|| opaque.clone())?;
+        parts.pop();
+        Some(opaque)
     }
 
     fn result(&mut self, step: Raw<'_>, path: Path) -> Result<(), Failure> {

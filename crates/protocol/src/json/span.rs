@@ -283,7 +283,10 @@ fn fold(name: &str, spelling: Spelling) -> Option<Box<str>> {
 }
 
 /// The camel-case spelling of a name in snake case.
-pub(crate) fn camel(snake: &str) -> String {
+pub(crate) fn camel(snake: &str) -> Cow<'_, str> {
+    if !snake.contains('_') {
+        return Cow::Borrowed(snake);
+    }
     let mut camel = String::with_capacity(snake.len());
     for (number, word) in snake.split('_').enumerate() {
         let mut letters = word.chars();
@@ -292,7 +295,7 @@ pub(crate) fn camel(snake: &str) -> String {
         }
         camel.push_str(letters.as_str());
     }
-    camel
+    Cow::Owned(camel)
 }
 
 #[cfg(test)]

@@ -72,6 +72,11 @@ pub fn sampled<'a>(
     None
 }
 
+/// Whether a number is nothing, however it is written.
+pub fn is_zero(number: &Number) -> bool {
+    ["0", "-0", "0.0", "-0.0"].contains(&number.to_string().as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,7 +24,7 @@ mod target;
 mod tidy;
 
 pub use arrange::{Arranged, Side, arrange};
-pub use choose::{Calling, choose, sampled};
+pub use choose::{Calling, choose, is_zero, sampled};
 pub use dropped::{Dropped, Field};
 pub use event::{Block, Delta, Event, Stop};
 pub use offsets::Offsets;

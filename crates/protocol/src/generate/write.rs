@@ -3,7 +3,8 @@
 
 use crate::canon::{
     Arranged, Calling, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Part, Path,
-    Reasoning, Request, Role, Side, Target, Tool, ToolResult, arrange, choose, mime, sampled,
+    Reasoning, Request, Role, Side, Target, Tool, ToolResult, arrange, choose, is_zero, mime,
+    sampled,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -109,6 +110,10 @@ fn leave_out(request: &Request, dropped: &mut Dropped) {
     list(request.metadata.is_some(), Field::Metadata);
     list(request.cache_key.is_some(), Field::CacheKey);
     list(request.stop.len() > STOP_MAX, Field::Stop);
+    // The answer could not carry them.
+    let top_logprobs = request.logprobs.and_then(|logprobs| logprobs.top);
+    list(request.logprobs.is_some(), Field::Logprobs);
+    list(top_logprobs.is_some(), Field::TopLogprobs);
 }
 
 /// How closely pictures are to be looked at. There is one setting for all of them.
@@ -366,12 +371,6 @@ fn write_config(
             }
         });
     }
-    if let Some(logprobs) = request.logprobs {
-        config.boolean("responseLogprobs", true);
-        if let Some(top) = logprobs.top {
-            config.number("logprobs", top);
-        }
-    }
     if let Some(format) = &request.format {
         config.text("responseMimeType", "application/json");
         if let Format::Schema { schema, .. } = format {
@@ -414,7 +413,8 @@ fn write_sampling(
         ("presencePenalty", &sampling.presence_penalty),
     ];
     for (name, value) in penalties {
-        if let Some(value) = value {
+        // Some models refuse even a penalty of nothing.
+        if let Some(value) = value.as_ref().filter(|value| !is_zero(value)) {
             config.number(name, value);
         }
     }

@@ -2,7 +2,8 @@
 
 use crate::canon::{
     Arranged, Calling, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Part,
-    Reasoning, Request, Role, Side, Target, ToolResult, arguments, arrange, choose, mime, sampled,
+    Reasoning, Request, Role, Side, Target, ToolResult, arguments, arrange, choose, is_zero, mime,
+    sampled,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -82,13 +83,14 @@ fn leave_out(request: &Request, dropped: &mut Dropped) {
         dropped.name(name);
     }
     let sampling = &request.sampling;
+    let punishes = |penalty: &Option<_>| penalty.as_ref().is_some_and(|value| !is_zero(value));
     let fields = [
         (sampling.top_k.is_some(), Field::TopK),
         (
-            sampling.frequency_penalty.is_some(),
+            punishes(&sampling.frequency_penalty),
             Field::FrequencyPenalty,
         ),
-        (sampling.presence_penalty.is_some(), Field::PresencePenalty),
+        (punishes(&sampling.presence_penalty), Field::PresencePenalty),
         (
             request.choices.is_some_and(|choices| choices > 1),
             Field::Choices,

@@ -10,6 +10,7 @@ mod envelopes;
 mod generate;
 mod google_laws;
 mod google_native;
+mod google_writing;
 mod grammar;
 mod interactions;
 mod laws;

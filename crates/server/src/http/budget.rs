@@ -49,8 +49,12 @@ impl Share {
         taken
     }
 
-    /// Ties the share to a body: it is given back when the last clone of the bytes is gone.
-    pub(crate) fn charge(self, body: Bytes) -> Bytes {
+    /// Ties the share to a body: it is given back when the last clone of the bytes is gone. What
+    /// the share has above the body's size goes back at once.
+    pub(crate) fn charge(mut self, body: Bytes) -> Bytes {
+        let above = self.bytes.saturating_sub(body.len());
+        self.bytes -= above;
+        self.budget.0.fetch_add(above, Ordering::Relaxed);
         Bytes::from_owner(Charged { body, _share: self })
     }
 
@@ -91,6 +95,16 @@ mod tests {
         drop(body);
         assert!(budget.take(3).is_none());
         drop(clone);
+        assert!(budget.take(10).is_some());
+    }
+
+    #[test]
+    fn a_body_keeps_no_more_than_its_size() {
+        let budget = Budget::new(10);
+        let body = budget.take(10).unwrap().charge(Bytes::from_static(b"123"));
+        assert!(budget.take(8).is_none());
+        assert!(budget.take(7).is_some());
+        drop(body);
         assert!(budget.take(10).is_some());
     }
 

@@ -12,14 +12,16 @@ pub(crate) struct Panicked;
 /// Runs a future whose panic becomes an error.
 pub(crate) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Panicked> {
     let mut future = pin!(future);
-    poll_fn(|cx| {
-        // The future is not polled again after a panic, so no broken state is seen.
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-            Ok(poll) => poll.map(Ok),
-            Err(_) => Poll::Ready(Err(Panicked)),
-        }
+    poll_fn(|cx| match catch_poll(|| future.as_mut().poll(cx)) {
+        Ok(poll) => poll.map(Ok),
+        Err(panicked) => Poll::Ready(Err(panicked)),
     })
     .await
+}
+
+/// Polls something that is not polled again after a panic, so that no broken state is seen.
+pub(crate) fn catch_poll<T>(poll: impl FnOnce() -> Poll<T>) -> Result<Poll<T>, Panicked> {
+    catch_unwind(AssertUnwindSafe(poll)).map_err(|_| Panicked)
 }
 
 #[cfg(test)]
@@ -32,5 +34,12 @@ mod tests {
         assert!(matches!(calm, Ok(7)));
         let wild = catch_panic(async { panic!("as the test wants") }).await;
         assert!(matches!(wild, Err::<(), _>(Panicked)));
+    }
+
+    #[test]
+    fn a_panicking_poll_becomes_an_error() {
+        assert!(matches!(catch_poll(|| Poll::Ready(7)), Ok(Poll::Ready(7))));
+        let wild = catch_poll(|| -> Poll<()> { panic!("as the test wants") });
+        assert!(matches!(wild, Err(Panicked)));
     }
 }

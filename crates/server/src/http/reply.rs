@@ -13,6 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use ledger::{Rate, Rates};
 use protocol::{Failure, Family, Joined};
 
+use super::catch::catch_poll;
 use super::pulse::Serving;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -152,8 +153,22 @@ fn write_rates(headers: &mut HeaderMap, rates: &Rates) {
 #[derive(Debug)]
 pub(crate) struct ReplyBody {
     body: AnswerBody,
-    #[expect(dead_code, reason = "kept for its end")]
     visit: Visit,
+}
+
+impl ReplyBody {
+    /// The connection may carry other requests, which a panic of this one must not touch (S10).
+    fn panicked(&mut self) -> Aborted {
+        self.visit.engine.metrics().panics.inc();
+        tracing::error!(
+            request_id = &*self.visit.request_id,
+            endpoint = self.visit.endpoint,
+            "an answer panicked"
+        );
+        // Dropped here, so that a stream closes its hold now.
+        self.body = whole(Vec::new());
+        Aborted
+    }
 }
 
 impl Body for ReplyBody {
@@ -164,7 +179,10 @@ impl Body for ReplyBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        match catch_poll(|| Pin::new(&mut self.body).poll_frame(cx)) {
+            Ok(poll) => poll,
+            Err(_) => Poll::Ready(Some(Err(self.panicked()))),
+        }
     }
 
     fn is_end_stream(&self) -> bool {

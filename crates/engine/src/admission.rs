@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use ledger::{Ask, Bound, Meter, Micro, Rates, Refusal};
+use ledger::{Ask, Bound, Meter, Micro, PriceError, Rates, Refusal};
 use protocol::native::{Head, Seen};
-use protocol::{Code, Failure, Usage};
+use protocol::{Code, Failure, Profile, Usage};
 use store::{Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead};
 
 use crate::answer::Unanswered;
@@ -61,7 +61,11 @@ impl Admission {
         let reserve = engine.settings.output_reserve_tokens;
         let bound = Bound {
             input_tokens: head.input_tokens,
-            output_tokens_max: head.output_tokens_max.or(model.profile.max_output_tokens),
+            // A caller may ask for more than the model can give, never get it.
+            output_tokens_max: [head.output_tokens_max, most_output(&model.profile)]
+                .into_iter()
+                .flatten()
+                .min(),
             choices: head.choices,
         };
         let ask = match ledger::hold(&model.price, &bound, reserve) {
@@ -70,6 +74,13 @@ impl Admission {
                 tokens: ledger::tokens(&bound, reserve),
                 counts: true,
             },
+            // More than there is money in the world, so more than the wallet has.
+            Err(PriceError::Overflow(_)) => {
+                return Err(Refused {
+                    record,
+                    unanswered: Failure::insufficient_quota().into(),
+                });
+            }
             Err(error) => {
                 tracing::error!(model = %model.id, %error, "a call cannot be priced");
                 return Err(Refused {
@@ -184,6 +195,15 @@ impl Admission {
         &self.engine
     }
 
+    /// How a complete answer ended, as its caller saw it: who has left sees nothing of it.
+    pub(crate) fn outcome(&self) -> Outcome {
+        if self.progress.is_gone() {
+            Outcome::client_gone()
+        } else {
+            Outcome::done()
+        }
+    }
+
     /// Notes something for the journal.
     pub(crate) fn note(&mut self, note: impl FnOnce(&mut Record)) {
         if let Some(record) = self.record.as_deref_mut() {
@@ -213,6 +233,9 @@ impl Admission {
         } = self.bill(seen);
         if basis == Basis::Counted {
             metrics.usage_missing.inc();
+        }
+        if seen.usage_malformed {
+            metrics.usage_malformed.inc();
         }
         metrics.settled(&self.model.id, &meter, charge);
         let tokens = meter.input_total().saturating_add(meter.output_total());
@@ -294,6 +317,11 @@ impl Drop for Admission {
             self.close_released(&Outcome::client_gone());
         }
     }
+}
+
+/// The most a model can put out; its whole context where nothing closer is known.
+fn most_output(profile: &Profile) -> Option<u64> {
+    profile.max_output_tokens.or(profile.context_tokens)
 }
 
 /// What the protocol reads as usage, as the ledger's quantities.

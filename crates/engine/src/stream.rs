@@ -287,10 +287,11 @@ impl Drop for Relay {
         let Some(admission) = self.admission.take() else {
             return;
         };
-        admission.engine().metrics().clients_gone.inc();
+        // Without a feed the admission closes and counts itself.
         let Some(feed) = self.feed.take() else {
             return;
         };
+        admission.engine().metrics().clients_gone.inc();
         if tokio::runtime::Handle::try_current().is_ok() {
             admission.stop_counting();
             let tasks = admission.engine().tasks.clone();

@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::fit;
 use crate::ids;
 use crate::progress::{Outliving, Progress};
-use crate::record::{Outcome, Record};
+use crate::record::Record;
 use crate::stream::Relay;
 use crate::tries::{self, Miss, Tries};
 
@@ -345,7 +345,8 @@ async fn deliver_whole(
         output_tokens_counted: answer.output_tokens_counted,
         ended: true,
     };
-    admission.settle(&seen, &Outcome::done());
+    let outcome = admission.outcome();
+    admission.settle(&seen, &outcome);
     Ok(Answer {
         content_type: "application/json",
         rates,

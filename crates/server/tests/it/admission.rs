@@ -267,6 +267,42 @@ async fn a_call_above_the_whole_bucket_is_told_so() {
     stage.chat(&key, &small).await.ok();
 }
 
+/// The hold is bounded by what the model can give, whatever a caller asks for.
+#[tokio::test]
+async fn a_bound_above_the_models_own_is_the_models() {
+    let canned = Canned::json(ANSWER).await;
+    // The context bounds the output of a model that says nothing closer.
+    let entries = canned.entries().replace(", max_output_tokens = 128000", "");
+    let (stage, key) = Plot::default()
+        .setting("ledger", "output_reserve_tokens = 0")
+        .entries(&entries)
+        .funded()
+        .await;
+    for bound in [json!(null), json!(200_000), json!(i64::MAX)] {
+        let body = with(call(), &json!({ "max_tokens": bound }));
+        stage.chat(&key, &body).await.ok();
+    }
+    stage.verify().await;
+}
+
+/// An estimate beyond all money is no fault of ours: no wallet covers it.
+#[tokio::test]
+async fn what_no_wallet_can_cover_is_refused_as_such() {
+    let canned = Canned::json(ANSWER).await;
+    let dear = canned
+        .entries()
+        .replace("output = \"10\"", "output = \"9000000\"");
+    let (stage, key) = Plot::default()
+        .setting("ledger", "output_reserve_tokens = 0")
+        .entries(&dear)
+        .funded()
+        .await;
+    let body = with(call(), &json!({ "n": u32::MAX }));
+    let refused = stage.chat(&key, &body).await;
+    assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
+    assert!(canned.bodies().is_empty());
+}
+
 /// W4, W5: gift, balance, then the credit line, which a top-up repays first.
 #[tokio::test]
 async fn a_credit_line_is_used_last_and_repaid_first() {

@@ -161,7 +161,8 @@ async fn usage_that_is_none_is_counted_by_us() {
     assert_eq!(stage.usage(&key).await, spent);
     let metrics = stage.admin_get("/metrics").await.ok();
     assert!(
-        metrics.text().contains("tollgate_usage_missing_total 5"),
+        metrics.text().contains("tollgate_usage_missing_total 5")
+            && metrics.text().contains("tollgate_usage_malformed_total 4"),
         "{}",
         metrics.text()
     );

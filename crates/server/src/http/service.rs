@@ -36,10 +36,15 @@ pub(crate) async fn serve(
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
     let surface = Surface::find(request.method(), request.uri().path(), shared.aliases);
-    let place = shared.engine.enter();
+    // Only calls take places: a node full of them still tells balances and its catalog.
+    let place = surface
+        .endpoint
+        .is_call()
+        .then(|| shared.engine.enter())
+        .transpose();
     shared.engine.metrics().arrived();
     let (place, refused) = match place {
-        Ok(place) => (Some(place), None),
+        Ok(place) => (place, None),
         Err(failure) => (None, Some(failure)),
     };
     let visit = Visit {

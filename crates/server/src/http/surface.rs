@@ -30,6 +30,13 @@ pub(crate) enum Endpoint {
     Unknown,
 }
 
+impl Endpoint {
+    /// Whether a model is called here.
+    pub(crate) fn is_call(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::Named(_))
+    }
+}
+
 /// Where a request arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Surface {
@@ -51,7 +58,7 @@ impl Surface {
         };
         Self {
             endpoint,
-            family: family(path),
+            family: family(method, path),
         }
     }
 
@@ -127,16 +134,18 @@ fn named_model(path: &str) -> Endpoint {
     }
 }
 
-/// The family is read off the path alone, so that it is known for what is not served as well.
-fn family(path: &str) -> Family {
+/// The family is read off the request line alone, so that it is known for what is not served as
+/// well.
+fn family(method: &Method, path: &str) -> Family {
     let below = |root: &str| {
         path.strip_prefix(root)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    // Generate Content names its action behind a colon: `/v1/models/{model}:generateContent`.
+    // Generate Content names its action behind a colon: `/v1/models/{model}:generateContent`. In
+    // a path that only asks, a colon is the model's own.
     let is_action = |root: &str| {
-        path.strip_prefix(root)
-            .is_some_and(|rest| rest.contains(':'))
+        let rest = path.strip_prefix(root);
+        method != Method::GET && rest.is_some_and(|rest| rest.contains(':'))
     };
     if below("/v1/messages") {
         Family::Messages
@@ -200,6 +209,12 @@ mod tests {
                 "GET",
                 "/v1/models/maker/m",
                 model("maker/m"),
+                Family::OpenAi,
+            ),
+            (
+                "GET",
+                "/v1/models/maker/m:free",
+                model("maker/m:free"),
                 Family::OpenAi,
             ),
             (

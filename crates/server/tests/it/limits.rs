@@ -319,6 +319,9 @@ async fn calls_above_the_nodes_bound_are_refused() {
     let above = async {
         canned.came(2).await;
         let refused = stage.chat(&key, &body).await;
+        // Whoever only asks is answered all the same.
+        stage.balance(&key).await;
+        stage.get(&key, "/v1/models").await.ok();
         canned.open();
         refused
     };

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use http::HeaderMap;
 use protocol::canon::{self, Dropped, Echo, Target};
 use protocol::convert::{self, Transcoder};
 use protocol::native::{self, Head, Identity, Rewriter};
@@ -18,6 +19,7 @@ pub(crate) struct Asked {
     pub(crate) dialect: Dialect,
     pub(crate) head: Head,
     body: Bytes,
+    extra: HeaderMap,
     /// The common form, made when the first route needs it.
     common: OnceLock<Arc<canon::Request>>,
 }
@@ -28,6 +30,7 @@ pub(crate) struct Worded {
     /// The dialect the route is spoken to in.
     pub(crate) dialect: Dialect,
     pub(crate) pieces: Vec<Bytes>,
+    pub(crate) extra: HeaderMap,
     /// The value of `x-dropped-params`.
     pub(crate) dropped: Option<String>,
 }
@@ -43,6 +46,7 @@ impl Asked {
             dialect: call.dialect,
             head,
             body: call.body.clone(),
+            extra: call.extra.clone(),
             common: OnceLock::new(),
         })
     }
@@ -59,6 +63,7 @@ impl Asked {
             return Ok(Worded {
                 dialect,
                 pieces: out.into_pieces(),
+                extra: self.extra.clone(),
                 dropped: None,
             });
         }
@@ -72,6 +77,7 @@ impl Asked {
         Ok(Worded {
             dialect,
             pieces: vec![Bytes::from(body)],
+            extra: HeaderMap::new(),
             dropped: dropped.header(),
         })
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use protocol::native::{self, Broken, Identity, Seen};
 use protocol::{Dialect, Failure, Joined, Translator};
 use store::KeyHead;
@@ -36,6 +37,8 @@ pub struct TextCall {
     pub named: Option<Named>,
     pub key: KeyHead,
     pub body: Bytes,
+    /// Headers for an upstream that speaks the caller's own dialect.
+    pub extra: HeaderMap,
     pub request_id: Arc<str>,
     /// The path template, for the journal.
     pub endpoint: &'static str,

@@ -152,10 +152,11 @@ pub(crate) async fn send(
     // From here on a byte may be under way; a provable "nothing left us" takes it back below.
     let was_sent = progress.is_sent();
     progress.mark_sent();
-    let sent = route
-        .channel
-        .send(Outgoing::json(endpoint, worded.pieces))
-        .await;
+    let outgoing = Outgoing {
+        extra: worded.extra,
+        ..Outgoing::json(endpoint, worded.pieces)
+    };
+    let sent = route.channel.send(outgoing).await;
     let incoming = match sent {
         Ok(incoming) => incoming,
         Err(error) => {

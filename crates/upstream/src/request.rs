@@ -12,11 +12,12 @@ use crate::error::ChannelError;
 use crate::preset::{Auth, Base, Preset};
 use crate::secret::Secret;
 
-/// The version that Messages upstreams demand to be told; a caller may name another.
+/// The version that Messages upstreams demand to be told. It is ours to choose, whatever a
+/// caller names (contract, "Versioning").
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// The headers of a caller that may go on to an upstream, by their names on the wire.
-const FORWARDED: [&str; 2] = ["anthropic-version", "anthropic-beta"];
+const FORWARDED: [&str; 1] = ["anthropic-beta"];
 
 /// What never changes between the requests of a channel.
 pub(crate) struct Template {
@@ -67,9 +68,7 @@ impl Template {
                 write_line(head, name, value);
             }
         }
-        if call.endpoint.dialect() == Dialect::Messages
-            && !call.extra.contains_key("anthropic-version")
-        {
+        if call.endpoint.dialect() == Dialect::Messages {
             write_line(
                 head,
                 "anthropic-version",
@@ -343,7 +342,7 @@ mod tests {
         call.extra
             .append("anthropic-beta", HeaderValue::from_static("two"));
         let head = head(Preset::Anthropic, None, &call);
-        assert_eq!(head.matches("anthropic-version: 2099-01-01\r\n").count(), 1);
+        assert_eq!(head.matches("anthropic-version: 2023-06-01\r\n").count(), 1);
         assert_eq!(head.matches("anthropic-version").count(), 1);
         assert!(
             head.contains("anthropic-beta: one\r\nanthropic-beta: two\r\n"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use engine::{Engine, Named, TextCall, Unanswered, ids};
-use http::{HeaderMap, Request, Response, Uri};
+use http::{HeaderMap, HeaderName, Request, Response, Uri};
 use hyper::body::Incoming;
 use ledger::Balance;
 use protocol::{Code, Dialect, Failure};
@@ -170,6 +170,7 @@ async fn text(
 ) -> Result<Served, Unanswered> {
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
+    let extra = forwarded(dialect, request.headers());
     let bounds = Bounds {
         bytes_max: shared.limits.body_text_bytes,
         idle: shared.limits.body_idle,
@@ -181,11 +182,24 @@ async fn text(
         named,
         key,
         body,
+        extra,
         request_id: Arc::clone(&visit.request_id),
         endpoint: visit.endpoint,
         arrived: visit.arrived,
     };
     shared.engine.text(call).await.map(Served::Answer)
+}
+
+/// What a caller tells an upstream of its own dialect beside the body: the betas it asks for.
+fn forwarded(dialect: Dialect, headers: &HeaderMap) -> HeaderMap {
+    const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
+    let mut forwarded = HeaderMap::new();
+    if dialect == Dialect::Messages {
+        for value in headers.get_all(&BETA) {
+            forwarded.append(&BETA, value.clone());
+        }
+    }
+    forwarded
 }
 
 fn refuse_idempotency_key(headers: &HeaderMap) -> Result<(), Failure> {

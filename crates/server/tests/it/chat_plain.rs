@@ -116,6 +116,33 @@ async fn the_upstream_gets_our_credential_and_no_header_of_the_callers() {
     }
 }
 
+/// Messages callers ask for betas in a header; the version is ours to choose.
+#[tokio::test]
+async fn betas_reach_an_upstream_of_the_callers_own_protocol() {
+    let (stage, key) = Stage::funded().await;
+    let body = with(ask("hello"), &json!({ "max_tokens": 50 }));
+    for (target, told) in [
+        ("/v1/messages", Some("one,two")),
+        ("/v1/chat/completions", None),
+    ] {
+        let request = Request::post(target)
+            .json(&body)
+            .bearer(&key.secret)
+            .header("anthropic-version", "2026-10-21")
+            .header("anthropic-beta", "one,two");
+        stage.send(&request).await.ok();
+        let call = stage.sim.calls().pop().unwrap();
+        assert_eq!(call.path, target);
+        let beta = call.headers.get("anthropic-beta");
+        assert_eq!(beta.map(|value| value.to_str().unwrap()), told, "{target}");
+        let version = call.headers.get("anthropic-version");
+        assert!(
+            version.is_none_or(|value| value == "2023-06-01"),
+            "{target}"
+        );
+    }
+}
+
 /// Captures A1: an explicit null means absent.
 #[tokio::test]
 async fn members_that_are_null_are_absent() {

@@ -13,6 +13,17 @@
 //! - `responses/` is the Responses protocol, `messages/` the Messages protocol;
 //! - `generate/` is Generate Content, `interactions/` Interactions, `google/` what they share.
 //!
+//! Models differ by the beginning of their names; every other name is a plain model:
+//!
+//! | name | |
+//! |---|---|
+//! | `sim-reason` | reasons by itself and takes no sampling parameters; on Messages it cannot be stopped from thinking |
+//! | `sim-open` | shows its reasoning as it is (Responses) |
+//! | `sim-fixed` | adaptive thinking alone, and fixed sampling (Messages) |
+//! | `sim-budget` | thinking by budget alone (Messages) |
+//! | `sim-image` | answers with pictures (Generate Content, Interactions) |
+//! | `missing` | does not exist |
+//!
 //! A further protocol is a folder beside `chat/` that reads its request into a prompt and writes
 //! the output in its own shapes (`protocol.rs` says what it owes), a row in `serve/surface.rs`, and
 //! an arm in `serve/exchange.rs`; faults of time, connection and text work for it as they are.

@@ -1,4 +1,5 @@
-//! `GET /v1/models`: the models that the simulator says it has. It answers to any other name too.
+//! Models: how they differ by their names, and `GET /v1/models`, which lists those that the simulator
+//! says it has. It answers to any other name too.
 
 use crate::openai::{Refusal, authorise, failure};
 use crate::protocol::Incoming;
@@ -6,7 +7,14 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde::Serialize;
 
-const NAMES: [&str; 3] = ["sim-chat", "sim-mini", "sim-reason"];
+const NAMES: [&str; 6] = [
+    "sim-chat",
+    "sim-mini",
+    "sim-reason",
+    "sim-open",
+    "sim-fixed",
+    "sim-budget",
+];
 const CREATED: u64 = 1_767_225_600;
 /// Models whose name begins so do not exist.
 const MISSING: &str = "missing";

@@ -54,7 +54,7 @@
 //! | `usage=zero` `negative` `huge` `overflow` `string` `fraction` | every figure so |
 //! | `usage=shrinking` | running figures that grow, and a final one that is half the truth |
 //! | `usage=running` | running figures on every event, as some vendors do |
-//! | `usage=on-finish` | usage on the finishing event, not on one of its own |
+//! | `usage=on-finish` | usage on the finishing event, not on one of its own (Messages: nothing told at the start) |
 //! | `usage=unasked` | usage also when it was not asked for |
 //!
 //! | the model's behaviour | no faults, but steered alike |

@@ -40,10 +40,11 @@ impl Protocol for Messages {
         };
         let answer = Answer::of(&request, ask);
         let swapped = ask.script.instead == Some(Instead::Swapped);
-        if self.streamed == swapped {
-            whole(&answer, ask)
-        } else {
-            stream(answer, ask, &self.request_id)
+        let blocked = ask.script.google.blocked.is_some();
+        match (self.streamed == swapped, blocked) {
+            (true, false) => whole(&answer, ask),
+            (true, true) => failure(&Refusal::blocked(), &self.request_id),
+            (false, _) => stream(answer, ask, &self.request_id),
         }
     }
 

@@ -8,6 +8,7 @@ use super::refusal::Refusal;
 use super::thinking::{Mode, Thinking};
 use crate::mind::{Media, PastCall, Turn};
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// What the history is checked against.
 #[derive(Debug, Clone, Copy)]
@@ -203,15 +204,14 @@ fn check_ends(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal> {
 /// Every call has its result at the head of the next message, every result its call in the one
 /// before.
 fn check_pairs(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal> {
-    let mut known: Vec<&str> = Vec::new();
+    let mut known: HashSet<&str> = HashSet::new();
     for (at, message) in messages.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| messages.get(before));
         check_results(message, before)?;
         for call in message.calls() {
-            if known.contains(&call.id.as_str()) {
+            if !known.insert(&call.id) {
                 return Err(Refusal::at("messages", "`tool_use` ids must be unique"));
             }
-            known.push(&call.id);
         }
         let answered = messages.get(at + 1).map(leading_results);
         let missing: Vec<_> = message

@@ -71,6 +71,11 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, NOT_FOUND, format!("model: {name}"))
     }
 
+    /// An answer that the vendor's safety system stops.
+    pub(super) fn blocked() -> Self {
+        Self::invalid("Output blocked by content filtering policy")
+    }
+
     /// The one refusal no vendor has: the script behind the model's name cannot be read.
     pub(super) fn bad_script(error: &ScriptError) -> Self {
         Self::at("model", format!("The simulator's script is wrong: {error}"))

@@ -47,6 +47,8 @@ struct Events {
 /// What comes next.
 enum At {
     Start,
+    /// The vendor's safety system stops the answer when it has begun.
+    Blocked,
     Open(usize),
     /// The vendor pings once, after the first block was opened.
     Ping,
@@ -73,11 +75,16 @@ impl Iterator for Events {
         loop {
             match std::mem::replace(&mut self.at, At::End) {
                 At::Start => {
-                    self.at = At::Open(0);
+                    self.at = if self.script.google.blocked.is_some() {
+                        At::Blocked
+                    } else {
+                        At::Open(0)
+                    };
                     let usage = self.answer.figures.at_start(self.script.usage);
                     let message = Message::begun(&self.answer, usage);
                     return Some(Data::MessageStart { message }.write(EventKind::Frame));
                 }
+                At::Blocked => return Some(error_event(&Refusal::blocked(), &self.request_id)),
                 At::Open(index) => {
                     let Some(spoken) = self.answer.blocks.get(index) else {
                         self.at = At::Finish;

@@ -100,6 +100,16 @@ impl Refusal {
         .with_status(StatusCode::NOT_FOUND)
     }
 
+    /// A prompt that the vendor's safety system stops.
+    pub(crate) fn blocked_prompt() -> Self {
+        Self::invalid(
+            "Invalid prompt: your prompt was flagged as potentially violating our usage policy. \
+             Please try again with a different prompt: \
+             https://platform.sim-upstream.example/docs/guides/reasoning#advice-on-prompting",
+        )
+        .code("invalid_prompt")
+    }
+
     /// The one refusal no vendor has: the script behind the model's name cannot be read.
     pub(crate) fn bad_script(error: &ScriptError) -> Self {
         Self::invalid(format!("The simulator's script is wrong: {error}."))

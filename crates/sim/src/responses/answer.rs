@@ -45,6 +45,18 @@ impl Answer {
         }
     }
 
+    /// An answer that was refused when it had begun.
+    pub(super) fn refused(self, refusal: Refusal) -> Self {
+        Self {
+            items: Vec::new(),
+            end: Ending::Failed {
+                code: refusal.code.unwrap_or("server_error"),
+                message: refusal.message,
+            },
+            ..self
+        }
+    }
+
     /// The status of an item of a finished answer: the last one bears the cut.
     pub(super) fn status_of(&self, index: usize) -> &'static str {
         if matches!(self.end, Ending::Incomplete { .. }) && index + 1 == self.items.len() {
@@ -60,7 +72,7 @@ impl Answer {
 pub(super) enum Ending {
     Completed,
     Incomplete { reason: String },
-    Failed { message: String },
+    Failed { code: &'static str, message: String },
 }
 
 impl Ending {
@@ -68,6 +80,7 @@ impl Ending {
         if ask.script.events.failure_after.is_some() {
             let error = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, ask.name);
             return Self::Failed {
+                code: "server_error",
                 message: error.message,
             };
         }
@@ -247,12 +260,9 @@ impl<'a> Response<'a> {
                 usage,
                 ..begun
             },
-            Ending::Failed { message } => Self {
+            Ending::Failed { code, message } => Self {
                 status: "failed",
-                error: Some(Error {
-                    code: "server_error",
-                    message,
-                }),
+                error: Some(Error { code, message }),
                 ..begun
             },
         }

@@ -36,10 +36,13 @@ impl Protocol for Responses {
         let obfuscation = request.obfuscation;
         let answer = Answer::of(request, ask);
         let swapped = ask.script.instead == Some(Instead::Swapped);
-        if self.streamed == swapped {
-            whole(&answer, ask)
-        } else {
-            stream(answer, obfuscation, ask)
+        let blocked = ask.script.google.blocked.is_some();
+        match (self.streamed == swapped, blocked) {
+            (true, false) => whole(&answer, ask),
+            (false, false) => stream(answer, obfuscation, ask),
+            (true, true) => openai::failure(&Refusal::blocked_prompt()),
+            // A stream has begun before the vendor sees it.
+            (false, true) => stream(answer.refused(Refusal::blocked_prompt()), obfuscation, ask),
         }
     }
 

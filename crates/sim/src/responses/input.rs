@@ -8,6 +8,7 @@ use crate::openai::{Member, Refusal, type_name};
 use crate::seed::Seed;
 use http::StatusCode;
 use serde_json::Value;
+use std::collections::HashSet;
 
 const TYPES: &[&str] = &[
     "message",
@@ -79,8 +80,8 @@ pub(super) fn read(body: &Member<'_>, rules: Rules<'_>) -> Result<Input, Refusal
         rules,
         input: Input::default(),
         open_calls: Vec::new(),
-        reasoning_ids: Vec::new(),
-        tags: Vec::new(),
+        reasoning_ids: HashSet::new(),
+        tags: HashSet::new(),
         waiting: None,
     };
     for (index, item) in items.iter().enumerate() {
@@ -95,8 +96,8 @@ struct Reader<'a> {
     /// Calls that have no output yet.
     open_calls: Vec<String>,
     /// The reasoning that came so far: the ids of its items, the tags of its contents.
-    reasoning_ids: Vec<String>,
-    tags: Vec<String>,
+    reasoning_ids: HashSet<String>,
+    tags: HashSet<String>,
     /// Reasoning that nothing has followed yet.
     waiting: Option<String>,
 }
@@ -201,7 +202,9 @@ impl Reader<'_> {
         self.check_reasoning(item, "function_call", prefix)?;
         if self.rules.demands_reasoning
             && let Some(bound) = call.id.strip_prefix(THOUGHTFUL_CALL)
-            && !self.tags.iter().any(|tag| bound.starts_with(tag.as_str()))
+            && !bound
+                .get(..TAG_LENGTH)
+                .is_some_and(|tag| self.tags.contains(tag))
         {
             return Err(Refusal::invalid(format!(
                 "The function call with call_id '{}' was provided without its required \
@@ -263,8 +266,8 @@ impl Reader<'_> {
         };
         let made_for = reasoning::check(self.rules.model, id, content)?;
         self.waiting = Some(made_for.clone());
-        self.reasoning_ids.push(made_for);
-        self.tags.push(tag(content));
+        self.reasoning_ids.insert(made_for);
+        self.tags.insert(tag(content));
         Ok(())
     }
 

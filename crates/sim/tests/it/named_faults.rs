@@ -208,11 +208,22 @@ async fn streams_fail_and_end_as_told() {
             ),
             ("failure-event=2", ["response.failed", "error"]),
             ("content-filter", ["response.incomplete", "message_stop"]),
+            ("blocked", ["response.failed", "error"]),
             ("chunks=2", ["response.completed", "message_stop"]),
         ] {
             let events = protocol.ask(&sim, faults, true).await.named_events();
             let last = last[usize::from(protocol == Messages)];
             assert_eq!(names(&events).last(), Some(&last), "{protocol:?} {faults}");
+        }
+    }
+    for (protocol, part) in [
+        (Responses, "invalid_prompt"),
+        (Messages, "content filtering policy"),
+    ] {
+        for stream in [false, true] {
+            let answer = protocol.ask(&sim, "blocked", stream).await;
+            assert_eq!(answer.status, if stream { 200 } else { 400 });
+            assert!(answer.text().contains(part), "{protocol:?}");
         }
     }
     let failed = Responses.ask(&sim, "failure-event=2", false).await.json();

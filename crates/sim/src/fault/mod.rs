@@ -67,12 +67,12 @@
 //! | `interleaved` | a part of the reasoning comes before each call (Responses, Messages) |
 //! | `demand-reasoning` | tool calls that came with reasoning must come back with it |
 //! | `content-filter` | the answer is stopped half way by the vendor's filter |
+//! | `blocked` `blocked=REASON` | the vendor's safety system stops the prompt, by `SAFETY` if not said otherwise |
 //! | `strict` | members that the protocol does not define are refused |
 //! | `finish=WORD` | the reason or status that ends the answer is this word |
 //!
 //! | of the Google protocols | |
 //! |---|---|
-//! | `blocked` `blocked=REASON` | the prompt is blocked, by `SAFETY` if not said otherwise |
 //! | `continuation` | the text stops half way; the token that comes with it gives the rest |
 //! | `unsigned` | an older model: no thought signatures, and none are looked at |
 //! | `no-call-ids` | an older model: function calls have no ids |

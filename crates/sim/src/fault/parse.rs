@@ -97,7 +97,7 @@ impl Script {
             "strict" => self.strict = flag(value, true)?,
             "finish" => self.finish = Some(needed(value)?.to_owned()),
             "early-content" => self.events.early_content = flag(value, true)?,
-            "blocked" => self.google.blocked = Some(value.unwrap_or("SAFETY").to_owned()),
+            "blocked" => self.text.blocked = Some(value.unwrap_or("SAFETY").to_owned()),
             "continuation" => self.google.continuation = flag(value, true)?,
             "unsigned" => self.google.unsigned = flag(value, true)?,
             "no-call-ids" => self.google.no_call_ids = flag(value, true)?,
@@ -341,7 +341,7 @@ mod tests {
     fn parts_of_the_answer_are_read() {
         let script = parsed(
             "m+no-done+no-finish+error-event=3+failure-event=4+garbage-event=0+no-usage+huge-event=1000\
-             +chunks=100+reply-bytes=5000+invalid-utf8+refuse+content-filter+cached=8\
+             +chunks=100+reply-bytes=5000+invalid-utf8+refuse+content-filter+blocked+cached=8\
              +cache-write=9+strict+finish=OTHER+early-content+redacted+demand-reasoning+interleaved",
         );
         let expected = Script {
@@ -361,6 +361,7 @@ mod tests {
                 invalid_utf8: true,
                 refuse: Some(String::new()),
                 content_filter: true,
+                blocked: Some("SAFETY".to_owned()),
             },
             cached: Some(8),
             cache_write: Some(9),
@@ -374,11 +375,10 @@ mod tests {
             ..Script::default()
         };
         assert_eq!(script, Ok(expected));
-        let google = parsed("m+blocked+continuation+unsigned+no-call-ids+tool-use=7");
+        let google = parsed("m+continuation+unsigned+no-call-ids+tool-use=7");
         assert_eq!(
             google.unwrap().google,
             Google {
-                blocked: Some("SAFETY".to_owned()),
                 continuation: true,
                 unsigned: true,
                 no_call_ids: true,

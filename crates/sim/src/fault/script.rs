@@ -27,8 +27,6 @@ pub(crate) struct Script {
 /// What only the Google protocols know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Google {
-    /// The prompt is blocked for this reason.
-    pub(crate) blocked: Option<String>,
     /// The answer stops half way with a token by which the rest can be had.
     pub(crate) continuation: bool,
     /// The habits of older models: thoughts are not signed, calls have no ids.
@@ -128,6 +126,8 @@ pub(crate) struct Text {
     /// The model declines, for a category where one is named.
     pub(crate) refuse: Option<String>,
     pub(crate) content_filter: bool,
+    /// The vendor's safety system stops the prompt, for this reason where the protocol tells one.
+    pub(crate) blocked: Option<String>,
 }
 
 /// What the model does with its reasoning.

@@ -61,7 +61,7 @@ pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> 
         request.picture_tokens(),
         ask.script,
     );
-    if let Some(reason) = &ask.script.google.blocked {
+    if let Some(reason) = &ask.script.text.blocked {
         let usage = usage::told(figures.unanswered(), ask.script.usage);
         return Ok(indented(StatusCode::OK, &identity.blocked(reason, usage)));
     }

@@ -29,7 +29,7 @@ pub(super) fn stream(request: &Request, ask: &Ask<'_>, form: Form) -> Result<Rep
         ask.script,
     );
     let mut frames = Frames::new(form);
-    if let Some(reason) = &ask.script.google.blocked {
+    if let Some(reason) = &ask.script.text.blocked {
         let usage = usage::told(figures.unanswered(), ask.script.usage);
         let event = frames.event(EventKind::Usage, &compact(&identity.blocked(reason, usage)));
         return Ok(reply(

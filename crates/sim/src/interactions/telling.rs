@@ -75,7 +75,7 @@ pub(super) fn tell(request: &Request, ask: &Ask<'_>) -> Result<Telling, Refusal>
     let Some(output) = outputs.pop() else {
         return Err(Refusal::invalid("There is nothing to say."));
     };
-    if let Some(reason) = &ask.script.google.blocked {
+    if let Some(reason) = &ask.script.text.blocked {
         return Ok(Telling {
             identity,
             steps: Vec::new(),

@@ -40,7 +40,7 @@ impl Protocol for Messages {
         };
         let answer = Answer::of(&request, ask);
         let swapped = ask.script.instead == Some(Instead::Swapped);
-        let blocked = ask.script.google.blocked.is_some();
+        let blocked = ask.script.text.blocked.is_some();
         match (self.streamed == swapped, blocked) {
             (true, false) => whole(&answer, ask),
             (true, true) => failure(&Refusal::blocked(), &self.request_id),

@@ -75,7 +75,7 @@ impl Iterator for Events {
         loop {
             match std::mem::replace(&mut self.at, At::End) {
                 At::Start => {
-                    self.at = if self.script.google.blocked.is_some() {
+                    self.at = if self.script.text.blocked.is_some() {
                         At::Blocked
                     } else {
                         At::Open(0)

@@ -36,7 +36,7 @@ impl Protocol for Responses {
         let obfuscation = request.obfuscation;
         let answer = Answer::of(request, ask);
         let swapped = ask.script.instead == Some(Instead::Swapped);
-        let blocked = ask.script.google.blocked.is_some();
+        let blocked = ask.script.text.blocked.is_some();
         match (self.streamed == swapped, blocked) {
             (true, false) => whole(&answer, ask),
             (false, false) => stream(answer, obfuscation, ask),

@@ -4,28 +4,19 @@
 //! the model are joined, their texts without anything between. Calls without an id get one, and
 //! results find their calls by id or by name and order.
 
-use std::borrow::Cow;
-
-use crate::canon::{
-    Document, Image, ImageDetail, ImageSource, Opaque, Part, Path, Role, Thought, ToolCall,
-    ToolResult, Turn, base64, data_uri, mime,
-};
+use crate::canon::{ImageDetail, Opaque, Part, Path, Role, Thought, ToolCall, ToolResult, Turn};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::json::span::camel;
-use crate::json::walk::{self, compact};
-use crate::json::{Cursor, Raw, Shape};
-use crate::signature;
+use crate::json::walk;
+use crate::json::{Cursor, Shape};
 
-use super::names::Names;
+use super::datum::{self, Answer, Call, Datum, Mark, Parts};
 
 /// The turns read so far.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pub(super) turns: Vec<Turn>,
-    pub(super) names: Names,
-    /// Members that only this dialect knows, by path.
-    pub(super) unknown: Vec<String>,
+    pub(super) parts: Parts,
     /// Calls of all turns, by which made ids differ.
     calls: usize,
     /// Calls that wait for their results.
@@ -36,39 +27,6 @@ pub(super) struct Contents {
 struct Open {
     id: String,
     name: String,
-}
-
-/// The data of a part; a part has one.
-enum Datum {
-    Text(String),
-    Media(Media),
-    Call(Call),
-    Answer(Answer),
-    /// Something only this dialect knows.
-    Native,
-}
-
-#[derive(Default)]
-struct Media {
-    mime: String,
-    /// Base64 or an address.
-    data: Option<String>,
-    uri: Option<String>,
-}
-
-#[derive(Default)]
-struct Call {
-    id: Option<String>,
-    name: String,
-    arguments: Option<String>,
-}
-
-#[derive(Default)]
-struct Answer {
-    id: Option<String>,
-    name: String,
-    parts: Vec<Part>,
-    is_error: bool,
 }
 
 impl Contents {
@@ -110,8 +68,8 @@ impl Contents {
                     cursor.value()?;
                     return Ok(());
                 }
-                each_part(cursor, |cursor, number| {
-                    let part = match self.part(cursor, path(number))? {
+                datum::each(cursor, |cursor, number| {
+                    let part = match self.parts.read(cursor, path(number))? {
                         Some((Datum::Text(text), _)) => Part::Text(text),
                         Some(_) => Part::Foreign,
                         None => return Ok(()),
@@ -135,14 +93,14 @@ impl Contents {
         walk::object::<Failure>(cursor, "contents", |cursor, member| {
             match member {
                 "role" => role = read_role(cursor, path)?,
-                "parts" => each_part(cursor, |cursor, number| {
+                "parts" => datum::each(cursor, |cursor, number| {
                     let path = path.inner("parts", number);
-                    parts.extend(self.part(cursor, path)?.map(|part| (path, part)));
+                    parts.extend(self.parts.read(cursor, path)?.map(|part| (path, part)));
                     Ok(())
                 })?,
                 _ => {
                     if !cursor.value()?.is_null() {
-                        self.unknown.push(format!("{path}.{member}"));
+                        self.parts.unknown.push(format!("{path}.{member}"));
                     }
                 }
             }
@@ -161,125 +119,6 @@ impl Contents {
         }
         if self.turns.last().is_some_and(|turn| turn.parts.is_empty()) {
             self.turns.pop();
-        }
-        Ok(())
-    }
-
-    /// Reads a part: its data and its signature. An empty part is nothing.
-    fn part(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        path: Path,
-    ) -> Result<Option<(Datum, Mark)>, Failure> {
-        let mut datum = None;
-        let mut mark = Mark::default();
-        walk::object::<Failure>(cursor, "parts", |cursor, member| {
-            if walk::null(cursor)? {
-                return Ok(());
-            }
-            let found = match camel(member).as_ref() {
-                "thought" => {
-                    mark.thought = walk::boolean(cursor, "thought")? == Some(true);
-                    return Ok(());
-                }
-                "thoughtSignature" => {
-                    let text = walk::string(cursor, "thoughtSignature")?.unwrap_or_default();
-                    mark.opaque = signature::read(&text, Dialect::Generate);
-                    return Ok(());
-                }
-                "mediaResolution" => {
-                    mark.detail = read_resolution(cursor)?;
-                    return Ok(());
-                }
-                "text" => Datum::Text(
-                    walk::string(cursor, "text")?
-                        .unwrap_or_default()
-                        .into_owned(),
-                ),
-                "inlineData" | "fileData" => Datum::Media(read_media(cursor)?),
-                "functionCall" => Datum::Call(self.read_call(cursor, path)?),
-                "functionResponse" => Datum::Answer(self.read_answer(cursor, path)?),
-                "executableCode" | "codeExecutionResult" | "toolCall" | "toolResponse" => {
-                    cursor.value()?;
-                    Datum::Native
-                }
-                _ => {
-                    cursor.value()?;
-                    self.unknown.push(format!("{path}.{member}"));
-                    return Ok(());
-                }
-            };
-            if datum.replace(found).is_some() {
-                let message = format!("`{path}` must hold one kind of data.");
-                return Err(Failure::invalid(message).param(path.to_string()));
-            }
-            Ok(())
-        })?;
-        Ok(datum.map(|datum| (datum, mark)))
-    }
-
-    fn read_call(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<Call, Failure> {
-        let mut call = Call::default();
-        walk::object::<Failure>(cursor, "functionCall", |cursor, member| {
-            match camel(member).as_ref() {
-                "id" => call.id = read_id(cursor, "functionCall.id")?,
-                "name" => {
-                    let name = walk::string(cursor, "functionCall.name")?;
-                    call.name = self.names.safe(&name.unwrap_or_default());
-                }
-                "args" => {
-                    let args = cursor.value()?;
-                    call.arguments = (!args.is_null()).then(|| compact(args.text()));
-                }
-                _ => self.note(cursor, path, "functionCall", member)?,
-            }
-            Ok(())
-        })?;
-        Ok(call)
-    }
-
-    fn read_answer(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<Answer, Failure> {
-        let mut answer = Answer::default();
-        let mut media = Vec::new();
-        walk::object::<Failure>(cursor, "functionResponse", |cursor, member| {
-            match camel(member).as_ref() {
-                "id" => answer.id = read_id(cursor, "functionResponse.id")?,
-                "name" => {
-                    let name = walk::string(cursor, "functionResponse.name")?;
-                    answer.name = self.names.safe(&name.unwrap_or_default());
-                }
-                "response" => {
-                    let response = cursor.value()?;
-                    answer.is_error = says(response, &mut answer.parts)?;
-                }
-                "parts" => each_part(cursor, |cursor, _| {
-                    if let Some((Datum::Media(found), mark)) = self.part(cursor, path)? {
-                        match found.into_part(mark.detail) {
-                            Part::Foreign => self.unknown.push(path.to_string()),
-                            part => media.push(part),
-                        }
-                    }
-                    Ok(())
-                })?,
-                _ => self.note(cursor, path, "functionResponse", member)?,
-            }
-            Ok(())
-        })?;
-        answer.parts.append(&mut media);
-        Ok(answer)
-    }
-
-    /// Lists a member that only this dialect knows, unless it says nothing.
-    fn note(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        path: Path,
-        outer: &str,
-        member: &str,
-    ) -> Result<(), Failure> {
-        let value = cursor.value()?;
-        if !value.is_null() && value.boolean() != Some(false) {
-            self.unknown.push(format!("{path}.{outer}.{member}"));
         }
         Ok(())
     }
@@ -396,58 +235,6 @@ impl Contents {
     }
 }
 
-/// What stands beside the data of a part.
-#[derive(Default)]
-struct Mark {
-    thought: bool,
-    opaque: Option<Opaque>,
-    detail: Option<ImageDetail>,
-}
-
-impl Media {
-    fn into_part(self, detail: Option<ImageDetail>) -> Part {
-        let is_image = self.mime.starts_with("image/");
-        match (self.data, self.uri) {
-            (Some(data), _) if is_image || self.mime.is_empty() => {
-                let data = base64::standard(&data).into_owned();
-                let mime = match self.mime.as_str() {
-                    "" => data_uri::sniff(&data).to_owned(),
-                    _ => self.mime,
-                };
-                let source = ImageSource::Inline { mime, data };
-                Part::Image(Image { source, detail })
-            }
-            (Some(data), _) if self.mime == "application/pdf" => Part::Document(Document {
-                data: base64::standard(&data).into_owned(),
-                mime: self.mime,
-                name: None,
-            }),
-            (None, Some(uri)) if is_public(&uri) && (is_image || mime::of_url(&uri).is_some()) => {
-                let source = ImageSource::Url(uri);
-                Part::Image(Image { source, detail })
-            }
-            _ => Part::Foreign,
-        }
-    }
-}
-
-/// Whether an address means something outside of the vendor's own storage.
-fn is_public(uri: &str) -> bool {
-    let web = uri.starts_with("https://") || uri.starts_with("http://");
-    web && !uri.contains("generativelanguage.googleapis.com/")
-}
-
-/// Parts come in a list; some clients send a single one bare.
-fn each_part(
-    cursor: &mut Cursor<'_>,
-    mut part: impl FnMut(&mut Cursor<'_>, usize) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    if cursor.shape()? == Shape::Object {
-        return part(cursor, 0);
-    }
-    walk::array(cursor, "parts", part)
-}
-
 fn read_role(cursor: &mut Cursor<'_>, path: Path) -> Result<Role, Failure> {
     let role = walk::string(cursor, "role")?.unwrap_or_default();
     match role.as_ref() {
@@ -459,94 +246,4 @@ fn read_role(cursor: &mut Cursor<'_>, path: Path) -> Result<Role, Failure> {
             Err(Failure::invalid(message).param(format!("{path}.role")))
         }
     }
-}
-
-fn read_id(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<String>, Failure> {
-    let id = walk::string(cursor, name)?;
-    Ok(id.filter(|id| !id.is_empty()).map(Cow::into_owned))
-}
-
-fn read_media(cursor: &mut Cursor<'_>) -> Result<Media, Failure> {
-    let mut media = Media::default();
-    walk::object::<Failure>(cursor, "inlineData", |cursor, member| {
-        let mut text = |name| Ok::<_, Failure>(walk::string(cursor, name)?.map(Cow::into_owned));
-        match camel(member).as_ref() {
-            "mimeType" => {
-                let mime = text("mimeType")?.unwrap_or_default();
-                // `image/png; charset=…` means `image/png`.
-                let bare = mime.split(';').next().unwrap_or_default();
-                media.mime = bare.trim().to_ascii_lowercase();
-            }
-            "data" => media.data = text("data")?,
-            "fileUri" => media.uri = text("fileUri")?,
-            // A name to show, which no model reads.
-            _ => drop(cursor.value()?),
-        }
-        Ok(())
-    })?;
-    Ok(media)
-}
-
-/// Reads `{level: "MEDIA_RESOLUTION_HIGH"}`, or the level bare.
-pub(super) fn read_resolution(cursor: &mut Cursor<'_>) -> Result<Option<ImageDetail>, Failure> {
-    let mut level = String::new();
-    if cursor.shape()? == Shape::Object {
-        walk::object::<Failure>(cursor, "mediaResolution", |cursor, member| {
-            if member == "level" {
-                level = walk::string(cursor, "level")?
-                    .unwrap_or_default()
-                    .into_owned();
-            } else {
-                cursor.value()?;
-            }
-            Ok(())
-        })?;
-    } else {
-        level = walk::string(cursor, "mediaResolution")?
-            .unwrap_or_default()
-            .into_owned();
-    }
-    let level = level.to_ascii_uppercase();
-    Ok(
-        match level.strip_prefix("MEDIA_RESOLUTION_").unwrap_or(&level) {
-            "LOW" => Some(ImageDetail::Low),
-            "MEDIUM" => Some(ImageDetail::Auto),
-            "HIGH" => Some(ImageDetail::High),
-            "ULTRA_HIGH" => Some(ImageDetail::Original),
-            _ => None,
-        },
-    )
-}
-
-/// Reads what a function answered into `parts`, and says whether it is an error. By convention
-/// `output` holds a success and `error` a failure; otherwise the whole object is the answer.
-fn says(response: Raw<'_>, parts: &mut Vec<Part>) -> Result<bool, Failure> {
-    let mut only = None;
-    let mut members = 0;
-    let mut is_error = false;
-    if response.shape() == Shape::Object {
-        Cursor::new(response.text()).object(|cursor, name| {
-            let value = cursor.value()?;
-            members += 1;
-            let error = name.is("error") && !value.is_null();
-            is_error |= error;
-            if error || name.is("output") {
-                only = Some(value);
-            }
-            Ok::<(), Failure>(())
-        })?;
-    }
-    let whole = match only {
-        Some(value) if members == 1 && (value.shape() == Shape::String || is_error) => value,
-        _ => response,
-    };
-    let text = match whole.string() {
-        Some(text) => text.decode_lossy().into_owned(),
-        None if whole.is_null() => String::new(),
-        None => compact(whole.text()),
-    };
-    if !text.is_empty() {
-        parts.push(Part::Text(text));
-    }
-    Ok(is_error)
 }

@@ -6,7 +6,9 @@
 
 mod call_id;
 mod compose;
+mod config;
 mod contents;
+mod datum;
 mod error;
 mod finish;
 mod head;

@@ -10,7 +10,8 @@ use crate::json::span::camel;
 use crate::json::walk;
 use crate::json::{Cursor, Integer, Raw, Shape, utf8};
 
-use super::contents::{Contents, read_resolution};
+use super::contents::Contents;
+use super::datum::{Parts, read_resolution};
 use super::names::Names;
 use super::schema;
 
@@ -108,7 +109,7 @@ impl Asked {
             match camel(name).as_ref() {
                 "name" => {
                     let name = walk::string(cursor, "functionDeclarations.name")?;
-                    tool.name = self.contents.names.safe(&name.unwrap_or_default());
+                    tool.name = self.contents.parts.names.safe(&name.unwrap_or_default());
                 }
                 "description" => {
                     let text = walk::string(cursor, "functionDeclarations.description")?;
@@ -150,7 +151,9 @@ impl Asked {
                     }
                     "allowedFunctionNames" => {
                         let names = walk::strings(cursor, "allowedFunctionNames")?;
-                        let safe = names.iter().map(|name| self.contents.names.safe(name));
+                        let safe = names
+                            .iter()
+                            .map(|name| self.contents.parts.names.safe(name));
                         self.mode.names = safe.collect();
                     }
                     _ => {
@@ -267,12 +270,8 @@ impl Asked {
         {
             self.request.unknown.push(path);
         }
-        let Contents {
-            turns,
-            names,
-            mut unknown,
-            ..
-        } = self.contents;
+        let Contents { turns, parts, .. } = self.contents;
+        let Parts { names, mut unknown } = parts;
         let mut request = self.request;
         request.unknown.append(&mut unknown);
         request.turns = turns;

@@ -1,4 +1,4 @@
-//! From this dialect's own kind of schema to JSON Schema.
+//! Schemas: from this dialect's own kind to JSON Schema, and JSON Schema as it takes it.
 //!
 //! Types may be in upper case, names in snake case, bounds in strings, and `nullable` stands for a
 //! type of its own. What is JSON Schema already passes as it is.
@@ -9,7 +9,8 @@ use crate::canon::Json;
 use crate::failure::Failure;
 use crate::json::span::camel;
 use crate::json::walk::{Misread, compact};
-use crate::json::{Cursor, Raw, Shape, write_string};
+use crate::json::write::raw;
+use crate::json::{Cursor, Members, Raw, Shape, Spelling, write_string};
 
 /// Reads a schema and writes it as JSON Schema.
 pub(super) fn to_json_schema(cursor: &mut Cursor<'_>) -> Result<Json, Failure> {
@@ -164,6 +165,27 @@ fn list(array: Raw<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
     })?;
     out.push(b']');
     Ok(())
+}
+
+/// A schema without the mark of the standard it follows, which this dialect does not know.
+pub(super) fn write_schema(out: &mut Vec<u8>, schema: &str) {
+    let members = Members::read(schema.as_bytes(), Spelling::One);
+    match members {
+        Ok(members) if schema.contains("$schema") => {
+            let mut mark = b'{';
+            for member in members.iter().filter(|member| member.name != "$schema") {
+                out.push(std::mem::replace(&mut mark, b','));
+                write_string(out, &member.name);
+                out.push(b':');
+                raw(out, member.value.text());
+            }
+            if mark == b'{' {
+                out.push(b'{');
+            }
+            out.push(b'}');
+        }
+        _ => raw(out, schema),
+    }
 }
 
 #[cfg(test)]

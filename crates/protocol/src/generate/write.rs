@@ -2,25 +2,19 @@
 //! in the path and are not written.
 
 use crate::canon::{
-    Arranged, Calling, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Part, Path,
-    Reasoning, Request, Role, Side, Target, Tool, ToolResult, arrange, choose, is_zero, mime,
-    sampled,
+    Arranged, Calling, Dropped, Field, Image, ImageDetail, ImageSource, Part, Path, Request, Role,
+    Side, Target, Tool, ToolResult, arrange, choose, mime,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::write::{Array, Object, array, object, raw};
-use crate::json::{Cursor, Members, Shape, Spelling, write_string};
+use crate::json::{Cursor, Shape};
 use crate::profile::{Profile, Thinking};
 use crate::signature;
 
+use super::config::{STOP_MAX, write_config};
 use super::part::{self, Voice};
-
-/// The most stop sequences that are taken.
-const STOP_MAX: usize = 5;
-/// Budgets above this are refused by some models.
-const BUDGET_TOKENS_MAX: u64 = 24_576;
-/// The levels that all models with levels know.
-const USUAL_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
+use super::schema::write_schema;
 
 /// Writes the body for the upstream and lists what it cannot say.
 pub fn write_request(
@@ -308,27 +302,6 @@ fn write_tool(list: &mut Array<'_>, tool: &Tool) {
     });
 }
 
-/// A schema without the mark of the standard it follows, which this dialect does not know.
-fn write_schema(out: &mut Vec<u8>, schema: &str) {
-    let members = Members::read(schema.as_bytes(), Spelling::One);
-    match members {
-        Ok(members) if schema.contains("$schema") => {
-            let mut mark = b'{';
-            for member in members.iter().filter(|member| member.name != "$schema") {
-                out.push(std::mem::replace(&mut mark, b','));
-                write_string(out, &member.name);
-                out.push(b':');
-                raw(out, member.value.text());
-            }
-            if mark == b'{' {
-                out.push(b'{');
-            }
-            out.push(b'}');
-        }
-        _ => raw(out, schema),
-    }
-}
-
 /// The mode of function calling. Names that may be called are allowed in it, or all are.
 const fn mode(calling: Calling) -> &'static str {
     match calling {
@@ -351,130 +324,4 @@ fn write_choice(body: &mut Object<'_>, mode: &str, names: &[&str]) {
             }
         });
     });
-}
-
-fn write_config(
-    config: &mut Object<'_>,
-    request: &Request,
-    detail: Option<&str>,
-    profile: &Profile,
-    dropped: &mut Dropped,
-) {
-    if let Some(limit) = request.output_tokens_max {
-        config.number("maxOutputTokens", limit);
-    }
-    write_sampling(config, request, profile, dropped);
-    if !request.stop.is_empty() {
-        config.array("stopSequences", |list| {
-            for stop in request.stop.iter().take(STOP_MAX) {
-                list.text(stop);
-            }
-        });
-    }
-    if let Some(format) = &request.format {
-        config.text("responseMimeType", "application/json");
-        if let Format::Schema { schema, .. } = format {
-            config.value("responseJsonSchema", |out| write_schema(out, schema.get()));
-        }
-    }
-    if let Some(detail) = detail {
-        config.text("mediaResolution", detail);
-    }
-    if let Some(reasoning) = &request.reasoning {
-        write_thinking(config, reasoning, profile, dropped);
-    }
-}
-
-fn write_sampling(
-    config: &mut Object<'_>,
-    request: &Request,
-    profile: &Profile,
-    dropped: &mut Dropped,
-) {
-    let sampling = &request.sampling;
-    let rates = [
-        ("temperature", &sampling.temperature, Field::Temperature),
-        ("topP", &sampling.top_p, Field::TopP),
-    ];
-    for (name, value, field) in rates {
-        if let Some(value) = sampled(value.as_ref(), field, profile, dropped) {
-            config.number(name, value);
-        }
-    }
-    match sampling.top_k {
-        Some(_) if profile.fixed_sampling == Some(true) => dropped.field(Field::TopK),
-        Some(top_k) => {
-            config.number("topK", top_k);
-        }
-        None => {}
-    }
-    let penalties = [
-        ("frequencyPenalty", &sampling.frequency_penalty),
-        ("presencePenalty", &sampling.presence_penalty),
-    ];
-    for (name, value) in penalties {
-        // Some models refuse even a penalty of nothing.
-        if let Some(value) = value.as_ref().filter(|value| !is_zero(value)) {
-            config.number(name, value);
-        }
-    }
-    if let Some(seed) = sampling.seed {
-        config.number("seed", seed);
-    }
-}
-
-fn write_thinking(
-    config: &mut Object<'_>,
-    reasoning: &Reasoning,
-    profile: &Profile,
-    dropped: &mut Dropped,
-) {
-    let Reasoning {
-        effort,
-        budget_tokens,
-        show,
-    } = reasoning.clone();
-    let off = effort == Some(Effort::None) || budget_tokens == Some(0);
-    if profile.thinking == Some(Thinking::None) || profile.reasoning == Some(false) {
-        if !off && (effort.is_some() || budget_tokens.is_some()) {
-            dropped.field(Field::Reasoning);
-        } else if show {
-            dropped.field(Field::ReasoningShown);
-        }
-        return;
-    }
-    let by_budget = match profile.thinking {
-        Some(Thinking::Budget) => true,
-        Some(_) => false,
-        None => effort.is_none(),
-    };
-    let told_budget = effort.map(|effort| effort.budget_tokens().min(BUDGET_TOKENS_MAX));
-    let budget = budget_tokens.or(told_budget).filter(|_| by_budget);
-    let effort = effort.or(budget_tokens.map(Effort::of_budget));
-    let level = effort.filter(|_| !by_budget);
-    let level = level.map(|effort| profile.nearest_effort(effort, &USUAL_LEVELS));
-    let show = show && !off;
-    if budget.is_none() && level.is_none() && !show {
-        return;
-    }
-    config.object("thinkingConfig", |thinking| {
-        if let Some(budget) = budget {
-            thinking.number("thinkingBudget", budget);
-        }
-        if let Some(level) = level {
-            thinking.text("thinkingLevel", level_name(level));
-        }
-        if show {
-            thinking.boolean("includeThoughts", true);
-        }
-    });
-}
-
-fn level_name(effort: Effort) -> &'static str {
-    match effort {
-        Effort::None | Effort::Minimal => "MINIMAL",
-        Effort::Low => "LOW",
-        Effort::Medium => "MEDIUM",
-        Effort::High | Effort::XHigh | Effort::Max => "HIGH",
-    }
 }

@@ -1,12 +1,15 @@
 //! The Interactions dialect, text path, `POST /v1beta/interactions`.
 
+mod content;
 mod error;
 mod head;
 mod piece;
 mod places;
 mod reader;
 mod request;
+mod response;
 mod steps;
+mod teller;
 mod time;
 mod usage;
 mod write;
@@ -17,6 +20,7 @@ pub(crate) use head::read_head;
 pub(crate) use places::PLACES;
 pub use reader::{Reader, read_response};
 pub use request::read_request;
+pub use response::write_response;
 pub use usage::read_usage;
 pub use write::write_request;
-pub use writer::{Writer, write_response};
+pub use writer::Writer;

@@ -6,8 +6,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use crate::canon::{Block, Delta, Event, Fold, Offsets, Opaque, Response, Stop, base64};
-use crate::dialect::Dialect;
+use crate::canon::{Event, Fold, Response, Stop};
 use crate::failure::Failure;
 use crate::json::walk;
 use crate::json::{Cursor, Integer, Raw, utf8};
@@ -17,6 +16,7 @@ use crate::sse::{Data, Frame};
 
 use super::piece::{Piece, Step, read_delta, read_step};
 use super::places::{DONE, FAILED};
+use super::teller::Teller;
 use super::usage::read_usage;
 
 /// Reads a whole answer. `model` is the public id, the mark of origin of opaque values.
@@ -286,144 +286,4 @@ fn judge(status: Raw<'_>, model: &str) -> Result<(), Broken> {
         return Err(Broken::Failure(Failure::upstream_error().because(cause)));
     }
     Ok(())
-}
-
-/// Tells the pieces of steps as blocks.
-#[derive(Debug, Default)]
-struct Teller {
-    open: Option<Open>,
-    signed: bool,
-    offsets: Offsets,
-    /// Arguments that came with the start of a call, which fragments take the place of.
-    arguments: Option<String>,
-    usage: Option<crate::usage::Usage>,
-    /// Whether anything was told.
-    told: bool,
-    /// Whether a step says that it was withheld.
-    blocked: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
-    Text,
-    Thought,
-    Call,
-}
-
-impl Teller {
-    fn tell(
-        &mut self,
-        step: &Step,
-        piece: Piece,
-        model: &str,
-        out: &mut Vec<Event>,
-    ) -> Result<(), Broken> {
-        match piece {
-            Piece::Text(text) => {
-                self.ensure(Open::Text, step, out)?;
-                self.offsets.push(&text);
-                out.push(Event::Delta(Delta::Text(text)));
-            }
-            Piece::Summary(text) => {
-                self.ensure(Open::Thought, step, out)?;
-                out.push(Event::Delta(Delta::Text(text)));
-            }
-            Piece::Signature(text) => {
-                self.ensure(Open::Thought, step, out)?;
-                out.push(Event::Delta(Delta::Opaque(Opaque {
-                    origin: Dialect::Interactions,
-                    model: model.into(),
-                    text: text.into(),
-                })));
-                self.signed = true;
-            }
-            Piece::Arguments(text) => {
-                self.ensure(Open::Call, step, out)?;
-                self.arguments = None;
-                out.push(Event::Delta(Delta::Arguments(text)));
-            }
-            Piece::Given(arguments) => {
-                self.ensure(Open::Call, step, out)?;
-                self.arguments = Some(arguments);
-            }
-            Piece::Image { mime, data } => {
-                self.close(out);
-                self.told = true;
-                let data = base64::standard(&data).into_owned();
-                out.push(Event::BlockStart(Block::Image { mime }));
-                out.push(Event::Delta(Delta::Text(data)));
-                out.push(Event::BlockStop);
-            }
-            Piece::Source {
-                url,
-                title,
-                start,
-                end,
-            } => {
-                let start = self.offsets.characters(start);
-                let end = self.offsets.characters(end);
-                if let (Some(Open::Text), Some(start), Some(end)) = (self.open, start, end) {
-                    out.push(Event::Delta(Delta::Citation {
-                        url,
-                        title,
-                        start,
-                        end,
-                    }));
-                }
-            }
-            Piece::Blocked => self.blocked = true,
-        }
-        Ok(())
-    }
-
-    /// Opens a block of this kind, unless one is open that can go on.
-    fn ensure(&mut self, kind: Open, step: &Step, out: &mut Vec<Event>) -> Result<(), Broken> {
-        if self.open == Some(kind) && !self.signed {
-            return Ok(());
-        }
-        self.close(out);
-        let block = match (kind, step) {
-            (Open::Text, _) => Block::Text,
-            (Open::Thought, _) => Block::Thought,
-            (Open::Call, Step::Call { id, name }) => Block::ToolCall {
-                id: id.clone(),
-                name: name.clone(),
-            },
-            (Open::Call, _) => return Err(Broken::malformed("arguments outside of a call")),
-        };
-        out.push(Event::BlockStart(block));
-        self.open = Some(kind);
-        self.told = true;
-        self.offsets = Offsets::new();
-        Ok(())
-    }
-
-    /// Ends a step. A call without arguments is one all the same.
-    fn finish(&mut self, step: &Step, out: &mut Vec<Event>) {
-        if let Step::Call { .. } = step
-            && self.open != Some(Open::Call)
-        {
-            // A call's own step can always open it.
-            let _ = self.ensure(Open::Call, step, out);
-        }
-        self.close(out);
-    }
-
-    fn close(&mut self, out: &mut Vec<Event>) {
-        if let Some(arguments) = self.arguments.take() {
-            out.push(Event::Delta(Delta::Arguments(arguments)));
-        }
-        if self.open.take().is_some() {
-            out.push(Event::BlockStop);
-        }
-        self.signed = false;
-        self.report(out);
-    }
-
-    /// Tells the last usage between two blocks.
-    fn report(&mut self, out: &mut Vec<Event>) {
-        if self.open.is_none() {
-            out.extend(self.usage.take().map(Event::Usage));
-        }
-    }
 }

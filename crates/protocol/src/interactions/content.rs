@@ -1,0 +1,132 @@
+//! Reads contents: texts, pictures and other media.
+
+use std::borrow::Cow;
+
+use crate::canon::{Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri};
+use crate::failure::Failure;
+use crate::json::walk;
+use crate::json::{Cursor, Raw, Shape};
+
+/// The `type` of a step or a content. What has a `text` and no type is a text.
+pub(super) fn kind_of(item: Raw<'_>, path: Path) -> Result<Cow<'_, str>, Failure> {
+    let mut kind = None;
+    let mut has_text = false;
+    let name = path.to_string();
+    walk::object::<Failure>(&mut Cursor::new(item.text()), &name, |cursor, member| {
+        let value = cursor.value()?;
+        match member {
+            "type" => kind = value.string().map(|text| text.decode_lossy()),
+            "text" => has_text = value.shape() == Shape::String,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    match kind {
+        Some(kind) => Ok(kind),
+        None if has_text => Ok(Cow::Borrowed("text")),
+        None => Err(Failure::invalid(format!("`{name}.type` is required.")).param(name)),
+    }
+}
+
+/// Whether a list is one of contents, and not data of the tool's own.
+pub(super) fn is_contents(list: Raw<'_>) -> bool {
+    let mut contents = true;
+    let read = Cursor::new(list.text()).array(|cursor| {
+        let item = cursor.value()?;
+        let kind = kind_of(item, Path::default());
+        contents &= item.shape() == Shape::Object
+            && kind.is_ok_and(|kind| {
+                matches!(
+                    kind.as_ref(),
+                    "text" | "image" | "audio" | "document" | "video"
+                )
+            });
+        Ok::<(), Failure>(())
+    });
+    contents && read.is_ok()
+}
+
+pub(super) fn typed_content(content: Raw<'_>, path: Path) -> Result<Part, Failure> {
+    let kind = kind_of(content, path)?;
+    read_content(content, &kind)
+}
+
+#[derive(Default)]
+struct Media {
+    mime: String,
+    data: Option<String>,
+    uri: Option<String>,
+    detail: Option<ImageDetail>,
+}
+
+/// Reads a content of this type.
+pub(super) fn read_content(content: Raw<'_>, kind: &str) -> Result<Part, Failure> {
+    let mut said = String::new();
+    let mut media = Media::default();
+    walk::object::<Failure>(
+        &mut Cursor::new(content.text()),
+        "content",
+        |cursor, name| {
+            match name {
+                "text" => said = text(cursor, "text")?,
+                "mime_type" => media.mime = text(cursor, "mime_type")?.to_ascii_lowercase(),
+                "data" => media.data = walk::string(cursor, "data")?.map(Cow::into_owned),
+                "uri" => media.uri = walk::string(cursor, "uri")?.map(Cow::into_owned),
+                "resolution" => {
+                    media.detail = match walk::string(cursor, "resolution")?.as_deref() {
+                        Some("low") => Some(ImageDetail::Low),
+                        Some("medium") => Some(ImageDetail::Auto),
+                        Some("high") => Some(ImageDetail::High),
+                        Some("ultra_high") => Some(ImageDetail::Original),
+                        _ => None,
+                    };
+                }
+                _ => drop(cursor.value()?),
+            }
+            Ok(())
+        },
+    )?;
+    Ok(match kind {
+        "text" => Part::Text(said),
+        "image" => media.into_image(),
+        "document" => media.into_document(),
+        _ => Part::Foreign,
+    })
+}
+
+impl Media {
+    fn into_image(self) -> Part {
+        let source = match (self.data, self.uri) {
+            (Some(data), _) => {
+                let data = base64::standard(&data).into_owned();
+                let mime = match self.mime.as_str() {
+                    "" => data_uri::sniff(&data).to_owned(),
+                    _ => self.mime,
+                };
+                ImageSource::Inline { mime, data }
+            }
+            (None, Some(uri)) if uri.starts_with("https://") || uri.starts_with("http://") => {
+                ImageSource::Url(uri)
+            }
+            _ => return Part::Foreign,
+        };
+        let detail = self.detail;
+        Part::Image(Image { source, detail })
+    }
+
+    fn into_document(self) -> Part {
+        match self.data {
+            Some(data) if self.mime == "application/pdf" => Part::Document(Document {
+                data: base64::standard(&data).into_owned(),
+                mime: self.mime,
+                name: None,
+            }),
+            _ => Part::Foreign,
+        }
+    }
+}
+
+/// A string; absent is empty.
+pub(super) fn text(cursor: &mut Cursor<'_>, name: &str) -> Result<String, Failure> {
+    Ok(walk::string(cursor, name)?.unwrap_or_default().into_owned())
+}

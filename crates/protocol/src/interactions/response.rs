@@ -1,0 +1,156 @@
+//! Writes whole answers for callers of Interactions.
+
+use crate::canon::{Block, Echo, Folded, Offsets, Opaque, Response, Stop, arguments};
+use crate::dialect::Dialect;
+use crate::json::write::{Array, Object, object};
+use crate::signature;
+
+use super::time::iso;
+use super::usage::write_usage;
+
+/// Writes a whole answer.
+pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
+    let mut out = Vec::with_capacity(1024);
+    object(&mut out, |body| {
+        write_identity(body, echo);
+        body.text(
+            "status",
+            status(&response.stop, response.blocks.iter().any(speaks)),
+        );
+        write_times(body, echo);
+        body.array("steps", |steps| {
+            for folded in &response.blocks {
+                write_step(steps, folded, echo);
+            }
+        });
+        if let Some(usage) = &response.usage {
+            body.value("usage", |out| write_usage(out, usage));
+        }
+    });
+    out
+}
+
+fn speaks(folded: &Folded) -> bool {
+    matches!(folded.block, Block::Text | Block::Refusal) && !folded.text.is_empty()
+}
+
+pub(super) fn write_identity(body: &mut Object<'_>, echo: &Echo) {
+    body.text("id", &echo.id).text("object", "interaction");
+    body.text("model", &echo.model);
+}
+
+pub(super) fn write_times(body: &mut Object<'_>, echo: &Echo) {
+    let created = iso(echo.created);
+    body.text("created", &created).text("updated", &created);
+}
+
+pub(super) fn status(stop: &Stop, spoke: bool) -> &'static str {
+    match stop {
+        Stop::End | Stop::Sequence(_) => "completed",
+        Stop::Refusal { .. } if spoke => "completed",
+        Stop::ToolCalls => "requires_action",
+        Stop::Length
+        | Stop::ContextFull
+        | Stop::Filter(_)
+        | Stop::Refusal { .. }
+        | Stop::Paused => "incomplete",
+    }
+}
+
+fn write_step(steps: &mut Array<'_>, folded: &Folded, echo: &Echo) {
+    let signature = folded.opaque.as_ref().map(told);
+    match &folded.block {
+        Block::Text | Block::Refusal => {
+            if folded.text.is_empty() {
+                return;
+            }
+            spoken(steps, |content| {
+                content.text("type", "text").text("text", &folded.text);
+                write_sources(content, folded);
+            });
+        }
+        Block::Image { mime } => spoken(steps, |content| {
+            content.text("type", "image").text("mime_type", mime);
+            content.text("data", &folded.text);
+        }),
+        Block::Thought => {
+            // Without a signature, thoughts are for those who asked for them.
+            if signature.is_some() || (shows(echo) && !folded.text.is_empty()) {
+                write_thought(steps, signature.as_deref(), &folded.text);
+            }
+        }
+        Block::ToolCall { id, name } => {
+            if signature.is_some() {
+                write_thought(steps, signature.as_deref(), "");
+            }
+            steps.object(|step| {
+                step.text("type", "function_call")
+                    .text("id", id)
+                    .text("name", name);
+                step.raw("arguments", &arguments::object(&folded.text));
+            });
+        }
+    }
+}
+
+fn spoken(steps: &mut Array<'_>, write: impl FnOnce(&mut Object<'_>)) {
+    steps.object(|step| {
+        step.text("type", "model_output");
+        step.array("content", |contents| {
+            contents.object(write);
+        });
+    });
+}
+
+fn write_thought(steps: &mut Array<'_>, signature: Option<&str>, summary: &str) {
+    steps.object(|step| {
+        step.text("type", "thought");
+        if !summary.is_empty() {
+            step.array("summary", |contents| {
+                contents.object(|content| {
+                    content.text("type", "text").text("text", summary);
+                });
+            });
+        }
+        if let Some(signature) = signature {
+            step.text("signature", signature);
+        }
+    });
+}
+
+fn write_sources(content: &mut Object<'_>, folded: &Folded) {
+    let mut offsets = Offsets::new();
+    offsets.push(&folded.text);
+    let sources = folded
+        .citations
+        .iter()
+        .filter_map(|(url, title, start, end)| {
+            Some((url, title, offsets.bytes(*start)?, offsets.bytes(*end)?))
+        });
+    let mut sources = sources.peekable();
+    if sources.peek().is_some() {
+        content.array("annotations", |list| {
+            for (url, title, start, end) in sources {
+                list.object(|source| write_source(source, url, title, start, end));
+            }
+        });
+    }
+}
+
+pub(super) fn write_source(source: &mut Object<'_>, url: &str, title: &str, start: u64, end: u64) {
+    source
+        .text("type", "url_citation")
+        .text("url", url)
+        .text("title", title);
+    source.number("start_index", start).number("end_index", end);
+}
+
+pub(super) fn told(opaque: &Opaque) -> String {
+    signature::told(opaque, Dialect::Interactions).into_owned()
+}
+
+/// Whether the caller asked for thoughts.
+pub(super) fn shows(echo: &Echo) -> bool {
+    let reasoning = echo.request.reasoning.as_ref();
+    reasoning.is_some_and(|reasoning| reasoning.show)
+}

@@ -121,14 +121,7 @@ fn blocks(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) ->
         .reasoning_in_parts(parts)
         .into_iter()
         .map(|thought| Spoken::thought(thought, redacted, request, ask.name));
-    let mut opaque = None;
-    let mut think = |blocks: &mut Vec<Spoken>, opaque: &mut Option<String>| {
-        if let Some(thought) = thoughts.next() {
-            *opaque = thought.opaque().map(str::to_owned);
-            blocks.push(thought);
-        }
-    };
-    think(&mut blocks, &mut opaque);
+    blocks.extend(thoughts.next());
     if !output.text.is_empty() {
         blocks.push(Spoken::Text {
             said: output.text.clone(),
@@ -137,10 +130,11 @@ fn blocks(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) ->
     }
     for (index, call) in output.calls.iter().enumerate() {
         if index > 0 {
-            think(&mut blocks, &mut opaque);
+            blocks.extend(thoughts.next());
         }
+        let thought = blocks.iter().rev().find_map(Spoken::opaque);
         blocks.push(Spoken::Call {
-            id: call_id(opaque.as_deref(), seed),
+            id: call_id(thought, seed),
             name: call.name.clone(),
             input: call.arguments.clone(),
         });

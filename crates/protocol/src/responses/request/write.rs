@@ -5,6 +5,7 @@ use serde_json::Number;
 use super::input;
 use crate::canon::{
     Dropped, Effort, Field, Format, Part, Reasoning, Request, Role, Target, Tool, ToolChoice, Turn,
+    choose, is_zero, sampled,
 };
 use crate::failure::Failure;
 use crate::json::write::{self, Object};
@@ -22,6 +23,7 @@ pub fn write_request(
     dropped: &mut Dropped,
 ) -> Result<Vec<u8>, Failure> {
     let (instructions, turns) = instructions(&request.turns);
+    let chooses = choose(request, dropped)?.is_some();
     let mut out = Vec::with_capacity(1024);
     let mut written = Ok(false);
     write::object(&mut out, |it| {
@@ -37,16 +39,12 @@ pub fn write_request(
             written = input::write(it, turns, target, dropped).map(|()| !it.is_empty());
         });
         options(it, request, target, dropped);
+        if let (true, Some(choice)) = (chooses, &request.tool_choice) {
+            it.value("tool_choice", |out| write_choice(out, choice));
+        }
     });
     if !written? {
         return Err(Failure::invalid("The request says nothing to the model."));
-    }
-    if let Some(ToolChoice::Named(name)) = &request.tool_choice
-        && !request.tools.is_empty()
-        && request.tools.iter().all(|tool| tool.name != *name)
-    {
-        let message = format!("`tool_choice` names `{name}`, which is no tool of the request.");
-        return Err(Failure::invalid(message).param("tool_choice"));
     }
     for name in &request.unknown {
         dropped.name(name);
@@ -89,7 +87,6 @@ fn options(it: &mut Object<'_>, request: &Request, target: &Target<'_>, dropped:
             }
         });
     }
-    choice(it, request, dropped);
     if let Some(parallel) = request.parallel_tool_calls {
         it.boolean("parallel_tool_calls", parallel);
     }
@@ -118,26 +115,20 @@ fn options(it: &mut Object<'_>, request: &Request, target: &Target<'_>, dropped:
 /// could be asked for, but the common form has no place for them in an answer.
 fn sampling(it: &mut Object<'_>, request: &Request, profile: &Profile, dropped: &mut Dropped) {
     let sampling = &request.sampling;
-    let fixed = profile.fixed_sampling == Some(true);
-    for (name, field, value) in [
-        ("temperature", Field::Temperature, &sampling.temperature),
-        ("top_p", Field::TopP, &sampling.top_p),
-    ] {
-        match value {
-            Some(value) if !fixed => drop(it.number(name, value)),
-            Some(value) if !is(value, 1) => dropped.field(field),
-            _ => {}
-        }
+    let temperature = sampling.temperature.as_ref();
+    if let Some(value) = sampled(temperature, Field::Temperature, profile, dropped) {
+        it.number("temperature", value);
     }
-    for (field, value) in [
-        (Field::FrequencyPenalty, &sampling.frequency_penalty),
-        (Field::PresencePenalty, &sampling.presence_penalty),
-    ] {
-        if value.as_ref().is_some_and(|value| !is(value, 0)) {
-            dropped.field(field);
-        }
+    if let Some(value) = sampled(sampling.top_p.as_ref(), Field::TopP, profile, dropped) {
+        it.number("top_p", value);
     }
+    let penalty = |value: &Option<Number>| value.as_ref().is_some_and(|value| !is_zero(value));
     for (field, set) in [
+        (
+            Field::FrequencyPenalty,
+            penalty(&sampling.frequency_penalty),
+        ),
+        (Field::PresencePenalty, penalty(&sampling.presence_penalty)),
         (Field::TopK, sampling.top_k.is_some()),
         (Field::Seed, sampling.seed.is_some()),
         (Field::Stop, !request.stop.is_empty()),
@@ -156,13 +147,6 @@ fn sampling(it: &mut Object<'_>, request: &Request, profile: &Profile, dropped: 
     }
 }
 
-/// Whether a number is this one, without the rounding of floats.
-fn is(number: &Number, value: u8) -> bool {
-    let text = number.to_string();
-    let whole = text.strip_suffix(".0").unwrap_or(&text);
-    whole.trim_start_matches('-') == value.to_string()
-}
-
 /// The upstream tries strict schemas unless it is told not to; the other dialects do not.
 pub(in crate::responses) fn write_tool(it: &mut Object<'_>, tool: &Tool) {
     it.text("type", "function").text("name", &tool.name);
@@ -176,28 +160,15 @@ pub(in crate::responses) fn write_tool(it: &mut Object<'_>, tool: &Tool) {
     it.boolean("strict", tool.strict.unwrap_or(false));
 }
 
-fn choice(it: &mut Object<'_>, request: &Request, dropped: &mut Dropped) {
-    let Some(choice) = &request.tool_choice else {
-        return;
-    };
-    if request.tools.is_empty() {
-        if !matches!(choice, ToolChoice::Auto | ToolChoice::None) {
-            dropped.field(Field::ToolChoice);
-        }
-        return;
-    }
-    it.value("tool_choice", |out| write_choice(out, Some(choice)));
-}
-
-pub(in crate::responses) fn write_choice(out: &mut Vec<u8>, choice: Option<&ToolChoice>) {
+pub(in crate::responses) fn write_choice(out: &mut Vec<u8>, choice: &ToolChoice) {
     match choice {
-        Some(ToolChoice::Auto) | None => write_string(out, "auto"),
-        Some(ToolChoice::None) => write_string(out, "none"),
-        Some(ToolChoice::Required) => write_string(out, "required"),
-        Some(ToolChoice::Named(name)) => write::object(out, |it| {
+        ToolChoice::Auto => write_string(out, "auto"),
+        ToolChoice::None => write_string(out, "none"),
+        ToolChoice::Required => write_string(out, "required"),
+        ToolChoice::Named(name) => write::object(out, |it| {
             it.text("type", "function").text("name", name);
         }),
-        Some(ToolChoice::Allowed { names, required }) => write::object(out, |it| {
+        ToolChoice::Allowed { names, required } => write::object(out, |it| {
             it.text("type", "allowed_tools");
             it.text("mode", if *required { "required" } else { "auto" });
             it.array("tools", |it| {

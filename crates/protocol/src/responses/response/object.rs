@@ -1,6 +1,6 @@
 //! Writes the response object: what an answer holds, and what it repeats of its request.
 
-use crate::canon::{Echo, Effort, Part, Request, Stop};
+use crate::canon::{Echo, Effort, Part, Request, Stop, ToolChoice};
 use crate::failure::Failure;
 use crate::json::write;
 use crate::responses::request::{INSTRUCTIONS, write_choice, write_format, write_tool};
@@ -162,7 +162,10 @@ fn repeat(it: &mut write::Object<'_>, request: &Request) {
         request.parallel_tool_calls.unwrap_or(true),
     );
     it.value("tool_choice", |out| {
-        write_choice(out, request.tool_choice.as_ref());
+        write_choice(
+            out,
+            request.tool_choice.as_ref().unwrap_or(&ToolChoice::Auto),
+        );
     });
     it.array("tools", |it| {
         for tool in &request.tools {

@@ -99,6 +99,9 @@ fn plain(mut request: Request) -> String {
         .tools
         .iter_mut()
         .for_each(|tool| tool.strict = tool.strict.or(Some(false)));
+    request.tool_choice = request
+        .tool_choice
+        .filter(|choice| *choice != protocol::canon::ToolChoice::Auto);
     request.unknown.clear();
     request.logprobs = None;
     format!("{request:#?}")
@@ -198,7 +201,7 @@ fn what_the_dialect_cannot_say_is_listed() {
     write_request(&request, &target(&profile), &mut dropped).unwrap();
     assert_eq!(
         dropped.header().unwrap(),
-        "frequency_penalty,top_k,seed,stop,n,tool_choice,odd"
+        "tool_choice,frequency_penalty,top_k,seed,stop,n,odd"
     );
 }
 

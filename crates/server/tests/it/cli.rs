@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Output, Stage, ask, by_hand, eventually, micro, run, with};
+use crate::harness::{
+    Channel, Output, Running, Stage, ask, by_hand, eventually, micro, run, signal, with,
+};
 
 #[track_caller]
 fn json_lines(output: &Output) -> Vec<Value> {
@@ -220,6 +222,27 @@ async fn the_journal_shows_the_calls() {
         table.contains(id) && table.contains("upstream_error"),
         "{table}"
     );
+}
+
+/// Whoever follows the journal sees calls as they end.
+#[tokio::test]
+async fn the_journal_can_be_followed() {
+    let (stage, key) = Stage::funded().await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    let arguments = ["--config", "tollgate.toml", "logs", "--follow", "--json"];
+    let mut follower = Running::start(&arguments, stage.folder(), Channel::Stdout);
+    follower
+        .line("the call before", |line| line.contains("maker/chat"))
+        .await;
+    let answer = stage.chat(&key, &ask("hello again")).await.ok();
+    let id = answer.header("x-request-id").unwrap();
+    let line = follower
+        .line("the next call", |line| line.contains(id))
+        .await;
+    let row: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(row["outcome"], "settled");
+    signal("INT", follower.pid());
+    follower.ended().await;
 }
 
 /// V1 to V7: a planted difference is found, named, and answered with exit code 1.

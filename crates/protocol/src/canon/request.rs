@@ -282,6 +282,13 @@ impl Effort {
 }
 
 impl Request {
+    /// Whether the caller asked for reasoning to be part of the answer.
+    pub fn wants_thoughts(&self) -> bool {
+        self.reasoning.as_ref().is_some_and(|reasoning| {
+            reasoning.show || reasoning.budget_tokens.is_some_and(|tokens| tokens > 0)
+        })
+    }
+
     /// The system prompts before the first other turn, and where the rest begins.
     pub fn leading_system(&self) -> (&[Turn], &[Turn]) {
         let is_system = |turn: &Turn| matches!(turn.role, Role::System | Role::Developer);

@@ -3,7 +3,7 @@
 use super::block::{self, Found, Source};
 use super::stop::{self, Ending};
 use crate::canon::carrier::{self, Carried};
-use crate::canon::{Block, Echo, Folded, Opaque, Response, Stop, arguments};
+use crate::canon::{Block, Echo, Folded, Opaque, Response, Stop, Thought, arguments};
 use crate::dialect::Dialect;
 use crate::json::write::{self, Array};
 use crate::json::{Cursor, Shape, utf8};
@@ -96,8 +96,18 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
             .text("role", "assistant")
             .text("model", &echo.model);
         it.array("content", |it| {
+            let shows_thoughts = echo.request.wants_thoughts();
+            let mut hidden = Vec::new();
             for folded in &response.blocks {
-                write_block(it, folded);
+                if folded.block == Block::Thought && !shows_thoughts {
+                    hidden.push(Thought {
+                        text: folded.text.clone(),
+                        opaque: folded.opaque.clone(),
+                        redacted: false,
+                    });
+                } else {
+                    write_block(it, folded, &mut hidden);
+                }
             }
         });
         stop::write(it, &stop);
@@ -115,7 +125,9 @@ pub(super) fn ended(stop: &Stop, refused: bool) -> Stop {
     }
 }
 
-fn write_block(it: &mut Array<'_>, folded: &Folded) {
+/// `hidden` thoughts go along in the id of the next call: the caller did not ask for them, their
+/// model will.
+fn write_block(it: &mut Array<'_>, folded: &Folded, hidden: &mut Vec<Thought>) {
     let text = &folded.text;
     match &folded.block {
         Block::Text | Block::Refusal => {
@@ -144,9 +156,10 @@ fn write_block(it: &mut Array<'_>, folded: &Folded) {
             });
         }
         Block::ToolCall { id, name } => {
+            let id = call_id(id, std::mem::take(hidden), folded.opaque.as_ref());
             it.object(|it| {
                 it.text("type", "tool_use")
-                    .text("id", &call_id(id, folded.opaque.as_ref()))
+                    .text("id", &id)
                     .text("name", name)
                     .raw("input", &arguments::object(text));
             });
@@ -156,10 +169,11 @@ fn write_block(it: &mut Array<'_>, folded: &Folded) {
     }
 }
 
-/// The id of a call. Calls have no field for a signature, so that it travels in the id.
-pub(super) fn call_id(id: &str, opaque: Option<&Opaque>) -> String {
+/// The id of a call. Calls have no field for a signature or a hidden thought, so that they travel
+/// in the id.
+pub(super) fn call_id(id: &str, thoughts: Vec<Thought>, opaque: Option<&Opaque>) -> String {
     let carried = Carried {
-        thoughts: Vec::new(),
+        thoughts,
         opaque: opaque.cloned(),
     };
     carrier::load(&plain_id(id), &carried)

@@ -5,7 +5,7 @@
 
 use super::stop;
 use super::whole::{call_id, ended, estimate};
-use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop};
+use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought};
 use crate::dialect::Dialect;
 use crate::joined::Joined;
 use crate::json::write::{self, Object};
@@ -23,6 +23,8 @@ pub struct Writer {
     /// The index of the next block.
     index: u64,
     refused: bool,
+    /// Thoughts that the caller did not ask for, until a call takes them along in its id.
+    hidden: Vec<Thought>,
     usage: Option<Usage>,
     /// Where an event is put together.
     event: Vec<u8>,
@@ -40,6 +42,8 @@ enum Open {
         begun: bool,
         opaque: Option<Opaque>,
     },
+    /// A thought that the caller did not ask for.
+    HiddenThought(Thought),
     /// A call that has not begun: its signature, which must go into the id, may come next.
     Call {
         id: String,
@@ -58,6 +62,7 @@ impl Writer {
             open: Open::Nothing,
             index: 0,
             refused: false,
+            hidden: Vec::new(),
             usage: None,
             event: Vec::with_capacity(256),
         }
@@ -102,6 +107,9 @@ impl Writer {
                 self.refused = true;
                 Open::Text { begun: false }
             }
+            Block::Thought if !self.echo.request.wants_thoughts() => {
+                Open::HiddenThought(Thought::default())
+            }
             Block::Thought => Open::Thought {
                 begun: false,
                 opaque: None,
@@ -117,11 +125,16 @@ impl Writer {
                 if text.is_empty() {
                     return;
                 }
+                if let Open::HiddenThought(thought) = &mut self.open {
+                    thought.text.push_str(&text);
+                    return;
+                }
                 self.begin(None, out);
                 self.piece(&text, out);
             }
             Delta::Opaque(opaque) => match &mut self.open {
                 Open::Thought { opaque: kept, .. } => *kept = Some(opaque),
+                Open::HiddenThought(thought) => thought.opaque = Some(opaque),
                 Open::Call { .. } => self.begin(Some(&opaque), out),
                 // There is no field for the signature of a text.
                 _ => {}
@@ -134,7 +147,11 @@ impl Writer {
     /// Begins the block that is open, unless it has begun.
     fn begin(&mut self, opaque: Option<&Opaque>, out: &mut Joined) {
         let Self {
-            open, event, index, ..
+            open,
+            event,
+            index,
+            hidden,
+            ..
         } = self;
         match open {
             Open::Text { begun } if !*begun => {
@@ -152,9 +169,10 @@ impl Writer {
                 });
             }
             Open::Call { id, name } => {
+                let id = call_id(id, std::mem::take(hidden), opaque);
                 block_start(out, event, *index, |it| {
                     it.text("type", "tool_use")
-                        .text("id", &call_id(id, opaque))
+                        .text("id", &id)
                         .text("name", name)
                         .raw("input", "{}");
                 });
@@ -169,7 +187,7 @@ impl Writer {
             Open::Text { .. } => ("text_delta", "text"),
             Open::Thought { .. } => ("thinking_delta", "thinking"),
             Open::BegunCall => ("input_json_delta", "partial_json"),
-            Open::Nothing | Open::Call { .. } | Open::Unknown => return,
+            Open::Nothing | Open::Call { .. } | Open::HiddenThought(_) | Open::Unknown => return,
         };
         self.block_delta(kind, name, text, out);
     }
@@ -203,6 +221,10 @@ impl Writer {
             _ => {}
         }
         let open = std::mem::replace(&mut self.open, Open::Nothing);
+        if let Open::HiddenThought(thought) = open {
+            self.hidden.push(thought);
+            return;
+        }
         if let Open::Text { begun: true } | Open::Thought { begun: true, .. } | Open::BegunCall =
             open
         {

@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::canon::{Block, Delta, Echo, Event, Fold, Folded, Opaque, Request, Response, Stop};
+use protocol::canon::{
+    Block, Delta, Echo, Event, Fold, Folded, Opaque, Reasoning, Request, Response, Stop, carrier,
+};
 use protocol::messages::{Reader, Writer, read_response, write_response};
 use protocol::native::Broken;
 use protocol::sse::Splitter;
 use protocol::{Code, Dialect, Failure, Joined, Usage};
+use serde_json::Value;
 
 pub(super) fn echo() -> Echo {
     Echo {
@@ -17,8 +20,63 @@ pub(super) fn echo() -> Echo {
         model: "maker/m".into(),
         created: 1_760_000_000,
         input_tokens: 42,
-        request: Arc::new(Request::default()),
+        request: Arc::new(Request {
+            reasoning: Some(Reasoning {
+                show: true,
+                ..Reasoning::default()
+            }),
+            ..Request::default()
+        }),
     }
+}
+
+/// What a caller who did not ask for thinking gets: no thought, and a call that knows it.
+#[test]
+fn thoughts_nobody_asked_for_travel_in_the_next_call() {
+    let opaque = Opaque {
+        origin: Dialect::Interactions,
+        model: "maker/m".into(),
+        text: "sig".into(),
+    };
+    let folded = |block: Block, text: &str, opaque: Option<Opaque>| Folded {
+        block,
+        text: text.to_owned(),
+        opaque,
+        citations: Vec::new(),
+    };
+    let call = Block::ToolCall {
+        id: "call_1".to_owned(),
+        name: "f".to_owned(),
+    };
+    let response = Response {
+        blocks: vec![
+            folded(Block::Thought, "hm", Some(opaque.clone())),
+            folded(call, "{}", None),
+        ],
+        stop: Stop::ToolCalls,
+        usage: None,
+    };
+    let echo = Echo {
+        request: Arc::new(Request::default()),
+        ..echo()
+    };
+    let whole: Value = serde_json::from_slice(&write_response(&response, &echo)).unwrap();
+    let mut writer = Writer::new(echo);
+    let mut out = Joined::new();
+    for event in response.unfold() {
+        writer.event(event, &mut out);
+    }
+    let stream = String::from_utf8(out.into_bytes().to_vec()).unwrap();
+    assert!(!stream.contains("thinking"), "{stream}");
+    let [block] = whole["content"].as_array().unwrap().as_slice() else {
+        panic!("one block: {whole}");
+    };
+    let id = block["id"].as_str().unwrap();
+    assert!(stream.contains(id), "both say the same id");
+    let (bare, carried) = carrier::unload(id);
+    assert_eq!(bare, "call_1");
+    assert_eq!(carried.thoughts[0].text, "hm");
+    assert_eq!(carried.thoughts[0].opaque, Some(opaque));
 }
 
 /// What a stream says, until it ends or breaks.

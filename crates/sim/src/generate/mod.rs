@@ -9,6 +9,7 @@ mod answer;
 mod call;
 mod config;
 mod contents;
+mod grounding;
 mod logprobs;
 mod parts;
 mod path;

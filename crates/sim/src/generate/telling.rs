@@ -1,5 +1,6 @@
 //! What a candidate tells: the model's output, brought into what this protocol can say.
 
+use super::grounding::Grounding;
 use super::request::Request;
 use super::shape::{Blob, Candidate, FunctionCall, SafetyRating};
 use crate::ask::Ask;
@@ -32,6 +33,7 @@ pub(super) struct Ending {
     reason: String,
     message: Option<&'static str>,
     continuation_token: Option<String>,
+    grounding: Option<Grounding>,
 }
 
 /// The candidates of a call, and the outputs they tell.
@@ -69,6 +71,7 @@ fn fit(output: &mut Output, request: &Request, ask: &Ask<'_>) -> Ending {
             reason: "CONTINUATION".to_owned(),
             message: None,
             continuation_token: Some(token),
+            grounding: None,
         };
     }
     let reason = match (&ask.script.finish, output.finish) {
@@ -87,6 +90,11 @@ fn fit(output: &mut Output, request: &Request, ask: &Ask<'_>) -> Ending {
         reason,
         message: failed.then_some("Malformed function call: print(default_api.sim_upstream("),
         continuation_token: None,
+        grounding: output
+            .citation
+            .as_ref()
+            .filter(|_| !output.text.is_empty())
+            .map(|citation| Grounding::of(citation, output.text.as_str())),
     }
 }
 
@@ -138,6 +146,7 @@ impl Ending {
             finish_reason: Some(self.reason.clone()),
             finish_message: self.message,
             continuation_token: self.continuation_token.clone(),
+            grounding_metadata: self.grounding.clone(),
             safety_ratings: (self.reason == "SAFETY").then(SafetyRating::blocking),
             index,
             ..Candidate::default()

@@ -1,6 +1,7 @@
 //! The shapes of an answer and of its events.
 
 use super::usage::Usage;
+use crate::mind::Citation;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -59,11 +60,36 @@ pub(super) enum Step {
 pub(super) enum Content {
     Text {
         text: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        annotations: Option<[Annotation; 1]>,
     },
     Image {
         data: String,
         mime_type: &'static str,
     },
+}
+
+/// A page from which a run of the text's bytes is.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Annotation {
+    r#type: &'static str,
+    url: String,
+    title: String,
+    start_index: usize,
+    end_index: usize,
+}
+
+impl Annotation {
+    /// The whole text is from one page.
+    pub(super) fn of(citation: &Citation, text: &str) -> Self {
+        Self {
+            r#type: "url_citation",
+            url: citation.url.clone(),
+            title: citation.title.clone(),
+            start_index: 0,
+            end_index: text.len(),
+        }
+    }
 }
 
 /// Why an output is not whole.
@@ -84,6 +110,10 @@ pub(super) enum Delta {
         data: String,
         mime_type: &'static str,
     },
+    #[serde(rename = "text_annotation_delta")]
+    Annotations {
+        annotations: [Annotation; 1],
+    },
     ThoughtSummary {
         content: Content,
     },
@@ -98,7 +128,10 @@ pub(super) enum Delta {
 
 impl Content {
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self::Text { text: text.into() }
+        Self::Text {
+            text: text.into(),
+            annotations: None,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The streamed answer: events, made one at a time while they are sent.
 
 use super::request::Request;
-use super::shape::{Content, Delta, Event as Shape, Metadata, Step};
+use super::shape::{Annotation, Content, Delta, Event as Shape, Metadata, Step};
 use super::telling::{Ending, Identity, Telling, Told, tell};
 use super::usage::{self, Usage};
 use crate::ask::Ask;
@@ -96,7 +96,8 @@ enum At {
     Status,
     NextStep,
     Thought(Pieces, Option<String>),
-    Text(Pieces, Option<Content>),
+    Text(Pieces, Option<Annotation>, Option<Content>),
+    Picture(Option<Content>),
     Arguments(Pieces),
     StepStop,
     Completed,
@@ -145,12 +146,20 @@ impl Iterator for Events {
                         return Some(self.delta(EventKind::Frame, delta));
                     }
                 }
-                At::Text(mut pieces, picture) => {
+                At::Text(mut pieces, annotation, picture) => {
                     if let Some(piece) = pieces.next() {
                         let text = piece.to_owned();
-                        self.at = At::Text(pieces, picture);
+                        self.at = At::Text(pieces, annotation, picture);
                         return Some(self.content(Delta::Text { text }));
                     }
+                    self.at = At::Picture(picture);
+                    if let Some(annotation) = annotation {
+                        let annotations = [annotation];
+                        let delta = Delta::Annotations { annotations };
+                        return Some(self.delta(EventKind::Frame, delta));
+                    }
+                }
+                At::Picture(picture) => {
                     self.at = At::StepStop;
                     if let Some(Content::Image { data, mime_type }) = picture {
                         return Some(self.content(Delta::Image { data, mime_type }));
@@ -230,13 +239,18 @@ impl Events {
                 };
                 (step, At::Thought(pieces, signature))
             }
-            Told::Output { text, picture, .. } => {
+            Told::Output {
+                text,
+                annotation,
+                picture,
+                ..
+            } => {
                 let mut pieces = text.pieces();
                 let step = Step::ModelOutput {
                     content: first(&mut pieces),
                     error: None,
                 };
-                (step, At::Text(pieces, picture))
+                (step, At::Text(pieces, annotation, picture))
             }
             Told::Call {
                 id,

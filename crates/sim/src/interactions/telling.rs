@@ -1,7 +1,7 @@
 //! What an interaction tells: the model's output, brought into steps.
 
 use super::request::Request;
-use super::shape::{Content, Failure, Interaction, Step, Stopped};
+use super::shape::{Annotation, Content, Failure, Interaction, Step, Stopped};
 use super::usage::Usage;
 use crate::ask::Ask;
 use crate::date::iso_8601;
@@ -43,6 +43,7 @@ pub(super) enum Told {
     },
     Output {
         text: Said,
+        annotation: Option<Annotation>,
         picture: Option<Content>,
         error: Option<Stopped>,
     },
@@ -111,6 +112,11 @@ pub(super) fn tell(request: &Request, ask: &Ask<'_>) -> Result<Telling, Refusal>
     if !output.text.is_empty() || picture.is_some() || error.is_some() {
         steps.push(Told::Output {
             text: output.text.clone(),
+            annotation: output
+                .citation
+                .as_ref()
+                .filter(|_| !output.text.is_empty())
+                .map(|citation| Annotation::of(citation, output.text.as_str())),
             picture,
             error,
         });
@@ -200,18 +206,29 @@ impl Told {
     /// The whole step.
     pub(super) fn whole(self) -> Step {
         match self {
-            Self::Thought { summary, signature } => Step::Thought {
-                signature,
-                summary: text_content(&summary),
-            },
+            Self::Thought { summary, signature } => {
+                let summary = Some(summary.as_str()).filter(|text| !text.is_empty());
+                Step::Thought {
+                    signature,
+                    summary: summary.map(Content::text).into_iter().collect(),
+                }
+            }
             Self::Output {
                 text,
+                annotation,
                 picture,
                 error,
-            } => Step::ModelOutput {
-                content: text_content(&text).into_iter().chain(picture).collect(),
-                error,
-            },
+            } => {
+                let text = Some(text.as_str()).filter(|text| !text.is_empty());
+                let text = text.map(|text| Content::Text {
+                    text: text.to_owned(),
+                    annotations: annotation.map(|annotation| [annotation]),
+                });
+                Step::ModelOutput {
+                    content: text.into_iter().chain(picture).collect(),
+                    error,
+                }
+            }
             Self::Call {
                 id, name, value, ..
             } => Step::FunctionCall {
@@ -221,9 +238,4 @@ impl Told {
             },
         }
     }
-}
-
-fn text_content(said: &Said) -> Vec<Content> {
-    let said = Some(said.as_str()).filter(|said| !said.is_empty());
-    said.map(Content::text).into_iter().collect()
 }

@@ -576,6 +576,34 @@ async fn a_continuation_gives_the_rest() {
 }
 
 #[tokio::test]
+async fn pages_are_cited_by_bytes() {
+    let sim = start().await;
+    let request = asking("say exactly: Grüße, cite https://a.example/b");
+    let body = generate(&sim, "sim-chat", &request).await.json();
+    let candidate = &body["candidates"][0];
+    let text = candidate["content"]["parts"][0]["text"].as_str().unwrap();
+    let grounding = &candidate["groundingMetadata"];
+    assert_eq!(
+        (
+            &grounding["groundingChunks"],
+            &grounding["groundingSupports"]
+        ),
+        (
+            &json!([{"web": {"uri": "https://a.example/b", "title": "A page of a.example"}}]),
+            &json!([{"segment": {"endIndex": text.len(), "text": text}, "groundingChunkIndices": [0]}])
+        )
+    );
+    let events = events(&stream(&sim, "sim-chat", &request).await);
+    let (last, before) = events.split_last().unwrap();
+    assert_eq!(&last["candidates"][0]["groundingMetadata"], grounding);
+    assert!(
+        before
+            .iter()
+            .all(|event| event["candidates"][0].get("groundingMetadata").is_none())
+    );
+}
+
+#[tokio::test]
 async fn kept_contents_are_told_as_cached() {
     let sim = start().await;
     let long = json!({"contents": [{"parts": [{"text": "word ".repeat(1200)}]},

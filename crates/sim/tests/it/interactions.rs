@@ -76,6 +76,7 @@ pub(crate) fn folded(events: &[Value]) -> (Vec<Value>, Value) {
                     "thought_summary" => text.push_str(delta["content"]["text"].as_str().unwrap()),
                     "thought_signature" => step["signature"] = delta["signature"].clone(),
                     "arguments_delta" => text.push_str(delta["arguments"].as_str().unwrap()),
+                    "text_annotation_delta" => step["annotations"] = delta["annotations"].clone(),
                     "image" => step["content"] = json!([delta]),
                     other => panic!("{other}"),
                 }
@@ -345,6 +346,22 @@ async fn signed_thoughts_must_come_back_unaltered() {
     // What the user has gone on from is not missed.
     let next = json!({"model": "sim-chat", "input": [user("a"), made, result, user("b")]});
     assert_eq!(interact(&sim, &next).await.status, 200);
+}
+
+#[tokio::test]
+async fn pages_are_cited_by_bytes() {
+    let sim = start().await;
+    let request = asking("sim-chat", "say exactly: Grüße, cite https://a.example/b");
+    let body = interact(&sim, &request).await.json();
+    let content = &body["steps"][1]["content"][0];
+    let bytes = content["text"].as_str().unwrap().len();
+    assert_eq!(
+        content["annotations"],
+        json!([{"type": "url_citation", "url": "https://a.example/b",
+            "title": "A page of a.example", "start_index": 0, "end_index": bytes}])
+    );
+    let (steps, _) = folded(&events(&stream(&sim, &request).await));
+    assert_eq!(steps[1]["annotations"], content["annotations"]);
 }
 
 #[tokio::test]

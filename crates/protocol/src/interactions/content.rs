@@ -46,9 +46,14 @@ pub(super) fn is_contents(list: Raw<'_>) -> bool {
     contents && read.is_ok()
 }
 
-pub(super) fn typed_content(content: Raw<'_>, path: Path) -> Result<Part, Failure> {
+/// Reads a content; members of it that nobody reads are listed in `unknown`.
+pub(super) fn typed_content(
+    content: Raw<'_>,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Part, Failure> {
     let kind = kind_of(content, path)?;
-    read_content(content, &kind)
+    read_content(content, &kind, path, unknown)
 }
 
 #[derive(Default)]
@@ -60,7 +65,13 @@ struct Media {
 }
 
 /// Reads a content of this type.
-pub(super) fn read_content(content: Raw<'_>, kind: &str) -> Result<Part, Failure> {
+pub(super) fn read_content(
+    content: Raw<'_>,
+    kind: &str,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Part, Failure> {
+    let is_known = matches!(kind, "text" | "image" | "document");
     let mut said = String::new();
     let mut media = Media::default();
     walk::object::<Failure>(
@@ -81,7 +92,14 @@ pub(super) fn read_content(content: Raw<'_>, kind: &str) -> Result<Part, Failure
                         _ => None,
                     };
                 }
-                _ => drop(cursor.value()?),
+                // The sources of an earlier answer are not for a model to read.
+                "type" | "annotations" => drop(cursor.value()?),
+                _ => {
+                    let value = cursor.value()?;
+                    if is_known && !value.is_null() && !value.is_empty() {
+                        unknown.push(format!("{path}.{name}"));
+                    }
+                }
             }
             Ok(())
         },

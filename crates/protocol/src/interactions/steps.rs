@@ -55,7 +55,7 @@ impl Steps {
                     self.open(Role::User);
                 }
                 self.bare = true;
-                let part = read_content(item, &kind)?;
+                let part = read_content(item, &kind, path, &mut self.unknown)?;
                 self.push(path, part);
             }
             // Steps of tools that run beside the model.
@@ -87,13 +87,13 @@ impl Steps {
                 Ok(())
             }
             Shape::Object => {
-                let part = typed_content(cursor.value()?, path)?;
+                let part = typed_content(cursor.value()?, path, &mut self.unknown)?;
                 self.push(path.inner("content", 0), part);
                 Ok(())
             }
             _ => walk::array(cursor, "content", |cursor, number| {
                 let path = path.inner("content", number);
-                let part = typed_content(cursor.value()?, path)?;
+                let part = typed_content(cursor.value()?, path, &mut self.unknown)?;
                 self.push(path, part);
                 Ok(())
             }),
@@ -113,7 +113,7 @@ impl Steps {
                 }
                 "summary" => walk::array(cursor, "summary", |cursor, number| {
                     let path = path.inner("summary", number);
-                    match typed_content(cursor.value()?, path)? {
+                    match typed_content(cursor.value()?, path, &mut self.unknown)? {
                         Part::Text(text) => thought.text.push_str(&text),
                         _ => self.unknown.push(path.to_string()),
                     }
@@ -232,7 +232,7 @@ impl Steps {
                     "result",
                     |cursor, number| {
                         let path = path.inner("result", number);
-                        match typed_content(cursor.value()?, path)? {
+                        match typed_content(cursor.value()?, path, &mut self.unknown)? {
                             part @ (Part::Text(_) | Part::Image(_)) => parts.push(part),
                             _ => self.unknown.push(path.to_string()),
                         }

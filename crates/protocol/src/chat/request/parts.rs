@@ -1,6 +1,6 @@
 //! The content of a chat message, as parts of the common form.
 
-use super::read::{text, unread};
+use super::read::{note, text, unread};
 use crate::canon::{Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri};
 use crate::failure::Failure;
 use crate::json::walk;
@@ -38,6 +38,7 @@ fn part(
     }
     let mut kind = None;
     let mut said = None;
+    let mut others = Vec::new();
     walk::object(cursor, "messages[].content[]", |cursor, name| {
         match name {
             "type" => kind = text(cursor, "messages[].content[].type")?,
@@ -46,19 +47,24 @@ fn part(
             "image_url" => said = image(cursor)?.map(Part::Image),
             "file" => said = file(cursor)?.map(Part::Document),
             "input_audio" => drop(cursor.value()?),
-            _ => unread(cursor.value()?, unknown, || format!("{path}.{name}")),
+            _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
-    Ok(match (kind.as_deref(), said) {
+    let part = match (kind.as_deref(), said) {
         (None | Some("text"), Some(Part::Text(text))) => {
             (!text.is_empty()).then_some(Part::Text(text))
         }
         (None | Some("refusal"), Some(part @ Part::Refusal(_)))
         | (None | Some("image_url"), Some(part @ Part::Image(_)))
         | (None | Some("file"), Some(part @ Part::Document(_))) => Some(part),
-        _ => Some(Part::Foreign),
-    })
+        // Of what is dropped as a whole no member needs to be told.
+        _ => return Ok(Some(Part::Foreign)),
+    };
+    for name in others {
+        note(unknown, name);
+    }
+    Ok(part)
 }
 
 /// Reads `image_url`, which some send as the bare text of its URL.

@@ -1,5 +1,7 @@
 //! Decisions that writers of requests share.
 
+use std::collections::BTreeSet;
+
 use serde_json::Number;
 
 use super::dropped::{Dropped, Field};
@@ -40,8 +42,12 @@ pub fn choose<'a>(
             (calling, names)
         }
     };
-    let is_declared = |name: &str| request.tools.iter().any(|tool| tool.name == name);
-    if let Some(name) = names.iter().find(|name| !is_declared(name)) {
+    let declared: BTreeSet<&str> = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
+    if let Some(name) = names.iter().find(|name| !declared.contains(**name)) {
         let message = format!("The tool `{name}` is to be called but not declared.");
         let param = Field::ToolChoice.spelt(dropped.caller());
         return Err(Failure::invalid(message).param(param));

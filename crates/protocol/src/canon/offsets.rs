@@ -1,46 +1,57 @@
 //! Offsets into a text that comes in pieces: some dialects count characters, others bytes.
 
-/// Texts above this size are not kept; sources in them are not told.
-const TEXT_BYTES_MAX: usize = 64 << 10;
+/// Texts above this size are not kept: an open stream must stay small. Where bytes and characters
+/// are not the same, sources of longer texts are not told.
+const TEXT_BYTES_MAX: usize = 8 << 10;
 
 /// The text of a block so far.
 #[derive(Debug, Default)]
 pub struct Offsets {
+    bytes: usize,
+    /// Whether a character took more than a byte.
+    wide: bool,
+    /// The text, as long as it is short.
     text: String,
-    whole: bool,
 }
 
 impl Offsets {
     /// A text that begins now.
     pub fn new() -> Self {
-        Self {
-            text: String::new(),
-            whole: true,
-        }
+        Self::default()
     }
 
     /// Adds a piece.
     pub fn push(&mut self, piece: &str) {
-        self.whole &= self.text.len().saturating_add(piece.len()) <= TEXT_BYTES_MAX;
-        if self.whole {
+        self.bytes = self.bytes.saturating_add(piece.len());
+        self.wide |= !piece.is_ascii();
+        if self.bytes <= TEXT_BYTES_MAX {
             self.text.push_str(piece);
         }
     }
 
     /// How many characters stand before this byte; nothing if it lies outside of the text.
     pub fn characters(&self, byte: u64) -> Option<u64> {
-        let byte = usize::try_from(byte).ok()?;
-        let before = self.text.get(..byte).filter(|_| self.whole)?;
+        let at = usize::try_from(byte).ok().filter(|at| *at <= self.bytes)?;
+        if !self.wide {
+            return Some(byte);
+        }
+        let before = self.text.get(..at).filter(|_| self.is_kept())?;
         u64::try_from(before.chars().count()).ok()
     }
 
     /// How many bytes stand before this character; nothing if it lies outside of the text.
     pub fn bytes(&self, character: u64) -> Option<u64> {
-        let character = usize::try_from(character).ok()?;
-        let mut places = self.text.char_indices().map(|(byte, _)| byte);
-        let end = std::iter::once(self.text.len()).filter(|_| self.whole);
-        let byte = places.by_ref().chain(end).nth(character)?;
-        u64::try_from(byte).ok().filter(|_| self.whole)
+        let at = usize::try_from(character).ok()?;
+        if !self.wide {
+            return (at <= self.bytes).then_some(character);
+        }
+        let places = self.text.char_indices().map(|(byte, _)| byte);
+        let byte = places.chain([self.text.len()]).nth(at);
+        u64::try_from(byte.filter(|_| self.is_kept())?).ok()
+    }
+
+    fn is_kept(&self) -> bool {
+        self.text.len() == self.bytes
     }
 }
 
@@ -69,6 +80,11 @@ mod tests {
         for _ in 0..3 {
             offsets.push(&"x".repeat(TEXT_BYTES_MAX / 2));
         }
+        let end = u64::try_from(TEXT_BYTES_MAX / 2 * 3).unwrap();
+        assert_eq!(offsets.characters(end), Some(end));
+        assert_eq!(offsets.bytes(end), Some(end));
+        assert_eq!(offsets.bytes(end + 1), None);
+        offsets.push("\u{e9}");
         assert_eq!(offsets.characters(1), None);
         assert_eq!(offsets.bytes(1), None);
         assert!(offsets.text.len() <= TEXT_BYTES_MAX);

@@ -4,6 +4,8 @@
 //! the model are joined, their texts without anything between. Calls without an id get one, and
 //! results find their calls by id or by name and order.
 
+use std::collections::{HashMap, VecDeque};
+
 use crate::canon::{ImageDetail, Opaque, Part, Path, Role, Thought, ToolCall, ToolResult, Turn};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -19,14 +21,40 @@ pub(super) struct Contents {
     pub(super) parts: Parts,
     /// Calls of all turns, by which made ids differ.
     calls: usize,
-    /// Calls that wait for their results.
-    open: Vec<Open>,
+    open: Open,
 }
 
-#[derive(Debug)]
+/// Calls that wait for their results. Each is found at once, however many there are.
+#[derive(Debug, Default)]
 struct Open {
-    id: String,
-    name: String,
+    /// The name of each by its id.
+    names: HashMap<String, String>,
+    /// The ids of each name in order, some of which may have been answered.
+    ids: HashMap<String, VecDeque<String>>,
+}
+
+impl Open {
+    fn push(&mut self, id: &str, name: &str) {
+        self.names.insert(id.to_owned(), name.to_owned());
+        self.ids
+            .entry(name.to_owned())
+            .or_default()
+            .push_back(id.to_owned());
+    }
+
+    /// Takes the call of this id, else the first one of this name.
+    fn take(&mut self, id: Option<&str>, name: &str) -> Option<(String, String)> {
+        if let Some(call) = id.and_then(|id| self.names.remove_entry(id)) {
+            return Some(call);
+        }
+        let ids = self.ids.get_mut(name)?;
+        while let Some(id) = ids.pop_front() {
+            if let Some(call) = self.names.remove_entry(&id) {
+                return Some(call);
+            }
+        }
+        None
+    }
 }
 
 impl Contents {
@@ -108,7 +136,7 @@ impl Contents {
         })?;
         let goes_on = self.turns.last().is_some_and(|turn| turn.role == role);
         if role == Role::Assistant && !goes_on {
-            self.open.clear();
+            self.open = Open::default();
         }
         if role != Role::Assistant || !goes_on {
             let parts = Vec::with_capacity(parts.len());
@@ -204,10 +232,7 @@ impl Contents {
             let turns = self.turns.len();
             super::call_id(&format!("{turns}"), self.calls, &call.name)
         });
-        self.open.push(Open {
-            id: id.clone(),
-            name: call.name.clone(),
-        });
+        self.open.push(&id, &call.name);
         Part::ToolCall(ToolCall {
             id,
             name: call.name,
@@ -218,17 +243,13 @@ impl Contents {
 
     /// Finds the call that a result answers: by its id, else the first open one of its name.
     fn pair_answer(&mut self, answer: Answer, path: Path) -> Result<Part, Failure> {
-        let by_id = |open: &Open| answer.id.as_ref() == Some(&open.id);
-        let by_name = |open: &Open| open.name == answer.name;
-        let found = self.open.iter().position(by_id);
-        let Some(found) = found.or_else(|| self.open.iter().position(by_name)) else {
+        let Some((call_id, name)) = self.open.take(answer.id.as_deref(), &answer.name) else {
             let message = format!("The function response `{path}` answers no function call.");
             return Err(Failure::invalid(message).param(path.to_string()));
         };
-        let call = self.open.remove(found);
         Ok(Part::ToolResult(ToolResult {
-            call_id: call.id,
-            name: Some(call.name),
+            call_id,
+            name: Some(name),
             parts: answer.parts,
             is_error: answer.is_error,
         }))

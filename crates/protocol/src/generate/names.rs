@@ -13,6 +13,8 @@ const NAME_BYTES_MAX: usize = 64;
 pub(super) struct Names {
     safe: BTreeMap<String, String>,
     taken: BTreeSet<String>,
+    /// The last number that a name was told apart by.
+    numbers: BTreeMap<String, u32>,
 }
 
 impl Names {
@@ -21,12 +23,13 @@ impl Names {
         if let Some(known) = self.safe.get(name) {
             return known.clone();
         }
-        let mut safe: String = name.chars().map(letter).take(NAME_BYTES_MAX).collect();
-        let mut number = 1_u32;
+        let plain: String = name.chars().map(letter).take(NAME_BYTES_MAX).collect();
+        let mut safe = plain.clone();
         while self.taken.contains(&safe) {
-            number += 1;
+            let number = self.numbers.entry(plain.clone()).or_insert(1);
+            *number += 1;
             let suffix = format!("_{number}");
-            safe = name.chars().map(letter).collect();
+            safe.clone_from(&plain);
             safe.truncate(NAME_BYTES_MAX - suffix.len());
             safe.push_str(&suffix);
         }

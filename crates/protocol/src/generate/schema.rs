@@ -15,7 +15,7 @@ use crate::json::{Cursor, Members, Raw, Shape, Spelling, write_string};
 /// Reads a schema and writes it as JSON Schema.
 pub(super) fn to_json_schema(cursor: &mut Cursor<'_>) -> Result<Json, Failure> {
     let mut out = Vec::new();
-    write(cursor.value()?, &mut out)?;
+    write(cursor, &mut out)?;
     let text = String::from_utf8(out).unwrap_or_default();
     RawValue::from_string(text).map_err(|_| Failure::invalid("A schema is not valid JSON."))
 }
@@ -23,7 +23,14 @@ pub(super) fn to_json_schema(cursor: &mut Cursor<'_>) -> Result<Json, Failure> {
 /// A member of a schema.
 struct Member<'a> {
     name: String,
-    value: Raw<'a>,
+    value: Held<'a>,
+}
+
+enum Held<'a> {
+    /// A value that holds no schemas.
+    Raw(Raw<'a>),
+    /// Schemas, written already.
+    Written(Vec<u8>),
 }
 
 /// What a schema that may be null says about it.
@@ -33,44 +40,67 @@ enum Null {
     Allowed,
 }
 
-fn write(schema: Raw<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
-    if schema.shape() != Shape::Object {
-        out.extend_from_slice(compact(schema.text()).as_bytes());
+fn write(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
+    if cursor.shape()? != Shape::Object {
+        out.extend_from_slice(compact(cursor.value()?.text()).as_bytes());
         return Ok(());
     }
     let mut members = Vec::new();
     let mut null = Null::Refused;
-    Cursor::new(schema.text()).object(|cursor, name| {
+    cursor.object(|cursor, name| {
         let name = camel(&name.decode_lossy()).into_owned();
-        let value = cursor.value()?;
-        if name == "nullable" && value.boolean() == Some(true) {
+        let value = hold(cursor, &name)?;
+        if let ("nullable", Held::Raw(value)) = (name.as_str(), &value)
+            && value.boolean() == Some(true)
+        {
             null = Null::Allowed;
         }
         members.push(Member { name, value });
         Ok::<(), Misread>(())
     })?;
-    out.push(b'{');
-    let mut first = true;
-    for member in members.iter().filter(|member| is_kept(member)) {
-        if !std::mem::take(&mut first) {
-            out.push(b',');
+    let mut mark = b'{';
+    for member in members {
+        if is_kept(&member) {
+            out.push(std::mem::replace(&mut mark, b','));
+            write_string(out, json_name(&member.name));
+            out.push(b':');
+            write_member(member, null, out);
         }
-        write_string(out, json_name(&member.name));
-        out.push(b':');
-        write_member(member, null, out)?;
+    }
+    if mark == b'{' {
+        out.push(b'{');
     }
     out.push(b'}');
     Ok(())
 }
 
+/// Reads the value of a member.
+fn hold<'a>(cursor: &mut Cursor<'a>, name: &str) -> Result<Held<'a>, Misread> {
+    let mut written = Vec::new();
+    match (name, cursor.shape()?) {
+        ("properties" | "defs" | "$defs" | "patternProperties", Shape::Object) => {
+            each(cursor, &mut written)?;
+        }
+        ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Shape::Array) => {
+            list(cursor, &mut written)?;
+        }
+        ("items" | "additionalProperties" | "not", Shape::Object) => write(cursor, &mut written)?,
+        _ => return Ok(Held::Raw(cursor.value()?)),
+    }
+    Ok(Held::Written(written))
+}
+
 /// Members that mean nothing in JSON Schema are left out.
 fn is_kept(member: &Member<'_>) -> bool {
-    let says = |text: &str| member.value.string().is_some_and(|value| value.is(text));
+    let Held::Raw(value) = &member.value else {
+        return true;
+    };
+    let says = |text: &str| value.string().is_some_and(|value| value.is(text));
     match member.name.as_str() {
         "nullable" | "propertyOrdering" | "example" => false,
         "format" => !says("enum"),
         "type" => !says("TYPE_UNSPECIFIED"),
-        _ => !member.value.is_null(),
+        _ => !value.is_null(),
     }
 }
 
@@ -82,8 +112,14 @@ fn json_name(name: &str) -> &str {
     }
 }
 
-fn write_member(member: &Member<'_>, null: Null, out: &mut Vec<u8>) -> Result<(), Misread> {
-    let value = member.value;
+fn write_member(member: Member<'_>, null: Null, out: &mut Vec<u8>) {
+    let value = match member.value {
+        Held::Raw(value) => value,
+        Held::Written(mut written) => {
+            out.append(&mut written);
+            return;
+        }
+    };
     match (member.name.as_str(), value.shape()) {
         ("type", Shape::String) => write_type(value, null, out),
         ("enum", Shape::Array) if null == Null::Allowed => {
@@ -92,11 +128,6 @@ fn write_member(member: &Member<'_>, null: Null, out: &mut Vec<u8>) -> Result<()
             out.extend_from_slice(list.as_bytes());
             out.extend_from_slice(if list == "[" { b"null]" } else { b",null]" });
         }
-        ("properties" | "defs" | "$defs" | "patternProperties", Shape::Object) => {
-            each(value, out)?;
-        }
-        ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Shape::Array) => list(value, out)?,
-        ("items" | "additionalProperties" | "not", Shape::Object) => write(value, out)?,
         (name, Shape::String) if is_bound(name) => {
             let text = value.string().map_or("", |text| text.raw());
             let number = text.parse::<serde_json::Number>().is_ok();
@@ -105,14 +136,13 @@ fn write_member(member: &Member<'_>, null: Null, out: &mut Vec<u8>) -> Result<()
         }
         _ => out.extend_from_slice(compact(value.text()).as_bytes()),
     }
-    Ok(())
 }
 
 fn write_type(value: Raw<'_>, null: Null, out: &mut Vec<u8>) {
     let text = value
         .string()
-        .map_or_else(Default::default, |text| text.decode_lossy());
-    let text = text.to_ascii_lowercase();
+        .map(|text| text.decode_lossy().to_ascii_lowercase());
+    let text = text.unwrap_or_default();
     if null == Null::Allowed {
         out.push(b'[');
         write_string(out, &text);
@@ -138,30 +168,30 @@ fn is_bound(name: &str) -> bool {
 }
 
 /// An object whose members are schemas.
-fn each(object: Raw<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
+fn each(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
     out.push(b'{');
     let mut first = true;
-    Cursor::new(object.text()).object(|cursor, name| {
+    cursor.object(|cursor, name| {
         if !std::mem::take(&mut first) {
             out.push(b',');
         }
         write_string(out, &name.decode_lossy());
         out.push(b':');
-        write(cursor.value()?, out)
+        write(cursor, out)
     })?;
     out.push(b'}');
     Ok(())
 }
 
 /// An array of schemas.
-fn list(array: Raw<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
+fn list(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
     out.push(b'[');
     let mut first = true;
-    Cursor::new(array.text()).array(|cursor| {
+    cursor.array(|cursor| {
         if !std::mem::take(&mut first) {
             out.push(b',');
         }
-        write(cursor.value()?, out)
+        write(cursor, out)
     })?;
     out.push(b']');
     Ok(())

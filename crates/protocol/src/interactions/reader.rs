@@ -19,6 +19,9 @@ use super::places::{DONE, FAILED};
 use super::teller::Teller;
 use super::usage::read_usage;
 
+/// The most steps that may be open at a time.
+const STEPS_MAX: usize = 256;
+
 /// Reads a whole answer. `model` is the public id, the mark of origin of opaque values.
 pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
     let mut reader = Reader::new(model);
@@ -173,6 +176,9 @@ impl Reader {
         self.stop(index, out)?;
         if matches!(step, Step::Call { .. }) {
             self.calls += 1;
+        }
+        if self.steps.len() >= STEPS_MAX {
+            return Err(Broken::malformed("too many steps at a time"));
         }
         self.steps.push_back(Waiting {
             index,

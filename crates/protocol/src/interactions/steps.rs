@@ -19,6 +19,8 @@ pub(super) struct Steps {
     pub(super) unknown: Vec<String>,
     /// Whether the last item was a bare content, with which the next one is one turn.
     bare: bool,
+    /// Whether the last turn holds nothing but results, with which the next one is one turn.
+    answering: bool,
 }
 
 impl Steps {
@@ -253,6 +255,7 @@ impl Steps {
             let parts = Vec::new();
             self.turns.push(Turn { role, parts });
         }
+        self.answering = false;
     }
 
     /// Adds a part to the last turn.
@@ -267,14 +270,14 @@ impl Steps {
 
     /// Adds a step of one part. Results that follow one another are one turn.
     fn say(&mut self, role: Role, path: Path, part: Part) {
-        let goes_on = self.turns.last().is_some_and(|turn| {
-            let results = |(_, part): &(Path, Part)| matches!(part, Part::ToolResult(_));
-            turn.role == role && (role == Role::Assistant || turn.parts.iter().all(results))
-        });
-        if !goes_on {
+        let same = self.turns.last().is_some_and(|turn| turn.role == role);
+        let result = matches!(part, Part::ToolResult(_));
+        let goes_on = role == Role::Assistant || (result && self.answering);
+        if !(same && goes_on) {
             let parts = Vec::new();
             self.turns.push(Turn { role, parts });
         }
+        self.answering = result;
         self.push(path, part);
         self.tidy();
     }

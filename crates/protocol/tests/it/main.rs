@@ -8,6 +8,7 @@ mod chat;
 mod convert;
 mod envelopes;
 mod generate;
+mod google_hostile;
 mod google_laws;
 mod google_native;
 mod google_writing;

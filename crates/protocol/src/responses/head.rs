@@ -1,5 +1,6 @@
 //! Reads the head of a Responses request: what we must know, and what the contract refuses.
 
+use super::sealed;
 use crate::count;
 use crate::failure::Failure;
 use crate::guard;
@@ -35,6 +36,11 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
 
     let model_span = members.get("model")?.map(|value| value.span());
     let limit = members.integer("max_output_tokens")?;
+    let mut edits = match members.get("input")? {
+        Some(input) if input.shape() == Shape::Array => sealed::unwrap_all(input, &model),
+        _ => Vec::new(),
+    };
+    edits.extend(keep_nothing(&members)?);
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,
@@ -46,7 +52,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         input_tokens: input_tokens(&members)?,
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
-        edits: keep_nothing(&members)?.into_iter().collect(),
+        edits,
     })
 }
 

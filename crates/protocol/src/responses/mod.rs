@@ -5,6 +5,7 @@ mod head;
 mod places;
 mod request;
 mod response;
+mod sealed;
 mod stream;
 mod usage;
 

@@ -45,7 +45,7 @@ const OVERLOAD: [&str; 9] = [
 ];
 
 /// Words that say that the request itself is at fault.
-const REFUSED: [&str; 8] = [
+const REFUSED: [&str; 24] = [
     "invalid_request_error",
     "invalid_request",
     "invalid_argument",
@@ -54,6 +54,22 @@ const REFUSED: [&str; 8] = [
     "context_length_exceeded",
     "content_policy_violation",
     "content_filter",
+    "invalid_prompt",
+    "bio_policy",
+    "misalignment_policy_violation",
+    "invalid_image",
+    "invalid_image_format",
+    "invalid_image_mode",
+    "invalid_image_url",
+    "invalid_base64_image",
+    "image_too_large",
+    "image_too_small",
+    "image_parse_error",
+    "image_content_policy_violation",
+    "image_file_too_large",
+    "unsupported_image_media_type",
+    "empty_image_file",
+    "failed_to_download_image",
 ];
 
 /// A failure of an upstream that answered with an error status.

@@ -85,6 +85,10 @@ fn what_is_no_answer_is_broken() {
             Code::UpstreamError,
         ),
         (
+            r#"{"id":"x","status":"failed","output":[],"error":{"code":"invalid_prompt","message":"no"}}"#,
+            Code::UpstreamRejected,
+        ),
+        (
             r#"{"error":{"message":"slow down","type":"rate_limit_error"}}"#,
             Code::UpstreamOverloaded,
         ),

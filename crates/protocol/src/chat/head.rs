@@ -1,11 +1,13 @@
 //! Reads a chat request: what we must know, and what the contract refuses.
 
 use crate::count;
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Integer, Members, Spelling};
 use crate::native::Head;
+use crate::signature;
 
 /// Tokens of a request that stand in none of its strings.
 const FRAME_TOKENS: u64 = 3;
@@ -42,7 +44,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     guard::service_tier(&members)?;
 
     let stream = members.boolean("stream")?.unwrap_or(false);
-    let mut edits = Vec::new();
+    let mut edits = signature::unwrap_all(body, Dialect::Generate, &model);
     let mut include_usage = false;
     if stream {
         include_usage = ask_for_usage(&members, &mut edits)?;

@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use protocol::canon::Opaque;
+use protocol::canon::carrier::{self, Carried};
 use protocol::native::{Head, read_head, write_request};
 use protocol::{Code, Dialect, Failure};
 
@@ -35,6 +37,32 @@ fn a_plain_request_is_read() {
         "{}",
         head.input_tokens
     );
+}
+
+#[test]
+fn loads_of_other_models_stay_here() {
+    let foreign = Opaque {
+        origin: Dialect::Messages,
+        model: "maker/other".into(),
+        text: "x".into(),
+    };
+    let own = Opaque {
+        origin: Dialect::Generate,
+        model: "maker/m".into(),
+        text: "sig".into(),
+    };
+    let carried = Carried {
+        opaque: Some(foreign),
+        ..Carried::default()
+    };
+    let body = |id: &str, signature: &str| {
+        format!(
+            r#"{{"model":"maker/m","messages":[{{"role":"assistant","tool_calls":[{{"id":"{id}","extra_content":{{"google":{{"thought_signature":"{signature}"}}}}}}]}},{{"role":"tool","tool_call_id":"{id}","content":"1"}}]}}"#
+        )
+    };
+    let told = sent(&body(&carrier::load("call_1", &carried), &own.wrap()));
+    let expected = body("call_1", "sig").replace("\"maker/m\"", "\"up\"");
+    assert_eq!(told, expected);
 }
 
 /// Checks that each body is refused with this code and names this member.

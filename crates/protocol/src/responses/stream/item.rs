@@ -23,6 +23,8 @@ pub(super) enum Source {
 #[derive(Debug, Default)]
 pub(super) struct State {
     open: Open,
+    /// Parts of a message of which some text went out.
+    told: Vec<u64>,
     /// Parts of a message that are complete.
     closed: Vec<u64>,
     /// Where the last piece of reasoning was told.
@@ -75,6 +77,7 @@ impl State {
                 Block::Text
             };
             self.start(block);
+            self.told.push(key.index);
             self.open = Open::Part {
                 key,
                 is_cited: false,
@@ -106,8 +109,7 @@ impl State {
         if part.is_reasoning || self.closed.contains(&index) {
             return;
         }
-        let is_open = |open| matches!(open, Open::Part { key, .. } if key.index == index);
-        if !is_open(self.open) {
+        if !self.told.contains(&index) {
             self.text(key, &part.text);
         }
         if let Open::Part { key, is_cited } = self.open

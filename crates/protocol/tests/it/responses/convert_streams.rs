@@ -164,6 +164,23 @@ fn interleaved_items_are_put_in_a_row() {
 }
 
 #[test]
+fn interleaved_parts_are_told_once() {
+    let piece = |part: u64, text: &str| {
+        event(
+            json!({"type": "response.output_text.delta", "output_index": 0, "content_index": part, "delta": text}),
+        )
+    };
+    let text = |text: &str| json!({"type": "output_text", "text": text, "annotations": []});
+    let done = json!({"type": "message", "content": [text("ab"), text("c"), text("d")]});
+    let stream = piece(0, "a")
+        + &piece(1, "c")
+        + &piece(0, "b")
+        + &item(0, "done", done.clone())
+        + &completed(json!([done]));
+    assert_eq!(shown(&stream), "Text(a) Text(c) Text(b) Text(d) End");
+}
+
+#[test]
 fn what_was_left_out_is_taken_from_what_is_whole() {
     let whole = || json!([message("Hello"), call("a", "{}")]);
     let told = "Text(Hello) a({}) ToolCalls";

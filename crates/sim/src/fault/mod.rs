@@ -48,6 +48,7 @@
 //! | `failure-event=K` | the same by an answer that says of itself that it failed (Responses) |
 //! | `invalid-utf8` | bytes inside the text that are no UTF-8 |
 //! | `huge-event=BYTES` | one content event of that size |
+//! | `early-content` | the event that opens a part has content in it: the first piece of a step (Interactions), the whole block (Messages), all arguments of a call (Responses) |
 //! | `no-done` | no end mark |
 //! | `no-finish` | neither finish reason nor end mark |
 //! | `no-usage` | no usage |
@@ -77,7 +78,6 @@
 //! | `unsigned` | an older model: no thought signatures, and none are looked at |
 //! | `no-call-ids` | an older model: function calls have no ids |
 //! | `tool-use=N` | so many tokens of server tools are told beside the prompt's |
-//! | `early-content` | a step begins with its first piece in it |
 
 mod parse;
 mod queue;

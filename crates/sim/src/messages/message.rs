@@ -89,7 +89,7 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn whole(spoken: &'a Spoken) -> Self {
+    pub(super) fn whole(spoken: &'a Spoken) -> Self {
         match spoken {
             Spoken::Thinking { thought, signature } => Self::Thinking {
                 thinking: thought.as_str(),

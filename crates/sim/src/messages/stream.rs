@@ -90,6 +90,16 @@ impl Iterator for Events {
                         self.at = At::Finish;
                         continue;
                     };
+                    if self.script.events.early_content {
+                        self.at = At::Close(index);
+                        self.spoken += 1;
+                        let content_block = Block::whole(spoken);
+                        let start = Data::ContentBlockStart {
+                            index,
+                            content_block,
+                        };
+                        return Some(start.write(EventKind::Content));
+                    }
                     self.at = if index == 0 {
                         At::Ping
                     } else {

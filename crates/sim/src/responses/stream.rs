@@ -127,9 +127,15 @@ impl Events {
             self.at = At::Finish;
             return;
         };
+        let early = self.script.events.early_content;
+        let is_call = matches!(item, Item::Call { .. });
         let added = Data::Item {
             output_index,
-            item: Shown::begun(item),
+            item: if early && is_call {
+                Shown::whole(item, "in_progress")
+            } else {
+                Shown::begun(item)
+            },
         };
         self.due
             .push_back(self.writer.frame("response.output_item.added", &added));
@@ -146,6 +152,7 @@ impl Events {
                     .push_back(self.writer.frame("response.content_part.added", &added));
                 At::Speak(output_index, said.pieces())
             }
+            Item::Call { .. } if early => At::Close(output_index),
             Item::Call { arguments, .. } => At::Speak(output_index, arguments.pieces()),
         };
     }

@@ -180,6 +180,11 @@ async fn a_folded_stream_is_the_whole_answer() {
         ),
         ("Rivers? Cite https://a.example/rivers", json!({})),
         (
+            "Explain. Weather and time in Paris, and ring the bell",
+            json!({"model": "sim-chat+early-content", "tools": weather_tools(),
+                "thinking": {"type": "adaptive"}}),
+        ),
+        (
             "name is Ada, age is 7",
             json!({"output_config": {"format": {"type": "json_schema", "schema": {
                 "type": "object", "properties": {"name": {"type": "string"},

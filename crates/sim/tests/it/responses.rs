@@ -47,6 +47,11 @@ pub(crate) fn folded(events: &[(String, Value)]) -> Value {
                 assert_eq!((index, done), (output.len(), index), "one item at a time");
                 output.push(data["item"].clone());
                 said.clear();
+                // Arguments may stand in the opening event already.
+                let early = ["arguments", "input"]
+                    .iter()
+                    .find_map(|name| data["item"][*name].as_str());
+                said.push_str(early.unwrap_or_default());
             }
             "response.output_item.done" => {
                 assert_eq!(data["item"]["id"], output[index]["id"]);

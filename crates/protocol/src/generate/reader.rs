@@ -6,7 +6,7 @@
 use crate::canon::{Block, Delta, Event, Fold, Offsets, Opaque, Response, Stop, base64};
 use crate::dialect::Dialect;
 use crate::json::walk::{self, compact};
-use crate::json::{Cursor, Integer, Raw, Shape, utf8};
+use crate::json::{Cursor, Raw, Shape, utf8};
 use crate::native::Broken;
 use crate::rejection;
 use crate::sse::{Data, Frame};
@@ -122,48 +122,53 @@ impl Reader {
 
     /// Reads one response object.
     fn chunk(&mut self, text: &str, out: &mut Vec<Event>) -> Result<(), Broken> {
+        if memchr::memmem::find(text.as_bytes(), b"functionCall").is_some() {
+            self.seed(text)?;
+        }
         let mut cursor = Cursor::new(text);
-        let [mut candidates, mut usage, mut feedback, mut error] = [None::<Raw<'_>>; 4];
         let mut any = false;
         walk::object::<Broken>(&mut cursor, "chunk", |cursor, name| {
             any = true;
             if walk::null(cursor)? {
                 return Ok(());
             }
-            match name {
-                "candidates" => candidates = Some(cursor.value()?),
-                "usageMetadata" => usage = Some(cursor.value()?),
-                "promptFeedback" => feedback = Some(cursor.value()?),
-                "error" => error = Some(cursor.value()?),
-                "responseId" => {
-                    let id = cursor.value()?.string();
-                    self.seed = id.map_or_else(String::new, |id| id.decode_lossy().into_owned());
-                }
-                _ => drop(cursor.value()?),
+            if name == "error" {
+                let error = cursor.value()?.text();
+                let failure = rejection::read_event(error.as_bytes(), &self.model);
+                return Err(Broken::Failure(failure));
             }
-            Ok(())
+            if !self.started {
+                self.started = true;
+                out.push(Event::Start);
+            }
+            match name {
+                "candidates" => self.candidates(cursor, out),
+                "usageMetadata" => {
+                    self.usage = read_usage(cursor.value()?).or(self.usage);
+                    Ok(())
+                }
+                "promptFeedback" => self.feedback(cursor),
+                _ => cursor.value().map(drop).map_err(Broken::from),
+            }
         })?;
         cursor.end()?;
-        if let Some(error) = error {
-            let failure = rejection::read_event(error.text().as_bytes(), &self.model);
-            return Err(Broken::Failure(failure));
-        }
         if !any {
             return Err(Broken::malformed("an answer is an empty object"));
         }
-        if !self.started {
-            self.started = true;
-            out.push(Event::Start);
-        }
-        if let Some(candidates) = candidates {
-            self.candidates(candidates, out)?;
-        }
-        if let Some(feedback) = feedback {
-            self.feedback(feedback)?;
-        }
-        self.usage = usage.and_then(read_usage).or(self.usage);
         self.report(out);
         Ok(())
+    }
+
+    /// Looks for what tells this answer from others, which stands behind the calls it is for.
+    fn seed(&mut self, text: &str) -> Result<(), Broken> {
+        walk::object(&mut Cursor::new(text), "chunk", |cursor, name| {
+            let value = cursor.value()?;
+            if name == "responseId" {
+                let id = value.string();
+                self.seed = id.map_or_else(String::new, |id| id.decode_lossy().into_owned());
+            }
+            Ok(())
+        })
     }
 
     /// Tells the last usage between two blocks.
@@ -174,9 +179,8 @@ impl Reader {
     }
 
     /// Reads the first candidate; another is never asked for.
-    fn candidates(&mut self, candidates: Raw<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
-        let mut cursor = Cursor::new(candidates.text());
-        walk::array::<Broken>(&mut cursor, "candidates", |cursor, number| {
+    fn candidates(&mut self, cursor: &mut Cursor<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        walk::array::<Broken>(cursor, "candidates", |cursor, number| {
             if number > 0 || cursor.shape()? != Shape::Object {
                 cursor.value()?;
                 return Ok(());
@@ -186,45 +190,36 @@ impl Reader {
     }
 
     fn candidate(&mut self, cursor: &mut Cursor<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
-        let [mut reason, mut content, mut grounding, mut citations] = [None::<Raw<'_>>; 4];
-        let mut first = true;
+        let [mut reason, mut grounding, mut citations] = [None::<Raw<'_>>; 3];
         walk::object::<Broken>(cursor, "candidate", |cursor, name| {
-            let value = cursor.value()?;
             match name {
-                "content" => content = Some(value),
-                "finishReason" => reason = Some(value),
-                "groundingMetadata" => grounding = Some(value),
-                "citationMetadata" => citations = Some(value),
-                "index" => first = matches!(value.integer(), None | Some(Integer::Value(0))),
-                _ => {}
+                "content" => self.content(cursor, out)?,
+                "finishReason" => reason = Some(cursor.value()?),
+                "groundingMetadata" => grounding = Some(cursor.value()?),
+                "citationMetadata" => citations = Some(cursor.value()?),
+                _ => drop(cursor.value()?),
             }
             Ok(())
         })?;
-        if !first {
-            return Ok(());
-        }
-        if let Some(content) = content {
-            walk::object::<Broken>(
-                &mut Cursor::new(content.text()),
-                "content",
-                |cursor, name| {
-                    if name != "parts" {
-                        cursor.value()?;
-                        return Ok(());
-                    }
-                    walk::array(cursor, "parts", |cursor, _| {
-                        let part = read_part(cursor)?;
-                        self.part(part, out)
-                    })
-                },
-            )?;
-        }
         self.cite(citations, grounding, out)?;
         if let Some(reason) = reason.and_then(|reason| reason.string()) {
             let stop = finish::read(&reason.decode_lossy(), self.calls > 0);
             self.stop = Some(stop.map_err(Broken::Failure)?);
         }
         Ok(())
+    }
+
+    fn content(&mut self, cursor: &mut Cursor<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        walk::object::<Broken>(cursor, "content", |cursor, name| {
+            if name != "parts" {
+                cursor.value()?;
+                return Ok(());
+            }
+            walk::array(cursor, "parts", |cursor, _| {
+                let part = read_part(cursor)?;
+                self.part(part, out)
+            })
+        })
     }
 
     fn part(&mut self, part: Part<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
@@ -366,19 +361,15 @@ impl Reader {
     }
 
     /// A blocked prompt is answered without candidates.
-    fn feedback(&mut self, feedback: Raw<'_>) -> Result<(), Broken> {
+    fn feedback(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Broken> {
         let mut reason = None;
-        walk::object::<Broken>(
-            &mut Cursor::new(feedback.text()),
-            "promptFeedback",
-            |cursor, name| {
-                let value = cursor.value()?;
-                if name == "blockReason" {
-                    reason = value.string().map(|text| text.decode_lossy().into_owned());
-                }
-                Ok(())
-            },
-        )?;
+        walk::object::<Broken>(cursor, "promptFeedback", |cursor, name| {
+            let value = cursor.value()?;
+            if name == "blockReason" {
+                reason = value.string().map(|text| text.decode_lossy().into_owned());
+            }
+            Ok(())
+        })?;
         if reason.is_some() && self.blocks == 0 {
             self.stop = Some(Stop::Filter(reason));
         }

@@ -15,9 +15,16 @@ pub(crate) fn is_end_mark(dialect: Dialect, data: &[u8]) -> bool {
 /// Cheap for those that report none.
 pub(crate) fn reports_unbillable_usage(dialect: Dialect, data: &[u8]) -> bool {
     let places = places::of(dialect);
-    if !mentions(data, places.usage) {
+    let Some(value) = mentioned(data, places.usage) else {
+        return false;
+    };
+    let report = utf8(value).map(|value| Cursor::new(value).value());
+    if let Ok(Ok(report)) = report
+        && (places.read_usage)(report, None).is_some()
+    {
         return false;
     }
+    // Something of that name is no report. Whether it stands where one should be takes longer.
     let Ok(text) = utf8(data) else {
         return false;
     };
@@ -26,17 +33,14 @@ pub(crate) fn reports_unbillable_usage(dialect: Dialect, data: &[u8]) -> bool {
     sighting.is_ok_and(|sighting| sighting.usage_malformed)
 }
 
-/// Whether a member of this name stands anywhere with a value but `null`. Inside a string the
-/// quotes would be escaped.
-fn mentions(data: &[u8], name: &str) -> bool {
-    memchr::memmem::find_iter(data, name.as_bytes()).any(|at| {
+/// What stands behind the first member of this name with a value but `null`, wherever it is.
+/// Inside a string the quotes would be escaped.
+fn mentioned<'a>(data: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    memchr::memmem::find_iter(data, name.as_bytes()).find_map(|at| {
         let quoted = at > 0 && data.get(at - 1) == Some(&b'"');
-        let rest = data.get(at + name.len()..).unwrap_or_default();
-        let value = rest
-            .strip_prefix(b"\"")
-            .map(<[u8]>::trim_ascii_start)
-            .and_then(|rest| rest.strip_prefix(b":"))
-            .map(<[u8]>::trim_ascii_start);
-        quoted && value.is_some_and(|value| !value.starts_with(b"null"))
+        let rest = data.get(at + name.len()..).filter(|_| quoted)?;
+        let value = rest.strip_prefix(b"\"")?.trim_ascii_start();
+        let value = value.strip_prefix(b":")?.trim_ascii_start();
+        (!value.starts_with(b"null")).then_some(value)
     })
 }

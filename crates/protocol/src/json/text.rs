@@ -150,27 +150,37 @@ pub(crate) fn string_length(inside: &[u8]) -> usize {
 ///
 /// U+0085, U+2028 and U+2029 are escaped too: some clients split event-stream lines there.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
+    out.reserve(text.len() + 2);
     out.push(b'"');
-    let mut done = 0;
-    for (at, c) in text.char_indices() {
-        let escape: &[u8] = match c {
-            '"' => b"\\\"",
-            '\\' => b"\\\\",
-            '\n' => b"\\n",
-            '\r' => b"\\r",
-            '\t' => b"\\t",
-            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => b"",
-            _ => continue,
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| !is_plain(byte)) {
+        let (plain, odd) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        out.extend_from_slice(plain.as_bytes());
+        let mut chars = odd.chars();
+        let Some(c) = chars.next() else {
+            break;
         };
-        out.extend_from_slice(text.as_bytes().get(done..at).unwrap_or_default());
-        out.extend_from_slice(escape);
-        if escape.is_empty() {
-            write_unit(out, u32::from(c));
+        rest = chars.as_str();
+        match c {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            '\r' => out.extend_from_slice(b"\\r"),
+            '\t' => out.extend_from_slice(b"\\t"),
+            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => {
+                write_unit(out, u32::from(c));
+            }
+            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
-        done = at + c.len_utf8();
     }
-    out.extend_from_slice(text.as_bytes().get(done..).unwrap_or_default());
+    out.extend_from_slice(rest.as_bytes());
     out.push(b'"');
+}
+
+/// Whether a byte is surely not the first of a character to escape. Two bytes begin such
+/// characters and others alike.
+const fn is_plain(byte: u8) -> bool {
+    !matches!(byte, 0..=0x1f | b'"' | b'\\' | 0x7f | 0xc2 | 0xe2)
 }
 
 fn write_unit(out: &mut Vec<u8>, unit: u32) {

@@ -1,6 +1,6 @@
 //! Writes the system prompt and the conversation.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::sent::{image_type, is_said, signed};
 use crate::canon::{
@@ -203,29 +203,30 @@ fn write_thought(it: &mut Array<'_>, thought: &Thought, value: &str) {
 #[derive(Debug, Default)]
 struct Ids {
     given: HashSet<String>,
+    /// The last number behind an id that several calls would have.
+    numbers: HashMap<String, u32>,
     /// Calls that wait for their result, by the id they came with.
-    waiting: Vec<(String, String)>,
+    waiting: HashMap<String, VecDeque<String>>,
 }
 
 impl Ids {
     fn give(&mut self, id: &str) -> String {
         let plain = plain_id(id);
         let mut unique = plain.clone();
-        let mut number = 2_u32;
         while !self.given.insert(unique.clone()) {
+            let number = self.numbers.entry(plain.clone()).or_insert(1);
+            *number = number.saturating_add(1);
             unique = format!("{plain}_{number}");
-            number = number.saturating_add(1);
         }
-        self.waiting.push((id.to_owned(), unique.clone()));
+        let waiting = self.waiting.entry(id.to_owned()).or_default();
+        waiting.push_back(unique.clone());
         unique
     }
 
     /// The id of the call that a result answers.
     fn take(&mut self, id: &str) -> String {
-        let place = self.waiting.iter().position(|(known, _)| known == id);
-        match place {
-            Some(place) => self.waiting.remove(place).1,
-            None => plain_id(id),
-        }
+        let waiting = self.waiting.get_mut(id);
+        let next = waiting.and_then(VecDeque::pop_front);
+        next.unwrap_or_else(|| plain_id(id))
     }
 }

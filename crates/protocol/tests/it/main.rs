@@ -1,4 +1,4 @@
-//! The native path and the error envelopes, seen from outside.
+//! The wire formats, seen from outside: the native path, the dialects, and the laws between them.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 

@@ -1,13 +1,17 @@
 //! Chat requests through the common form: what is kept, what is told as dropped, what is refused.
 
+use std::fmt::Write as _;
+
 use protocol::canon::{
     Dropped, Effort, Format, Image, ImageSource, Opaque, Part, Path, Reasoning, Request, Role,
     Target, Thought, Tool, ToolCall, ToolChoice, ToolResult, Turn, carrier,
 };
-use protocol::convert::read_request;
+use protocol::convert::{read_request, write_request};
 use protocol::profile::Thinking;
 use protocol::{Dialect, Failure, Profile, chat};
 use serde_json::{Value, json};
+
+use crate::cases::fixtures;
 
 /// The request for the upstream and what was dropped on the way.
 fn write(request: &Request, profile: &Profile) -> Result<(Value, Vec<String>), Failure> {
@@ -51,6 +55,34 @@ fn requests_go_through_the_common_form() {
             (out, Vec::new())
         );
     }
+}
+
+/// What the clients of chat were seen to send, in the words of every upstream.
+#[test]
+fn requests_of_real_clients_convert() {
+    let mut shown = String::new();
+    for (name, body) in fixtures("chat/captures") {
+        let head = protocol::native::read_head(Dialect::Chat, &body.clone().into()).unwrap();
+        let request = read_request(Dialect::Chat, &body, head.stream).unwrap();
+        for to in Dialect::ALL {
+            let profile = Profile::default();
+            let target = Target {
+                upstream_model: "up-2026",
+                public_model: &head.model,
+                profile: &profile,
+            };
+            let mut dropped = Dropped::new(Dialect::Chat);
+            let sent = write_request(to, &request, &target, &mut dropped).unwrap();
+            assert!(
+                serde_json::from_slice::<Value>(&sent).is_ok(),
+                "{name} to {to}"
+            );
+            if let Some(header) = dropped.header() {
+                let _ = writeln!(shown, "{name} to {to}: {header}");
+            }
+        }
+    }
+    insta::assert_snapshot!(shown);
 }
 
 #[test]

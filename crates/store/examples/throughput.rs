@@ -296,6 +296,7 @@ async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> D
         meter: Some(meter),
         charge,
         timings: Timings {
+            queued_us: Some(9),
             admitted_us: Some(20),
             upstream_us: Some(900),
             first_byte_us: Some(950),

@@ -72,3 +72,30 @@ pub enum Basis {
     /// (reliability 3.2).
     Counted,
 }
+
+impl Basis {
+    /// The word that is stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reported => "reported",
+            Self::Counted => "counted",
+        }
+    }
+}
+
+/// A word that names no basis.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is nothing a settlement rests on")]
+pub struct UnknownBasis(String);
+
+impl std::str::FromStr for Basis {
+    type Err = UnknownBasis;
+
+    fn from_str(word: &str) -> Result<Self, UnknownBasis> {
+        match word {
+            "reported" => Ok(Self::Reported),
+            "counted" => Ok(Self::Counted),
+            _ => Err(UnknownBasis(word.to_owned())),
+        }
+    }
+}

@@ -5,7 +5,7 @@
 
 use ledger::{Meter, Micro, UnixMs};
 
-use crate::ids::{KeyId, WalletId};
+use crate::ids::{HoldId, KeyId, WalletId};
 
 /// One call. Fill what is known: the rest has a default.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,6 +29,8 @@ pub struct JournalRow {
     pub stream: bool,
     /// How the hold ended: `settled`, `released`, `abandoned`, or nothing when there was none.
     pub outcome: Option<Box<str>>,
+    /// The hold that paid for it: its closing entry tells what the call cost and why.
+    pub hold: Option<HoldId>,
     pub meter: Option<Box<Meter>>,
     pub charge: Micro,
     pub timings: Timings,
@@ -49,6 +51,8 @@ pub const BODY_BYTES_MAX: usize = 64 * 1024;
 pub struct Timings {
     /// Until it was admitted.
     pub admitted_us: Option<u64>,
+    /// What of that it waited for the ledger's word.
+    pub queued_us: Option<u64>,
     /// Until the upstream's head came.
     pub upstream_us: Option<u64>,
     /// Until the first byte of the answer went out.
@@ -90,6 +94,8 @@ pub struct JournalQuery {
     pub request_id: Option<String>,
     /// Rows of calls that ended at or after this.
     pub since: Option<UnixMs>,
+    /// Rows of calls that ended before this.
+    pub until: Option<UnixMs>,
     /// Rows older than this place: the next page.
     pub before: Option<JournalPlace>,
     /// Rows newer than this place: what has come since, for following.

@@ -15,6 +15,7 @@ mod call;
 mod clock;
 mod command;
 mod durable;
+mod entries;
 mod error;
 mod ids;
 mod journal;
@@ -26,8 +27,12 @@ mod store;
 mod verify;
 
 pub use accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
-pub use call::{Admit, Admitted, Basis, Close, End, Extend};
+pub use call::{Admit, Admitted, Basis, Close, End, Extend, UnknownBasis};
 pub use durable::Durable;
+pub use entries::{
+    ClosedRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
+    UnknownKind,
+};
 pub use error::{AdmitError, Lost, OpenError, StoreError};
 pub use ids::{Digest, Epoch, HoldId, IdError, KeyId, PriceVersion, WalletId};
 pub use journal::{

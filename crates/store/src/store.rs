@@ -9,6 +9,7 @@ use crate::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::call::{Admit, Admitted, Close, Extend};
 use crate::command::{Change, Command, Credit, Reply};
 use crate::durable::Durable;
+use crate::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::error::{AdmitError, OpenError, StoreError};
 use crate::ids::{Digest, Epoch, HoldId, KeyId, PriceVersion, WalletId};
 use crate::journal::{JournalEntry, JournalQuery, JournalRow};
@@ -288,6 +289,16 @@ impl Store {
     /// Recomputes every invariant from the entries, in one snapshot of the live database.
     pub async fn verify(&self) -> Result<VerifyReport, StoreError> {
         self.sqlite.verify().await
+    }
+
+    /// Entries in the order of their posting, a page at a time.
+    pub async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
+        self.sqlite.entries(query).await
+    }
+
+    /// Every price card there ever was, oldest first.
+    pub async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {
+        self.sqlite.prices().await
     }
 
     /// Adds a row to the journal. Never waits: what does not fit the queue is dropped and counted.

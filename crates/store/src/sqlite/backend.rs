@@ -25,11 +25,12 @@ use super::schema::Schema;
 use super::ticker::Ticker;
 use super::verify::verify;
 use super::writer::{Shared, Writer};
-use super::{journal, lookups};
+use super::{entries, journal, lookups};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::clock;
 use crate::command::Command;
 use crate::durable::SyncLine;
+use crate::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::error::{AdmitError, OpenError, StoreError};
 use crate::ids::{Digest, KeyId, WalletId};
 use crate::journal::{JournalEntry, JournalQuery, JournalRow};
@@ -310,6 +311,14 @@ impl Sqlite {
 
     pub(crate) async fn find_key(&self, key: KeyId) -> Result<Option<KeyRow>, StoreError> {
         self.reads.run(move |on| lookups::find_key(on, key)).await
+    }
+
+    pub(crate) async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
+        self.reads.run(move |on| entries::entries(on, &query)).await
+    }
+
+    pub(crate) async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {
+        self.reads.run(entries::prices).await
     }
 
     /// On a thread and a connection of its own: it reads everything, and look-ups must not wait for it.

@@ -3,10 +3,11 @@
 use ledger::{Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
 
 use super::ledger::Ledger;
-use super::pending::{Kind, Posting, What};
+use super::pending::{Posting, What};
 use super::rows::{HoldRow, OpenHold};
 use crate::call::{Admit, Basis, Extend};
 use crate::command::{Closing, Ending};
+use crate::entries::EntryKind;
 use crate::error::AdmitError;
 use crate::ids::{HoldId, KeyId};
 
@@ -184,7 +185,7 @@ impl Ledger<'_> {
             .add(u64::from(charge > hold.held.hold));
         self.counters
             .abandoned
-            .add(u64::from(kind == Kind::Abandoned));
+            .add(u64::from(kind == EntryKind::Abandoned));
         self.open_holds = self.open_holds.saturating_sub(1);
         let wallet = hold.wallet;
         let what = What::Close { closing, hold, key };
@@ -238,7 +239,7 @@ struct Booked {
 }
 
 struct Booking {
-    kind: Kind,
+    kind: EntryKind,
     charge: Micro,
     delta: Delta,
     note: Option<Box<str>>,
@@ -252,8 +253,8 @@ fn book(
     now: UnixMs,
 ) -> Result<Booking, ledger::Overflow> {
     let (kind, note) = match end {
-        Ending::Released => (Kind::Released, None),
-        Ending::Abandoned => (Kind::Abandoned, None),
+        Ending::Released => (EntryKind::Released, None),
+        Ending::Abandoned => (EntryKind::Abandoned, None),
         Ending::Settled {
             charge,
             basis,
@@ -269,7 +270,7 @@ fn book(
             match ledger::settle(wallet, key, held, charge, *tokens, now) {
                 Ok(delta) => {
                     return Ok(Booking {
-                        kind: Kind::Settled,
+                        kind: EntryKind::Settled,
                         charge,
                         delta,
                         note: None,
@@ -280,7 +281,7 @@ fn book(
                     // open for it: the entry says what was asked for.
                     tracing::error!(%error, charge = charge.get(), "a settlement could not be booked");
                     (
-                        Kind::Abandoned,
+                        EntryKind::Abandoned,
                         Some(format!("charge of {} micro not bookable", charge.get()).into()),
                     )
                 }

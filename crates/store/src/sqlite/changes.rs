@@ -6,10 +6,11 @@ use ledger::{Bucket, Delta, Key, Micro, UnixMs, Wallet, WalletStatus};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::ledger::Ledger;
-use super::pending::{Kind, Posting, What};
+use super::pending::{Posting, What};
 use super::rows::{CachedWallet, KEY, WALLET, key_row, wallet_row};
 use crate::accounts::{KeyChange, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::command::Credit;
+use crate::entries::EntryKind;
 use crate::error::StoreError;
 use crate::ids::{KeyId, PriceVersion, WalletId};
 
@@ -39,6 +40,7 @@ impl Ledger<'_> {
         let topped = wallet.top_up(balance).map_err(overflow)?;
         let gifted = wallet.gift(gift).map_err(overflow)?;
         wallet.set_credit_limit(credit_limit).map_err(overflow)?;
+        let no_delta = Delta::default();
 
         let taken = "SELECT 1 FROM wallets WHERE name = ?1";
         if self.connection.prepare_cached(taken)?.exists([&name])? {
@@ -61,9 +63,18 @@ impl Ledger<'_> {
             holds_opened: 0,
             dirty: false,
         };
-        for (kind, amount, delta) in [(Kind::TopUp, balance, topped), (Kind::Gift, gift, gifted)] {
+        for (kind, amount, delta) in [
+            (EntryKind::TopUp, balance, topped),
+            (EntryKind::Gift, gift, gifted),
+            (EntryKind::CreditLimit, credit_limit, no_delta),
+        ] {
             if amount != Micro::ZERO {
-                let note = Some("opening".into());
+                let note = Some(match kind {
+                    EntryKind::CreditLimit => {
+                        format!("opening: {} -> {amount}", Micro::ZERO).into()
+                    }
+                    _ => "opening".into(),
+                });
                 self.pending
                     .postings
                     .push(credit_posting(n, &mut row, kind, delta, note, now));
@@ -94,8 +105,8 @@ impl Ledger<'_> {
         }
         let note = (!note.is_empty()).then(|| note.chars().take(TEXT_CHARS_MAX).collect());
         self.change_wallet(id, now, |wallet| match credit {
-            Credit::TopUp => Ok((Kind::TopUp, wallet.top_up(amount)?, note)),
-            Credit::Gift => Ok((Kind::Gift, wallet.gift(amount)?, note)),
+            Credit::TopUp => Ok((EntryKind::TopUp, wallet.top_up(amount)?, note)),
+            Credit::Gift => Ok((EntryKind::Gift, wallet.gift(amount)?, note)),
         })
     }
 
@@ -108,7 +119,7 @@ impl Ledger<'_> {
         self.change_wallet(id, now, |wallet| {
             let note = format!("{} -> {limit}", wallet.credit_limit);
             wallet.set_credit_limit(limit)?;
-            Ok((Kind::CreditLimit, Delta::default(), Some(note.into())))
+            Ok((EntryKind::CreditLimit, Delta::default(), Some(note.into())))
         })
     }
 
@@ -121,7 +132,7 @@ impl Ledger<'_> {
         self.change_wallet(id, now, |wallet| {
             let note = format!("{} -> {}", wallet.status.as_str(), status.as_str());
             wallet.status = status;
-            Ok((Kind::Status, Delta::default(), Some(note.into())))
+            Ok((EntryKind::Status, Delta::default(), Some(note.into())))
         })
     }
 
@@ -130,7 +141,9 @@ impl Ledger<'_> {
         &mut self,
         id: WalletId,
         now: UnixMs,
-        change: impl FnOnce(&mut Wallet) -> Result<(Kind, Delta, Option<Box<str>>), ledger::Overflow>,
+        change: impl FnOnce(
+            &mut Wallet,
+        ) -> Result<(EntryKind, Delta, Option<Box<str>>), ledger::Overflow>,
     ) -> Result<WalletRow, StoreError> {
         let missing = || StoreError::NotFound {
             what: "wallet",
@@ -329,7 +342,7 @@ impl Ledger<'_> {
 fn credit_posting(
     wallet: i64,
     row: &mut CachedWallet,
-    kind: Kind,
+    kind: EntryKind,
     delta: Delta,
     note: Option<Box<str>>,
     at: UnixMs,

@@ -10,6 +10,7 @@ mod calls;
 mod changes;
 mod connect;
 mod disk;
+mod entries;
 #[cfg(test)]
 mod faults;
 mod files;

@@ -8,8 +8,8 @@ use rusqlite::params;
 
 use super::rows::OpenHold;
 use super::statements::Statements;
-use crate::call::Basis;
 use crate::command::{Closing, Ending};
+use crate::entries::EntryKind;
 use crate::ids::{HoldId, KeyId};
 
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl Pending {
 pub(super) struct Posting {
     pub(super) wallet: i64,
     pub(super) seq: i64,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     pub(super) charge: Micro,
     pub(super) delta: Delta,
     pub(super) note: Option<Box<str>>,
@@ -78,31 +78,6 @@ pub(super) enum What {
     Credit {
         at: UnixMs,
     },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Settled,
-    Released,
-    Abandoned,
-    TopUp,
-    Gift,
-    CreditLimit,
-    Status,
-}
-
-impl Kind {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Settled => "settled",
-            Self::Released => "released",
-            Self::Abandoned => "abandoned",
-            Self::TopUp => "top_up",
-            Self::Gift => "gift",
-            Self::CreditLimit => "credit_limit",
-            Self::Status => "status",
-        }
-    }
 }
 
 impl Posting {
@@ -122,11 +97,7 @@ impl Posting {
                         price_version,
                         basis,
                         ..
-                    } => (
-                        Some(meter),
-                        Some(price_version.get()),
-                        Some(basis_str(*basis)),
-                    ),
+                    } => (Some(meter), Some(price_version.get()), Some(basis.as_str())),
                     Ending::Released | Ending::Abandoned => (None, None, None),
                 };
                 sql.post.execute(params![
@@ -173,12 +144,5 @@ impl Posting {
             }
         }
         Ok(())
-    }
-}
-
-fn basis_str(basis: Basis) -> &'static str {
-    match basis {
-        Basis::Reported => "reported",
-        Basis::Counted => "counted",
     }
 }

@@ -40,7 +40,7 @@ pub(crate) async fn a_new_wallet_begins_with_entries(place: &Place) {
         )
     );
     let report = store.verify().await.unwrap();
-    assert_eq!((report.wallets, report.entries), (1, 2));
+    assert_eq!((report.wallets, report.entries), (1, 3));
     assert_clean(&store).await;
 }
 

@@ -54,6 +54,7 @@ pub(crate) async fn rows_come_back_as_they_were_given(place: &Place) {
         charge: Micro::new(123),
         timings: Timings {
             admitted_us: Some(12),
+            queued_us: Some(5),
             upstream_us: Some(3_400),
             first_byte_us: Some(3_500),
             total_us: 99_000,
@@ -175,6 +176,15 @@ pub(crate) async fn conditions_are_all_obeyed(place: &Place) {
         ),
         (only(&|q| q.since = Some(at)), vec![4, 3, 2, 1]),
         (only(&|q| q.since = Some(at.plus_ms(1))), vec![]),
+        (only(&|q| q.until = Some(at)), vec![0]),
+        (
+            only(&|q| (q.wallet, q.until) = (Some(wallet), Some(at.plus_ms(1)))),
+            vec![3, 2, 1, 0],
+        ),
+        (
+            only(&|q| (q.since, q.until) = (Some(at.minus_ms(1)), Some(at))),
+            vec![],
+        ),
         (only(&|q| q.request_id = Some("req_4".to_owned())), vec![4]),
         (
             only(&|q| q.request_id = Some("' OR 1 = 1 --".to_owned())),

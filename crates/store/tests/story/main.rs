@@ -6,6 +6,7 @@
 
 mod accounts;
 mod calls;
+mod entries;
 mod journal;
 mod law;
 mod place;
@@ -59,6 +60,9 @@ told_on!(
         calls::a_decision_becomes_durable,
         calls::a_full_queue_is_busy,
         calls::one_hot_wallet_beside_many_quiet_ones,
+        entries::entries_tell_what_was_posted,
+        entries::entries_are_found_by_every_condition,
+        entries::everything_a_wallet_begins_with_is_an_entry,
         recovery::holds_of_an_earlier_start_are_abandoned,
         recovery::a_charge_seen_in_the_balance_survives,
         recovery::what_was_queued_is_written_when_the_store_goes,

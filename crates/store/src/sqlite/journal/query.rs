@@ -4,11 +4,14 @@ use ledger::{Micro, UnixMs};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
-use super::writer::TIME_SHIFT;
+use super::writer::number_of;
+use crate::ids::HoldId;
 use crate::journal::{JournalEntry, JournalPlace, JournalQuery, JournalRow, Timings};
 
 const ROWS_DEFAULT: u32 = 100;
 const ROWS_MAX: u32 = 1_000;
+/// Rows of a clock that was set back by more are not found by the time they tell.
+const SET_BACK_MS_MAX: i64 = 3_600_000;
 
 /// The rows that match. A condition is a bound value, never a piece of SQL.
 pub(in crate::sqlite) fn find(
@@ -47,11 +50,13 @@ pub(in crate::sqlite) fn find(
     }
     if let Some(since) = query.since {
         // A row's number is never before its time.
-        conditions.add(
-            "c.n >= ?",
-            since.get().max(0).saturating_mul(1 << TIME_SHIFT),
-        );
+        conditions.add("c.n >= ?", number_of(since));
         conditions.add("c.at >= ?", since.get());
+    }
+    if let Some(until) = query.until {
+        // It may be behind it when the clock was set back; rows are still a range of the key.
+        conditions.add("c.n < ?", number_of(until.plus_ms(SET_BACK_MS_MAX)));
+        conditions.add("c.at < ?", until.get());
     }
     if let Some(before) = query.before {
         conditions.add("c.n < ?", before.get());
@@ -67,7 +72,7 @@ pub(in crate::sqlite) fn find(
     let sql = format!(
         "SELECT c.n, c.at, w.name, k.name, c.status, c.request_id, m.name, e.name, ch.name, u.name, c.code, c.stream,
          c.outcome, c.meter, c.charge, c.admitted_us, c.upstream_us, c.first_byte_us, c.total_us, c.dropped_params,
-         c.route_notes, c.request_body, c.response_body
+         c.route_notes, c.request_body, c.response_body, c.hold, c.queued_us
          FROM calls c
          LEFT JOIN names w ON w.n = c.wallet LEFT JOIN names k ON k.n = c.key
          LEFT JOIN names m ON m.n = c.model LEFT JOIN names e ON e.n = c.endpoint
@@ -131,10 +136,12 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<JournalEntry> {
             code: row.get(10)?,
             stream: row.get(11)?,
             outcome: row.get(12)?,
+            hold: row.get::<_, Option<i64>>(23)?.map(HoldId::new),
             meter: meter.and_then(|meter| serde_json::from_str(&meter).ok()),
             charge: Micro::new(row.get(14)?),
             timings: Timings {
                 admitted_us: micros(15)?,
+                queued_us: micros(24)?,
                 upstream_us: micros(16)?,
                 first_byte_us: micros(17)?,
                 total_us: micros(18)?.unwrap_or(0),

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use ledger::UnixMs;
 use parking_lot::{Condvar, Mutex};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
 use crate::clock;
-use crate::ids::{KeyId, WalletId};
+use crate::ids::{HoldId, KeyId, WalletId};
 use crate::journal::{BODY_BYTES_MAX, JournalRow};
 use crate::sqlite::cache::Generations;
 use crate::stats::Counters;
@@ -24,7 +24,7 @@ const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 const DAY_MS: i64 = 86_400_000;
 /// A row's number is its time, shifted by these bits.
-pub(super) const TIME_SHIFT: u32 = 20;
+const TIME_SHIFT: u32 = 20;
 const CACHED_NAMES_MAX: usize = 16_384;
 
 #[derive(Debug, Clone, Copy)]
@@ -152,8 +152,9 @@ struct Writer<'c> {
     connection: &'c Connection,
     counters: &'c Counters,
     options: JournalOptions,
-    /// The number of the last row.
+    /// The number of the last row, and the day it stands for.
     last: i64,
+    day: i64,
     wallets: Generations<WalletId, i64>,
     keys: Generations<KeyId, i64>,
     words: Words,
@@ -169,6 +170,7 @@ impl<'c> Writer<'c> {
             counters,
             options,
             last: last.unwrap_or(0),
+            day: 0,
             wallets: Generations::new(CACHED_NAMES_MAX),
             keys: Generations::new(CACHED_NAMES_MAX),
             words: Words::default(),
@@ -199,9 +201,7 @@ impl<'c> Writer<'c> {
                     tracing::warn!(%error, rows = count, "journal rows could not be written");
                     self.counters.journal_dropped.add(count);
                     // Names of a transaction that was undone are not in the table.
-                    self.wallets.clear();
-                    self.keys.clear();
-                    self.words.clear();
+                    self.forget_names();
                 }
             }
             rows.clear();
@@ -221,11 +221,12 @@ impl<'c> Writer<'c> {
         let mut insert = connection.prepare_cached(
             "INSERT INTO calls (n, at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code,
              stream, outcome, meter, charge, admitted_us, upstream_us, first_byte_us, total_us, dropped_params,
-             route_notes, request_body, response_body)
+             route_notes, request_body, response_body, hold, queued_us)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-             ?22, ?23)",
+             ?22, ?23, ?24, ?25)",
         )?;
         for row in rows {
+            let number = self.number(row.at);
             let (wallet, key) = self.party(row)?;
             let model = self.word(&row.model)?;
             let endpoint = self.word(&row.endpoint)?;
@@ -238,7 +239,7 @@ impl<'c> Writer<'c> {
             let upstream_model = upstream_model.map(|text| self.word(text)).transpose()?;
             let times = &row.timings;
             insert.execute(params![
-                self.number(row.at),
+                number,
                 row.at.get(),
                 wallet,
                 key,
@@ -263,6 +264,8 @@ impl<'c> Writer<'c> {
                 row.route_notes,
                 row.request_body.as_deref().map(cut),
                 row.response_body.as_deref().map(cut),
+                row.hold.map(HoldId::get),
+                times.queued_us.map(micros),
             ])?;
         }
         drop(insert);
@@ -272,10 +275,21 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
+    /// The number of the next row. With it the day may turn: names in use are then noted anew.
     fn number(&mut self, at: UnixMs) -> i64 {
-        let by_time = at.get().max(0).checked_mul(1 << TIME_SHIFT).unwrap_or(0);
-        self.last = by_time.max(self.last.saturating_add(1));
+        self.last = number_of(at).max(self.last.saturating_add(1));
+        let day = day_of(self.last);
+        if day != self.day {
+            self.day = day;
+            self.forget_names();
+        }
         self.last
+    }
+
+    fn forget_names(&mut self) {
+        self.wallets.clear();
+        self.keys.clear();
+        self.words.clear();
     }
 
     fn party(&mut self, row: &JournalRow) -> rusqlite::Result<(Option<i64>, Option<i64>)> {
@@ -314,35 +328,48 @@ impl<'c> Writer<'c> {
     }
 
     fn name(&self, name: &str, wallet: Option<i64>) -> rusqlite::Result<i64> {
-        let select = "SELECT n FROM names WHERE name = ?1";
-        let known = self
-            .connection
-            .prepare_cached(select)?
-            .query_row([name], |row| row.get(0))
-            .optional()?;
-        if let Some(n) = known {
-            return Ok(n);
-        }
-        let insert = "INSERT INTO names (name, wallet) VALUES (?1, ?2)";
+        // Once a day for each name, since names are remembered until the day turns.
+        let upsert = "INSERT INTO names (name, wallet, seen) VALUES (?1, ?2, ?3)
+                      ON CONFLICT (name) DO UPDATE SET seen = max(seen, excluded.seen) RETURNING n";
         self.connection
-            .prepare_cached(insert)?
-            .execute(params![name, wallet])?;
-        Ok(self.connection.last_insert_rowid())
+            .prepare_cached(upsert)?
+            .query_row(params![name, wallet, self.day], |row| row.get(0))
     }
 
-    /// Deletes some rows that are too old; answers how many.
-    fn prune(&self, now: UnixMs) -> rusqlite::Result<usize> {
+    /// Deletes some rows that are too old; answers how many. With the last of them go the names
+    /// that no row uses any more.
+    fn prune(&mut self, now: UnixMs) -> rusqlite::Result<usize> {
         if self.options.retention_days == 0 {
             return Ok(0);
         }
         let oldest = now.minus_ms(DAY_MS.saturating_mul(i64::from(self.options.retention_days)));
-        let bound = oldest.get().max(0).saturating_mul(1 << TIME_SHIFT);
+        let bound = number_of(oldest);
         let delete =
             "DELETE FROM calls WHERE n IN (SELECT n FROM calls WHERE n < ?1 ORDER BY n LIMIT ?2)";
-        self.connection
+        let deleted = self
+            .connection
             .prepare_cached(delete)?
-            .execute(params![bound, PRUNE_ROWS])
+            .execute(params![bound, PRUNE_ROWS])?;
+        if deleted < PRUNE_ROWS as usize {
+            let unused = self
+                .connection
+                .prepare_cached("DELETE FROM names WHERE seen < ?1")?
+                .execute([day_of(bound)])?;
+            if unused > 0 {
+                self.forget_names();
+            }
+        }
+        Ok(deleted)
     }
+}
+
+/// The number a row of this time has at least.
+pub(super) fn number_of(at: UnixMs) -> i64 {
+    at.get().max(0).saturating_mul(1 << TIME_SHIFT)
+}
+
+fn day_of(number: i64) -> i64 {
+    (number >> TIME_SHIFT) / DAY_MS
 }
 
 fn micros(us: u64) -> i64 {
@@ -355,4 +382,50 @@ fn cut(body: &str) -> &str {
         end -= 1;
     }
     body.get(..end).unwrap_or(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::open::prepared;
+    use crate::sqlite::schema::Schema;
+
+    #[test]
+    fn names_go_with_their_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let connection = prepared(&path, Schema::Journal, Duration::ZERO).unwrap();
+        let counters = Counters::default();
+        let options = JournalOptions {
+            queue_max: 10,
+            retention_days: 30,
+        };
+        let mut writer = Writer::new(&connection, &counters, options);
+        let now = UnixMs::new(1_800_000_000_000);
+        let row = |model: &str, age_days: i64| JournalRow {
+            at: now.minus_ms(age_days * DAY_MS),
+            model: model.into(),
+            endpoint: "/v1/x".into(),
+            ..JournalRow::default()
+        };
+        writer.write(&[row("a/old", 40)]).unwrap();
+        // Used again on a later day, without a look at the table in between.
+        writer
+            .write(&[row("a/kept", 40), row("a/kept", 2)])
+            .unwrap();
+        writer.prune(now).unwrap();
+        let names = |connection: &Connection| -> Vec<String> {
+            let mut select = connection
+                .prepare("SELECT name FROM names ORDER BY name")
+                .unwrap();
+            let names = select.query_map([], |row| row.get(0)).unwrap();
+            names.map(Result::unwrap).collect()
+        };
+        assert_eq!(names(&connection), ["/v1/x", "a/kept"]);
+        // What was forgotten is written anew.
+        writer.write(&[row("a/old", 1)]).unwrap();
+        assert_eq!(names(&connection), ["/v1/x", "a/kept", "a/old"]);
+        let found = super::super::find(&connection, &crate::JournalQuery::default()).unwrap();
+        assert_eq!(&*found[0].row.model, "a/old");
+    }
 }

@@ -4,6 +4,7 @@
 mod answer;
 mod canned;
 mod connection;
+mod dialect;
 mod events;
 mod process;
 mod request;
@@ -14,6 +15,7 @@ mod wait;
 pub(crate) use answer::{Answer, assert_openai_error};
 pub(crate) use canned::{CANNED_MODEL, CANNED_NAME, Canned};
 pub(crate) use connection::{Connection, Ended};
+pub(crate) use dialect::Dialect;
 pub(crate) use events::{Event, Streaming};
 pub(crate) use process::{Channel, Output, Running, run, signal};
 pub(crate) use request::Request;

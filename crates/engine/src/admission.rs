@@ -6,15 +6,16 @@
 
 use std::sync::Arc;
 
-use ledger::{Ask, Bound, Meter, Micro, PriceError, Rates, Refusal};
-use protocol::native::{Head, Seen};
-use protocol::{Code, Failure, Profile, Usage};
+use ledger::{Ask, Meter, Micro, PriceError, Rates, Refusal};
+use protocol::native::Seen;
+use protocol::{Code, Failure, Usage};
 use store::{Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead};
 
 use crate::answer::Unanswered;
 use crate::catalog::Model;
 use crate::clock;
 use crate::engine::{Commit, Engine};
+use crate::estimate::Estimate;
 use crate::progress::Progress;
 use crate::record::{Outcome, Record};
 
@@ -54,26 +55,12 @@ impl Admission {
         engine: &Arc<Engine>,
         key: &KeyHead,
         model: &Arc<Model>,
-        head: &Head,
+        estimate: Estimate,
         progress: Arc<Progress>,
         mut record: Box<Record>,
     ) -> Result<Self, Refused> {
-        let reserve = engine.settings.output_reserve_tokens;
-        let bound = Bound {
-            input_tokens: head.input_tokens,
-            // A caller may ask for more than the model can give, never get it.
-            output_tokens_max: [head.output_tokens_max, most_output(&model.profile)]
-                .into_iter()
-                .flatten()
-                .min(),
-            choices: head.choices,
-        };
-        let ask = match ledger::hold(&model.price, &bound, reserve) {
-            Ok(hold) => Ask {
-                hold,
-                tokens: ledger::tokens(&bound, reserve),
-                counts: true,
-            },
+        let ask = match estimate.ask(&model.price) {
+            Ok(ask) => ask,
             // More than there is money in the world, so more than the wallet has.
             Err(PriceError::Overflow(_)) => {
                 return Err(Refused {
@@ -107,9 +94,9 @@ impl Admission {
                     growing: None,
                     durable: admitted.durable,
                     rates: admitted.rates,
-                    input_tokens: head.input_tokens,
-                    reserved_output: ledger::bound_meter(&bound, reserve).output,
-                    output_bound: ledger::bound_meter(&bound, 0).output,
+                    input_tokens: estimate.reserved.input,
+                    reserved_output: estimate.reserved.output,
+                    output_bound: estimate.output_bound,
                     progress,
                     record: Some(record),
                 })
@@ -317,11 +304,6 @@ impl Drop for Admission {
             self.close_released(&Outcome::client_gone());
         }
     }
-}
-
-/// The most a model can put out; its whole context where nothing closer is known.
-fn most_output(profile: &Profile) -> Option<u64> {
-    profile.max_output_tokens.or(profile.context_tokens)
 }
 
 /// What the protocol reads as usage, as the ledger's quantities.

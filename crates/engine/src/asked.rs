@@ -8,10 +8,12 @@ use protocol::canon::{self, Dropped, Echo, Target};
 use protocol::convert::{self, Transcoder};
 use protocol::native::{self, Head, Identity, Rewriter};
 use protocol::{Dialect, Failure, Joined, Translator};
+use upstream::Endpoint;
 
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::text::{Named, TextCall};
+use crate::work::Worded;
 
 /// A request that was read and not refused.
 #[derive(Debug)]
@@ -22,17 +24,6 @@ pub(crate) struct Asked {
     extra: HeaderMap,
     /// The common form, made when the first route needs it.
     common: OnceLock<Arc<canon::Request>>,
-}
-
-/// A request in the words of one route.
-#[derive(Debug)]
-pub(crate) struct Worded {
-    /// The dialect the route is spoken to in.
-    pub(crate) dialect: Dialect,
-    pub(crate) pieces: Vec<Bytes>,
-    pub(crate) extra: HeaderMap,
-    /// The value of `x-dropped-params`.
-    pub(crate) dropped: Option<String>,
 }
 
 impl Asked {
@@ -57,14 +48,16 @@ impl Asked {
             .channel
             .text_dialect_for(self.dialect, route.dialect)
             .ok_or_else(|| unreachable_model(model))?;
+        let endpoint = Endpoint::Text {
+            dialect,
+            stream: self.head.stream,
+        };
         if dialect == self.dialect {
             let mut out = Joined::new();
             native::write_request_to(dialect, &self.body, &self.head, &route.model, &mut out);
             return Ok(Worded {
-                dialect,
-                pieces: out.into_pieces(),
                 extra: self.extra.clone(),
-                dropped: None,
+                ..Worded::json(endpoint, out.into_pieces())
             });
         }
         let target = Target {
@@ -75,10 +68,8 @@ impl Asked {
         let mut dropped = Dropped::new(self.dialect);
         let body = convert::write_request(dialect, self.common()?, &target, &mut dropped)?;
         Ok(Worded {
-            dialect,
-            pieces: vec![Bytes::from(body)],
-            extra: HeaderMap::new(),
             dropped: dropped.header(),
+            ..Worded::json(endpoint, vec![Bytes::from(body)])
         })
     }
 

@@ -10,6 +10,7 @@ use store::{JournalRow, KeyHead, Store};
 use tokio_util::task::TaskTracker;
 use upstream::State;
 
+use crate::budget::Budget;
 use crate::catalog::Catalog;
 use crate::clock;
 use crate::ending::Ending;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub output_reserve_tokens: u64,
     /// The largest buffered answer of an upstream.
     pub answer_bytes_max: usize,
+    /// Bodies in memory, whole node.
+    pub bodies_bytes_max: usize,
     /// How long an upstream is heard out for its usage after the caller left.
     pub client_gone_drain: Duration,
     /// Silence on a stream after which the caller gets a sign of life.
@@ -48,6 +51,7 @@ impl Default for Settings {
             commit: Commit::BeforeAnswer,
             output_reserve_tokens: 4096,
             answer_bytes_max: 32 << 20,
+            bodies_bytes_max: 512 << 20,
             client_gone_drain: Duration::from_secs(5),
             keep_alive: Duration::from_secs(15),
             in_flight_max: 10_000,
@@ -65,6 +69,7 @@ pub struct Engine {
     pub(crate) ending: Ending,
     catalog: ArcSwap<Catalog>,
     keyring: Keyring,
+    budget: Budget,
     metrics: Metrics,
     in_flight: Arc<AtomicUsize>,
     started: Instant,
@@ -75,15 +80,16 @@ impl Engine {
     pub fn new(store: Store, settings: Settings) -> Self {
         Self {
             store,
-            settings,
             retries: RetryBudget::full(),
             tasks: TaskTracker::new(),
             ending: Ending::default(),
             catalog: ArcSwap::default(),
             keyring: Keyring::new(),
+            budget: Budget::new(settings.bodies_bytes_max),
             metrics: Metrics::new(),
             in_flight: Arc::default(),
             started: Instant::now(),
+            settings,
         }
     }
 
@@ -99,6 +105,11 @@ impl Engine {
 
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The memory that bodies may take.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     pub fn metrics(&self) -> &Metrics {

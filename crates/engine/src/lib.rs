@@ -1,19 +1,23 @@
 //! Use cases of the gateway: admit, route, relay, settle, journal.
 //!
 //! The engine knows wallets, models, channels and dialects. It must never know the HTTP server
-//! in front of it or the database behind the store. Start reading at `text.rs`, the life of one
-//! text call; `admission.rs` is the obligation every call carries until its money is settled.
+//! in front of it or the database behind the store. Start reading at `life.rs`, the life of
+//! every call, and `text.rs`, what is particular to text; `admission.rs` is the obligation every call carries until its money is settled.
 
 mod admission;
 mod answer;
 mod asked;
+mod budget;
 mod catalog;
 pub mod clock;
 mod ending;
 mod engine;
+mod estimate;
 mod fit;
+mod gather;
 pub mod ids;
 mod keyring;
+mod life;
 mod metrics;
 mod progress;
 mod record;
@@ -21,10 +25,13 @@ mod retries;
 mod stream;
 mod text;
 mod tries;
+mod work;
 
 pub use answer::{Aborted, Answer, AnswerBody, Unanswered};
+pub use budget::{Budget, Share};
 pub use catalog::{Catalog, CatalogError, Model, ModelSpec, Route, RouteSpec};
 pub use engine::{Commit, Engine, Place, Settings};
 pub use metrics::Metrics;
 pub use stream::Relay;
 pub use text::{Named, TextCall};
+pub use work::Arrival;

@@ -4,12 +4,11 @@ use std::time::Instant;
 
 use ledger::{Meter, Micro};
 use protocol::Failure;
-use protocol::native::Head;
 use store::JournalRow;
 
 use crate::catalog::Route;
 use crate::clock;
-use crate::text::TextCall;
+use crate::work::Arrival;
 
 /// How a call ended, as the caller saw it.
 #[derive(Debug, Clone)]
@@ -53,17 +52,17 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn begin(call: &TextCall) -> Self {
+    pub(crate) fn begin(arrival: &Arrival) -> Self {
         let row = JournalRow {
-            request_id: (&*call.request_id).into(),
-            wallet: Some(call.key.wallet),
-            key: Some(call.key.key),
-            endpoint: call.endpoint.into(),
+            request_id: (&*arrival.request_id).into(),
+            wallet: Some(arrival.key.wallet),
+            key: Some(arrival.key.key),
+            endpoint: arrival.endpoint.into(),
             ..JournalRow::default()
         };
         Self {
             row,
-            arrived: call.arrived,
+            arrived: arrival.at,
             route_notes: String::new(),
         }
     }
@@ -73,9 +72,9 @@ impl Record {
     }
 
     /// The request was understood.
-    pub(crate) fn reads(&mut self, head: &Head) {
-        self.row.model = head.model.as_str().into();
-        self.row.stream = head.stream;
+    pub(crate) fn reads(&mut self, model: &str, stream: bool) {
+        self.row.model = model.into();
+        self.row.stream = stream;
     }
 
     /// The ledger said yes.

@@ -10,16 +10,19 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use protocol::native::Seen;
-use protocol::{Dialect, Failure, Joined, Translator};
+use protocol::{Failure, Joined, Translator};
 use store::AdmitError;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use upstream::{Body, CallError, What};
 
 use crate::admission::{Admission, refusal};
 use crate::answer::Aborted;
+use crate::budget::{Budget, Share};
 use crate::ending::EndingWatch;
+use crate::gather::FREE_BYTES;
+use crate::life::{broken_failure, no_memory};
 use crate::record::Outcome;
-use crate::text::broken_failure;
+use crate::work::Manner;
 
 /// What may wait for a slow reader before we stop reading from the upstream.
 const OUT_BYTES_MAX: usize = 16 << 10;
@@ -33,7 +36,7 @@ pub struct Relay {
     out: Joined,
     /// Gone when the call is closed.
     admission: Option<Admission>,
-    dialect: Dialect,
+    manner: Manner,
     request_id: Arc<str>,
     /// Whether the last wake-up brought something that has not been given a chance to be joined.
     fresh: bool,
@@ -45,9 +48,40 @@ pub struct Relay {
 }
 
 /// Where the bytes come from, and what has been seen of them.
-struct Feed {
-    upstream: Body,
-    translator: Translator,
+pub(crate) struct Feed {
+    pub(crate) upstream: Body,
+    pub(crate) translator: Translator,
+    budget: Budget,
+    /// What large events take of the node's memory.
+    share: Option<Share>,
+}
+
+impl Feed {
+    pub(crate) fn new(upstream: Body, translator: Translator, budget: Budget) -> Self {
+        Self {
+            upstream,
+            translator,
+            budget,
+            share: None,
+        }
+    }
+
+    /// Charges what waits for its end or for a slow reader, above what is free (S5). `false` when
+    /// the node has no memory for it.
+    pub(crate) fn charge(&mut self, out: &Joined) -> bool {
+        let held = self.translator.held_bytes().saturating_add(out.len());
+        if held <= FREE_BYTES {
+            self.share = None;
+            return true;
+        }
+        match &mut self.share {
+            Some(share) => share.resize(held),
+            share @ None => {
+                *share = self.budget.take(held);
+                share.is_some()
+            }
+        }
+    }
 }
 
 type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;
@@ -62,23 +96,20 @@ impl std::fmt::Debug for Relay {
 
 impl Relay {
     pub(crate) fn new(
-        upstream: Body,
-        translator: Translator,
+        feed: Feed,
         out: Joined,
         admission: Admission,
-        dialect: Dialect,
+        manner: Manner,
         request_id: Arc<str>,
     ) -> Self {
-        let ended = translator.seen().ended.then(|| translator.seen().clone());
+        let seen = feed.translator.seen();
+        let ended = seen.ended.then(|| seen.clone());
         let mut relay = Self {
-            feed: Some(Feed {
-                upstream,
-                translator,
-            }),
+            feed: Some(feed),
             fresh: !out.is_empty(),
             out,
             admission: Some(admission),
-            dialect,
+            manner,
             request_id,
             abort: false,
             growing: None,
@@ -171,6 +202,10 @@ impl Relay {
                 Err(call_failure(&error))
             }
         };
+        let result = result.and_then(|()| {
+            let fits = feed.charge(&self.out);
+            fits.then_some(()).ok_or_else(no_memory)
+        });
         if let Err(failure) = result {
             return self.fail(feed.translator, &failure);
         }
@@ -205,7 +240,7 @@ impl Relay {
             admission.release(failure);
         }
         translator.fail(failure, &self.request_id, &mut self.out);
-        self.abort = self.dialect == Dialect::Generate;
+        self.abort = self.manner.aborts;
     }
 
     fn grow_if_needed(&mut self, seen: &Seen) {
@@ -276,7 +311,7 @@ impl Relay {
             .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + silence)));
         ready!(timer.as_mut().poll(cx));
         self.keep_alive = None;
-        self.out.push(Bytes::from_static(self.dialect.keep_alive()));
+        self.out.push(Bytes::from_static(self.manner.keep_alive));
         Poll::Ready(())
     }
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use protocol::Failure;
 use protocol::native;
-use protocol::{Dialect, Failure};
 use rand::RngExt as _;
 use upstream::{CallError, Candidate, Endpoint, Incoming, Outcome, Outgoing, Sent, What, order};
 
-use crate::asked::Worded;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::progress::Progress;
+use crate::work::Worded;
 
 /// An upstream's error body is read up to this size.
 const ERROR_BYTES_MAX: usize = 64 << 10;
@@ -53,21 +53,15 @@ pub(crate) struct Tries {
 }
 
 impl Tries {
-    /// The routes that can carry a call of this dialect; `None` when there is none.
-    pub(crate) fn of(model: &Arc<Model>, dialect: Dialect) -> Option<Self> {
+    /// The routes that can carry a call; `None` when there is none.
+    pub(crate) fn of(model: &Arc<Model>, carries: impl Fn(&Route) -> bool) -> Option<Self> {
         let now = Instant::now();
-        let speaks = |route: &Route| {
-            route.channel.is_live(now)
-                && route
-                    .channel
-                    .text_dialect_for(dialect, route.dialect)
-                    .is_some()
-        };
+        let fits = |route: &Route| route.channel.is_live(now) && carries(route);
         let fit: Vec<usize> = model
             .routes
             .iter()
             .enumerate()
-            .filter(|(_, route)| speaks(route))
+            .filter(|(_, route)| fits(route))
             .map(|(index, _)| index)
             .collect();
         let order = match fit.as_slice() {
@@ -139,22 +133,19 @@ impl Tries {
 pub(crate) async fn send(
     route: &Route,
     public_model: &str,
-    stream: bool,
     worded: Worded,
     progress: &Progress,
 ) -> Result<Incoming, Miss> {
-    let dialect = worded.dialect;
-    let endpoint = Endpoint::Text {
-        dialect,
-        upstream_model: &route.model,
-        stream,
-    };
+    let endpoint = worded.endpoint;
     // From here on a byte may be under way; a provable "nothing left us" takes it back below.
     let was_sent = progress.is_sent();
     progress.mark_sent();
     let outgoing = Outgoing {
+        endpoint,
+        upstream_model: &route.model,
+        content_type: worded.content_type,
+        body: worded.pieces,
         extra: worded.extra,
-        ..Outgoing::json(endpoint, worded.pieces)
     };
     let sent = route.channel.send(outgoing).await;
     let incoming = match sent {
@@ -171,14 +162,14 @@ pub(crate) async fn send(
     if (200..300).contains(&incoming.status) {
         return Ok(incoming);
     }
-    Err(refused(route, public_model, dialect, incoming, outcome).await)
+    Err(refused(route, public_model, endpoint, incoming, outcome).await)
 }
 
 /// The upstream answered with an error.
 async fn refused(
     route: &Route,
     public_model: &str,
-    dialect: Dialect,
+    endpoint: Endpoint,
     incoming: Incoming,
     outcome: Outcome,
 ) -> Miss {
@@ -189,7 +180,13 @@ async fn refused(
         .collect(ERROR_BYTES_MAX)
         .await
         .unwrap_or_default();
-    let mut failure = native::read_failure(dialect, status, &text, &route.model, public_model);
+    let mut failure = native::read_failure(
+        endpoint.dialect(),
+        status,
+        &text,
+        &route.model,
+        public_model,
+    );
     if failure.status() == 503 {
         let seconds = retry_after.map_or(1, |pause| pause.as_secs().clamp(1, RETRY_AFTER_S_MAX));
         failure = failure.retry_after(u32::try_from(seconds).unwrap_or(1));

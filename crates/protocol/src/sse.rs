@@ -259,6 +259,11 @@ impl Splitter {
         Ok(None)
     }
 
+    /// Bytes of a frame that is not complete.
+    pub fn held_bytes(&self) -> usize {
+        self.carry.len().saturating_add(self.chunk.len())
+    }
+
     /// The data in the first line of a frame that is not complete, once that line is.
     pub fn pending_data(&self) -> Option<&[u8]> {
         if self.lines.count == 0 {

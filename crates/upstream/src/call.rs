@@ -10,20 +10,26 @@ use crate::body::Body;
 
 /// What of the upstream is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Endpoint<'a> {
-    /// Text generation in a dialect. The model's name and whether it streams stand in the
-    /// path of some.
-    Text {
-        dialect: Dialect,
-        upstream_model: &'a str,
-        stream: bool,
-    },
+pub enum Endpoint {
+    /// Text generation in a dialect; whether it streams stands in the path of some.
+    Text { dialect: Dialect, stream: bool },
+    /// Vectors, in the form of the `OpenAI` family.
+    Embeddings,
+    /// Vectors, in the form of Generate Content: of one content or of several.
+    EmbedContent { batch: bool },
+    /// New pictures.
+    ImageGenerations,
+    /// Pictures made from pictures.
+    ImageEdits,
 }
 
-impl Endpoint<'_> {
-    pub(crate) fn dialect(self) -> Dialect {
+impl Endpoint {
+    /// The dialect whose habits the endpoint has, in which it also says what went wrong.
+    pub fn dialect(self) -> Dialect {
         match self {
             Self::Text { dialect, .. } => dialect,
+            Self::EmbedContent { .. } => Dialect::Generate,
+            Self::Embeddings | Self::ImageGenerations | Self::ImageEdits => Dialect::Chat,
         }
     }
 }
@@ -31,7 +37,9 @@ impl Endpoint<'_> {
 /// A call that is ready to go out.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
-    pub endpoint: Endpoint<'a>,
+    pub endpoint: Endpoint,
+    /// The upstream's name for the model, which stands in the path of some endpoints.
+    pub upstream_model: &'a str,
     pub content_type: HeaderValue,
     /// The body in order; a large one is not copied together.
     pub body: Vec<Bytes>,
@@ -42,9 +50,10 @@ pub struct Outgoing<'a> {
 
 impl<'a> Outgoing<'a> {
     /// A JSON call.
-    pub fn json(endpoint: Endpoint<'a>, body: Vec<Bytes>) -> Self {
+    pub fn json(endpoint: Endpoint, upstream_model: &'a str, body: Vec<Bytes>) -> Self {
         Self {
             endpoint,
+            upstream_model,
             content_type: HeaderValue::from_static("application/json"),
             body,
             extra: HeaderMap::new(),

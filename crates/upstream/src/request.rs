@@ -27,6 +27,9 @@ pub(crate) struct Template {
     responses: Box<str>,
     messages: Box<str>,
     interactions: Box<str>,
+    embeddings: Box<str>,
+    image_generations: Box<str>,
+    image_edits: Box<str>,
     /// What stands before a model's name.
     generate: Box<str>,
 }
@@ -51,6 +54,9 @@ impl Template {
             responses: format!("{openai_like}/responses").into(),
             messages: format!("{root}/v1/messages").into(),
             interactions: format!("{root}/v1beta/interactions").into(),
+            embeddings: format!("{openai_like}/embeddings").into(),
+            image_generations: format!("{openai_like}/images/generations").into(),
+            image_edits: format!("{openai_like}/images/edits").into(),
             generate: format!("{root}/v1beta/models/").into(),
         })
     }
@@ -59,7 +65,7 @@ impl Template {
     /// of checked parts, so nothing can be smuggled in.
     pub(crate) fn write_head(&self, call: &Outgoing<'_>, head: &mut Vec<u8>) {
         head.extend_from_slice(b"POST ");
-        self.write_target(call.endpoint, head);
+        self.write_target(call, head);
         head.extend_from_slice(b" HTTP/1.1\r\n");
         head.extend_from_slice(&self.lines);
         write_line(head, "content-type", &call.content_type);
@@ -79,29 +85,30 @@ impl Template {
         let _ = write!(head, "content-length: {}\r\n\r\n", call.length());
     }
 
-    fn write_target(&self, endpoint: Endpoint<'_>, head: &mut Vec<u8>) {
-        let Endpoint::Text {
-            dialect,
-            upstream_model,
-            stream,
-        } = endpoint;
-        let fixed = match dialect {
-            Dialect::Chat => &self.chat,
-            Dialect::Responses => &self.responses,
-            Dialect::Messages => &self.messages,
-            Dialect::Interactions => &self.interactions,
-            Dialect::Generate => {
-                head.extend_from_slice(self.generate.as_bytes());
-                write_segment(upstream_model, head);
-                head.extend_from_slice(if stream {
-                    b":streamGenerateContent?alt=sse"
-                } else {
-                    b":generateContent"
-                });
-                return;
-            }
+    fn write_target(&self, call: &Outgoing<'_>, head: &mut Vec<u8>) {
+        let (path, action) = match call.endpoint {
+            Endpoint::Text { dialect, stream } => match dialect {
+                Dialect::Chat => (&self.chat, None),
+                Dialect::Responses => (&self.responses, None),
+                Dialect::Messages => (&self.messages, None),
+                Dialect::Interactions => (&self.interactions, None),
+                Dialect::Generate if stream => {
+                    (&self.generate, Some(":streamGenerateContent?alt=sse"))
+                }
+                Dialect::Generate => (&self.generate, Some(":generateContent")),
+            },
+            Endpoint::Embeddings => (&self.embeddings, None),
+            Endpoint::EmbedContent { batch: true } => (&self.generate, Some(":batchEmbedContents")),
+            Endpoint::EmbedContent { batch: false } => (&self.generate, Some(":embedContent")),
+            Endpoint::ImageGenerations => (&self.image_generations, None),
+            Endpoint::ImageEdits => (&self.image_edits, None),
         };
-        head.extend_from_slice(fixed.as_bytes());
+        head.extend_from_slice(path.as_bytes());
+        // An action stands behind the model's name.
+        if let Some(action) = action {
+            write_segment(call.upstream_model, head);
+            head.extend_from_slice(action.as_bytes());
+        }
     }
 }
 
@@ -189,12 +196,8 @@ mod tests {
     }
 
     fn call(dialect: Dialect, upstream_model: &str, stream: bool) -> Outgoing<'_> {
-        let endpoint = Endpoint::Text {
-            dialect,
-            upstream_model,
-            stream,
-        };
-        Outgoing::json(endpoint, vec![Bytes::from_static(b"{}")])
+        let endpoint = Endpoint::Text { dialect, stream };
+        Outgoing::json(endpoint, upstream_model, vec![Bytes::from_static(b"{}")])
     }
 
     #[test]
@@ -281,6 +284,45 @@ mod tests {
             let head = head(preset, base_url, &call(dialect, "m-1.5", stream));
             let line = format!("POST {target} HTTP/1.1\r\n");
             assert!(head.starts_with(&line), "{preset} {dialect}: {head}");
+        }
+    }
+
+    #[test]
+    fn vectors_and_pictures_have_their_paths() {
+        use Preset::{Ark, Gemini, Openai, Sim};
+        let sim = Some("http://127.0.0.1:9/v1");
+        for (preset, base_url, endpoint, target) in [
+            (Openai, None, Endpoint::Embeddings, "/v1/embeddings"),
+            (
+                Gemini,
+                None,
+                Endpoint::Embeddings,
+                "/v1beta/openai/embeddings",
+            ),
+            (
+                Gemini,
+                None,
+                Endpoint::EmbedContent { batch: false },
+                "/v1beta/models/m-1.5:embedContent",
+            ),
+            (
+                Sim,
+                sim,
+                Endpoint::EmbedContent { batch: true },
+                "/v1beta/models/m-1.5:batchEmbedContents",
+            ),
+            (
+                Ark,
+                None,
+                Endpoint::ImageGenerations,
+                "/api/v3/images/generations",
+            ),
+            (Openai, None, Endpoint::ImageEdits, "/v1/images/edits"),
+        ] {
+            let call = Outgoing::json(endpoint, "m-1.5", Vec::new());
+            let head = head(preset, base_url, &call);
+            let line = format!("POST {target} HTTP/1.1\r\n");
+            assert!(head.starts_with(&line), "{preset}: {head}");
         }
     }
 

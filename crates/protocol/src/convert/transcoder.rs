@@ -91,6 +91,11 @@ impl Transcoder {
         }
     }
 
+    /// Bytes that wait for the end of their event.
+    pub fn held_bytes(&self) -> usize {
+        self.splitter.held_bytes()
+    }
+
     /// What has gone by.
     pub fn seen(&self) -> &Seen {
         &self.seen

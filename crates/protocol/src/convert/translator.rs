@@ -42,6 +42,14 @@ impl Translator {
         }
     }
 
+    /// Bytes that wait for the end of their event.
+    pub fn held_bytes(&self) -> usize {
+        match self {
+            Self::Native(rewriter) => rewriter.held_bytes(),
+            Self::Convert(transcoder) => transcoder.held_bytes(),
+        }
+    }
+
     /// What has gone by.
     pub fn seen(&self) -> &Seen {
         match self {

@@ -6,6 +6,7 @@ use super::broken::Broken;
 use super::identity::{Identity, Written};
 use super::places::{self, Output};
 use super::sighting::Sighting;
+use super::stream::Seen;
 use crate::dialect::Dialect;
 use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
@@ -24,6 +25,20 @@ pub struct Answer {
     pub usage_malformed: bool,
     /// Output tokens as we count them, for answers without usage.
     pub output_tokens_counted: u64,
+}
+
+impl Answer {
+    /// What has gone by: all of it.
+    pub fn seen(&self) -> Seen {
+        Seen {
+            usage: self.usage,
+            interim_usage: None,
+            usage_malformed: self.usage_malformed,
+            content: true,
+            output_tokens_counted: self.output_tokens_counted,
+            ended: true,
+        }
+    }
 }
 
 /// Puts our identity into an answer. An error body, an empty object and what is not JSON are no

@@ -22,6 +22,7 @@ impl Config {
             commit: self.ledger.commit,
             output_reserve_tokens: self.ledger.output_reserve_tokens,
             answer_bytes_max: self.limits.answer_text_bytes,
+            bodies_bytes_max: self.limits.body_memory_bytes,
             client_gone_drain: self.timeouts.client_gone_drain,
             keep_alive: self.timeouts.stream_keep_alive,
             in_flight_max: self.limits.requests_in_flight,

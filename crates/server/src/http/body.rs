@@ -5,13 +5,12 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use engine::{Budget, Share};
 use http::{HeaderMap, header};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use protocol::Failure;
 use tokio::time::{Instant, timeout_at};
-
-use super::budget::{Budget, Share};
 
 /// A chunked body is charged to the node's budget in steps of this size.
 const CHUNKED_STEP_BYTES: usize = 1 << 20;

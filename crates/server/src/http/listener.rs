@@ -21,7 +21,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, Network};
 
-use super::budget::Budget;
 use super::pulse::{CoarseClock, Patience, Pulse, Watched};
 use super::service::{self, Shared};
 
@@ -44,8 +43,6 @@ pub(crate) struct Limits {
     pub(crate) header_bytes_max: usize,
     pub(crate) headers_bytes_max: usize,
     pub(crate) body_text_bytes: usize,
-    /// Request bodies in memory, whole node.
-    pub(crate) bodies_bytes_max: usize,
     pub(crate) body_idle: Duration,
     pub(crate) body_total: Duration,
     pub(crate) head: Duration,
@@ -71,7 +68,6 @@ impl Limits {
             headers_bytes_max: limits.header_bytes,
             header_bytes_max: limits.header_one_bytes,
             body_text_bytes: limits.body_text_bytes,
-            bodies_bytes_max: limits.body_memory_bytes,
             body_idle: timeouts.client_body_idle,
             body_total: timeouts.client_body_total,
             head: timeouts.client_header,
@@ -117,14 +113,12 @@ impl Public {
         limits: Limits,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
-        let budget = Budget::new(limits.bodies_bytes_max);
         Ok(Self {
             listener,
             shared: Arc::new(Shared {
                 engine,
                 aliases: limits.sdk_aliases,
                 limits,
-                budget,
             }),
             crowd: Arc::default(),
             clock: Arc::new(CoarseClock::new()),

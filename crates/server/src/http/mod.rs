@@ -3,7 +3,6 @@
 //! Start at `service`, which every request passes through; `surface` says which endpoint it is.
 
 mod body;
-mod budget;
 mod catalog;
 mod catch;
 mod credentials;

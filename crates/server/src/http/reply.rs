@@ -6,12 +6,13 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use engine::{Aborted, Answer, AnswerBody, Engine, Place, Unanswered};
+use engine::{Aborted, Answer, AnswerBody, Arrival, Engine, Place, Unanswered};
 use http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use ledger::{Rate, Rates};
 use protocol::{Failure, Family, Joined};
+use store::KeyHead;
 
 use super::catch::catch_poll;
 use super::pulse::Serving;
@@ -36,6 +37,16 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
+    /// What the engine is told of the visitor.
+    pub(crate) fn arrival(&self, key: KeyHead) -> Arrival {
+        Arrival {
+            key,
+            request_id: Arc::clone(&self.request_id),
+            endpoint: self.endpoint,
+            at: self.arrived,
+        }
+    }
+
     /// An answer of the engine.
     pub(crate) fn answer(self, answer: Answer) -> Response<ReplyBody> {
         let mut response = self.response(

@@ -11,7 +11,6 @@ use protocol::{Code, Dialect, Failure};
 use store::KeyHead;
 
 use super::body::{self, Bounds};
-use super::budget::Budget;
 use super::catch::catch_panic;
 use super::listener::Limits;
 use super::pulse::Pulse;
@@ -26,7 +25,6 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     /// Whether paths are served that only SDKs know.
     pub(crate) aliases: bool,
-    pub(crate) budget: Budget,
 }
 
 /// Answers one request. It always answers: refusals and panics have their envelope too.
@@ -176,16 +174,13 @@ async fn text(
         idle: shared.limits.body_idle,
         total: shared.limits.body_total,
     };
-    let body = body::read(request.into_body(), bounds, &shared.budget).await?;
+    let body = body::read(request.into_body(), bounds, shared.engine.budget()).await?;
     let call = TextCall {
+        arrival: visit.arrival(key),
         dialect,
         named,
-        key,
         body,
         extra,
-        request_id: Arc::clone(&visit.request_id),
-        endpoint: visit.endpoint,
-        arrived: visit.arrived,
     };
     shared.engine.text(call).await.map(Served::Answer)
 }

@@ -52,10 +52,9 @@ pub(crate) fn call(body: &'static str) -> Outgoing<'static> {
 pub(crate) fn call_with(body: Bytes) -> Outgoing<'static> {
     let endpoint = Endpoint::Text {
         dialect: Dialect::Chat,
-        upstream_model: "m",
         stream: false,
     };
-    Outgoing::json(endpoint, vec![body])
+    Outgoing::json(endpoint, "m", vec![body])
 }
 
 /// The upstream's side of one connection.

@@ -1,21 +1,22 @@
-//! The memory that request bodies of the whole node may take together.
+//! The memory that bodies of the whole node may take together: requests, and large answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-/// Bytes of request bodies the node may still hold.
+/// Bytes of bodies the node may still hold.
 #[derive(Debug, Clone)]
-pub(crate) struct Budget(Arc<AtomicUsize>);
+pub struct Budget(Arc<AtomicUsize>);
 
 impl Budget {
-    pub(crate) fn new(bytes: usize) -> Self {
+    /// A budget of this many bytes.
+    pub fn new(bytes: usize) -> Self {
         Self(Arc::new(AtomicUsize::new(bytes)))
     }
 
     /// Takes `bytes`, or nothing when there is not enough left.
-    pub(crate) fn take(&self, bytes: usize) -> Option<Share> {
+    pub fn take(&self, bytes: usize) -> Option<Share> {
         let mut share = Share {
             budget: self.clone(),
             bytes: 0,
@@ -34,14 +35,14 @@ impl Budget {
 
 /// A part of the budget, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub struct Share {
     budget: Budget,
     bytes: usize,
 }
 
 impl Share {
     /// Takes more; `false` leaves the share as it was.
-    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+    pub fn grow(&mut self, bytes: usize) -> bool {
         let taken = self.budget.try_take(bytes);
         if taken {
             self.bytes += bytes;
@@ -49,23 +50,38 @@ impl Share {
         taken
     }
 
+    /// Takes or gives back until the share is of this size; `false` leaves it as it was.
+    pub(crate) fn resize(&mut self, bytes: usize) -> bool {
+        if bytes > self.bytes {
+            return self.grow(bytes - self.bytes);
+        }
+        self.give_back(self.bytes - bytes);
+        true
+    }
+
     /// Ties the share to a body: it is given back when the last clone of the bytes is gone. What
     /// the share has above the body's size goes back at once.
-    pub(crate) fn charge(mut self, body: Bytes) -> Bytes {
-        let above = self.bytes.saturating_sub(body.len());
-        self.bytes -= above;
-        self.budget.0.fetch_add(above, Ordering::Relaxed);
+    pub fn charge(mut self, body: Bytes) -> Bytes {
+        self.give_back(self.bytes.saturating_sub(body.len()));
         Bytes::from_owner(Charged { body, _share: self })
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    /// What is taken now.
+    pub fn bytes(&self) -> usize {
         self.bytes
+    }
+}
+
+impl Share {
+    fn give_back(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        self.budget.0.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.0.fetch_add(self.bytes, Ordering::Relaxed);
+        self.give_back(self.bytes);
     }
 }
 
@@ -115,5 +131,16 @@ mod tests {
         assert!(!share.grow(7));
         assert!(share.grow(6));
         assert_eq!(share.bytes(), 10);
+    }
+
+    #[test]
+    fn a_share_follows_what_is_held() {
+        let budget = Budget::new(10);
+        let mut share = budget.take(0).unwrap();
+        assert!(share.resize(9));
+        assert!(!share.resize(11));
+        assert_eq!(share.bytes(), 9);
+        assert!(share.resize(2));
+        assert!(budget.take(8).is_some());
     }
 }

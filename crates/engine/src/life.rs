@@ -1,0 +1,359 @@
+//! The life of a call, whatever it asks for: admit, try routes, relay, settle.
+
+use std::sync::Arc;
+
+use protocol::native::{self, Broken};
+use protocol::{Failure, Joined};
+use upstream::{Endpoint, Incoming};
+
+use crate::admission::{Admission, Refused};
+use crate::answer::{Answer, AnswerBody, Unanswered};
+use crate::catalog::{Model, Route};
+use crate::engine::Engine;
+use crate::gather::{Ungathered, gather};
+use crate::progress::{Outliving, Progress};
+use crate::record::Record;
+use crate::stream::{Feed, Relay};
+use crate::tries::{self, Miss, Tries};
+use crate::work::{Arrival, Prepared, Worded, Work};
+
+impl Engine {
+    /// Lives a call. `prepare` reads it and refuses everything that can be refused before money
+    /// moves. Dropping the future is safe at any point: the hold is closed.
+    pub(crate) async fn live<W: Work>(
+        self: &Arc<Self>,
+        arrival: Arrival,
+        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure> + Send + 'static,
+    ) -> Result<Answer, Unanswered> {
+        let progress = Arc::new(Progress::default());
+        let run = run(Arc::clone(self), arrival, prepare, Arc::clone(&progress));
+        Outliving::new(
+            run,
+            progress,
+            self.settings.client_gone_drain,
+            self.tasks.clone(),
+        )
+        .await
+    }
+}
+
+async fn run<W: Work>(
+    engine: Arc<Engine>,
+    arrival: Arrival,
+    prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure> + Send,
+    progress: Arc<Progress>,
+) -> Result<Answer, Unanswered> {
+    let mut record = Box::new(Record::begin(&arrival));
+    let prepared = match prepare(&engine, &mut record) {
+        Ok(prepared) => prepared,
+        Err(failure) => {
+            engine.journal(record.refused(&failure));
+            return Err(failure.into());
+        }
+    };
+    let Prepared {
+        work,
+        model,
+        tries,
+        first,
+        estimate,
+    } = prepared;
+    let admitted = Admission::ask(
+        &engine,
+        &arrival.key,
+        &model,
+        estimate,
+        Arc::clone(&progress),
+        record,
+    )
+    .await;
+    let admission = match admitted {
+        Ok(admission) => admission,
+        Err(Refused { record, unanswered }) => {
+            engine.journal(record.refused(&unanswered.failure));
+            return Err(unanswered);
+        }
+    };
+    let is_streamed = work.is_streamed();
+    let attempt = Attempt {
+        engine: &engine,
+        request_id: &arrival.request_id,
+        work,
+        model,
+        first: Some(first),
+        progress: &progress,
+    };
+    let rates = admission.rates;
+    let answer = if is_streamed {
+        attempt.streamed(tries, admission).await
+    } else {
+        attempt.whole(tries, admission).await
+    };
+    answer.map_err(|failure| Unanswered {
+        failure,
+        rates: Some(Box::new(rates)),
+    })
+}
+
+/// One admitted call on its way through the routes.
+struct Attempt<'c, W> {
+    engine: &'c Arc<Engine>,
+    request_id: &'c Arc<str>,
+    work: W,
+    model: Arc<Model>,
+    first: Option<Worded>,
+    progress: &'c Progress,
+}
+
+/// A whole answer, and what its request had to leave out.
+struct Delivery<T> {
+    answer: T,
+    dropped: Option<String>,
+}
+
+impl<W: Work> Attempt<'_, W> {
+    /// Answers when the whole answer is there.
+    async fn whole(
+        mut self,
+        mut tries: Tries,
+        mut admission: Admission,
+    ) -> Result<Answer, Failure> {
+        while let Some(index) = tries.next(self.engine, self.progress) {
+            let Some(route) = tries.route(index) else {
+                continue;
+            };
+            admission.note(|record| record.tries(route));
+            match self.try_whole(route, &mut admission).await {
+                Ok(delivery) => return deliver_whole(delivery, admission).await,
+                Err(miss) => {
+                    admission.note(|record| record.missed(&miss.failure));
+                    tries.miss(miss);
+                }
+            }
+        }
+        let failure = tries.failure();
+        admission.release(&failure);
+        Err(failure)
+    }
+
+    async fn try_whole(
+        &mut self,
+        route: &Route,
+        admission: &mut Admission,
+    ) -> Result<Delivery<native::Answer>, Miss> {
+        let (incoming, spoken, dropped) = self.send(route).await?;
+        admission.note(Record::head_came);
+        let bytes_max = self.work.answer_bytes_max(&self.engine.settings);
+        let body = gather(incoming.body, bytes_max, self.engine.budget()).await;
+        let body = body.map_err(|ungathered| match ungathered {
+            // An answer cut halfway was content: it is not asked for again.
+            Ungathered::Lost(error) => Miss {
+                elsewhere: false,
+                ..tries::lost(route, &error)
+            },
+            Ungathered::TooLarge => {
+                let channel = route.channel.name();
+                tracing::warn!(channel, bytes_max, "an upstream's answer is too large");
+                Miss::here(Failure::upstream_error())
+            }
+            Ungathered::NoMemory => Miss::here(no_memory()),
+        })?;
+        let answer = self
+            .work
+            .translate(spoken, body)
+            .map_err(Miss::here)?
+            .map_err(|broken| broken_miss(route, &broken))?;
+        Ok(Delivery { answer, dropped })
+    }
+
+    /// Answers when the stream has shown content, which no other route may repeat.
+    async fn streamed(
+        mut self,
+        mut tries: Tries,
+        mut admission: Admission,
+    ) -> Result<Answer, Failure> {
+        while let Some(index) = tries.next(self.engine, self.progress) {
+            let Some(route) = tries.route(index) else {
+                continue;
+            };
+            admission.note(|record| record.tries(route));
+            match self.try_stream(route, &mut admission).await {
+                Ok(delivery) => return self.deliver_stream(delivery, admission).await,
+                Err(miss) => {
+                    admission.note(|record| record.missed(&miss.failure));
+                    tries.miss(miss);
+                }
+            }
+        }
+        let failure = tries.failure();
+        admission.release(&failure);
+        Err(failure)
+    }
+
+    async fn try_stream(
+        &mut self,
+        route: &Route,
+        admission: &mut Admission,
+    ) -> Result<Delivery<Opened>, Miss> {
+        let (incoming, spoken, dropped) = self.send(route).await?;
+        admission.note(Record::head_came);
+        let translator = self.work.translator(spoken).map_err(Miss::here)?;
+        let budget = self.engine.budget().clone();
+        let mut opened = Opened {
+            feed: Feed::new(incoming.body, translator, budget),
+            out: Joined::new(),
+            broken: None,
+        };
+        // A model that thinks for long sends nothing: then the stream begins without content,
+        // so that the caller gets signs of life.
+        let content =
+            tokio::time::timeout(self.engine.settings.keep_alive, opened.until_content(route));
+        match content.await {
+            Ok(Err(miss)) => Err(miss),
+            Ok(Ok(())) | Err(_) => Ok(Delivery {
+                answer: opened,
+                dropped,
+            }),
+        }
+    }
+
+    async fn deliver_stream(
+        &self,
+        delivery: Delivery<Opened>,
+        mut admission: Admission,
+    ) -> Result<Answer, Failure> {
+        let Delivery {
+            answer: opened,
+            dropped,
+        } = delivery;
+        if let Err(failure) = admission.durable().await {
+            admission.release(&failure);
+            return Err(failure);
+        }
+        admission.note(|record| record.answers(dropped.as_deref()));
+        let rates = admission.rates;
+        let mut relay = Relay::new(
+            opened.feed,
+            opened.out,
+            admission,
+            self.work.manner(),
+            Arc::clone(self.request_id),
+        );
+        if let Some(failure) = &opened.broken {
+            relay.break_off(failure);
+        }
+        Ok(Answer {
+            content_type: "text/event-stream",
+            rates,
+            dropped,
+            body: AnswerBody::Stream(Box::new(relay)),
+        })
+    }
+
+    /// Sends the call over a route, and says what of the upstream was called and what was left
+    /// out for it.
+    async fn send(&mut self, route: &Route) -> Result<(Incoming, Endpoint, Option<String>), Miss> {
+        let mut worded = match self.first.take() {
+            Some(worded) => worded,
+            None => self.work.word(&self.model, route).map_err(Miss::here)?,
+        };
+        let (spoken, dropped) = (worded.endpoint, worded.dropped.take());
+        let incoming = tries::send(route, &self.model.id, worded, self.progress).await?;
+        Ok((incoming, spoken, dropped))
+    }
+}
+
+async fn deliver_whole(
+    delivery: Delivery<native::Answer>,
+    mut admission: Admission,
+) -> Result<Answer, Failure> {
+    let Delivery { answer, dropped } = delivery;
+    if let Err(failure) = admission.durable().await {
+        admission.release(&failure);
+        return Err(failure);
+    }
+    admission.note(|record| record.answers(dropped.as_deref()));
+    let rates = admission.rates;
+    let seen = answer.seen();
+    let outcome = admission.outcome();
+    admission.settle(&seen, &outcome);
+    Ok(Answer {
+        content_type: "application/json",
+        rates,
+        dropped,
+        body: AnswerBody::Whole(answer.pieces),
+    })
+}
+
+/// A stream whose head has come.
+struct Opened {
+    feed: Feed,
+    out: Joined,
+    /// It broke behind its first content, in the same read.
+    broken: Option<Failure>,
+}
+
+impl Opened {
+    /// Reads until output or the end has gone by.
+    async fn until_content(&mut self, route: &Route) -> Result<(), Miss> {
+        loop {
+            match self.feed.upstream.next().await {
+                Some(Ok(chunk)) => {
+                    if let Err(broken) = self.feed.translator.push(chunk, &mut self.out) {
+                        return self.broke(broken_miss(route, &broken));
+                    }
+                    if !self.feed.charge(&self.out) {
+                        return self.broke(Miss::here(no_memory()));
+                    }
+                }
+                Some(Err(error)) => return Err(tries::lost(route, &error)),
+                None => {
+                    self.feed
+                        .translator
+                        .end(&mut self.out)
+                        .map_err(|broken| broken_miss(route, &broken))?;
+                    return Ok(());
+                }
+            }
+            let seen = self.feed.translator.seen();
+            if seen.content || seen.ended {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Content that came before the break is delivered, and the break behind it: how the bytes
+    /// were cut into reads must not decide whether another route is tried (S3).
+    fn broke(&mut self, miss: Miss) -> Result<(), Miss> {
+        if !self.feed.translator.seen().content {
+            return Err(miss);
+        }
+        self.broken = Some(miss.failure);
+        Ok(())
+    }
+}
+
+/// An answer that is none: another route may do better, for nothing has reached the caller.
+fn broken_miss(route: &Route, broken: &Broken) -> Miss {
+    tracing::warn!(channel = route.channel.name(), %broken, "an upstream's answer is not one");
+    let failure = broken_failure(broken);
+    Miss {
+        elsewhere: failure.status() >= 500,
+        failure,
+    }
+}
+
+/// What the caller is told of a broken answer.
+pub(crate) fn broken_failure(broken: &Broken) -> Failure {
+    match broken {
+        Broken::Failure(failure) => failure.clone(),
+        Broken::Malformed(_) | Broken::TooLarge(_) | Broken::Unfinished => {
+            Failure::upstream_error()
+        }
+    }
+}
+
+/// An answer is larger than the node has room for now.
+pub(crate) fn no_memory() -> Failure {
+    Failure::unavailable("The service has no memory left for this answer.").retry_after(1)
+}

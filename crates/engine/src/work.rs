@@ -1,0 +1,99 @@
+//! What differs between the works that calls ask for; their life (`life.rs`) is one.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
+use protocol::native::{self, Broken};
+use protocol::{Failure, Translator};
+use store::KeyHead;
+use upstream::Endpoint;
+
+use crate::catalog::{Model, Route};
+use crate::engine::Settings;
+use crate::estimate::Estimate;
+use crate::tries::Tries;
+
+/// Who calls, where and since when.
+#[derive(Debug, Clone)]
+pub struct Arrival {
+    pub key: KeyHead,
+    pub request_id: Arc<str>,
+    /// The path template, for the journal.
+    pub endpoint: &'static str,
+    pub at: Instant,
+}
+
+/// A request that was read and not refused: what it becomes for an upstream, and what the
+/// upstream's answer becomes for the caller.
+pub(crate) trait Work: Send + Sync + 'static {
+    /// Whether the answer is a stream.
+    fn is_streamed(&self) -> bool;
+
+    /// The request as this route takes it.
+    fn word(&self, model: &Model, route: &Route) -> Result<Worded, Failure>;
+
+    /// The caller's form of a whole answer of `spoken`.
+    fn translate(
+        &self,
+        spoken: Endpoint,
+        answer: Bytes,
+    ) -> Result<Result<native::Answer, Broken>, Failure>;
+
+    /// What turns a stream of `spoken` into the caller's.
+    fn translator(&self, spoken: Endpoint) -> Result<Translator, Failure>;
+
+    /// How the caller's protocol treats streams.
+    fn manner(&self) -> Manner;
+
+    /// The largest whole answer.
+    fn answer_bytes_max(&self, settings: &Settings) -> usize {
+        settings.answer_bytes_max
+    }
+}
+
+/// A request in the words of one route.
+#[derive(Debug)]
+pub(crate) struct Worded {
+    /// What of the upstream is called.
+    pub(crate) endpoint: Endpoint,
+    pub(crate) content_type: HeaderValue,
+    pub(crate) pieces: Vec<Bytes>,
+    pub(crate) extra: HeaderMap,
+    /// The value of `x-dropped-params`.
+    pub(crate) dropped: Option<String>,
+}
+
+impl Worded {
+    /// A request in JSON.
+    pub(crate) fn json(endpoint: Endpoint, pieces: Vec<Bytes>) -> Self {
+        Self {
+            endpoint,
+            content_type: HeaderValue::from_static("application/json"),
+            pieces,
+            extra: HeaderMap::new(),
+            dropped: None,
+        }
+    }
+}
+
+/// How a protocol's clients take streams that are silent or fail.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    /// A sign of life that they survive.
+    pub(crate) keep_alive: &'static [u8],
+    /// Whether a clean close would mean success to them.
+    pub(crate) aborts: bool,
+}
+
+/// A call that may ask for money.
+pub(crate) struct Prepared<W> {
+    pub(crate) work: W,
+    pub(crate) model: Arc<Model>,
+    pub(crate) tries: Tries,
+    /// The request in the words of the route that is tried first: what cannot be said there is
+    /// refused before money moves.
+    pub(crate) first: Worded,
+    pub(crate) estimate: Estimate,
+}

@@ -23,14 +23,14 @@ const LEFT_PIECES_MAX: usize = 4;
 pub struct Body {
     state: BodyState,
     framing: Framing,
-    keep_alive: bool,
     idle: Duration,
     /// When the whole call must be over.
     total: Instant,
     /// Since when we wait for the upstream. While the caller does not ask for more nobody
     /// waits, and the upstream is not to blame.
     waiting: Option<Instant>,
-    channel: Channel,
+    /// Whose connection it is; without an owner it is closed at the end.
+    owner: Option<Channel>,
 }
 
 enum BodyState {
@@ -40,26 +40,24 @@ enum BodyState {
 }
 
 impl Body {
-    pub(crate) fn new(
-        conn: Box<Conn>,
-        framing: Framing,
-        keep_alive: bool,
-        total: Instant,
-        channel: Channel,
-    ) -> Self {
-        let mut body = Self {
+    pub(crate) fn new(conn: Box<Conn>, framing: Framing, idle: Duration, total: Instant) -> Self {
+        Self {
             state: BodyState::Open(conn),
             framing,
-            keep_alive,
-            idle: channel.timeouts().idle,
+            idle,
             total,
             waiting: None,
-            channel,
-        };
-        if framing.has_ended() {
-            body.finish();
+            owner: None,
         }
-        body
+    }
+
+    /// Lets the connection rest with its channel when the body has been read to its end.
+    pub(crate) fn returning_to(mut self, owner: Channel) -> Self {
+        self.owner = Some(owner);
+        if self.framing.has_ended() {
+            self.finish();
+        }
+        self
     }
 
     /// The next piece, or `None` at the proper end. A body that broke never ends: it gives
@@ -190,9 +188,9 @@ impl Body {
 
     fn give_back(&mut self) {
         if let BodyState::Open(conn) = std::mem::replace(&mut self.state, BodyState::Ended)
-            && self.keep_alive
+            && let Some(owner) = self.owner.take()
         {
-            self.channel.give_back(conn);
+            owner.give_back(conn);
         }
     }
 
@@ -213,7 +211,7 @@ impl Drop for Body {
     /// A reader that knows its stream's end mark stops there, often just before the few
     /// bytes that end the body. If they are here already the connection is still good.
     fn drop(&mut self) {
-        if !self.keep_alive {
+        if self.owner.is_none() {
             return;
         }
         let mut cx = Context::from_waker(Waker::noop());

@@ -1,8 +1,6 @@
 //! One upstream account: its settings, its connections, its health.
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -13,13 +11,13 @@ use crate::address::Address;
 use crate::body::Body;
 use crate::breaker::{Breaker, Outcome, State};
 use crate::call::{Incoming, Outgoing};
-use crate::error::{CallError, ChannelError, Sent, Stage, What};
+use crate::error::{CallError, ChannelError, Stage};
 use crate::pool::Pool;
 use crate::preset::{Preset, Protocol};
 use crate::request::Template;
 use crate::secret::Secret;
 use crate::timeouts::Timeouts;
-use crate::wire::{Conn, Connector, Fault};
+use crate::wire::{Conn, Connector};
 
 /// The settings of a channel, as an operator writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +42,7 @@ struct Inner {
     spec: ChannelSpec,
     timeouts: Timeouts,
     protocols: Vec<Protocol>,
+    address: Address,
     template: Template,
     connector: Connector,
     pool: Pool<Box<Conn>>,
@@ -68,6 +67,7 @@ impl Channel {
             protocols,
             template: Template::new(spec.preset, &address, spec.credential.as_ref())?,
             connector: Connector::new(&address)?,
+            address,
             pool: Pool::new(),
             breaker: Mutex::new(Breaker::new()),
             spec,
@@ -152,24 +152,30 @@ impl Channel {
         } else {
             (first_byte, Stage::FirstByte)
         };
-        let head = poll_fn(|cx| match conn.poll_answer(cx) {
-            Poll::Ready(Ok(head)) => Poll::Ready(Ok(head)),
-            Poll::Ready(Err(Fault::Unsent(error))) => {
-                Poll::Ready(Err(CallError::because(Sent::No, What::Broken, error)))
-            }
-            Poll::Ready(Err(Fault::Lost(error))) => Poll::Ready(Err(CallError::broken(error))),
-            Poll::Pending => conn
-                .alarm
-                .poll_at(deadline, cx)
-                .map(|()| Err(CallError::new(conn.sent(), What::Timeout(stage)))),
-        })
-        .await?;
+        let head = conn.answer(deadline, stage).await?;
+        let idle = self.0.timeouts.idle;
+        let body = Body::new(conn, head.framing, idle, total);
         Ok(Incoming {
             status: head.status,
             content_type: head.content_type,
             retry_after: head.retry_after,
-            body: Body::new(conn, head.framing, head.keep_alive, total, self.clone()),
+            body: if head.keep_alive {
+                body.returning_to(self.clone())
+            } else {
+                body
+            },
         })
+    }
+
+    /// Whether this is where the channel's own calls go.
+    pub(crate) fn is_origin(&self, tls: bool, host: &str, port: u16) -> bool {
+        let own = &self.0.address;
+        own.tls == tls && own.port == port && own.host.eq_ignore_ascii_case(host)
+    }
+
+    /// Adds the header line that names us to the upstream.
+    pub(crate) fn write_credential(&self, head: &mut Vec<u8>) {
+        self.0.template.write_credential(head);
     }
 
     /// Lets a connection rest whose answer has been read to its end.

@@ -5,6 +5,9 @@
 //! [`Body`] carries every deadline with it. What it learns of the upstream's health goes
 //! into its [`Breaker`]; [`order`] turns the health of several channels into an order of tries.
 //!
+//! What a caller or an upstream names by URL is fetched by a [`Guarded`] client instead, which
+//! keeps to public addresses (`guarded/`).
+//!
 //! This crate knows no wallet, key or price, and reads no body: bytes go through unseen.
 //! An upstream's credential enters as a [`Secret`] and leaves only in a request header.
 //!
@@ -16,6 +19,8 @@ mod breaker;
 mod call;
 mod channel;
 mod error;
+mod guarded;
+mod network;
 mod pool;
 mod preset;
 mod request;
@@ -30,6 +35,8 @@ pub use breaker::{Breaker, Outcome, State};
 pub use call::{Endpoint, Incoming, Outgoing};
 pub use channel::{Channel, ChannelSpec};
 pub use error::{CallError, ChannelError, Sent, Stage, What};
+pub use guarded::{BoundedBody, Bounds, FetchError, Fetched, Guarded, Link, Policy, Post, Refusal};
+pub use network::Network;
 pub use preset::{Preset, Protocol, UnknownName};
 pub use secret::Secret;
 pub use select::{Candidate, order};

@@ -16,6 +16,9 @@ use crate::secret::Secret;
 /// caller names (contract, "Versioning").
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
+/// What we call ourselves.
+pub(crate) const USER_AGENT: &str = concat!("tollgate/", env!("CARGO_PKG_VERSION"));
+
 /// The headers of a caller that may go on to an upstream, by their names on the wire.
 const FORWARDED: [&str; 1] = ["anthropic-beta"];
 
@@ -23,6 +26,8 @@ const FORWARDED: [&str; 1] = ["anthropic-beta"];
 pub(crate) struct Template {
     /// Whole header lines. The credential is among them.
     lines: Box<[u8]>,
+    /// The line of the credential alone; empty without one.
+    credential: Box<[u8]>,
     chat: Box<str>,
     responses: Box<str>,
     messages: Box<str>,
@@ -50,6 +55,7 @@ impl Template {
         };
         Ok(Self {
             lines: lines(preset, address, credential)?,
+            credential: credential_line(preset, credential)?,
             chat: format!("{openai_like}/chat/completions").into(),
             responses: format!("{openai_like}/responses").into(),
             messages: format!("{root}/v1/messages").into(),
@@ -83,6 +89,11 @@ impl Template {
         }
         // Writing into a Vec cannot fail.
         let _ = write!(head, "content-length: {}\r\n\r\n", call.length());
+    }
+
+    /// Writes the line that names us, for a fetch from the upstream's own origin.
+    pub(crate) fn write_credential(&self, head: &mut Vec<u8>) {
+        head.extend_from_slice(&self.credential);
     }
 
     fn write_target(&self, call: &Outgoing<'_>, head: &mut Vec<u8>) {
@@ -126,40 +137,40 @@ fn lines(
     credential: Option<&Secret>,
 ) -> Result<Box<[u8]>, ChannelError> {
     let mut lines = Vec::new();
-    let mut line = |name: &str, value: &str| {
-        let value = HeaderValue::try_from(value).ok()?;
-        write_line(&mut lines, name, &value);
-        Some(())
-    };
-    line("host", &address.authority).ok_or_else(|| {
+    let host = HeaderValue::try_from(&address.authority).map_err(|_| {
         ChannelError::BaseUrl(
             address.authority.clone(),
             "has a host that no header can carry",
         )
     })?;
-    let credential = credential.map(Secret::expose);
-    if let Some(secret) = credential.or(preset.own_credential()) {
-        match preset.auth() {
-            Auth::Bearer => line("authorization", &format!("Bearer {secret}")),
-            Auth::Header(name) => line(name, secret),
-        }
-        .ok_or(ChannelError::Credential)?;
-    }
+    write_line(&mut lines, "host", &host);
+    lines.extend_from_slice(&credential_line(preset, credential)?);
     for (name, value) in [
-        (
-            "user-agent",
-            concat!("tollgate/", env!("CARGO_PKG_VERSION")),
-        ),
+        ("user-agent", USER_AGENT),
         ("accept", "application/json"),
         // We read usage out of every answer and pass its bytes on: no inflating.
         ("accept-encoding", "identity"),
     ] {
-        line(name, value);
+        write_line(&mut lines, name, &HeaderValue::from_static(value));
     }
     Ok(lines.into())
 }
 
-fn write_line(head: &mut Vec<u8>, name: &str, value: &HeaderValue) {
+fn credential_line(preset: Preset, credential: Option<&Secret>) -> Result<Box<[u8]>, ChannelError> {
+    let mut line = Vec::new();
+    let credential = credential.map(Secret::expose);
+    if let Some(secret) = credential.or(preset.own_credential()) {
+        let (name, value) = match preset.auth() {
+            Auth::Bearer => ("authorization", format!("Bearer {secret}")),
+            Auth::Header(name) => (name, secret.to_owned()),
+        };
+        let value = HeaderValue::try_from(value).map_err(|_| ChannelError::Credential)?;
+        write_line(&mut line, name, &value);
+    }
+    Ok(line.into())
+}
+
+pub(crate) fn write_line(head: &mut Vec<u8>, name: &str, value: &HeaderValue) {
     for part in [name.as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
         head.extend_from_slice(part);
     }

@@ -30,7 +30,6 @@ mod tests;
 pub use channel::Channel;
 pub use load::{Config, load_store_settings};
 pub use model::Model;
-pub use network::Network;
 pub use plan::{Plan, resolve};
 pub use problem::{Place, Problem};
 pub use secret::SecretSource;

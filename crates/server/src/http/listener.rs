@@ -18,8 +18,9 @@ use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use upstream::Network;
 
-use crate::config::{Config, Network};
+use crate::config::Config;
 
 use super::pulse::{CoarseClock, Patience, Pulse, Watched};
 use super::service::{self, Shared};

@@ -1,6 +1,6 @@
 //! One connection to an upstream, driven by the task that uses it.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 use super::alarm::Alarm;
 use super::framing::Malformed;
-use super::head::{self, Head};
+use super::head::{self, HEAD_BYTES_MAX, Head};
 use super::stream::Stream;
-use crate::error::Sent;
+use crate::error::{CallError, Sent, Stage, What};
 
 /// What is asked of the socket at once, to begin with.
 const READ_BYTES: usize = 8 * 1024;
@@ -37,6 +37,7 @@ pub(crate) struct Conn {
     request: Request,
     /// It has rested: the upstream may have closed it meanwhile.
     rested: bool,
+    head_bytes_max: usize,
 }
 
 /// The request under way.
@@ -70,7 +71,14 @@ impl Conn {
             alarm: Alarm::new(alarm_at),
             request: Request::default(),
             rested: false,
+            head_bytes_max: HEAD_BYTES_MAX,
         }
+    }
+
+    /// Takes answers only whose head is not larger than this.
+    pub(crate) fn with_head_max(mut self, bytes: usize) -> Self {
+        self.head_bytes_max = bytes;
+        self
     }
 
     /// Takes a request; [`Self::poll_answer`] sends it. `write_head` fills an empty buffer
@@ -93,6 +101,26 @@ impl Conn {
         } else {
             Sent::Maybe
         }
+    }
+
+    /// Sends the request and waits for the answer's head until `deadline`, which ends `stage`.
+    pub(crate) async fn answer(
+        &mut self,
+        deadline: Instant,
+        stage: Stage,
+    ) -> Result<Head, CallError> {
+        poll_fn(|cx| match self.poll_answer(cx) {
+            Poll::Ready(Ok(head)) => Poll::Ready(Ok(head)),
+            Poll::Ready(Err(Fault::Unsent(error))) => {
+                Poll::Ready(Err(CallError::because(Sent::No, What::Broken, error)))
+            }
+            Poll::Ready(Err(Fault::Lost(error))) => Poll::Ready(Err(CallError::broken(error))),
+            Poll::Pending => self
+                .alarm
+                .poll_at(deadline, cx)
+                .map(|()| Err(CallError::new(self.sent(), What::Timeout(stage)))),
+        })
+        .await
     }
 
     /// Sends what is left of the request and waits for the answer's head.
@@ -121,7 +149,11 @@ impl Conn {
             }
         }
         loop {
-            match head::take(&mut self.buf, &mut self.request.provisional) {
+            match head::take(
+                &mut self.buf,
+                &mut self.request.provisional,
+                self.head_bytes_max,
+            ) {
                 Ok(Some(mut head)) => {
                     head.keep_alive &= self.request.done;
                     self.request.body = Vec::new();

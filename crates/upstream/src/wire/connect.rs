@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
@@ -29,31 +29,59 @@ impl Connector {
     }
 
     fn trusting(address: &Address, config: &Arc<ClientConfig>) -> Result<Self, ChannelError> {
-        let tls = address.tls.then(|| {
-            let name = ServerName::try_from(address.host.clone()).map_err(|_| {
-                ChannelError::BaseUrl(address.authority.clone(), "has a bad host name")
-            })?;
+        Self::to(&address.host, address.port, address.tls.then_some(config))
+            .map_err(|_| ChannelError::BaseUrl(address.authority.clone(), "has a bad host name"))
+    }
+
+    /// For a host of no channel; its name may be one that no certificate can have.
+    pub(crate) fn to_any(host: &str, port: u16, tls: bool) -> Result<Self, InvalidDnsNameError> {
+        Self::to(host, port, tls.then_some(&PUBLIC_ROOTS))
+    }
+
+    fn to(
+        host: &str,
+        port: u16,
+        tls: Option<&Arc<ClientConfig>>,
+    ) -> Result<Self, InvalidDnsNameError> {
+        let tls = tls.map(|config| {
+            let name = ServerName::try_from(host)?.to_owned();
             Ok((TlsConnector::from(config.clone()), name))
         });
         Ok(Self {
-            host: address.host.as_str().into(),
-            port: address.port,
+            host: host.into(),
+            port,
             tls: tls.transpose()?,
         })
     }
 
     /// A new connection. Nothing of a request has left when this fails.
     pub(crate) async fn connect(&self, deadline: Instant) -> Result<Stream, CallError> {
-        match timeout_at(deadline, self.open(deadline)).await {
-            Ok(Ok(stream)) => Ok(stream),
-            Ok(Err(error)) => Err(CallError::because(Sent::No, What::Connect, error)),
-            Err(_) => Err(CallError::new(Sent::No, What::Timeout(Stage::Connect))),
-        }
+        within(deadline, self.open(deadline)).await
     }
 
     async fn open(&self, deadline: Instant) -> io::Result<Stream> {
         let addresses = tokio::net::lookup_host((&*self.host, self.port)).await?;
         let tcp = first_to_answer(addresses.collect(), deadline).await?;
+        self.secure(tcp).await
+    }
+
+    /// A new connection to one of these addresses, whatever the name leads to by now. `check` has
+    /// the last word on the socket before anything is said on it.
+    pub(crate) async fn connect_to(
+        &self,
+        addresses: Vec<SocketAddr>,
+        deadline: Instant,
+        check: impl FnOnce(&TcpStream) -> io::Result<()>,
+    ) -> Result<Stream, CallError> {
+        let open = async {
+            let tcp = first_to_answer(addresses, deadline).await?;
+            check(&tcp)?;
+            self.secure(tcp).await
+        };
+        within(deadline, open).await
+    }
+
+    async fn secure(&self, tcp: TcpStream) -> io::Result<Stream> {
         // Head and body of a request leave in one write; nothing is gained by waiting.
         tcp.set_nodelay(true)?;
         match &self.tls {
@@ -73,6 +101,17 @@ impl fmt::Debug for Connector {
             .field("port", &self.port)
             .field("tls", &self.tls.is_some())
             .finish()
+    }
+}
+
+async fn within(
+    deadline: Instant,
+    open: impl Future<Output = io::Result<Stream>>,
+) -> Result<Stream, CallError> {
+    match timeout_at(deadline, open).await {
+        Ok(Ok(stream)) => Ok(stream),
+        Ok(Err(error)) => Err(CallError::because(Sent::No, What::Connect, error)),
+        Err(_) => Err(CallError::new(Sent::No, What::Timeout(Stage::Connect))),
     }
 }
 

@@ -10,8 +10,8 @@ use super::chunked::Chunked;
 use super::framing::{Framing, Malformed};
 use crate::retry_after;
 
-/// Status line and fields together.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Status line and fields together, as an upstream of ours may send them.
+pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
 const FIELDS_MAX: usize = 128;
 /// Provisional answers before the real one; more is no conversation.
 const PROVISIONAL_MAX: u8 = 8;
@@ -23,13 +23,20 @@ pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) content_type: Option<HeaderValue>,
     pub(crate) retry_after: Option<Duration>,
+    /// Where a redirect leads.
+    pub(crate) location: Option<HeaderValue>,
     pub(crate) framing: Framing,
     /// Whether the connection may serve another call afterwards.
     pub(crate) keep_alive: bool,
 }
 
-/// Takes the head at the front of `buf`, past provisional ones. None: more is needed.
-pub(crate) fn take(buf: &mut BytesMut, provisional: &mut u8) -> Result<Option<Head>, Malformed> {
+/// Takes the head at the front of `buf`, past provisional ones, if it is not larger than
+/// `bytes_max`. None: more is needed.
+pub(crate) fn take(
+    buf: &mut BytesMut,
+    provisional: &mut u8,
+    bytes_max: usize,
+) -> Result<Option<Head>, Malformed> {
     while !buf.is_empty() {
         // Left uninitialised: to clear room for fields that do not come costs more than
         // to read those that do.
@@ -41,8 +48,8 @@ pub(crate) fn take(buf: &mut BytesMut, provisional: &mut u8) -> Result<Option<He
             &mut fields,
         );
         let length = match parsed {
-            Ok(httparse::Status::Complete(length)) if length <= HEAD_BYTES_MAX => length,
-            Ok(httparse::Status::Partial) if buf.len() <= HEAD_BYTES_MAX => return Ok(None),
+            Ok(httparse::Status::Complete(length)) if length <= bytes_max => length,
+            Ok(httparse::Status::Partial) if buf.len() <= bytes_max => return Ok(None),
             Ok(_) | Err(httparse::Error::TooManyHeaders) => return Err(Malformed::HeadTooLarge),
             Err(_) => return Err(Malformed::Head),
         };
@@ -74,10 +81,14 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
     let mut keep_alive = http_1_1;
     let mut retry_after = None;
     let mut retry_after_ms = None;
+    let mut location = None;
     for field in fields {
         let (name, value) = (field.name, field.value);
         // The length of the name decides first: most fields are none of ours.
         match name.len() {
+            8 if (300..400).contains(&status) && name.eq_ignore_ascii_case("location") => {
+                location = HeaderValue::from_bytes(value).ok();
+            }
             10 if name.eq_ignore_ascii_case("connection") => {
                 keep_alive = keeps_alive(value, keep_alive);
             }
@@ -126,6 +137,7 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
         status,
         content_type,
         retry_after: retry_after_ms.or(retry_after),
+        location,
         keep_alive: keep_alive && !doubtful && framing != Framing::UntilClose,
         framing,
     })
@@ -165,7 +177,7 @@ mod tests {
     use super::*;
 
     fn head(text: &str) -> Result<Option<Head>, Malformed> {
-        take(&mut BytesMut::from(text), &mut 0)
+        take(&mut BytesMut::from(text), &mut 0, HEAD_BYTES_MAX)
     }
 
     #[test]
@@ -306,10 +318,19 @@ mod tests {
             assert_eq!(head(&text[..cut]), Ok(None), "{cut}");
         }
         let mut buf = BytesMut::from(text);
-        let head = take(&mut buf, &mut 0).unwrap().unwrap();
+        let head = take(&mut buf, &mut 0, HEAD_BYTES_MAX).unwrap().unwrap();
         assert_eq!(buf, "{}");
         assert_eq!(head.status, 429);
         assert_eq!(head.content_type.unwrap(), "application/json");
         assert_eq!(head.retry_after, Some(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn only_a_redirect_has_a_place_it_leads_to() {
+        for (status, kept) in [(302, true), (308, true), (200, false), (201, false)] {
+            let text = format!("HTTP/1.1 {status} X\r\nLocation: /y\r\n\r\n");
+            let head = head(&text).unwrap().unwrap();
+            assert_eq!(head.location.is_some(), kept, "{status}");
+        }
     }
 }

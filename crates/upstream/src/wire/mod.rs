@@ -13,6 +13,9 @@ mod framing;
 mod head;
 mod stream;
 
-pub(crate) use conn::{Conn, Fault};
+pub(crate) use conn::Conn;
+#[cfg(test)]
+pub(crate) use conn::Fault;
 pub(crate) use connect::Connector;
 pub(crate) use framing::Framing;
+pub(crate) use head::Head;

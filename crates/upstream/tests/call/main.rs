@@ -7,6 +7,7 @@
 
 mod broken;
 mod deadlines;
+mod guarded;
 mod health;
 mod pooling;
 mod wire;

@@ -1,6 +1,8 @@
 //! What our own fetches may reach.
 
-use super::super::network::{Network, read_networks};
+use upstream::Network;
+
+use super::super::network::read_networks;
 use super::super::tree::Section;
 
 /// `[outbound]`: what our own fetches and callbacks may reach.

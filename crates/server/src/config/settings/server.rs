@@ -2,7 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use super::super::network::{Network, read_networks};
+use upstream::Network;
+
+use super::super::network::read_networks;
 use super::super::tree::Section;
 use super::super::value;
 

@@ -1,0 +1,62 @@
+//! A fetched body that cannot be larger than its bound.
+
+use bytes::Bytes;
+
+use super::error::FetchError;
+use crate::body::Body;
+use crate::error::{CallError, What};
+
+/// The body of a fetch, as it comes. Dropping it ends the fetch.
+#[derive(Debug)]
+pub struct BoundedBody {
+    body: Body,
+    bytes_max: u64,
+    left: u64,
+}
+
+impl BoundedBody {
+    /// Refuses at once a body that says itself that it is too large.
+    pub(super) fn new(body: Body, bytes_max: u64) -> Result<Self, FetchError> {
+        if body.length_left().is_some_and(|length| length > bytes_max) {
+            return Err(FetchError::TooLarge(bytes_max));
+        }
+        Ok(Self {
+            body,
+            bytes_max,
+            left: bytes_max,
+        })
+    }
+
+    /// How many bytes are still to come, where the other side said so.
+    pub fn length_left(&self) -> Option<u64> {
+        self.body.length_left()
+    }
+
+    /// The next piece; `None` at the proper end.
+    pub async fn next(&mut self) -> Option<Result<Bytes, FetchError>> {
+        let piece = match self.body.next().await? {
+            Ok(piece) => piece,
+            Err(error) => return Some(Err(error.into())),
+        };
+        let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        Some(match self.left.checked_sub(length) {
+            Some(left) => {
+                self.left = left;
+                Ok(piece)
+            }
+            None => Err(FetchError::TooLarge(self.bytes_max)),
+        })
+    }
+
+    /// The whole body.
+    pub async fn collect(self) -> Result<Bytes, FetchError> {
+        let limit = usize::try_from(self.left).unwrap_or(usize::MAX);
+        self.body.collect(limit).await.map_err(|error| match error {
+            CallError {
+                what: What::TooLarge,
+                ..
+            } => FetchError::TooLarge(self.bytes_max),
+            error => error.into(),
+        })
+    }
+}

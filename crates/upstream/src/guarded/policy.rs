@@ -1,0 +1,249 @@
+//! Which addresses we call for others (reliability.md section 5).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use super::error::Refusal;
+use crate::network::Network;
+
+/// Ranges that are not the public network: private, shared, loopback, link-local, documentation,
+/// multicast, reserved.
+const V4_REFUSED: [Network; 18] = [
+    Network::v4([0, 0, 0, 0], 8),
+    Network::v4([10, 0, 0, 0], 8),
+    Network::v4([100, 64, 0, 0], 10),
+    Network::v4([127, 0, 0, 0], 8),
+    Network::v4([169, 254, 0, 0], 16),
+    Network::v4([172, 16, 0, 0], 12),
+    Network::v4([192, 0, 0, 0], 24),
+    Network::v4([192, 0, 2, 0], 24),
+    Network::v4([192, 31, 196, 0], 24),
+    Network::v4([192, 52, 193, 0], 24),
+    Network::v4([192, 88, 99, 0], 24),
+    Network::v4([192, 168, 0, 0], 16),
+    Network::v4([192, 175, 48, 0], 24),
+    Network::v4([198, 18, 0, 0], 15),
+    Network::v4([198, 51, 100, 0], 24),
+    Network::v4([203, 0, 113, 0], 24),
+    Network::v4([224, 0, 0, 0], 4),
+    Network::v4([240, 0, 0, 0], 4),
+];
+
+/// The public part of IPv6; everything outside of it is refused.
+const V6_PUBLIC: Network = Network::v6([0x2000, 0, 0, 0], 3);
+/// What inside the public part is not public.
+const V6_REFUSED: [Network; 5] = [
+    Network::v6([0x2001, 0, 0, 0], 23),
+    Network::v6([0x2001, 0xdb8, 0, 0], 32),
+    Network::v6([0x2002, 0, 0, 0], 16),
+    Network::v6([0x2620, 0x4f, 0x8000, 0], 48),
+    Network::v6([0x3fff, 0, 0, 0], 20),
+];
+/// IPv4 addresses behind a translator.
+const NAT64: Network = Network::v6([0x64, 0xff9b, 0, 0], 96);
+
+/// Services that hand out credentials of the machine. One of them looks public.
+const METADATA: [IpAddr; 8] = [
+    IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
+    IpAddr::V4(Ipv4Addr::new(169, 254, 170, 2)),
+    IpAddr::V4(Ipv4Addr::new(169, 254, 170, 23)),
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
+];
+
+/// What an operator adds to the rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Ranges that may be called although they are not public; tests name loopback here.
+    pub allow: Vec<Network>,
+    /// Whether this network reaches IPv4 through `64:ff9b::/96`.
+    pub nat64: bool,
+    /// Hosts of our own parts, such as the storage: names in lower case, or addresses.
+    pub own_hosts: Vec<String>,
+}
+
+impl Policy {
+    /// Refuses all when one is refused: a name that leads here and there is a trap.
+    pub fn judge_all(&self, addresses: &[SocketAddr]) -> Result<(), Refusal> {
+        addresses.iter().try_for_each(|it| self.judge(it.ip()))
+    }
+
+    /// Whether an address may be called.
+    pub fn judge(&self, address: IpAddr) -> Result<(), Refusal> {
+        let fine = !METADATA.contains(&address)
+            && match address {
+                IpAddr::V4(v4) => self.allows(address) || is_public_v4(v4),
+                IpAddr::V6(v6) => self.judges_v6(v6),
+            };
+        if fine { Ok(()) } else { Err(Refusal::Address) }
+    }
+
+    fn judges_v6(&self, v6: Ipv6Addr) -> bool {
+        let address = IpAddr::V6(v6);
+        // Nothing honest resolves to an IPv4 address in this dress, also not inside `allow`.
+        if v6.to_ipv4_mapped().is_some() {
+            return false;
+        }
+        if NAT64.contains(address) {
+            return self.nat64 && self.judge(inner_v4(v6).into()).is_ok();
+        }
+        let is_refused = || V6_REFUSED.iter().any(|range| range.contains(address));
+        self.allows(address) || (V6_PUBLIC.contains(address) && !is_refused())
+    }
+
+    fn allows(&self, address: IpAddr) -> bool {
+        self.allow.iter().any(|range| range.contains(address))
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let address = IpAddr::V4(address);
+    !V4_REFUSED.iter().any(|range| range.contains(address))
+}
+
+/// The IPv4 address in the last four bytes.
+fn inner_v4(address: Ipv6Addr) -> Ipv4Addr {
+    let [.., a, b, c, d] = address.octets();
+    Ipv4Addr::new(a, b, c, d)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_fine(policy: &Policy, address: &str) -> bool {
+        policy.judge(address.parse().unwrap()).is_ok()
+    }
+
+    /// The last address before a refused range, its first, its last, and the next one after it.
+    const REFUSED: &str = "
+        -               0.0.0.0        0.255.255.255     1.0.0.0
+        9.255.255.255   10.0.0.0       10.255.255.255    11.0.0.0
+        100.63.255.255  100.64.0.0     100.127.255.255   100.128.0.0
+        126.255.255.255 127.0.0.0      127.255.255.255   128.0.0.0
+        169.253.255.255 169.254.0.0    169.254.255.255   169.255.0.0
+        172.15.255.255  172.16.0.0     172.31.255.255    172.32.0.0
+        191.255.255.255 192.0.0.0      192.0.0.255       192.0.1.0
+        192.0.1.255     192.0.2.0      192.0.2.255       192.0.3.0
+        192.31.195.255  192.31.196.0   192.31.196.255    192.31.197.0
+        192.52.192.255  192.52.193.0   192.52.193.255    192.52.194.0
+        192.88.98.255   192.88.99.0    192.88.99.255     192.88.100.0
+        192.167.255.255 192.168.0.0    192.168.255.255   192.169.0.0
+        192.175.47.255  192.175.48.0   192.175.48.255    192.175.49.0
+        198.17.255.255  198.18.0.0     198.19.255.255    198.20.0.0
+        198.51.99.255   198.51.100.0   198.51.100.255    198.51.101.0
+        203.0.112.255   203.0.113.0    203.0.113.255     203.0.114.0
+        223.255.255.255 224.0.0.0      255.255.255.255   -
+        -               ::             1fff:ffff::       2000::
+        2000:ffff::     2001::         2001:1ff:ffff::   2001:200::
+        2001:db7:ffff:: 2001:db8::     2001:db8:ffff::   2001:db9::
+        2001:ffff::     2002::         2002:ffff::       2003::
+        2620:4f:7fff::  2620:4f:8000:: 2620:4f:8000:f::  2620:4f:8001::
+        3ffe:ffff::     3fff::         3fff:fff::        3fff:1000::
+        3fff:ffff::     4000::         ffff:ffff::       -";
+
+    #[test]
+    fn ranges_are_refused_from_end_to_end_and_no_further() {
+        let policy = Policy::default();
+        for row in REFUSED.lines().skip(1) {
+            for (address, fine) in row.split_whitespace().zip([true, false, false, true]) {
+                assert!(
+                    address == "-" || is_fine(&policy, address) == fine,
+                    "{address}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn well_known_addresses_are_judged_by_name() {
+        let policy = Policy::default();
+        for refused in [
+            "::1",
+            "100::1",
+            "5f00::1",
+            "fc00::1",
+            "fd12:3456::1",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+            // IPv4 inside IPv6: compatible, mapped, translated, local NAT64, NAT64, 6to4, Teredo.
+            "::8.8.8.8",
+            "::ffff:8.8.8.8",
+            "::ffff:127.0.0.1",
+            "::ffff:0:8.8.8.8",
+            "64:ff9b:1::808:808",
+            "64:ff9b::8.8.8.8",
+            "2002:7f00:1::",
+            "2001:0:7f00:1::",
+            "168.63.129.16",
+            "100.100.100.200",
+        ] {
+            assert!(!is_fine(&policy, refused), "{refused}");
+        }
+        for public in ["8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "2a00:1450::1"] {
+            assert!(is_fine(&policy, public), "{public}");
+        }
+    }
+
+    #[test]
+    fn what_an_operator_allows_is_allowed_but_no_metadata() {
+        let all = ["0.0.0.0/0", "::/0"].map(|it| it.parse().unwrap());
+        let policy = Policy {
+            allow: all.to_vec(),
+            nat64: true,
+            ..Policy::default()
+        };
+        for address in METADATA {
+            assert_eq!(policy.judge(address), Err(Refusal::Address), "{address}");
+        }
+        for refused in [
+            "::ffff:127.0.0.1",
+            "::ffff:169.254.169.254",
+            "64:ff9b::a9fe:a9fe",
+        ] {
+            assert!(!is_fine(&policy, refused), "{refused}");
+        }
+        for allowed in ["127.0.0.1", "10.0.0.1", "::1", "fe80::1", "64:ff9b::7f00:1"] {
+            assert!(is_fine(&policy, allowed), "{allowed}");
+        }
+
+        let loopback = Policy {
+            allow: vec!["127.0.0.0/8".parse().unwrap()],
+            ..Policy::default()
+        };
+        assert!(is_fine(&loopback, "127.0.0.1"));
+        for refused in ["10.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert!(!is_fine(&loopback, refused), "{refused}");
+        }
+    }
+
+    #[test]
+    fn behind_a_translator_the_inner_address_is_judged() {
+        let policy = Policy {
+            nat64: true,
+            ..Policy::default()
+        };
+        assert!(is_fine(&policy, "64:ff9b::8.8.8.8"));
+        for refused in [
+            "64:ff9b::127.0.0.1",
+            "64:ff9b::10.0.0.1",
+            "64:ff9b:1::8.8.8.8",
+        ] {
+            assert!(!is_fine(&policy, refused), "{refused}");
+        }
+    }
+
+    #[test]
+    fn one_bad_address_spoils_a_name() {
+        let policy = Policy::default();
+        let good: SocketAddr = "8.8.8.8:80".parse().unwrap();
+        let bad: SocketAddr = "10.0.0.1:80".parse().unwrap();
+        assert_eq!(policy.judge_all(&[good, good]), Ok(()));
+        for mixed in [[good, bad], [bad, good]] {
+            assert_eq!(policy.judge_all(&mixed), Err(Refusal::Address));
+        }
+    }
+}

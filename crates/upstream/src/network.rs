@@ -1,0 +1,123 @@
+//! Ranges of addresses, as `10.0.0.0/8`.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// The addresses that share their first bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    prefix: u32,
+}
+
+impl Network {
+    /// A range of IPv4 addresses; bits behind the prefix must be zero.
+    pub(crate) const fn v4(octets: [u8; 4], prefix: u32) -> Self {
+        let [a, b, c, d] = octets;
+        Self {
+            address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
+            prefix,
+        }
+    }
+
+    /// A range of IPv6 addresses by its first four groups; bits behind the prefix must be zero.
+    pub(crate) const fn v6(groups: [u16; 4], prefix: u32) -> Self {
+        let [a, b, c, d] = groups;
+        Self {
+            address: IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0)),
+            prefix,
+        }
+    }
+
+    /// Whether the address lies inside. An IPv4 address inside IPv6 (`::ffff:…`), as a socket
+    /// that serves both families shows it, counts as the IPv4 address it is.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(ours), IpAddr::V4(theirs)) => {
+                let mask = u32::MAX.checked_shl(32 - self.prefix).unwrap_or(0);
+                ours.to_bits() == theirs.to_bits() & mask
+            }
+            (IpAddr::V6(ours), IpAddr::V6(theirs)) => {
+                let mask = u128::MAX.checked_shl(128 - self.prefix).unwrap_or(0);
+                ours.to_bits() == theirs.to_bits() & mask
+            }
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shape = || "must be a range of addresses, such as 10.0.0.0/8 or ::1".to_owned();
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| shape())?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = match prefix {
+            Some(prefix) => prefix.parse().map_err(|_| shape())?,
+            None => bits,
+        };
+        if prefix > bits {
+            return Err(format!("has more than {bits} bits behind the slash"));
+        }
+        let network = Self { address, prefix };
+        if !network.contains(address) {
+            return Err("has bits set behind its prefix; write the first address".to_owned());
+        }
+        Ok(network)
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_holds_its_own_addresses_only() {
+        for (network, inside, outside) in [
+            ("127.0.0.0/8", "127.9.9.9", "128.0.0.1"),
+            ("0.0.0.0/0", "255.255.255.255", "::1"),
+            ("10.1.2.3", "10.1.2.3", "10.1.2.4"),
+            ("10.0.0.0/8", "::ffff:10.9.9.9", "::ffff:11.0.0.1"),
+            ("::/0", "ff::1", "1.2.3.4"),
+            ("2001:db8::/32", "2001:db8:1::1", "2001:db9::1"),
+            ("::1", "::1", "::2"),
+        ] {
+            let network: Network = network.parse().unwrap();
+            assert!(
+                network.contains(inside.parse().unwrap()),
+                "{network} {inside}"
+            );
+            assert!(
+                !network.contains(outside.parse().unwrap()),
+                "{network} {outside}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused() {
+        for text in [
+            "",
+            "here",
+            "10.0.0.0/",
+            "10.0.0.0/33",
+            "::/129",
+            "10.0.0.1/8",
+            "10/8",
+        ] {
+            assert!(text.parse::<Network>().is_err(), "{text}");
+        }
+    }
+}

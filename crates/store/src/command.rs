@@ -37,23 +37,9 @@ pub(crate) enum Change {
         now: UnixMs,
         reply: Reply<WalletRow>,
     },
-    Credit {
+    Wallet {
         wallet: WalletId,
-        credit: Credit,
-        amount: Micro,
-        note: String,
-        now: UnixMs,
-        reply: Reply<WalletRow>,
-    },
-    CreditLimit {
-        wallet: WalletId,
-        limit: Micro,
-        now: UnixMs,
-        reply: Reply<WalletRow>,
-    },
-    Status {
-        wallet: WalletId,
-        status: WalletStatus,
+        change: WalletChange,
         now: UnixMs,
         reply: Reply<WalletRow>,
     },
@@ -63,14 +49,9 @@ pub(crate) enum Change {
         now: UnixMs,
         reply: Reply<KeyRow>,
     },
-    UpdateKey {
+    Key {
         key: KeyId,
-        change: KeyChange,
-        reply: Reply<KeyRow>,
-    },
-    EnableKey {
-        key: KeyId,
-        enabled: bool,
+        edit: KeyEdit,
         reply: Reply<KeyRow>,
     },
     PriceVersion {
@@ -79,6 +60,25 @@ pub(crate) enum Change {
         now: UnixMs,
         reply: Reply<PriceVersion>,
     },
+}
+
+/// What is changed of a wallet.
+#[derive(Debug)]
+pub(crate) enum WalletChange {
+    Credit {
+        credit: Credit,
+        amount: Micro,
+        note: String,
+    },
+    CreditLimit(Micro),
+    Status(WalletStatus),
+}
+
+/// What is changed of a key.
+#[derive(Debug)]
+pub(crate) enum KeyEdit {
+    Limits(KeyChange),
+    Enabled(bool),
 }
 
 /// Which pocket a credit goes to.

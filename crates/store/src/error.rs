@@ -70,7 +70,7 @@ pub enum StoreError {
     Unavailable,
     /// The database refused.
     #[error("the database refused: {0}")]
-    Sql(#[from] rusqlite::Error),
+    Database(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Why a call was not admitted. Nothing was consumed.

@@ -81,21 +81,6 @@ macro_rules! text_id {
                 Self::parse(&text).map_err(serde::de::Error::custom)
             }
         }
-
-        impl rusqlite::ToSql for $name {
-            fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
-                Ok(self.to_string().into())
-            }
-        }
-
-        impl rusqlite::types::FromSql for $name {
-            fn column_result(
-                value: rusqlite::types::ValueRef<'_>,
-            ) -> rusqlite::types::FromSqlResult<Self> {
-                Self::parse(value.as_str()?)
-                    .map_err(|error| rusqlite::types::FromSqlError::Other(Box::new(error)))
-            }
-        }
     };
 }
 
@@ -137,7 +122,7 @@ impl fmt::Debug for Digest {
 }
 
 /// One start of a node; grows by one at each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(i64);
 
 impl Epoch {

@@ -11,6 +11,9 @@
 //! Start reading at [`Store`], then `queue` and `durable` (how commands travel), then `sqlite`.
 
 mod accounts;
+mod backend;
+mod books;
+mod cache;
 mod call;
 mod clock;
 mod command;
@@ -24,6 +27,7 @@ mod settings;
 mod sqlite;
 mod stats;
 mod store;
+mod ticker;
 mod verify;
 
 pub use accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};

@@ -1,20 +1,19 @@
 //! The store and its verbs.
 
-use std::sync::Arc;
-
 use ledger::{Micro, WalletStatus};
 use tokio::sync::oneshot;
 
 use crate::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
+use crate::backend::{Backend, on};
 use crate::call::{Admit, Admitted, Close, Extend};
-use crate::command::{Change, Command, Credit, Reply};
+use crate::clock;
+use crate::command::{Change, Command, Credit, KeyEdit, Reply, WalletChange};
 use crate::durable::Durable;
 use crate::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::error::{AdmitError, OpenError, StoreError};
 use crate::ids::{Digest, Epoch, HoldId, KeyId, PriceVersion, WalletId};
 use crate::journal::{JournalEntry, JournalQuery, JournalRow};
 use crate::settings::Settings;
-use crate::sqlite::Sqlite;
 use crate::stats::Stats;
 use crate::verify::VerifyReport;
 
@@ -22,7 +21,7 @@ use crate::verify::VerifyReport;
 /// the database is closed.
 #[derive(Debug, Clone)]
 pub struct Store {
-    pub(crate) sqlite: Arc<Sqlite>,
+    pub(crate) backend: Backend,
 }
 
 /// What a start found of earlier ones.
@@ -41,42 +40,31 @@ impl Store {
     /// Opens the store for a server: takes the one-server lock, migrates, begins a new epoch and
     /// closes the holds of earlier ones as abandoned.
     pub fn open(settings: &Settings) -> Result<(Self, Recovery), OpenError> {
-        let (sqlite, recovery) = Sqlite::open(settings)?;
-        Ok((
-            Self {
-                sqlite: Arc::new(sqlite),
-            },
-            recovery,
-        ))
+        let (backend, recovery) = Backend::open(settings)?;
+        Ok((Self { backend }, recovery))
     }
 
     /// Opens the store beside a server that may be running, for a command: reads and
     /// administrative changes, no admission.
     pub fn attach(settings: &Settings) -> Result<Self, OpenError> {
-        Ok(Self {
-            sqlite: Arc::new(Sqlite::attach(settings)?),
-        })
+        let backend = Backend::attach(settings)?;
+        Ok(Self { backend })
     }
 
     /// Returns when everything queued so far is durable.
     pub async fn flush(&self) -> Result<(), StoreError> {
-        let (reply, answer) = oneshot::channel();
-        self.sqlite.push(Command::Flush(reply))?;
-        let durable = answer.await.map_err(|_| StoreError::Unavailable)?;
-        durable.wait().await.map_err(|_| StoreError::Unavailable)?;
-        self.sqlite.journal_flush().await;
-        Ok(())
+        on!(self, backend => backend.flush().await)
     }
 
     /// Whether admissions can be decided and made durable: the writer and the disk answer within
     /// two seconds, commits succeed, and there is room on the disk.
     pub fn healthy(&self) -> bool {
-        self.sqlite.healthy()
+        on!(self, backend => backend.healthy())
     }
 
     /// A reading of the counters.
     pub fn stats(&self) -> Stats {
-        self.sqlite.stats()
+        on!(self, backend => backend.stats())
     }
 }
 
@@ -85,9 +73,9 @@ impl Store {
     /// Decides on a call: wallet, key, limits and rates in one step, all or nothing. Answers
     /// when decided; [`Admitted::durable`] tells when the hold is on the disk.
     pub async fn admit(&self, admit: Admit) -> Result<Admitted, AdmitError> {
-        self.sqlite.may_admit()?;
+        on!(self, backend => backend.may_admit())?;
         let (reply, answer) = oneshot::channel();
-        self.sqlite.push(Command::Admit(admit, reply))?;
+        self.backend.push(Command::Admit(admit, reply))?;
         let granted = answer.await.map_err(|_| AdmitError::Unavailable)??;
         granted.accept().ok_or(AdmitError::Unavailable)
     }
@@ -95,20 +83,20 @@ impl Store {
     /// Grows an open hold by credits and tokens.
     pub async fn extend(&self, extend: Extend) -> Result<Durable, AdmitError> {
         let (reply, answer) = oneshot::channel();
-        self.sqlite.push(Command::Extend(extend, reply))?;
+        self.backend.push(Command::Extend(extend, reply))?;
         answer.await.map_err(|_| AdmitError::Unavailable)?
     }
 
     /// The hold stays open but no longer counts against its key's concurrency: the caller has
     /// gone and the upstream is only drained.
     pub fn stop_counting(&self, hold: HoldId) {
-        self.sqlite.push_close(Command::Uncount(hold));
+        self.backend.push_close(Command::Uncount(hold));
     }
 
     /// Ends a hold. Never fails and never waits; the first close of a hold wins, later ones are
     /// counted.
     pub fn close(&self, close: Close) {
-        self.sqlite.push_close(Command::Close(close.into()));
+        self.backend.push_close(Command::Close(close.into()));
     }
 
     /// A key and its wallet at one instant, after every settlement that was queued before. What
@@ -119,7 +107,7 @@ impl Store {
 
     /// The key with this digest.
     pub async fn key_by_digest(&self, digest: &Digest) -> Result<Option<KeyHead>, StoreError> {
-        self.sqlite.key_by_digest(*digest).await
+        on!(self, backend => backend.key_by_digest(*digest).await)
     }
 
     /// The version of a price card, stored when it is new and kept for ever.
@@ -132,7 +120,7 @@ impl Store {
         self.change(|reply| Change::PriceVersion {
             model,
             card,
-            now: self.sqlite.now(),
+            now: clock::now(),
             reply,
         })
         .await
@@ -147,7 +135,7 @@ impl Store {
         self.change(|reply| Change::CreateWallet {
             id,
             new,
-            now: self.sqlite.now(),
+            now: clock::now(),
             reply,
         })
         .await
@@ -155,12 +143,12 @@ impl Store {
 
     /// All wallets, oldest first.
     pub async fn wallets(&self) -> Result<Vec<WalletRow>, StoreError> {
-        self.sqlite.wallets().await
+        on!(self, backend => backend.wallets().await)
     }
 
     /// The wallet with this id or name.
     pub async fn find_wallet(&self, name_or_id: &str) -> Result<Option<WalletRow>, StoreError> {
-        self.sqlite.find_wallet(name_or_id.to_owned()).await
+        on!(self, backend => backend.find_wallet(name_or_id.to_owned()).await)
     }
 
     /// Adds paid credits; the credit line is repaid first.
@@ -189,13 +177,8 @@ impl Store {
         wallet: WalletId,
         limit: Micro,
     ) -> Result<WalletRow, StoreError> {
-        self.change(|reply| Change::CreditLimit {
-            wallet,
-            limit,
-            now: self.sqlite.now(),
-            reply,
-        })
-        .await
+        self.change_wallet(wallet, WalletChange::CreditLimit(limit))
+            .await
     }
 
     /// Lets calls of a wallet in or not; what was admitted settles as usual.
@@ -204,13 +187,8 @@ impl Store {
         wallet: WalletId,
         status: WalletStatus,
     ) -> Result<WalletRow, StoreError> {
-        self.change(|reply| Change::Status {
-            wallet,
-            status,
-            now: self.sqlite.now(),
-            reply,
-        })
-        .await
+        self.change_wallet(wallet, WalletChange::Status(status))
+            .await
     }
 
     /// Creates a key of a wallet.
@@ -219,7 +197,7 @@ impl Store {
         self.change(|reply| Change::CreateKey {
             id,
             new,
-            now: self.sqlite.now(),
+            now: clock::now(),
             reply,
         })
         .await
@@ -227,28 +205,22 @@ impl Store {
 
     /// The keys of a wallet, or all keys, oldest first.
     pub async fn keys(&self, wallet: Option<WalletId>) -> Result<Vec<KeyRow>, StoreError> {
-        self.sqlite.keys(wallet).await
+        on!(self, backend => backend.keys(wallet).await)
     }
 
     /// The key with this id.
     pub async fn find_key(&self, key: &KeyId) -> Result<Option<KeyRow>, StoreError> {
-        self.sqlite.find_key(*key).await
+        on!(self, backend => backend.find_key(*key).await)
     }
 
     /// Changes a key's name and limits; they act at the next admission.
     pub async fn update_key(&self, key: KeyId, change: KeyChange) -> Result<KeyRow, StoreError> {
-        self.change(|reply| Change::UpdateKey { key, change, reply })
-            .await
+        self.change_key(key, KeyEdit::Limits(change)).await
     }
 
     /// Lets calls with this key in or not.
     pub async fn set_key_enabled(&self, key: KeyId, enabled: bool) -> Result<KeyRow, StoreError> {
-        self.change(|reply| Change::EnableKey {
-            key,
-            enabled,
-            reply,
-        })
-        .await
+        self.change_key(key, KeyEdit::Enabled(enabled)).await
     }
 
     async fn credit(
@@ -259,16 +231,31 @@ impl Store {
         note: &str,
     ) -> Result<WalletRow, StoreError> {
         let note = note.to_owned();
-        let now = self.sqlite.now();
-        self.change(|reply| Change::Credit {
-            wallet,
+        let change = WalletChange::Credit {
             credit,
             amount,
             note,
+        };
+        self.change_wallet(wallet, change).await
+    }
+
+    async fn change_wallet(
+        &self,
+        wallet: WalletId,
+        change: WalletChange,
+    ) -> Result<WalletRow, StoreError> {
+        let now = clock::now();
+        self.change(|reply| Change::Wallet {
+            wallet,
+            change,
             now,
             reply,
         })
         .await
+    }
+
+    async fn change_key(&self, key: KeyId, edit: KeyEdit) -> Result<KeyRow, StoreError> {
+        self.change(|reply| Change::Key { key, edit, reply }).await
     }
 
     async fn change<T>(&self, change: impl FnOnce(Reply<T>) -> Change) -> Result<T, StoreError> {
@@ -277,7 +264,7 @@ impl Store {
 
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.sqlite.push(command(reply))?;
+        self.backend.push(command(reply))?;
         let (value, durable) = answer.await.map_err(|_| StoreError::Unavailable)??;
         durable.wait().await.map_err(|_| StoreError::Unavailable)?;
         Ok(value)
@@ -288,26 +275,26 @@ impl Store {
 impl Store {
     /// Recomputes every invariant from the entries, in one snapshot of the live database.
     pub async fn verify(&self) -> Result<VerifyReport, StoreError> {
-        self.sqlite.verify().await
+        on!(self, backend => backend.verify().await)
     }
 
     /// Entries in the order of their posting, a page at a time.
     pub async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
-        self.sqlite.entries(query).await
+        on!(self, backend => backend.entries(query).await)
     }
 
     /// Every price card there ever was, oldest first.
     pub async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {
-        self.sqlite.prices().await
+        on!(self, backend => backend.prices().await)
     }
 
     /// Adds a row to the journal. Never waits: what does not fit the queue is dropped and counted.
     pub fn journal_append(&self, row: JournalRow) {
-        self.sqlite.journal_append(row);
+        on!(self, backend => backend.journal_append(row));
     }
 
     /// Rows of the journal, newest first.
     pub async fn journal(&self, query: JournalQuery) -> Result<Vec<JournalEntry>, StoreError> {
-        self.sqlite.journal(query).await
+        on!(self, backend => backend.journal(query).await)
     }
 }

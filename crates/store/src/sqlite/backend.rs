@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ledger::UnixMs;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
@@ -22,12 +21,10 @@ use super::lock::ServerLock;
 use super::open::{Opened, for_command, for_server, journal_path, prepared};
 use super::reads::Reads;
 use super::schema::Schema;
-use super::ticker::Ticker;
 use super::verify::verify;
 use super::writer::{Shared, Writer};
 use super::{entries, journal, lookups};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
-use crate::clock;
 use crate::command::Command;
 use crate::durable::SyncLine;
 use crate::entries::{EntryQuery, EntryRow, PriceRow};
@@ -38,6 +35,7 @@ use crate::queue::{Bounds, Queue, Refused};
 use crate::settings::Settings;
 use crate::stats::{Counters, Stats};
 use crate::store::Recovery;
+use crate::ticker::Ticker;
 use crate::verify::VerifyReport;
 
 /// A writer or disk that has not answered for this long is not healthy.
@@ -255,14 +253,6 @@ impl Sqlite {
         Ok(())
     }
 
-    #[expect(
-        clippy::unused_self,
-        reason = "another store's clock is its database's"
-    )]
-    pub(crate) fn now(&self) -> UnixMs {
-        clock::now()
-    }
-
     pub(crate) fn healthy(&self) -> bool {
         !self.counters.failing.get()
             && !self.counters.below_floor.get()
@@ -338,10 +328,16 @@ impl Sqlite {
         }
     }
 
-    pub(crate) async fn journal_flush(&self) {
+    /// Returns when everything queued so far is durable.
+    pub(crate) async fn flush(&self) -> Result<(), StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.queue.push(Command::Flush(reply))?;
+        let durable = answer.await.map_err(|_| StoreError::Unavailable)?;
+        durable.wait().await.map_err(|_| StoreError::Unavailable)?;
         if let Some(server) = &self.server {
             server.journal.flush().await;
         }
+        Ok(())
     }
 
     pub(crate) async fn journal(

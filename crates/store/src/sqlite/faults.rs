@@ -11,6 +11,7 @@ use rusqlite::Connection;
 
 use super::backend::Sqlite;
 use super::files::beside;
+use crate::backend::Backend;
 use crate::{
     Admit, AdmitError, Admitted, Basis, Close, Digest, End, KeyId, KeyLimits, KeyRow, Lost, NewKey,
     NewWallet, OpenError, PriceVersion, Settings, Stats, Store, StoreError,
@@ -73,7 +74,7 @@ impl Rig {
         })
         .unwrap();
         let store = Store {
-            sqlite: Arc::new(sqlite),
+            backend: Backend::Sqlite(Arc::new(sqlite)),
         };
         let (key, price) = fund(&store).await;
         Self {

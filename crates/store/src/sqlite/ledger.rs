@@ -9,16 +9,12 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::cache::{Generations, IdMap};
-use super::pending::Pending;
-use super::rows::{CachedKey, CachedWallet, HoldRow, OpenHold};
+use super::rows::{book_key, book_wallet, open_hold};
 use super::statements::Statements;
+use crate::books::{Books, Posting};
 use crate::command::Closing;
 use crate::ids::{Epoch, HoldId, KeyId};
 use crate::stats::Counters;
-
-/// Open holds kept in memory; above it they are read from the table when they are closed.
-const CACHED_HOLDS_MAX: usize = 65_536;
 
 /// A write that changes nothing.
 const PROBE: &str = "UPDATE epochs SET started_at = started_at
@@ -27,14 +23,7 @@ const PROBE: &str = "UPDATE epochs SET started_at = started_at
 pub(super) struct Ledger<'c> {
     pub(super) connection: &'c Connection,
     pub(super) sql: Statements<'c>,
-    pub(super) wallets: Generations<i64, CachedWallet>,
-    pub(super) keys: Generations<KeyId, CachedKey>,
-    pub(super) holds: IdMap<HoldId, OpenHold>,
-    pub(super) pending: Pending,
-    /// The last hold this process opened.
-    pub(super) last_hold: HoldId,
-    pub(super) open_holds: u64,
-    pub(super) counters: Arc<Counters>,
+    pub(super) books: Books,
     data_version: i64,
     /// The last transaction failed.
     doubtful: bool,
@@ -50,13 +39,7 @@ impl<'c> Ledger<'c> {
         Ok(Self {
             connection,
             sql: Statements::prepare(connection)?,
-            wallets: Generations::new(cached_rows_max),
-            keys: Generations::new(cached_rows_max),
-            holds: IdMap::default(),
-            pending: Pending::default(),
-            last_hold: HoldId::first_of(epoch),
-            open_holds: 0,
-            counters,
+            books: Books::new(epoch, cached_rows_max, counters),
             data_version: 0,
             doubtful: false,
         })
@@ -69,10 +52,10 @@ impl<'c> Ledger<'c> {
             Ok(version) if version == self.data_version => Ok(()),
             Ok(version) => {
                 if self.data_version != 0 {
-                    self.counters.foreign_writes.add(1);
+                    self.books.counters.foreign_writes.add(1);
                 }
                 self.data_version = version;
-                self.forget();
+                self.books.forget();
                 Ok(())
             }
             Err(error) => {
@@ -86,7 +69,7 @@ impl<'c> Ledger<'c> {
     /// that was copied meanwhile can begin anew with it. What was decided stands, unless somebody
     /// has written in between.
     pub(super) fn begin_again(&mut self) -> rusqlite::Result<()> {
-        if self.pending.wrote {
+        if self.books.pending.wrote {
             return Ok(());
         }
         self.sql.commit.execute([])?;
@@ -105,7 +88,7 @@ impl<'c> Ledger<'c> {
             // piece by piece.
             return Err(aborted("the database has rolled the transaction back"));
         }
-        let wrote = !self.pending.is_empty();
+        let wrote = !self.books.pending.is_empty();
         if wrote {
             self.write()?;
         } else if self.doubtful {
@@ -114,7 +97,7 @@ impl<'c> Ledger<'c> {
         }
         self.sql.commit.execute([])?;
         self.doubtful = false;
-        self.clean();
+        self.books.clean();
         Ok(wrote)
     }
 
@@ -126,8 +109,8 @@ impl<'c> Ledger<'c> {
         {
             tracing::error!(%error, "the ledger could not roll back");
         }
-        self.forget();
-        self.pending.take_closings()
+        self.books.forget();
+        self.books.pending.take_closings()
     }
 
     pub(super) fn is_in_transaction(&self) -> bool {
@@ -139,53 +122,22 @@ impl<'c> Ledger<'c> {
         let count: i64 = self
             .connection
             .query_row("SELECT count(*) FROM holds", [], |row| row.get(0))?;
-        self.open_holds = u64::try_from(count).unwrap_or(0);
+        self.books.open_holds = u64::try_from(count).unwrap_or(0);
         Ok(())
     }
 
-    fn forget(&mut self) {
-        self.wallets.clear();
-        self.keys.clear();
-        self.holds.clear();
-    }
-
-    /// After a commit every row is as the table has it.
-    fn clean(&mut self) {
-        for n in &self.pending.wallets {
-            if let Some(wallet) = self.wallets.get_mut(*n) {
-                wallet.dirty = false;
-            }
-        }
-        for id in &self.pending.keys {
-            if let Some(key) = self.keys.get_mut(*id) {
-                key.dirty = false;
-            }
-        }
-        for id in self.pending.opened.iter().chain(&self.pending.changed) {
-            if let Some(hold) = self.holds.get_mut(id) {
-                hold.row = HoldRow::Same;
-            }
-        }
-        self.pending.clear();
-        self.wallets.age();
-        self.keys.age();
-        if self.holds.len() > CACHED_HOLDS_MAX {
-            self.holds.clear();
-        }
-    }
-
     fn write(&mut self) -> rusqlite::Result<()> {
-        for posting in &self.pending.postings {
-            posting.write(&mut self.sql)?;
+        for posting in &self.books.pending.postings {
+            post(&mut self.sql, posting)?;
         }
-        for id in &self.pending.closed {
+        for id in &self.books.pending.closed {
             self.sql.delete_hold.execute([id.get()])?;
         }
-        for id in &self.pending.opened {
-            let Some(hold) = self.holds.get(id) else {
+        for id in &self.books.pending.opened {
+            let Some(hold) = self.books.holds.get(id) else {
                 continue; // Closed in the same batch.
             };
-            let key = self.keys.get_mut(hold.key).map(|key| key.n);
+            let key = self.books.keys.get_mut(hold.key).map(|key| key.n);
             self.sql.open_hold.execute(params![
                 id.get(),
                 hold.wallet,
@@ -197,8 +149,8 @@ impl<'c> Ledger<'c> {
                 hold.opened_at.get(),
             ])?;
         }
-        for id in &self.pending.changed {
-            if let Some(hold) = self.holds.get(id) {
+        for id in &self.books.pending.changed {
+            if let Some(hold) = self.books.holds.get(id) {
                 let tokens = sql_tokens(hold.held.tokens);
                 self.sql.change_hold.execute(params![
                     id.get(),
@@ -208,8 +160,8 @@ impl<'c> Ledger<'c> {
                 ])?;
             }
         }
-        for n in &self.pending.wallets {
-            if let Some(row) = self.wallets.get_mut(*n) {
+        for n in &self.books.pending.wallets {
+            if let Some(row) = self.books.wallets.get_mut(*n) {
                 let wallet = &row.wallet;
                 self.sql.update_wallet.execute(params![
                     n,
@@ -224,8 +176,8 @@ impl<'c> Ledger<'c> {
                 ])?;
             }
         }
-        for id in &self.pending.keys {
-            if let Some(row) = self.keys.get_mut(*id) {
+        for id in &self.books.pending.keys {
+            if let Some(row) = self.books.keys.get_mut(*id) {
                 let key = &row.key;
                 self.sql.update_key.execute(params![
                     row.n,
@@ -240,104 +192,72 @@ impl<'c> Ledger<'c> {
         Ok(())
     }
 
-    /// The rows of a key and its wallet, from the cache or the table.
-    pub(super) fn rows_of(&mut self, key: KeyId) -> rusqlite::Result<Option<Rows<'_>>> {
-        if self.keys.get_mut(key).is_none() {
-            let Some(row) = self.sql.key.query_row([key], CachedKey::read).optional()? else {
-                return Ok(None);
+    /// Brings in the rows of a key and its wallet, unless they are there.
+    pub(super) fn load_key(&mut self, key: KeyId) -> rusqlite::Result<()> {
+        if self.books.keys.get_mut(key).is_none() {
+            let found = self.sql.key.query_row([key], book_key).optional()?;
+            let Some(row) = found else {
+                return Ok(());
             };
-            self.keys.insert(key, row);
+            self.books.keys.insert(key, row);
         }
-        let Some(key_row) = self.keys.get_mut(key) else {
-            return Ok(None);
-        };
-        let n = key_row.wallet;
-        if self.wallets.get_mut(n).is_none() {
-            let row = self.sql.wallet.query_row([n], CachedWallet::read)?;
-            self.wallets.insert(n, row);
+        match self.books.keys.get_mut(key).map(|row| row.wallet) {
+            Some(n) => self.load_wallet(n),
+            None => Ok(()),
         }
-        let Some(wallet) = self.wallets.get_mut(n) else {
-            return Ok(None);
-        };
-        Ok(Some(Rows {
-            id: key,
-            wallet,
-            key: key_row,
-            pending: &mut self.pending,
-            holds: &mut self.holds,
-        }))
     }
 
-    /// Sees to it that an open hold is in memory; tells whether there is such a hold.
-    pub(super) fn load_hold(&mut self, id: HoldId) -> rusqlite::Result<bool> {
-        if let Entry::Vacant(place) = self.holds.entry(id) {
-            // The row of a hold that was closed in this batch is still in the table.
-            if self.pending.closed.contains(&id) {
-                return Ok(false);
+    /// Brings in an open hold with its key and wallet, unless they are there.
+    pub(super) fn load_hold(&mut self, id: HoldId) -> rusqlite::Result<()> {
+        let key = match self.books.holds.entry(id) {
+            Entry::Occupied(hold) => hold.get().key,
+            Entry::Vacant(place) => {
+                // The row of a hold that was closed in this batch is still in the table.
+                if self.books.pending.closed.contains(&id) {
+                    return Ok(());
+                }
+                let found = self.sql.hold.query_row([id.get()], open_hold).optional()?;
+                let Some(hold) = found else {
+                    return Ok(());
+                };
+                place.insert(hold).key
             }
-            let Some(hold) = self
-                .sql
-                .hold
-                .query_row([id.get()], OpenHold::read)
-                .optional()?
-            else {
-                return Ok(false);
-            };
-            place.insert(hold);
-        }
-        Ok(true)
+        };
+        self.load_key(key)
     }
 
-    /// The wallet's row by its number, from the cache or the table.
-    pub(super) fn wallet_row(
-        &mut self,
-        n: i64,
-    ) -> rusqlite::Result<Option<(&mut CachedWallet, &mut Pending)>> {
-        if self.wallets.get_mut(n).is_none() {
-            let row = self.sql.wallet.query_row([n], CachedWallet::read)?;
-            self.wallets.insert(n, row);
+    /// Brings in a wallet by its number, unless it is there.
+    pub(super) fn load_wallet(&mut self, n: i64) -> rusqlite::Result<()> {
+        if self.books.wallets.get_mut(n).is_none() {
+            let row = self.sql.wallet.query_row([n], book_wallet)?;
+            self.books.wallets.insert(n, row);
         }
-        Ok(self.wallets.get_mut(n).map(|row| (row, &mut self.pending)))
+        Ok(())
     }
 }
 
-/// A key and its wallet, to be decided on.
-pub(super) struct Rows<'a> {
-    id: KeyId,
-    pub(super) wallet: &'a mut CachedWallet,
-    pub(super) key: &'a mut CachedKey,
-    pub(super) pending: &'a mut Pending,
-    pub(super) holds: &'a mut IdMap<HoldId, OpenHold>,
-}
-
-impl Rows<'_> {
-    /// Both rows have changed and are written with the batch.
-    pub(super) fn touch(&mut self) {
-        self.wallet.touch(self.key.wallet, self.pending);
-        self.touch_key();
-    }
-
-    pub(super) fn touch_key(&mut self) {
-        if !self.key.dirty {
-            self.key.dirty = true;
-            self.pending.keys.push(self.id);
-        }
-    }
-}
-
-impl CachedWallet {
-    pub(super) fn touch(&mut self, n: i64, pending: &mut Pending) {
-        if !self.dirty {
-            self.dirty = true;
-            pending.wallets.push(n);
-        }
-    }
-
-    /// The number of the next entry.
-    pub(super) fn next_entry(&mut self) -> i64 {
-        self.entries = self.entries.saturating_add(1);
-        self.entries
-    }
+fn post(sql: &mut Statements<'_>, posting: &Posting) -> rusqlite::Result<()> {
+    let entry = posting.columns();
+    sql.post.execute(params![
+        entry.wallet,
+        entry.seq,
+        entry.kind,
+        entry.at,
+        entry.closes,
+        entry.key,
+        entry.held,
+        entry.charge,
+        entry.delta.balance,
+        entry.delta.gift_balance,
+        entry.delta.credit_used,
+        entry.opened_at,
+        entry.request_id,
+        entry.meter,
+        entry.price_version,
+        entry.basis,
+        entry.note,
+    ])?;
+    Ok(())
 }
 
 fn aborted(why: &str) -> rusqlite::Error {

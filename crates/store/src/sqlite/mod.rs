@@ -5,7 +5,6 @@
 //! of its own. `backend` puts them together.
 
 mod backend;
-mod cache;
 mod calls;
 mod changes;
 mod connect;
@@ -14,19 +13,18 @@ mod entries;
 #[cfg(test)]
 mod faults;
 mod files;
+mod ids;
 mod journal;
 mod keeper;
 mod ledger;
 mod lock;
 mod lookups;
 mod open;
-mod pending;
 mod reads;
 mod recovery;
 mod rows;
 mod schema;
 mod statements;
-mod ticker;
 mod trouble;
 mod verify;
 mod writer;

@@ -3,8 +3,8 @@
 use ledger::{Micro, UnixMs};
 use rusqlite::{Connection, params};
 
-use super::calls::Unbookable;
 use super::ledger::Ledger;
+use crate::books::Closed;
 use crate::command::{Closing, Ending};
 use crate::ids::{Epoch, HoldId};
 use crate::store::Recovery;
@@ -48,18 +48,15 @@ pub(super) fn close_orphans(
                 now,
                 end: Ending::Abandoned,
             };
-            match ledger.close(closing) {
-                Ok(_) => {
+            match ledger.close(closing).map_err(|unread| unread.1)? {
+                Closed::Booked | Closed::Late => {
                     recovery.abandoned += 1;
                     recovery.held = recovery.held.checked_add(held).unwrap_or(recovery.held);
                 }
-                Err(unbooked) => match unbooked.error {
-                    Unbookable::Sql(error) => return Err(error),
-                    // It stays open, where `verify` finds it; the others need not suffer for it.
-                    error @ Unbookable::Amounts => {
-                        tracing::error!(%error, %hold, "a hold of an earlier start stays open");
-                    }
-                },
+                // It stays open, where `verify` finds it; the others need not suffer for it.
+                Closed::Unbookable(_) => {
+                    tracing::error!(%hold, "a hold of an earlier start stays open: the stored amounts do not contain it");
+                }
             }
         }
         ledger.commit()?;

@@ -5,6 +5,7 @@ use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
 use crate::accounts::{KeyRow, WalletRow};
+use crate::books::{BookKey, BookWallet, HoldRow, OpenHold};
 use crate::ids::{KeyId, WalletId};
 
 /// Columns of a wallet, for [`wallet_row`].
@@ -29,27 +30,13 @@ pub(super) fn wallet_row(row: &Row<'_>) -> rusqlite::Result<WalletRow> {
     })
 }
 
-/// A wallet as the writer keeps it.
-#[derive(Debug)]
-pub(super) struct CachedWallet {
-    pub(super) wallet: Wallet,
-    /// The number of its last entry.
-    pub(super) entries: i64,
-    pub(super) holds_opened: i64,
-    /// Changed in the present batch.
-    pub(super) dirty: bool,
-}
-
-impl CachedWallet {
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let wallet = wallet_row(row)?.wallet;
-        Ok(Self {
-            wallet,
-            entries: row.get(9)?,
-            holds_opened: row.get(10)?,
-            dirty: false,
-        })
-    }
+pub(super) fn book_wallet(row: &Row<'_>) -> rusqlite::Result<BookWallet> {
+    Ok(BookWallet {
+        wallet: wallet_row(row)?.wallet,
+        entries: row.get(9)?,
+        holds_opened: row.get(10)?,
+        dirty: false,
+    })
 }
 
 pub(super) fn key_row(row: &Row<'_>) -> rusqlite::Result<KeyRow> {
@@ -75,76 +62,38 @@ pub(super) fn key_row(row: &Row<'_>) -> rusqlite::Result<KeyRow> {
     })
 }
 
-/// A key as the writer keeps it.
-#[derive(Debug)]
-pub(super) struct CachedKey {
-    pub(super) n: i64,
-    /// Its wallet, by number and by name.
-    pub(super) wallet: i64,
-    pub(super) wallet_id: WalletId,
-    pub(super) key: Key,
-    /// Changed in the present batch.
-    pub(super) dirty: bool,
+pub(super) fn book_key(row: &Row<'_>) -> rusqlite::Result<BookKey> {
+    let KeyRow {
+        wallet: wallet_id,
+        key,
+        ..
+    } = key_row(row)?;
+    Ok(BookKey {
+        n: row.get(16)?,
+        wallet: row.get(17)?,
+        wallet_id,
+        key,
+        dirty: false,
+    })
 }
 
-impl CachedKey {
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let KeyRow {
-            wallet: wallet_id,
-            key,
-            ..
-        } = key_row(row)?;
-        Ok(Self {
-            n: row.get(16)?,
-            wallet: row.get(17)?,
-            wallet_id,
-            key,
-            dirty: false,
-        })
-    }
-}
+/// Columns of a hold, for [`open_hold`].
+pub(super) const HOLD: &str =
+    "h.wallet, k.id, h.amount, h.tokens, h.counts, h.request_id, h.opened_at";
 
-/// A hold as the writer keeps it.
-#[derive(Debug)]
-pub(super) struct OpenHold {
-    pub(super) wallet: i64,
-    pub(super) key: KeyId,
-    pub(super) held: Ask,
-    pub(super) request_id: Box<str>,
-    pub(super) opened_at: UnixMs,
-    pub(super) row: HoldRow,
-}
-
-/// What the table knows of a hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HoldRow {
-    /// Nothing yet: the hold was opened in the present batch.
-    None,
-    /// All.
-    Same,
-    /// Less: the hold was changed in the present batch.
-    Stale,
-}
-
-impl OpenHold {
-    /// Columns for [`OpenHold::read`].
-    pub(super) const COLUMNS: &str =
-        "h.wallet, k.id, h.amount, h.tokens, h.counts, h.request_id, h.opened_at";
-
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            wallet: row.get(0)?,
-            key: row.get(1)?,
-            held: Ask {
-                hold: micro(row, 2)?,
-                tokens: u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
-                counts: row.get(4)?,
-            },
-            request_id: row.get(5)?,
-            opened_at: UnixMs::new(row.get(6)?),
-            row: HoldRow::Same,
-        })
-    }
+pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
+    Ok(OpenHold {
+        wallet: row.get(0)?,
+        key: row.get(1)?,
+        held: Ask {
+            hold: micro(row, 2)?,
+            tokens: u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
+            counts: row.get(4)?,
+        },
+        request_id: row.get(5)?,
+        opened_at: UnixMs::new(row.get(6)?),
+        row: HoldRow::Same,
+    })
 }
 
 pub(super) fn micro(row: &Row<'_>, column: usize) -> rusqlite::Result<Micro> {

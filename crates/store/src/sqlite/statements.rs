@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Statement};
 
-use super::rows::{KEY, OpenHold, WALLET};
+use super::rows::{HOLD, KEY, WALLET};
 
 pub(super) struct Statements<'c> {
     pub(super) begin: Statement<'c>,
@@ -21,7 +21,6 @@ pub(super) struct Statements<'c> {
 
 impl<'c> Statements<'c> {
     pub(super) fn prepare(on: &'c Connection) -> rusqlite::Result<Self> {
-        let hold = OpenHold::COLUMNS;
         Ok(Self {
             begin: on.prepare("BEGIN IMMEDIATE")?,
             commit: on.prepare("COMMIT")?,
@@ -31,7 +30,7 @@ impl<'c> Statements<'c> {
                 "SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = ?1"
             ))?,
             hold: on.prepare(&format!(
-                "SELECT {hold} FROM holds h JOIN keys k ON k.n = h.key WHERE h.id = ?1"
+                "SELECT {HOLD} FROM holds h JOIN keys k ON k.n = h.key WHERE h.id = ?1"
             ))?,
             update_wallet: on.prepare(
                 "UPDATE wallets SET status = ?2, balance = ?3, gift_balance = ?4, frozen = ?5, credit_limit = ?6,

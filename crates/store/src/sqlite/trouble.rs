@@ -2,6 +2,8 @@
 
 use rusqlite::ErrorCode;
 
+use crate::error::StoreError;
+
 /// Whose fault a failed transaction is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
@@ -42,5 +44,11 @@ impl Trouble {
             ) => Self::Outside,
             _ => Self::Inside,
         }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(Box::new(error))
     }
 }

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::calls::{Closed, Unbooked};
 use super::disk::Ballast;
 use super::ledger::Ledger;
 use super::trouble::Trouble;
+use crate::books::Closed;
 use crate::call::Admitted;
 use crate::command::{Change, Closing, Command, Granted, Reply};
 use crate::durable::{Batch, SyncLine};
@@ -102,12 +102,12 @@ impl<'c> Writer<'c> {
         while self.shared.queue.wait(&pace) == Wake::Work {
             let started = Instant::now();
             let (batches, closed) = (
-                self.ledger.counters.batches.get(),
+                self.ledger.books.counters.batches.get(),
                 self.shared.queue.is_closed(),
             );
             let admits = self.work();
             pace = self.pace(started, admits);
-            if !closed || self.ledger.counters.batches.get() > batches {
+            if !closed || self.ledger.books.counters.batches.get() > batches {
                 last_commit = started;
             } else if last_commit.elapsed() > LAST_TRIES {
                 break;
@@ -279,6 +279,7 @@ impl<'c> Writer<'c> {
             self.stuck_due.get_or_insert(Instant::now() + STUCK_PAUSE);
         }
         self.ledger
+            .books
             .counters
             .stuck_closes
             .set(self.stuck.len() as u64);
@@ -296,7 +297,7 @@ impl<'c> Writer<'c> {
             return;
         }
         self.failures = self.failures.saturating_add(1);
-        self.ledger.counters.failing.set(true);
+        self.ledger.books.counters.failing.set(true);
         tracing::error!(%error, "the ledger could not begin a transaction");
     }
 
@@ -339,19 +340,9 @@ impl<'c> Writer<'c> {
                 }
             }
             Command::Balance(key, reply) => {
-                let rows = self.ledger.rows_of(key);
-                let balance = rows.map(|rows| rows.map(|rows| (rows.wallet.wallet, rows.key.key)));
-                let missing = || StoreError::NotFound {
-                    what: "key",
-                    id: key.to_string(),
-                };
-                answer(
-                    reply,
-                    balance
-                        .map_err(StoreError::from)
-                        .and_then(|found| found.ok_or_else(missing)),
-                    batch,
-                );
+                let loaded = self.ledger.load_key(key).map_err(StoreError::from);
+                let balance = loaded.and_then(|()| self.ledger.books.balance(key));
+                answer(reply, balance, batch);
             }
             // When the database has ended the transaction by itself, a change would stand alone.
             Command::Change(change) if self.ledger.is_in_transaction() => {
@@ -365,9 +356,13 @@ impl<'c> Writer<'c> {
     fn close(&mut self, closing: Closing, again: &mut VecDeque<Closing>) {
         match self.ledger.close(closing) {
             Ok(Closed::Booked) => {}
-            Ok(Closed::Late) => self.ledger.counters.late_closes.add(1),
-            Err(unbooked) => {
-                let Unbooked { closing, error } = *unbooked;
+            Ok(Closed::Late) => self.ledger.books.counters.late_closes.add(1),
+            Ok(Closed::Unbookable(closing)) => {
+                tracing::error!(hold = %closing.hold, "a hold could not be closed: the stored amounts do not contain it");
+                again.push_back(closing);
+            }
+            Err(unread) => {
+                let (closing, error) = *unread;
                 tracing::error!(%error, hold = %closing.hold, "a hold could not be closed");
                 again.push_back(closing);
             }
@@ -383,48 +378,19 @@ impl<'c> Writer<'c> {
                 now,
                 reply,
             } => answer(reply, ledger.create_wallet(id, new, now), batch),
-            Change::Credit {
+            Change::Wallet {
                 wallet,
-                credit,
-                amount,
-                note,
+                change,
                 now,
                 reply,
-            } => {
-                answer(
-                    reply,
-                    ledger.credit(wallet, credit, amount, &note, now),
-                    batch,
-                );
-            }
-            Change::CreditLimit {
-                wallet,
-                limit,
-                now,
-                reply,
-            } => {
-                answer(reply, ledger.set_credit_limit(wallet, limit, now), batch);
-            }
-            Change::Status {
-                wallet,
-                status,
-                now,
-                reply,
-            } => answer(reply, ledger.set_status(wallet, status, now), batch),
+            } => answer(reply, ledger.change_wallet(wallet, change, now), batch),
             Change::CreateKey {
                 id,
                 new,
                 now,
                 reply,
             } => answer(reply, ledger.create_key(id, new, now), batch),
-            Change::UpdateKey { key, change, reply } => {
-                answer(reply, ledger.update_key(key, change), batch);
-            }
-            Change::EnableKey {
-                key,
-                enabled,
-                reply,
-            } => answer(reply, ledger.enable_key(key, enabled), batch),
+            Change::Key { key, edit, reply } => answer(reply, ledger.change_key(key, edit), batch),
             Change::PriceVersion {
                 model,
                 card,
@@ -443,7 +409,7 @@ impl<'c> Writer<'c> {
         commands: usize,
         begun: rusqlite::Result<()>,
     ) -> Result<(), Trouble> {
-        let counters = Arc::clone(&self.ledger.counters);
+        let counters = Arc::clone(&self.ledger.books.counters);
         let ended = match begun.and_then(|()| self.ledger.commit()) {
             Ok(wrote) => {
                 self.shared.line.push(batch, wrote);
@@ -475,7 +441,7 @@ impl<'c> Writer<'c> {
                 Err(trouble)
             }
         };
-        counters.open_holds.set(self.ledger.open_holds);
+        counters.open_holds.set(self.ledger.books.open_holds);
         counters.retried_closes.set(self.retry.len() as u64);
         counters.stuck_closes.set(self.stuck.len() as u64);
         ended

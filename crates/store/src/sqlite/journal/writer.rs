@@ -9,10 +9,10 @@ use parking_lot::{Condvar, Mutex};
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
+use crate::cache::Generations;
 use crate::clock;
 use crate::ids::{HoldId, KeyId, WalletId};
 use crate::journal::{BODY_BYTES_MAX, JournalRow};
-use crate::sqlite::cache::Generations;
 use crate::stats::Counters;
 
 /// Nobody waits for a row, so many share a transaction.

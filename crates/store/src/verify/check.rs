@@ -1,135 +1,96 @@
-//! Recomputes every invariant from the entries, in one snapshot (reliability 1.3).
+//! Recomputes every invariant from the rows it is fed (reliability 1.3).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ledger::{Meter, PriceCard};
-use rusqlite::Connection;
 
-use super::sums::{Entry, KeySums, WalletSums};
+use super::report::{Difference, Rule, VerifyReport};
+use super::sums::{Entry, HoldFound, KeyFound, KeySums, WalletFound, WalletSums};
 use crate::ids::{Epoch, HoldId};
-use crate::sqlite::rows::{KEY, WALLET};
-use crate::verify::{Difference, Rule, VerifyReport};
 
 /// A ruined ledger is told by its first differences; the rest would only fill the screen.
 const DIFFERENCES_MAX: usize = 10_000;
 
-/// Reads everything in one transaction, which sees one state of the database, and changes
-/// nothing.
-pub(in crate::sqlite) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
-    let snapshot = on.unchecked_transaction()?;
-    let mut check = Check::load(&snapshot)?;
-    check.holds(&snapshot)?;
-    check.entries(&snapshot)?;
-    check.doubles(&snapshot)?;
-    check.sums();
-    snapshot.finish()?;
-    Ok(check.report)
-}
-
-struct Check {
+/// A verification on its way: wallets, keys and prices go in first, then holds and entries.
+#[derive(Debug)]
+pub(crate) struct Check {
     report: VerifyReport,
-    epoch: Epoch,
+    live: HashSet<Epoch>,
     wallets: HashMap<i64, WalletSums>,
     keys: HashMap<i64, KeySums>,
     prices: HashMap<i64, Option<PriceCard>>,
 }
 
 impl Check {
-    fn load(on: &Connection) -> rusqlite::Result<Self> {
-        let epoch = on.query_row("SELECT coalesce(max(epoch), 0) FROM epochs", [], |row| {
-            row.get(0)
-        })?;
-        let mut check = Self {
+    /// `live` are the epochs that may own open holds.
+    pub(crate) fn new(live: impl IntoIterator<Item = Epoch>) -> Self {
+        Self {
             report: VerifyReport::default(),
-            epoch: Epoch::new(epoch),
+            live: live.into_iter().collect(),
             wallets: HashMap::new(),
             keys: HashMap::new(),
             prices: HashMap::new(),
-        };
-        let mut select = on.prepare(&format!("SELECT {WALLET}, w.n FROM wallets w"))?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            check.wallets.insert(row.get(11)?, WalletSums::load(row)?);
         }
-        let mut select = on.prepare(&format!(
-            "SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet"
-        ))?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            check.keys.insert(row.get(16)?, KeySums::load(row)?);
-        }
-        let mut select = on.prepare("SELECT id, card FROM price_versions")?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            let card: String = row.get(1)?;
-            check
-                .prices
-                .insert(row.get(0)?, serde_json::from_str(&card).ok());
-        }
-        check.report.wallets = check.wallets.len() as u64;
-        check.report.keys = check.keys.len() as u64;
-        Ok(check)
+    }
+
+    pub(crate) fn wallet(&mut self, wallet: WalletFound) {
+        self.report.wallets += 1;
+        self.wallets.insert(wallet.n, WalletSums::of(wallet));
+    }
+
+    pub(crate) fn key(&mut self, key: KeyFound) {
+        self.report.keys += 1;
+        self.keys.insert(key.n, KeySums::of(key));
+    }
+
+    pub(crate) fn price_version(&mut self, version: i64, card: &str) {
+        self.prices.insert(version, serde_json::from_str(card).ok());
     }
 
     /// V6, and the sums of V1.
-    fn holds(&mut self, on: &Connection) -> rusqlite::Result<()> {
-        let mut select = on.prepare("SELECT id, wallet, key, amount, counts FROM holds")?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            let (id, wallet, key) = (HoldId::new(row.get(0)?), row.get(1)?, row.get(2)?);
-            let amount = i128::from(row.get::<_, i64>(3)?);
-            self.report.open_holds += 1;
-            if let Some(sums) = self.wallets.get_mut(&wallet) {
-                sums.frozen += amount;
-                sums.open += 1;
-            } else {
-                self.differs(
-                    wallet,
-                    Rule::V4Closes,
-                    format!("hold {id}"),
-                    "a wallet",
-                    "none",
-                );
-            }
-            if let Some(sums) = self.keys.get_mut(&key) {
-                sums.frozen += amount;
-                sums.counting += row.get::<_, i64>(4)?;
-            }
-            if id.epoch() != self.epoch {
-                let (expected, found) = (self.epoch.get(), id.epoch().get());
-                self.differs(
-                    wallet,
-                    Rule::V6Owner,
-                    format!("epoch of hold {id}"),
-                    expected,
-                    found,
-                );
-            }
+    pub(crate) fn hold(&mut self, hold: &HoldFound) {
+        let (id, wallet) = (HoldId::new(hold.id), hold.wallet);
+        let amount = i128::from(hold.amount);
+        self.report.open_holds += 1;
+        if let Some(sums) = self.wallets.get_mut(&wallet) {
+            sums.frozen += amount;
+            sums.open += 1;
+        } else {
+            self.differs(
+                wallet,
+                Rule::V4Closes,
+                format!("hold {id}"),
+                "a wallet",
+                "none",
+            );
         }
-        Ok(())
+        if let Some(sums) = self.keys.get_mut(&hold.key) {
+            sums.frozen += amount;
+            sums.counting += i64::from(hold.counts);
+        }
+        if !self.live.contains(&id.epoch()) {
+            self.differs(
+                wallet,
+                Rule::V6Owner,
+                format!("owner of hold {id}"),
+                "a live epoch",
+                id.epoch().get(),
+            );
+        }
     }
 
-    /// V2 and V4 as the entries go by, V7, and the sums of V5.
-    fn entries(&mut self, on: &Connection) -> rusqlite::Result<()> {
-        // By row number: within a wallet that is the order of posting, and it is the file's own order.
-        let mut select = on.prepare(
-            "SELECT wallet, seq, kind, closes, key, held, charge, balance_delta, gift_delta, credit_delta, meter,
-             price_version, basis FROM entries ORDER BY n",
-        )?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            self.report.entries += 1;
-            let entry = Entry::read(row)?;
-            self.number(&entry);
-            self.amounts(&entry);
-            if entry.kind == "settled" {
-                self.price(&entry);
-                if let Some(sums) = entry.key.and_then(|key| self.keys.get_mut(&key)) {
-                    sums.usage += i128::from(entry.charge);
-                }
+    /// V2 and V4 as the entries go by, V7, and the sums of V5. A wallet's entries come in the
+    /// order of their posting.
+    pub(crate) fn entry(&mut self, entry: &Entry) {
+        self.report.entries += 1;
+        self.number(entry);
+        self.amounts(entry);
+        if entry.kind == "settled" {
+            self.price(entry);
+            if let Some(sums) = entry.key.and_then(|key| self.keys.get_mut(&key)) {
+                sums.usage += i128::from(entry.charge);
             }
         }
-        Ok(())
     }
 
     fn number(&mut self, entry: &Entry) {
@@ -219,28 +180,29 @@ impl Check {
         }
     }
 
-    /// V4 again: holds that are closed twice, or open and closed.
-    fn doubles(&mut self, on: &Connection) -> rusqlite::Result<()> {
-        let twice = "SELECT closes, min(wallet), count(*) FROM entries WHERE closes IS NOT NULL
-                     GROUP BY closes HAVING count(*) > 1";
-        let both = "SELECT h.id, h.wallet, 1 FROM holds h WHERE EXISTS (SELECT 1 FROM entries e WHERE e.closes = h.id)";
-        for (sql, expected) in [(twice, "one close"), (both, "open or closed")] {
-            let mut select = on.prepare(sql)?;
-            let mut rows = select.query([])?;
-            while let Some(row) = rows.next()? {
-                let (hold, closes): (i64, i64) = (row.get(0)?, row.get(2)?);
-                let what = format!("closes of hold {}", HoldId::new(hold));
-                self.differs(row.get(1)?, Rule::V4Closes, what, expected, closes);
-            }
-        }
-        Ok(())
+    /// V4 again: a hold with more than one close.
+    pub(crate) fn closed_twice(&mut self, hold: i64, wallet: i64, closes: i64) {
+        let what = format!("closes of hold {}", HoldId::new(hold));
+        self.differs(wallet, Rule::V4Closes, what, "one close", closes);
+    }
+
+    /// V4 again: a hold that is open and closed.
+    pub(crate) fn open_and_closed(&mut self, hold: i64, wallet: i64) {
+        let what = format!("closes of hold {}", HoldId::new(hold));
+        self.differs(wallet, Rule::V4Closes, what, "open or closed", 1);
+    }
+
+    /// What differs, when everything has been fed.
+    pub(crate) fn finish(mut self) -> VerifyReport {
+        self.sums();
+        self.report
     }
 
     /// V1, V2, V3, V4 and V5: what was added up against what is stored.
     fn sums(&mut self) {
         let mut found = Vec::new();
         for (n, sums) in &self.wallets {
-            let stored = &sums.stored;
+            let stored = &sums.stored.wallet;
             let wide = |amount: ledger::Micro| i128::from(amount.get());
             for (rule, what, expected, stored) in [
                 (Rule::V1Frozen, "frozen", sums.frozen, wide(stored.frozen)),
@@ -266,13 +228,13 @@ impl Check {
                     Rule::V4Closes,
                     "entries",
                     i128::from(sums.last_entry),
-                    i128::from(sums.stored_entries),
+                    i128::from(sums.stored.entries),
                 ),
                 (
                     Rule::V4Closes,
                     "holds opened",
                     i128::from(sums.open + sums.closed),
-                    i128::from(sums.stored_holds_opened),
+                    i128::from(sums.stored.holds_opened),
                 ),
             ] {
                 if expected != stored {
@@ -295,26 +257,26 @@ impl Check {
                     Rule::V1Frozen,
                     "frozen",
                     sums.frozen,
-                    i128::from(sums.stored.frozen.get()),
+                    i128::from(sums.stored.key.frozen.get()),
                 ),
                 (
                     Rule::V1Frozen,
                     "open holds",
                     i128::from(sums.counting),
-                    i128::from(sums.stored.open_holds),
+                    i128::from(sums.stored.key.open_holds),
                 ),
                 (
                     Rule::V5Usage,
                     "usage",
                     sums.usage,
-                    i128::from(sums.stored.usage.get()),
+                    i128::from(sums.stored.key.usage.get()),
                 ),
             ] {
                 if expected != stored {
                     found.push((
-                        sums.wallet,
+                        sums.stored.wallet,
                         rule,
-                        format!("{what} of {}", sums.id),
+                        format!("{what} of {}", sums.stored.id),
                         expected,
                         stored,
                     ));
@@ -339,7 +301,7 @@ impl Check {
             return;
         }
         let wallet = match self.wallets.get(&wallet) {
-            Some(sums) => sums.id.clone(),
+            Some(sums) => sums.stored.id.clone(),
             None => format!("wallet number {wallet}"),
         };
         let (expected, found) = (expected.into().0, found.into().0);
@@ -365,6 +327,12 @@ impl From<&str> for Shown {
 impl From<String> for Shown {
     fn from(text: String) -> Self {
         Self(text)
+    }
+}
+
+impl From<i32> for Shown {
+    fn from(number: i32) -> Self {
+        Self(number.to_string())
     }
 }
 

@@ -6,10 +6,10 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A map by ids that we made ourselves: counters and random characters. Nobody outside can choose
 /// them to collide, so the hash need not resist that.
-pub(super) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
 #[derive(Debug, Default)]
-pub(super) struct IdHasher(u64);
+pub(crate) struct IdHasher(u64);
 
 impl Hasher for IdHasher {
     fn finish(&self) -> u64 {
@@ -45,7 +45,7 @@ impl Hasher for IdHasher {
 /// Two generations: what is used is young, and when the young are too many they become the old
 /// ones and the old ones are forgotten. No list is kept, so a hit costs one look-up.
 #[derive(Debug)]
-pub(super) struct Generations<K, V> {
+pub(crate) struct Generations<K, V> {
     young: IdMap<K, V>,
     old: IdMap<K, V>,
     young_max: usize,
@@ -53,7 +53,7 @@ pub(super) struct Generations<K, V> {
 
 impl<K: Eq + Hash + Copy, V> Generations<K, V> {
     /// A map of about `max` values.
-    pub(super) fn new(max: usize) -> Self {
+    pub(crate) fn new(max: usize) -> Self {
         Self {
             young: IdMap::default(),
             old: IdMap::default(),
@@ -61,27 +61,27 @@ impl<K: Eq + Hash + Copy, V> Generations<K, V> {
         }
     }
 
-    pub(super) fn get_mut(&mut self, key: K) -> Option<&mut V> {
+    pub(crate) fn get_mut(&mut self, key: K) -> Option<&mut V> {
         match self.young.entry(key) {
             Entry::Occupied(entry) => Some(entry.into_mut()),
             Entry::Vacant(entry) => self.old.remove(&key).map(|value| entry.insert(value)),
         }
     }
 
-    pub(super) fn insert(&mut self, key: K, value: V) {
+    pub(crate) fn insert(&mut self, key: K, value: V) {
         self.old.remove(&key);
         self.young.insert(key, value);
     }
 
     /// Forgets, if there is too much. Only called between batches: a changed row must stay until
     /// it is written.
-    pub(super) fn age(&mut self) {
+    pub(crate) fn age(&mut self) {
         if self.young.len() > self.young_max {
             self.old = std::mem::take(&mut self.young);
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.young.clear();
         self.old.clear();
     }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 #[derive(Debug)]
-pub(super) struct Ticker {
+pub(crate) struct Ticker {
     stop: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ticker {
-    pub(super) fn start(
+    pub(crate) fn start(
         name: &str,
         every: Duration,
         mut tick: impl FnMut() + Send + 'static,

@@ -1,0 +1,259 @@
+//! Calls: admitted, extended, closed.
+
+use ledger::{Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
+
+use super::pending::{Posting, What};
+use super::rows::{HoldRow, OpenHold};
+use super::sheet::Books;
+use crate::call::{Admit, Basis, Extend};
+use crate::command::{Closing, Ending};
+use crate::entries::EntryKind;
+use crate::error::AdmitError;
+use crate::ids::{HoldId, KeyId};
+
+/// What became of a close.
+#[derive(Debug)]
+pub(crate) enum Closed {
+    /// It is booked.
+    Booked,
+    /// The hold had been closed before, or was never durable.
+    Late,
+    /// The stored amounts do not contain the hold: nothing has changed.
+    Unbookable(Closing),
+}
+
+impl Books {
+    /// Decides on a call. A refusal has changed nothing.
+    pub(crate) fn admit(&mut self, admit: Admit) -> Result<(HoldId, Rates), AdmitError> {
+        // Keys are never deleted and never change hands, so this one never was.
+        let unknown = AdmitError::Refused {
+            refusal: Refusal::KeyDisabled,
+            rates: Rates::default(),
+        };
+        let id = self.last_hold.next();
+        let Some(mut rows) = self.rows_of(admit.key) else {
+            return Err(unknown);
+        };
+        if rows.key.wallet_id != admit.wallet {
+            return Err(unknown);
+        }
+        let rates = ledger::admit(
+            &mut rows.wallet.wallet,
+            &mut rows.key.key,
+            &admit.ask,
+            admit.now,
+        )
+        .map_err(|refusal| refused(refusal, &rows.key.key, admit.now))?;
+        rows.wallet.holds_opened = rows.wallet.holds_opened.saturating_add(1);
+        rows.touch();
+        rows.pending.opened.push(id);
+        let hold = OpenHold {
+            wallet: rows.key.wallet,
+            key: admit.key,
+            held: admit.ask,
+            request_id: admit.request_id,
+            opened_at: admit.now,
+            row: HoldRow::None,
+        };
+        rows.holds.insert(id, hold);
+        self.last_hold = id;
+        self.open_holds = self.open_holds.saturating_add(1);
+        Ok((id, rates))
+    }
+
+    /// Grows an open hold; `None` when there is no such hold.
+    pub(crate) fn extend(&mut self, extend: &Extend) -> Option<Result<(), AdmitError>> {
+        let (key, held) = self.held(extend.hold)?;
+        let mut rows = self.rows_of(key)?;
+        let Some(grown) = held.extended(&extend.more) else {
+            let refusal = Refusal::InsufficientQuota;
+            return Some(Err(refused(refusal, &rows.key.key, extend.now)));
+        };
+        if let Err(refusal) = ledger::extend(
+            &mut rows.wallet.wallet,
+            &mut rows.key.key,
+            &extend.more,
+            extend.now,
+        ) {
+            return Some(Err(refused(refusal, &rows.key.key, extend.now)));
+        }
+        rows.touch();
+        self.set_held(extend.hold, grown);
+        Some(Ok(()))
+    }
+
+    /// The hold stays open but no longer counts against its key's concurrency.
+    pub(crate) fn stop_counting(&mut self, id: HoldId) {
+        let Some((key, mut held)) = self.held(id) else {
+            return;
+        };
+        let Some(mut rows) = self.rows_of(key) else {
+            return;
+        };
+        if ledger::stop_counting(&mut rows.key.key, &mut held).is_ok() {
+            rows.touch_key();
+            self.set_held(id, held);
+        }
+    }
+
+    /// Ends a hold: the first close is booked, any other changes nothing (reliability W8).
+    pub(crate) fn close(&mut self, closing: Closing) -> Closed {
+        let Some((key, ask)) = self.held(closing.hold) else {
+            return Closed::Late;
+        };
+        let Some(booked) = self.book(key, &ask, &closing) else {
+            return Closed::Unbookable(closing);
+        };
+        self.post(closing, booked);
+        Closed::Booked
+    }
+
+    /// Moves the amounts of a close; nothing when they do not fit, and then nothing has changed.
+    fn book(&mut self, key: KeyId, ask: &Ask, closing: &Closing) -> Option<Booked> {
+        let mut rows = self.rows_of(key)?;
+        let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
+        let booking = book(wallet, key, ask, &closing.end, closing.now).ok()?;
+        rows.touch();
+        let hold = rows.holds.remove(&closing.hold)?;
+        if hold.row != HoldRow::None {
+            rows.pending.closed.push(closing.hold);
+        }
+        let seq = rows.wallet.next_entry();
+        let key = rows.key.n;
+        Some(Booked {
+            booking,
+            hold,
+            key,
+            seq,
+        })
+    }
+
+    fn post(&mut self, closing: Closing, booked: Booked) {
+        let Booked {
+            booking,
+            hold,
+            key,
+            seq,
+        } = booked;
+        let Booking {
+            kind,
+            charge,
+            delta,
+            note,
+        } = booking;
+        let free = matches!(&closing.end, Ending::Settled { meter, .. }
+            if charge == Micro::ZERO && &**meter != EMPTY_METER);
+        self.counters.zero_charges.add(u64::from(free));
+        self.counters
+            .above_hold
+            .add(u64::from(charge > hold.held.hold));
+        self.counters
+            .abandoned
+            .add(u64::from(kind == EntryKind::Abandoned));
+        self.open_holds = self.open_holds.saturating_sub(1);
+        let wallet = hold.wallet;
+        let what = What::Close { closing, hold, key };
+        self.pending.postings.push(Posting {
+            wallet,
+            seq,
+            kind,
+            charge,
+            delta,
+            note,
+            what,
+        });
+    }
+
+    fn held(&self, id: HoldId) -> Option<(KeyId, Ask)> {
+        self.holds.get(&id).map(|hold| (hold.key, hold.held))
+    }
+
+    fn set_held(&mut self, id: HoldId, held: Ask) {
+        if let Some(hold) = self.holds.get_mut(&id) {
+            hold.held = held;
+            if hold.row == HoldRow::Same {
+                hold.row = HoldRow::Stale;
+                self.pending.changed.push(id);
+            }
+        }
+    }
+}
+
+/// The ledger's no; nothing has changed, so these are the rates before the call too.
+fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
+    AdmitError::Refused {
+        refusal,
+        rates: Rates::of(key, now),
+    }
+}
+
+/// What a meter without any usage looks like.
+const EMPTY_METER: &str = "{}";
+
+/// A close whose amounts have moved.
+struct Booked {
+    booking: Booking,
+    hold: OpenHold,
+    /// The key, and the number of the wallet's entry.
+    key: i64,
+    seq: i64,
+}
+
+struct Booking {
+    kind: EntryKind,
+    charge: Micro,
+    delta: Delta,
+    note: Option<Box<str>>,
+}
+
+fn book(
+    wallet: &mut ledger::Wallet,
+    key: &mut ledger::Key,
+    held: &Ask,
+    end: &Ending,
+    now: UnixMs,
+) -> Result<Booking, ledger::Overflow> {
+    let (kind, note) = match end {
+        Ending::Released => (EntryKind::Released, None),
+        Ending::Abandoned => (EntryKind::Abandoned, None),
+        Ending::Settled {
+            charge,
+            basis,
+            tokens,
+            ..
+        } => {
+            // Whoever closes may not know yet that the hold has grown, or that it has not: only
+            // here is its size certain.
+            let charge = match basis {
+                Basis::Reported => *charge,
+                Basis::Counted => (*charge).min(held.hold),
+            };
+            match ledger::settle(wallet, key, held, charge, *tokens, now) {
+                Ok(delta) => {
+                    return Ok(Booking {
+                        kind: EntryKind::Settled,
+                        charge,
+                        delta,
+                        note: None,
+                    });
+                }
+                Err(error) => {
+                    // A charge outside the range of money cannot be booked, and a hold must not stay
+                    // open for it: the entry says what was asked for.
+                    tracing::error!(%error, charge = charge.get(), "a settlement could not be booked");
+                    (
+                        EntryKind::Abandoned,
+                        Some(format!("charge of {} micro not bookable", charge.get()).into()),
+                    )
+                }
+            }
+        }
+    };
+    ledger::release(wallet, key, held, now)?;
+    Ok(Booking {
+        kind,
+        charge: Micro::ZERO,
+        delta: Delta::default(),
+        note,
+    })
+}

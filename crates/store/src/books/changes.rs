@@ -1,0 +1,217 @@
+//! Administrative changes of wallets and keys: what is checked, and what they do to the rows.
+
+use ledger::{Bucket, Delta, Key, Micro, UnixMs, Wallet};
+
+use super::pending::{Posting, What};
+use super::rows::BookWallet;
+use super::sheet::Books;
+use crate::accounts::{KeyLimits, NewKey, NewWallet};
+use crate::command::{Credit, KeyEdit, WalletChange};
+use crate::entries::EntryKind;
+use crate::error::StoreError;
+use crate::ids::WalletId;
+
+/// The longest name of a wallet or key, and note of an entry.
+const TEXT_CHARS_MAX: usize = 200;
+
+/// What an entry of an administrative change says: its kind, what it moves and why.
+type Said = (EntryKind, Delta, Option<Box<str>>);
+
+/// A wallet to be created, checked, and the entries it begins with.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) wallet: Wallet,
+    said: Vec<Said>,
+}
+
+impl Opening {
+    pub(crate) fn of(new: &NewWallet) -> Result<Self, StoreError> {
+        checked_name("wallet", &new.name)?;
+        if new.name.starts_with(WalletId::PREFIX) {
+            return Err(StoreError::Invalid(
+                "a wallet's name does not look like an id".to_owned(),
+            ));
+        }
+        let mut wallet = Wallet::default();
+        let mut said = Vec::new();
+        let topped = wallet.top_up(new.balance).map_err(overflow)?;
+        let gifted = wallet.gift(new.gift).map_err(overflow)?;
+        wallet
+            .set_credit_limit(new.credit_limit)
+            .map_err(overflow)?;
+        for (kind, amount, delta) in [
+            (EntryKind::TopUp, new.balance, topped),
+            (EntryKind::Gift, new.gift, gifted),
+            (EntryKind::CreditLimit, new.credit_limit, Delta::default()),
+        ] {
+            if amount != Micro::ZERO {
+                let note = match kind {
+                    EntryKind::CreditLimit => format!("opening: {} -> {amount}", Micro::ZERO),
+                    _ => "opening".to_owned(),
+                };
+                said.push((kind, delta, Some(note.into())));
+            }
+        }
+        Ok(Self { wallet, said })
+    }
+}
+
+impl Books {
+    /// Takes in a wallet that was just created under the number `n`.
+    pub(crate) fn open_wallet(&mut self, n: i64, opening: Opening, now: UnixMs) {
+        let mut row = BookWallet {
+            wallet: opening.wallet,
+            entries: 0,
+            holds_opened: 0,
+            dirty: false,
+        };
+        for said in opening.said {
+            self.pending.postings.push(posting(n, &mut row, said, now));
+        }
+        row.touch(n, &mut self.pending);
+        self.wallets.insert(n, row);
+    }
+
+    /// Changes the wallet with the number `n` and posts why; a change that fails has changed
+    /// nothing. `None` when there is no such wallet.
+    pub(crate) fn change_wallet(
+        &mut self,
+        n: i64,
+        change: WalletChange,
+        now: UnixMs,
+    ) -> Option<Result<Wallet, StoreError>> {
+        let row = self.wallets.get_mut(n)?;
+        let mut wallet = row.wallet;
+        let said = match said(&mut wallet, change) {
+            Ok(said) => said,
+            Err(error) => return Some(Err(error)),
+        };
+        row.wallet = wallet;
+        row.touch(n, &mut self.pending);
+        self.pending.postings.push(posting(n, row, said, now));
+        Some(Ok(wallet))
+    }
+}
+
+fn said(wallet: &mut Wallet, change: WalletChange) -> Result<Said, StoreError> {
+    match change {
+        WalletChange::Credit {
+            credit,
+            amount,
+            note,
+        } => {
+            if amount <= Micro::ZERO {
+                return Err(StoreError::Invalid(
+                    "the amount must be above zero".to_owned(),
+                ));
+            }
+            let note = (!note.is_empty()).then(|| note.chars().take(TEXT_CHARS_MAX).collect());
+            let (kind, delta) = match credit {
+                Credit::TopUp => (EntryKind::TopUp, wallet.top_up(amount)),
+                Credit::Gift => (EntryKind::Gift, wallet.gift(amount)),
+            };
+            Ok((kind, delta.map_err(overflow)?, note))
+        }
+        WalletChange::CreditLimit(limit) => {
+            let note = format!("{} -> {limit}", wallet.credit_limit);
+            wallet.set_credit_limit(limit).map_err(overflow)?;
+            Ok((EntryKind::CreditLimit, Delta::default(), Some(note.into())))
+        }
+        WalletChange::Status(status) => {
+            let note = format!("{} -> {}", wallet.status.as_str(), status.as_str());
+            wallet.status = status;
+            Ok((EntryKind::Status, Delta::default(), Some(note.into())))
+        }
+    }
+}
+
+fn posting(wallet: i64, row: &mut BookWallet, said: Said, at: UnixMs) -> Posting {
+    let (kind, delta, note) = said;
+    let seq = row.next_entry();
+    Posting {
+        wallet,
+        seq,
+        kind,
+        charge: Micro::ZERO,
+        delta,
+        note,
+        what: What::Credit { at },
+    }
+}
+
+/// A key to be created, checked.
+pub(crate) fn new_key(new: &NewKey) -> Result<Key, StoreError> {
+    if let Some(name) = &new.name {
+        checked_name("key", name)?;
+    }
+    let KeyLimits {
+        limit,
+        rpm,
+        tpm,
+        concurrency,
+        expires_at,
+    } = new.limits;
+    checked_limit(limit)?;
+    Ok(Key {
+        enabled: true,
+        expires_at,
+        limit,
+        usage: Micro::ZERO,
+        frozen: Micro::ZERO,
+        open_holds: 0,
+        rpm_limit: rpm,
+        tpm_limit: tpm,
+        concurrency_limit: concurrency,
+        rpm: Bucket::default(),
+        tpm: Bucket::default(),
+    })
+}
+
+/// A key and its name after a change of what people set.
+pub(crate) fn edited(
+    mut key: Key,
+    mut name: Option<String>,
+    edit: KeyEdit,
+) -> Result<(Key, Option<String>), StoreError> {
+    match edit {
+        KeyEdit::Enabled(enabled) => key.enabled = enabled,
+        KeyEdit::Limits(change) => {
+            if let Some(Some(name)) = &change.name {
+                checked_name("key", name)?;
+            }
+            key.limit = change.limit.unwrap_or(key.limit);
+            key.rpm_limit = change.rpm.unwrap_or(key.rpm_limit);
+            key.tpm_limit = change.tpm.unwrap_or(key.tpm_limit);
+            key.concurrency_limit = change.concurrency.unwrap_or(key.concurrency_limit);
+            key.expires_at = change.expires_at.unwrap_or(key.expires_at);
+            name = change.name.unwrap_or(name);
+            checked_limit(key.limit)?;
+        }
+    }
+    Ok((key, name))
+}
+
+fn checked_name(what: &'static str, name: &str) -> Result<(), StoreError> {
+    if name.trim().is_empty()
+        || name.chars().count() > TEXT_CHARS_MAX
+        || name.chars().any(char::is_control)
+    {
+        return Err(StoreError::Invalid(format!(
+            "a {what}'s name has 1 to {TEXT_CHARS_MAX} printable characters"
+        )));
+    }
+    Ok(())
+}
+
+fn checked_limit(limit: Option<Micro>) -> Result<(), StoreError> {
+    if limit.is_some_and(Micro::is_negative) {
+        return Err(StoreError::Invalid(
+            "a key's limit is not below zero".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn overflow(_: ledger::Overflow) -> StoreError {
+    StoreError::Overflow
+}

@@ -1,0 +1,137 @@
+//! What a batch has decided and not yet written.
+//!
+//! Decisions change rows in memory; each changed row is written once, at the end of the batch,
+//! however many commands touched it.
+
+use ledger::{Delta, Micro, UnixMs};
+
+use super::rows::OpenHold;
+use crate::command::{Closing, Ending};
+use crate::entries::EntryKind;
+use crate::ids::{HoldId, KeyId};
+
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    pub(crate) wallets: Vec<i64>,
+    pub(crate) keys: Vec<KeyId>,
+    /// Holds opened here; those that were closed here too have no row at all.
+    pub(crate) opened: Vec<HoldId>,
+    /// Holds of earlier batches that changed.
+    pub(crate) changed: Vec<HoldId>,
+    /// Holds of earlier batches that were closed.
+    pub(crate) closed: Vec<HoldId>,
+    pub(crate) postings: Vec<Posting>,
+    /// Something was written at once, by an administrative change.
+    pub(crate) wrote: bool,
+}
+
+impl Pending {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wallets.is_empty() && self.keys.is_empty() && self.postings.is_empty() && !self.wrote
+    }
+
+    /// Forgets everything, and gives back the closes, which must not be forgotten.
+    pub(crate) fn take_closings(&mut self) -> Vec<Closing> {
+        let postings = std::mem::take(self).postings;
+        postings
+            .into_iter()
+            .filter_map(|posting| match posting.what {
+                What::Close { closing, .. } => Some(closing),
+                What::Credit { .. } => None,
+            })
+            .collect()
+    }
+
+    /// Forgets everything and keeps the room for the next batch.
+    pub(crate) fn clear(&mut self) {
+        self.wallets.clear();
+        self.keys.clear();
+        self.opened.clear();
+        self.changed.clear();
+        self.closed.clear();
+        self.postings.clear();
+        self.wrote = false;
+    }
+}
+
+/// An entry to be written.
+#[derive(Debug)]
+pub(crate) struct Posting {
+    pub(crate) wallet: i64,
+    pub(crate) seq: i64,
+    pub(crate) kind: EntryKind,
+    pub(crate) charge: Micro,
+    pub(crate) delta: Delta,
+    pub(crate) note: Option<Box<str>>,
+    pub(crate) what: What,
+}
+
+#[derive(Debug)]
+pub(crate) enum What {
+    Close {
+        closing: Closing,
+        hold: OpenHold,
+        key: i64,
+    },
+    Credit {
+        at: UnixMs,
+    },
+}
+
+impl Posting {
+    /// The entry as it is stored, column by column.
+    pub(crate) fn columns(&self) -> Columns<'_> {
+        let mut columns = Columns {
+            wallet: self.wallet,
+            seq: self.seq,
+            kind: self.kind.as_str(),
+            charge: self.charge.get(),
+            delta: self.delta,
+            note: self.note.as_deref(),
+            ..Columns::default()
+        };
+        match &self.what {
+            What::Credit { at } => columns.at = at.get(),
+            What::Close { closing, hold, key } => {
+                columns.at = closing.now.get();
+                columns.closes = Some(closing.hold.get());
+                columns.key = Some(*key);
+                columns.held = Some(hold.held.hold.get());
+                columns.opened_at = Some(hold.opened_at.get());
+                columns.request_id = Some(&hold.request_id);
+                if let Ending::Settled {
+                    meter,
+                    price_version,
+                    basis,
+                    ..
+                } = &closing.end
+                {
+                    columns.meter = Some(meter);
+                    columns.price_version = Some(price_version.get());
+                    columns.basis = Some(basis.as_str());
+                }
+            }
+        }
+        columns
+    }
+}
+
+/// The columns of an entry.
+#[derive(Debug, Default)]
+pub(crate) struct Columns<'a> {
+    pub(crate) wallet: i64,
+    pub(crate) seq: i64,
+    pub(crate) kind: &'static str,
+    pub(crate) at: i64,
+    pub(crate) closes: Option<i64>,
+    pub(crate) key: Option<i64>,
+    pub(crate) held: Option<i64>,
+    pub(crate) charge: i64,
+    pub(crate) delta: Delta,
+    pub(crate) opened_at: Option<i64>,
+    pub(crate) request_id: Option<&'a str>,
+    pub(crate) meter: Option<&'a str>,
+    pub(crate) price_version: Option<i64>,
+    pub(crate) basis: Option<&'static str>,
+    pub(crate) note: Option<&'a str>,
+}

@@ -1,0 +1,67 @@
+//! Rows of the ledger as a batch keeps them.
+
+use ledger::{Ask, Key, UnixMs, Wallet};
+
+use super::pending::Pending;
+use crate::ids::{KeyId, WalletId};
+
+/// A wallet.
+#[derive(Debug)]
+pub(crate) struct BookWallet {
+    pub(crate) wallet: Wallet,
+    /// The number of its last entry.
+    pub(crate) entries: i64,
+    pub(crate) holds_opened: i64,
+    /// Changed in the present batch.
+    pub(crate) dirty: bool,
+}
+
+impl BookWallet {
+    /// The row has changed and is written with the batch; `n` is its number.
+    pub(crate) fn touch(&mut self, n: i64, pending: &mut Pending) {
+        if !self.dirty {
+            self.dirty = true;
+            pending.wallets.push(n);
+        }
+    }
+
+    /// The number of the next entry.
+    pub(crate) fn next_entry(&mut self) -> i64 {
+        self.entries = self.entries.saturating_add(1);
+        self.entries
+    }
+}
+
+/// A key.
+#[derive(Debug)]
+pub(crate) struct BookKey {
+    pub(crate) n: i64,
+    /// Its wallet, by number and by name.
+    pub(crate) wallet: i64,
+    pub(crate) wallet_id: WalletId,
+    pub(crate) key: Key,
+    /// Changed in the present batch.
+    pub(crate) dirty: bool,
+}
+
+/// An open hold.
+#[derive(Debug)]
+pub(crate) struct OpenHold {
+    pub(crate) wallet: i64,
+    pub(crate) key: KeyId,
+    pub(crate) held: Ask,
+    pub(crate) request_id: Box<str>,
+    pub(crate) opened_at: UnixMs,
+    pub(crate) row: HoldRow,
+}
+
+/// What the table knows of a hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HoldRow {
+    /// Nothing yet: the hold was opened in the present batch.
+    None,
+    /// All.
+    Same,
+    /// Less: the hold was changed in the present batch.
+    Stale,
+}

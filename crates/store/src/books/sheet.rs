@@ -1,0 +1,123 @@
+//! The rows at hand and what has been decided on them.
+
+use std::sync::Arc;
+
+use ledger::{Key, Wallet};
+
+use super::pending::Pending;
+use super::rows::{BookKey, BookWallet, HoldRow, OpenHold};
+use crate::cache::{Generations, IdMap};
+use crate::error::StoreError;
+use crate::ids::{Epoch, HoldId, KeyId};
+use crate::stats::Counters;
+
+/// Open holds kept in memory; above it they are read from the table when they are closed.
+const CACHED_HOLDS_MAX: usize = 65_536;
+
+/// Rows in memory. Whoever runs a command has brought the rows it names in; one that is not here
+/// does not exist.
+#[derive(Debug)]
+pub(crate) struct Books {
+    pub(crate) wallets: Generations<i64, BookWallet>,
+    pub(crate) keys: Generations<KeyId, BookKey>,
+    pub(crate) holds: IdMap<HoldId, OpenHold>,
+    pub(crate) pending: Pending,
+    /// The last hold that was opened.
+    pub(crate) last_hold: HoldId,
+    pub(crate) open_holds: u64,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl Books {
+    pub(crate) fn new(epoch: Epoch, cached_rows_max: usize, counters: Arc<Counters>) -> Self {
+        Self {
+            wallets: Generations::new(cached_rows_max),
+            keys: Generations::new(cached_rows_max),
+            holds: IdMap::default(),
+            pending: Pending::default(),
+            last_hold: HoldId::first_of(epoch),
+            open_holds: 0,
+            counters,
+        }
+    }
+
+    /// Drops every row: somebody else may have changed them.
+    pub(crate) fn forget(&mut self) {
+        self.wallets.clear();
+        self.keys.clear();
+        self.holds.clear();
+    }
+
+    /// After a commit every row is as the table has it.
+    pub(crate) fn clean(&mut self) {
+        for n in &self.pending.wallets {
+            if let Some(wallet) = self.wallets.get_mut(*n) {
+                wallet.dirty = false;
+            }
+        }
+        for id in &self.pending.keys {
+            if let Some(key) = self.keys.get_mut(*id) {
+                key.dirty = false;
+            }
+        }
+        for id in self.pending.opened.iter().chain(&self.pending.changed) {
+            if let Some(hold) = self.holds.get_mut(id) {
+                hold.row = HoldRow::Same;
+            }
+        }
+        self.pending.clear();
+        self.wallets.age();
+        self.keys.age();
+        if self.holds.len() > CACHED_HOLDS_MAX {
+            self.holds.clear();
+        }
+    }
+
+    /// The rows of a key and its wallet.
+    pub(crate) fn rows_of(&mut self, key: KeyId) -> Option<Rows<'_>> {
+        let key_row = self.keys.get_mut(key)?;
+        let wallet = self.wallets.get_mut(key_row.wallet)?;
+        Some(Rows {
+            id: key,
+            wallet,
+            key: key_row,
+            pending: &mut self.pending,
+            holds: &mut self.holds,
+        })
+    }
+
+    /// A key and its wallet as they stand.
+    pub(crate) fn balance(&mut self, key: KeyId) -> Result<(Wallet, Key), StoreError> {
+        match self.rows_of(key) {
+            Some(rows) => Ok((rows.wallet.wallet, rows.key.key)),
+            None => Err(StoreError::NotFound {
+                what: "key",
+                id: key.to_string(),
+            }),
+        }
+    }
+}
+
+/// A key and its wallet, to be decided on.
+pub(crate) struct Rows<'a> {
+    id: KeyId,
+    pub(crate) wallet: &'a mut BookWallet,
+    pub(crate) key: &'a mut BookKey,
+    pub(crate) pending: &'a mut Pending,
+    pub(crate) holds: &'a mut IdMap<HoldId, OpenHold>,
+}
+
+impl Rows<'_> {
+    /// Both rows have changed and are written with the batch.
+    pub(crate) fn touch(&mut self) {
+        self.wallet.touch(self.key.wallet, self.pending);
+        self.touch_key();
+    }
+
+    pub(crate) fn touch_key(&mut self) {
+        if !self.key.dirty {
+            self.key.dirty = true;
+            self.pending.keys.push(self.id);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! How ids stand in the tables: wallets and keys as the texts callers know.
+
+use rusqlite::ToSql;
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+
+use crate::ids::{KeyId, WalletId};
+
+macro_rules! as_text {
+    ($name:ident) => {
+        impl ToSql for $name {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(self.to_string().into())
+            }
+        }
+
+        impl FromSql for $name {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                Self::parse(value.as_str()?).map_err(|error| FromSqlError::Other(Box::new(error)))
+            }
+        }
+    };
+}
+
+as_text!(WalletId);
+as_text!(KeyId);

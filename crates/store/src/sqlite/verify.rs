@@ -1,0 +1,116 @@
+//! Reads everything for a verification, in one snapshot, and changes nothing.
+
+use rusqlite::{Connection, Row};
+
+use super::rows::{KEY, WALLET, key_row, wallet_row};
+use crate::ids::Epoch;
+use crate::verify::{Check, Entry, HoldFound, KeyFound, VerifyReport, WalletFound};
+
+pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
+    let snapshot = on.unchecked_transaction()?;
+    // Only the last start may own holds.
+    let epoch = "SELECT coalesce(max(epoch), 0) FROM epochs";
+    let epoch = snapshot.query_row(epoch, [], |row| row.get(0))?;
+    let mut check = Check::new([Epoch::new(epoch)]);
+    let wallets = format!("SELECT {WALLET}, w.n FROM wallets w");
+    each(&snapshot, &wallets, |row| {
+        check.wallet(wallet_found(row)?);
+        Ok(())
+    })?;
+    let keys = format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet");
+    each(&snapshot, &keys, |row| {
+        check.key(key_found(row)?);
+        Ok(())
+    })?;
+    each(&snapshot, "SELECT id, card FROM price_versions", |row| {
+        check.price_version(row.get(0)?, &row.get::<_, String>(1)?);
+        Ok(())
+    })?;
+    let holds = "SELECT id, wallet, key, amount, counts FROM holds";
+    each(&snapshot, holds, |row| {
+        check.hold(&hold_found(row)?);
+        Ok(())
+    })?;
+    // By row number: within a wallet that is the order of posting, and it is the file's own order.
+    let entries = "SELECT wallet, seq, kind, closes, key, held, charge, balance_delta, gift_delta, credit_delta, meter,
+                   price_version, basis FROM entries ORDER BY n";
+    each(&snapshot, entries, |row| {
+        check.entry(&entry(row)?);
+        Ok(())
+    })?;
+    let twice = "SELECT closes, min(wallet), count(*) FROM entries WHERE closes IS NOT NULL
+                 GROUP BY closes HAVING count(*) > 1";
+    each(&snapshot, twice, |row| {
+        check.closed_twice(row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(())
+    })?;
+    let both = "SELECT h.id, h.wallet FROM holds h WHERE EXISTS (SELECT 1 FROM entries e WHERE e.closes = h.id)";
+    each(&snapshot, both, |row| {
+        check.open_and_closed(row.get(0)?, row.get(1)?);
+        Ok(())
+    })?;
+    snapshot.finish()?;
+    Ok(check.finish())
+}
+
+fn each(
+    on: &Connection,
+    sql: &str,
+    mut feed: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let mut select = on.prepare(sql)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        feed(row)?;
+    }
+    Ok(())
+}
+
+fn wallet_found(row: &Row<'_>) -> rusqlite::Result<WalletFound> {
+    let stored = wallet_row(row)?;
+    Ok(WalletFound {
+        n: row.get(11)?,
+        id: stored.id.to_string(),
+        wallet: stored.wallet,
+        entries: row.get(9)?,
+        holds_opened: row.get(10)?,
+    })
+}
+
+fn key_found(row: &Row<'_>) -> rusqlite::Result<KeyFound> {
+    let stored = key_row(row)?;
+    Ok(KeyFound {
+        n: row.get(16)?,
+        id: stored.id.to_string(),
+        wallet: row.get(17)?,
+        key: stored.key,
+    })
+}
+
+fn hold_found(row: &Row<'_>) -> rusqlite::Result<HoldFound> {
+    Ok(HoldFound {
+        id: row.get(0)?,
+        wallet: row.get(1)?,
+        key: row.get(2)?,
+        amount: row.get(3)?,
+        counts: row.get(4)?,
+    })
+}
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+    Ok(Entry {
+        wallet: row.get(0)?,
+        seq: row.get(1)?,
+        kind: row.get(2)?,
+        closes: row.get(3)?,
+        key: row.get(4)?,
+        held: row.get(5)?,
+        charge: row.get(6)?,
+        balance: row.get(7)?,
+        gift_balance: row.get(8)?,
+        credit_used: row.get(9)?,
+        meter: row.get(10)?,
+        price_version: row.get(11)?,
+        basis: row.get(12)?,
+    })
+}

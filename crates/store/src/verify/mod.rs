@@ -1,0 +1,11 @@
+//! `ledger verify`: what the entries say against what is stored (reliability 1.3).
+//!
+//! The check is fed rows and knows no database; a store reads them in one snapshot.
+
+mod check;
+mod report;
+mod sums;
+
+pub(crate) use check::Check;
+pub use report::{Difference, Rule, VerifyReport};
+pub(crate) use sums::{Entry, HoldFound, KeyFound, WalletFound};

@@ -4,14 +4,16 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::HeaderMap;
-use protocol::canon::{self, Dropped, Echo, Target};
+use protocol::canon::{self, Dropped, Echo, ImageSource, Target};
 use protocol::convert::{self, Transcoder};
 use protocol::native::{self, Head, Identity, Rewriter};
 use protocol::{Dialect, Failure, Joined, Translator};
 use upstream::Endpoint;
 
+use crate::budget::Share;
 use crate::catalog::{Model, Route};
 use crate::clock;
+use crate::engine::Engine;
 use crate::text::{Named, TextCall};
 use crate::work::Worded;
 
@@ -23,7 +25,11 @@ pub(crate) struct Asked {
     body: Bytes,
     extra: HeaderMap,
     /// The common form, made when the first route needs it.
-    common: OnceLock<Arc<canon::Request>>,
+    common: Option<canon::Request>,
+    /// What an answer may repeat of it.
+    repeated: OnceLock<Arc<canon::Request>>,
+    /// The memory of pictures that were fetched into it.
+    pictures: Vec<Share>,
 }
 
 impl Asked {
@@ -38,16 +44,59 @@ impl Asked {
             head,
             body: call.body.clone(),
             extra: call.extra.clone(),
-            common: OnceLock::new(),
+            common: None,
+            repeated: OnceLock::new(),
+            pictures: Vec::new(),
         })
     }
 
-    /// The request as this route takes it.
+    /// Reads the request into the common form for a route of another dialect, and fetches the
+    /// pictures that its upstream cannot fetch. What an upstream inside a private network is to
+    /// fetch is checked here first.
+    pub(crate) async fn provide(
+        &mut self,
+        engine: &Engine,
+        model: &Model,
+        route: &Route,
+    ) -> Result<(), Failure> {
+        let spoken = self.spoken(model, route)?;
+        let is_private = route.channel.spec().private_network;
+        if spoken == self.dialect {
+            if is_private {
+                let links = native::links(self.dialect, &self.body)?;
+                engine.pictures.check(links).await?;
+            }
+            return Ok(());
+        }
+        let mut common = match self.common.take() {
+            Some(common) => common,
+            None => convert::read_request(self.dialect, &self.body, self.head.stream)?,
+        };
+        let must_be_inline = |url: &str| !convert::takes_image_url(spoken, &model.profile, url);
+        let shares = engine.pictures.inline(&mut common, must_be_inline).await?;
+        self.pictures.extend(shares);
+        if is_private {
+            let linked = common
+                .images_mut()
+                .filter_map(|(_, image)| match &image.source {
+                    ImageSource::Url(url) => Some(url.clone()),
+                    ImageSource::Inline { .. } => None,
+                });
+            let links = linked.collect();
+            engine.pictures.check(links).await?;
+        }
+        self.common = Some(common);
+        Ok(())
+    }
+
+    fn spoken(&self, model: &Model, route: &Route) -> Result<Dialect, Failure> {
+        let dialect = route.channel.text_dialect_for(self.dialect, route.dialect);
+        dialect.ok_or_else(|| unreachable_model(model))
+    }
+
+    /// The request as this route takes it, which has been provided for.
     pub(crate) fn word(&self, model: &Model, route: &Route) -> Result<Worded, Failure> {
-        let dialect = route
-            .channel
-            .text_dialect_for(self.dialect, route.dialect)
-            .ok_or_else(|| unreachable_model(model))?;
+        let dialect = self.spoken(model, route)?;
         let endpoint = Endpoint::Text {
             dialect,
             stream: self.head.stream,
@@ -112,16 +161,20 @@ impl Asked {
             model: Arc::clone(&identity.model),
             created: clock::now().get() / 1000,
             input_tokens: self.head.input_tokens,
-            request: Arc::clone(self.common()?),
+            request: Arc::clone(self.repeated()?),
         })
     }
 
-    fn common(&self) -> Result<&Arc<canon::Request>, Failure> {
-        if let Some(common) = self.common.get() {
-            return Ok(common);
-        }
-        let request = convert::read_request(self.dialect, &self.body, self.head.stream)?;
-        Ok(self.common.get_or_init(|| Arc::new(request)))
+    fn common(&self) -> Result<&canon::Request, Failure> {
+        self.common.as_ref().ok_or_else(Failure::internal)
+    }
+
+    fn repeated(&self) -> Result<&Arc<canon::Request>, Failure> {
+        let common = self.common()?;
+        let repeated = self
+            .repeated
+            .get_or_init(|| common.without_conversation().into());
+        Ok(repeated)
     }
 }
 

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use protocol::Failure;
 use store::{JournalRow, KeyHead, Store};
 use tokio_util::task::TaskTracker;
-use upstream::State;
+use upstream::{Guarded, Policy, State};
 
 use crate::budget::Budget;
 use crate::catalog::Catalog;
@@ -16,6 +16,7 @@ use crate::clock;
 use crate::ending::Ending;
 use crate::keyring::{Keyring, Unrecognised};
 use crate::metrics::{Metrics, Reading};
+use crate::pictures::{PictureBounds, Pictures};
 use crate::retries::RetryBudget;
 
 /// When the answer may leave, measured against the hold's commit.
@@ -37,6 +38,10 @@ pub struct Settings {
     pub answer_bytes_max: usize,
     /// Bodies in memory, whole node.
     pub bodies_bytes_max: usize,
+    /// What is fetched for upstreams that take no URLs of images.
+    pub pictures: PictureBounds,
+    /// Which addresses we call for others.
+    pub outbound: Policy,
     /// How long an upstream is heard out for its usage after the caller left.
     pub client_gone_drain: Duration,
     /// Silence on a stream after which the caller gets a sign of life.
@@ -52,6 +57,8 @@ impl Default for Settings {
             output_reserve_tokens: 4096,
             answer_bytes_max: 32 << 20,
             bodies_bytes_max: 512 << 20,
+            pictures: PictureBounds::default(),
+            outbound: Policy::default(),
             client_gone_drain: Duration::from_secs(5),
             keep_alive: Duration::from_secs(15),
             in_flight_max: 10_000,
@@ -70,6 +77,8 @@ pub struct Engine {
     catalog: ArcSwap<Catalog>,
     keyring: Keyring,
     budget: Budget,
+    pub(crate) guarded: Arc<Guarded>,
+    pub(crate) pictures: Pictures,
     metrics: Metrics,
     in_flight: Arc<AtomicUsize>,
     started: Instant,
@@ -78,6 +87,8 @@ pub struct Engine {
 impl Engine {
     /// An engine with an empty catalog.
     pub fn new(store: Store, settings: Settings) -> Self {
+        let budget = Budget::new(settings.bodies_bytes_max);
+        let guarded = Arc::new(Guarded::new(settings.outbound.clone()));
         Self {
             store,
             retries: RetryBudget::full(),
@@ -85,7 +96,9 @@ impl Engine {
             ending: Ending::default(),
             catalog: ArcSwap::default(),
             keyring: Keyring::new(),
-            budget: Budget::new(settings.bodies_bytes_max),
+            pictures: Pictures::new(Arc::clone(&guarded), budget.clone(), settings.pictures),
+            budget,
+            guarded,
             metrics: Metrics::new(),
             in_flight: Arc::default(),
             started: Instant::now(),
@@ -105,6 +118,11 @@ impl Engine {
 
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The client for addresses that others name.
+    pub fn guarded(&self) -> &Guarded {
+        &self.guarded
     }
 
     /// The memory that bodies may take.

@@ -52,12 +52,19 @@ async fn run<W: Work>(
         }
     };
     let Prepared {
-        work,
+        mut work,
         model,
         tries,
-        first,
         estimate,
     } = prepared;
+    // What cannot be said to the route that is tried first is refused before money moves.
+    let first = match word_first(&mut work, &engine, &model, &tries).await {
+        Ok(first) => first,
+        Err(failure) => {
+            engine.journal(record.refused(&failure));
+            return Err(failure.into());
+        }
+    };
     let admitted = Admission::ask(
         &engine,
         &arrival.key,
@@ -80,7 +87,7 @@ async fn run<W: Work>(
         request_id: &arrival.request_id,
         work,
         model,
-        first: Some(first),
+        first,
         progress: &progress,
     };
     let rates = admission.rates;
@@ -93,6 +100,19 @@ async fn run<W: Work>(
         failure,
         rates: Some(Box::new(rates)),
     })
+}
+
+async fn word_first<W: Work>(
+    work: &mut W,
+    engine: &Engine,
+    model: &Model,
+    tries: &Tries,
+) -> Result<Option<Worded>, Failure> {
+    let Some(route) = tries.first() else {
+        return Ok(None);
+    };
+    work.provide(engine, model, route).await?;
+    work.word(model, route).map(Some)
 }
 
 /// One admitted call on its way through the routes.
@@ -253,9 +273,12 @@ impl<W: Work> Attempt<'_, W> {
     /// Sends the call over a route, and says what of the upstream was called and what was left
     /// out for it.
     async fn send(&mut self, route: &Route) -> Result<(Incoming, Endpoint, Option<String>), Miss> {
-        let mut worded = match self.first.take() {
-            Some(worded) => worded,
-            None => self.work.word(&self.model, route).map_err(Miss::here)?,
+        let mut worded = if let Some(worded) = self.first.take() {
+            worded
+        } else {
+            let provided = self.work.provide(self.engine, &self.model, route).await;
+            provided.map_err(Miss::here)?;
+            self.work.word(&self.model, route).map_err(Miss::here)?
         };
         let (spoken, dropped) = (worded.endpoint, worded.dropped.take());
         let incoming = tries::send(route, &self.model.id, worded, self.progress).await?;

@@ -65,8 +65,6 @@ fn prepare(
     let dialect_for = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     let tries = Tries::of(model, |route| dialect_for(route).is_some());
     let tries = tries.ok_or_else(|| unreachable_model(model))?;
-    let route = tries.first().ok_or_else(|| unreachable_model(model))?;
-    let first = asked.word(model, route)?;
     let reserve_tokens = engine.settings.output_reserve_tokens;
     Ok(Prepared {
         estimate: Estimate::text(&asked.head, &model.profile, reserve_tokens),
@@ -79,7 +77,6 @@ fn prepare(
         },
         model: Arc::clone(model),
         tries,
-        first,
     })
 }
 
@@ -102,6 +99,15 @@ struct Text {
 impl Work for Text {
     fn is_streamed(&self) -> bool {
         self.asked.head.stream
+    }
+
+    async fn provide(
+        &mut self,
+        engine: &Engine,
+        model: &Model,
+        route: &Route,
+    ) -> Result<(), Failure> {
+        self.asked.provide(engine, model, route).await
     }
 
     fn word(&self, model: &Model, route: &Route) -> Result<Worded, Failure> {

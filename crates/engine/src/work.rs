@@ -1,5 +1,6 @@
 //! What differs between the works that calls ask for; their life (`life.rs`) is one.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use store::KeyHead;
 use upstream::Endpoint;
 
 use crate::catalog::{Model, Route};
-use crate::engine::Settings;
+use crate::engine::{Engine, Settings};
 use crate::estimate::Estimate;
 use crate::tries::Tries;
 
@@ -30,6 +31,16 @@ pub struct Arrival {
 pub(crate) trait Work: Send + Sync + 'static {
     /// Whether the answer is a stream.
     fn is_streamed(&self) -> bool;
+
+    /// Gets what the request needs to be said to this route, such as pictures it cannot fetch.
+    fn provide(
+        &mut self,
+        _engine: &Engine,
+        _model: &Model,
+        _route: &Route,
+    ) -> impl Future<Output = Result<(), Failure>> + Send {
+        std::future::ready(Ok(()))
+    }
 
     /// The request as this route takes it.
     fn word(&self, model: &Model, route: &Route) -> Result<Worded, Failure>;
@@ -92,8 +103,5 @@ pub(crate) struct Prepared<W> {
     pub(crate) work: W,
     pub(crate) model: Arc<Model>,
     pub(crate) tries: Tries,
-    /// The request in the words of the route that is tried first: what cannot be said there is
-    /// refused before money moves.
-    pub(crate) first: Worded,
     pub(crate) estimate: Estimate,
 }

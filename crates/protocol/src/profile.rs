@@ -132,6 +132,9 @@ pub struct Profile {
     /// Takes images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vision: Option<bool>,
+    /// Whether its upstream fetches images by URL itself; as its dialect does when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_urls: Option<bool>,
     /// Calls functions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<bool>,

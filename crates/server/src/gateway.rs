@@ -81,6 +81,7 @@ impl Gateway {
         let mut behind = Vec::new();
         let address = public.address().unwrap_or(config.server.listen);
         let admin_address = admin.address().unwrap_or(config.admin.listen);
+        engine.guarded().set_listeners(vec![address, admin_address]);
         behind.push(tokio::spawn(admin.run(stop_all.clone())));
         if let Some(file) = config.file.clone() {
             let watch = reload::watch(file, config.clone(), Arc::clone(&engine));

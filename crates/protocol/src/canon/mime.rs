@@ -1,4 +1,37 @@
-//! The type of a picture by the end of its address.
+//! The type of a picture, by its first bytes or by the end of its address.
+
+/// As many bytes tell every type that is known here.
+pub const TELLING_BYTES: usize = 12;
+
+/// The type, if a file that begins so is a picture.
+pub fn of_bytes(head: &[u8]) -> Option<&'static str> {
+    Some(match head {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => "image/png",
+        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => "image/gif",
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => "image/webp",
+        [_, _, _, _, b'f', b't', b'y', b'p', brand @ ..] => match brand.get(..4)? {
+            b"heic" | b"heix" | b"hevc" | b"hevx" => "image/heic",
+            b"mif1" | b"msf1" => "image/heif",
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
 
 /// The type, if the path of the address ends like the name of a picture.
 pub fn of_url(url: &str) -> Option<&'static str> {
@@ -19,6 +52,25 @@ pub fn of_url(url: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn first_bytes_tell_types() {
+        for (head, mime) in [
+            (&b"\x89PNG\r\n\x1a\n\0\0\0\r"[..], Some("image/png")),
+            (b"\xff\xd8\xff\xe0", Some("image/jpeg")),
+            (b"GIF89a", Some("image/gif")),
+            (b"RIFF\x01\x02\x03\x04WEBP", Some("image/webp")),
+            (b"\0\0\0\x18ftypheic", Some("image/heic")),
+            (b"\0\0\0\x18ftypmif1", Some("image/heif")),
+            (b"\0\0\0\x18ftypmp42", None),
+            (b"RIFF\x01\x02\x03\x04WAVE", None),
+            (b"<!DOCTYPE html>", None),
+            (b"\x89PNG", None),
+            (b"", None),
+        ] {
+            assert_eq!(of_bytes(head), mime, "{head:?}");
+        }
+    }
 
     #[test]
     fn endings_tell_types() {

@@ -5,6 +5,7 @@
 //! through the caller: wrapped with a mark of their origin, in whatever field of the caller's
 //! dialect is opaque itself.
 
+use super::base64;
 use crate::dialect::Dialect;
 
 /// The first bytes of everything we wrap.
@@ -43,25 +44,9 @@ impl Opaque {
     }
 }
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
 pub(super) fn base64url(bytes: &[u8]) -> String {
-    let digit = |bits: u32| {
-        let index = usize::try_from(bits & 63).unwrap_or(0);
-        char::from(ALPHABET.get(index).copied().unwrap_or(b'A'))
-    };
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        let digits = [
-            digit(bits >> 18),
-            digit(bits >> 12),
-            digit(bits >> 6),
-            digit(bits),
-        ];
-        text.extend(digits.into_iter().take(chunk.len() + 1));
-    }
+    let mut text = String::new();
+    base64::spell(bytes, base64::URL_SAFE, &mut text);
     text
 }
 

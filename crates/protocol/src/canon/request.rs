@@ -289,6 +289,51 @@ impl Request {
         })
     }
 
+    /// The same request without the conversation behind its system prompts: all that an answer
+    /// may repeat of it. A stream keeps this for as long as it lives.
+    #[must_use]
+    pub fn without_conversation(&self) -> Self {
+        let (system, _) = self.leading_system();
+        Self {
+            turns: system.to_vec(),
+            tools: self.tools.clone(),
+            tool_choice: self.tool_choice.clone(),
+            sampling: self.sampling.clone(),
+            stop: self.stop.clone(),
+            format: self.format.clone(),
+            reasoning: self.reasoning.clone(),
+            verbosity: self.verbosity.clone(),
+            user: self.user.clone(),
+            safety_identifier: self.safety_identifier.clone(),
+            metadata: self.metadata.clone(),
+            cache_key: self.cache_key.clone(),
+            renamed: self.renamed.clone(),
+            unknown: Vec::new(),
+            ..*self
+        }
+    }
+
+    /// Every picture of the request, also of tool results, and where it stands.
+    pub fn images_mut(&mut self) -> impl Iterator<Item = (Path, &mut Image)> {
+        let parts = self.turns.iter_mut().flat_map(|turn| &mut turn.parts);
+        parts.flat_map(|(path, part)| {
+            let (shown, result) = match part {
+                Part::ToolResult(result) => (None, Some(&mut result.parts)),
+                part => (Some(part), None),
+            };
+            let inside = result.into_iter().flatten();
+            let images = shown
+                .into_iter()
+                .chain(inside)
+                .filter_map(|part| match part {
+                    Part::Image(image) => Some(image),
+                    _ => None,
+                });
+            let path = *path;
+            images.map(move |image| (path, image))
+        })
+    }
+
     /// The system prompts before the first other turn, and where the rest begins.
     pub fn leading_system(&self) -> (&[Turn], &[Turn]) {
         let is_system = |turn: &Turn| matches!(turn.role, Role::System | Role::Developer);

@@ -7,11 +7,13 @@
 
 mod answer;
 mod codecs;
+mod images;
 mod observer;
 mod transcoder;
 mod translator;
 
 pub use answer::convert_answer;
 pub use codecs::{read_request, write_request};
+pub use images::takes_image_url;
 pub use transcoder::Transcoder;
 pub use translator::Translator;

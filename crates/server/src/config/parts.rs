@@ -23,6 +23,17 @@ impl Config {
             output_reserve_tokens: self.ledger.output_reserve_tokens,
             answer_bytes_max: self.limits.answer_text_bytes,
             bodies_bytes_max: self.limits.body_memory_bytes,
+            pictures: engine::PictureBounds {
+                count_max: self.limits.fetched_images,
+                bytes_max: bytes(self.limits.fetched_image_bytes),
+                total_bytes_max: bytes(self.limits.fetched_images_bytes),
+                within: self.timeouts.image_fetch,
+            },
+            outbound: upstream::Policy {
+                allow: self.outbound.allow.clone(),
+                nat64: self.outbound.nat64,
+                own_hosts: self.media.endpoint.iter().filter_map(host).collect(),
+            },
             client_gone_drain: self.timeouts.client_gone_drain,
             keep_alive: self.timeouts.stream_keep_alive,
             in_flight_max: self.limits.requests_in_flight,
@@ -49,6 +60,17 @@ impl Config {
         upstream_times(&mut theirs);
         ours == theirs
     }
+}
+
+/// The host of an address: nobody may reach our own parts through us.
+fn host(address: &String) -> Option<String> {
+    let uri: http::Uri = address.parse().ok()?;
+    let bare = uri.host()?.trim_start_matches('[').trim_end_matches(']');
+    Some(bare.to_ascii_lowercase())
+}
+
+fn bytes(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

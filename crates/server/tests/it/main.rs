@@ -19,6 +19,7 @@ mod demo;
 mod failover;
 mod framing;
 mod harness;
+mod image_urls;
 mod leaks;
 mod limits;
 mod refusals;

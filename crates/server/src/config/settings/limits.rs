@@ -24,6 +24,10 @@ pub struct Limits {
     pub body_memory_bytes: usize,
     /// One buffered answer of an upstream on the text endpoints.
     pub answer_text_bytes: usize,
+    /// Pictures fetched by URL for one request, and their sizes: one, and all together.
+    pub fetched_images: usize,
+    pub fetched_image_bytes: usize,
+    pub fetched_images_bytes: usize,
     pub connections: usize,
     pub connections_per_address: usize,
     pub requests_in_flight: usize,
@@ -43,6 +47,9 @@ impl Default for Limits {
             body_tts_bytes: MIB,
             body_memory_bytes: 512 * MIB,
             answer_text_bytes: 32 * MIB,
+            fetched_images: 20,
+            fetched_image_bytes: 20 * MIB,
+            fetched_images_bytes: 32 * MIB,
             connections: 16_384,
             connections_per_address: 2_048,
             requests_in_flight: 10_000,
@@ -64,6 +71,9 @@ impl Limits {
         section.positive("body_tts_bytes", &mut out.body_tts_bytes);
         section.positive("body_memory_bytes", &mut out.body_memory_bytes);
         section.positive("answer_text_bytes", &mut out.answer_text_bytes);
+        section.positive("fetched_images", &mut out.fetched_images);
+        section.positive("fetched_image_bytes", &mut out.fetched_image_bytes);
+        section.positive("fetched_images_bytes", &mut out.fetched_images_bytes);
         section.positive("connections", &mut out.connections);
         section.positive("connections_per_address", &mut out.connections_per_address);
         section.positive("requests_in_flight", &mut out.requests_in_flight);

@@ -10,12 +10,18 @@ use super::super::tree::Section;
 pub struct Outbound {
     /// Ranges exempt from the address policy.
     pub allow: Vec<Network>,
+    /// Whether this network reaches IPv4 through `64:ff9b::/96`.
+    pub nat64: bool,
 }
 
 impl Outbound {
     pub(in super::super) fn read(mut section: Section<'_, '_, '_>) -> Self {
-        let allow = read_networks(&mut section, "allow");
+        let mut out = Self {
+            allow: read_networks(&mut section, "allow"),
+            ..Self::default()
+        };
+        section.flag("nat64", &mut out.nat64);
         section.end();
-        Self { allow }
+        out
     }
 }

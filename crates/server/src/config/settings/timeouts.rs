@@ -12,6 +12,8 @@ pub struct Timeouts {
     pub upstream_first_byte: Duration,
     pub upstream_idle: Duration,
     pub upstream_total: Duration,
+    /// One picture that a caller names by URL.
+    pub image_fetch: Duration,
     pub client_header: Duration,
     pub client_body_idle: Duration,
     pub client_body_total: Duration,
@@ -35,6 +37,7 @@ impl Default for Timeouts {
             upstream_first_byte: Duration::from_secs(600),
             upstream_idle: Duration::from_secs(300),
             upstream_total: Duration::from_secs(30 * 60),
+            image_fetch: Duration::from_secs(30),
             client_header: Duration::from_secs(10),
             client_body_idle: Duration::from_secs(30),
             client_body_total: Duration::from_secs(300),
@@ -55,6 +58,7 @@ impl Timeouts {
         section.millis("upstream_first_byte_ms", &mut out.upstream_first_byte);
         section.millis("upstream_idle_ms", &mut out.upstream_idle);
         section.millis("upstream_total_ms", &mut out.upstream_total);
+        section.millis("image_fetch_ms", &mut out.image_fetch);
         section.millis("client_header_ms", &mut out.client_header);
         section.millis("client_body_idle_ms", &mut out.client_body_idle);
         section.millis("client_body_total_ms", &mut out.client_body_total);

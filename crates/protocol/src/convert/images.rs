@@ -1,0 +1,55 @@
+//! Which pictures an upstream fetches itself, and which it must be given.
+
+use crate::canon::mime;
+use crate::dialect::Dialect;
+use crate::profile::Profile;
+
+/// Whether an upstream of this dialect takes a picture by this address; otherwise it must come
+/// inline. A profile may say that the model's upstream fetches none.
+pub fn takes_image_url(dialect: Dialect, profile: &Profile, url: &str) -> bool {
+    if profile.image_urls == Some(false) {
+        return false;
+    }
+    match dialect {
+        Dialect::Chat | Dialect::Responses | Dialect::Interactions => true,
+        Dialect::Messages => is_secure(url),
+        // A file needs its type beside its address.
+        Dialect::Generate => is_secure(url) && mime::of_url(url).is_some(),
+    }
+}
+
+fn is_secure(url: &str) -> bool {
+    let scheme = url.get(..8);
+    scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dialects_take_addresses_of_their_own_kind() {
+        use Dialect::{Chat, Generate, Interactions, Messages, Responses};
+        for (url, takers) in [
+            (
+                "https://a.example/x.png",
+                &[Chat, Responses, Messages, Generate, Interactions][..],
+            ),
+            (
+                "HTTPS://a.example/x",
+                &[Chat, Responses, Messages, Interactions],
+            ),
+            ("http://a.example/x.png", &[Chat, Responses, Interactions]),
+        ] {
+            for dialect in Dialect::ALL {
+                let takes = takes_image_url(dialect, &Profile::default(), url);
+                assert_eq!(takes, takers.contains(&dialect), "{dialect} {url}");
+                let fetches_none = Profile {
+                    image_urls: Some(false),
+                    ..Profile::default()
+                };
+                assert!(!takes_image_url(dialect, &fetches_none, url));
+            }
+        }
+    }
+}

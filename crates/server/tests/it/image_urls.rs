@@ -1,0 +1,302 @@
+//! Images by URL towards upstreams that take them inline only: fetched by us, within bounds.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use crate::harness::{Dialect, Key, Plot, Stage};
+
+const PIXEL: &[u8] =
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
+const PIXEL_BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ";
+
+/// A web server of pictures and of what is none; it ends when dropped.
+struct Gallery {
+    address: SocketAddr,
+    _serving: JoinSet<()>,
+}
+
+impl Gallery {
+    async fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            let mut guests = JoinSet::new();
+            loop {
+                let (socket, _) = listener.accept().await.unwrap();
+                guests.spawn(show(socket));
+            }
+        });
+        Self {
+            address,
+            _serving: serving,
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+/// Answers one request by its path.
+async fn show(mut socket: TcpStream) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let Ok(byte) = socket.read_u8().await else {
+            return;
+        };
+        head.push(byte);
+    }
+    let head = String::from_utf8(head).unwrap();
+    assert!(!head.contains("authorization"), "{head}");
+    let path = head.split(' ').nth(1).unwrap();
+    let whole = |body: &[u8]| {
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+        [head.as_bytes(), body].concat()
+    };
+    let answer = match path {
+        "/pixel" | "/pixel.png" => whole(PIXEL),
+        "/moved" => b"HTTP/1.1 302 Found\r\nlocation: /pixel\r\n\r\n".to_vec(),
+        "/inside" => b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.2/\r\n\r\n".to_vec(),
+        "/page" => whole(b"<!DOCTYPE html><title>Not a picture</title>"),
+        "/large" => whole(&[PIXEL, &[0; 5000]].concat()),
+        "/endless" => [
+            b"HTTP/1.1 200 OK\r\n\r\n",
+            [PIXEL, &[0; 5000]].concat().as_slice(),
+        ]
+        .concat(),
+        "/broken" => b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n\x89PNG\r\n\x1a\n".to_vec(),
+        "/silent" => std::future::pending().await,
+        _ => b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec(),
+    };
+    let _ = socket.write_all(&answer).await;
+}
+
+/// A gateway whose only upstream speaks one dialect and fetches no images.
+async fn stage(upstream: Dialect, channel: &str) -> (Stage, Key) {
+    let entries = format!(
+        "[[channel]]
+        name = \"only\"
+        preset = \"sim\"
+        base_url = \"http://SIM/v1\"
+        protocols = [\"{}\"]
+        {channel}
+        [[model]]
+        id = \"maker/seer\"
+        kind = \"text\"
+        routes = [{{ channel = \"only\", model = \"sim-seer\" }}]
+        price = {{ input = \"1\", output = \"2\" }}
+        profile = {{ max_output_tokens = 128000, vision = true, image_urls = false }}",
+        upstream.name()
+    );
+    Plot::default()
+        .entries(&entries)
+        .setting("outbound", "allow = [\"127.0.0.1\"]")
+        .setting("limits", "fetched_images = 3")
+        .setting("limits", "fetched_image_bytes = 4000")
+        .setting("limits", "fetched_images_bytes = 4050")
+        .setting("timeouts", "image_fetch_ms = 300")
+        .funded()
+        .await
+}
+
+/// A question about pictures, in the words of a dialect.
+fn ask(dialect: Dialect, urls: &[String]) -> Value {
+    let words = "What is this?";
+    let images = urls.iter();
+    match dialect {
+        Dialect::Chat => {
+            let images =
+                images.map(|url| json!({ "type": "image_url", "image_url": { "url": url } }));
+            let mut content: Vec<_> = images.collect();
+            content.push(json!({ "type": "text", "text": words }));
+            json!({ "messages": [{ "role": "user", "content": content }] })
+        }
+        Dialect::Responses => {
+            let images = images.map(|url| json!({ "type": "input_image", "image_url": url }));
+            let mut content: Vec<_> = images.collect();
+            content.push(json!({ "type": "input_text", "text": words }));
+            json!({ "input": [{ "role": "user", "content": content }] })
+        }
+        Dialect::Messages => {
+            let source = |url| json!({ "type": "url", "url": url });
+            let images = images.map(|url| json!({ "type": "image", "source": source(url) }));
+            let mut content: Vec<_> = images.collect();
+            content.push(json!({ "type": "text", "text": words }));
+            json!({ "max_tokens": 99, "messages": [{ "role": "user", "content": content }] })
+        }
+        Dialect::Generate => {
+            let file = |url| json!({ "fileUri": url, "mimeType": "image/png" });
+            let mut parts: Vec<_> = images.map(|url| json!({ "fileData": file(url) })).collect();
+            parts.push(json!({ "text": words }));
+            json!({ "contents": [{ "role": "user", "parts": parts }] })
+        }
+        Dialect::Interactions => {
+            let images = images.map(|url| json!({ "type": "image", "uri": url }));
+            let mut content: Vec<_> = images.collect();
+            content.push(json!({ "type": "text", "text": words }));
+            json!({ "input": content })
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_upstream_gets_inline_what_it_cannot_fetch() {
+    let gallery = Gallery::open().await;
+    let urls = [
+        gallery.url("/moved"),
+        gallery.url("/pixel"),
+        gallery.url("/pixel"),
+    ];
+    for upstream in Dialect::ALL {
+        let (stage, key) = stage(upstream, "").await;
+        for caller in Dialect::ALL.into_iter().filter(|it| *it != upstream) {
+            stage.sim.forget_calls();
+            for stream in [false, true] {
+                let body = ask(caller, &urls);
+                let request = caller.call(&key.secret, "maker/seer", body, stream);
+                stage.send(&request).await.ok();
+            }
+            for call in stage.sim.calls() {
+                let sent = String::from_utf8(call.body.to_vec()).unwrap();
+                let what = format!("{caller:?} to {upstream:?}: {sent}");
+                assert_eq!(sent.matches(PIXEL_BASE64).count(), 3, "{what}");
+                assert!(
+                    sent.contains("image/png") && !sent.contains("http://"),
+                    "{what}"
+                );
+            }
+        }
+        stage.verify().await;
+    }
+}
+
+#[tokio::test]
+async fn a_picture_that_cannot_be_had_is_refused_before_anything_is_paid_or_sent() {
+    let gallery = Gallery::open().await;
+    let (stage, key) = stage(Dialect::Generate, "").await;
+    for (paths, why) in [
+        (&["/nowhere"][..], "the answer has the status 404"),
+        (&["/page"], "it is not a PNG, JPEG, GIF, WebP or HEIC file"),
+        (&["/large"], "it is larger than 4000 bytes"),
+        (&["/endless"], "it is larger than 4000 bytes"),
+        (&["/broken"], "its server gave no whole answer"),
+        (&["/silent"], "it did not come in time"),
+        (
+            &["/inside"],
+            "the URL leads to an address that is not public",
+        ),
+        (
+            &["/pixel?1", "/pixel?2", "/pixel?3", "/pixel?4"],
+            "At most 3 images",
+        ),
+    ] {
+        let urls: Vec<_> = paths.iter().map(|path| gallery.url(path)).collect();
+        for caller in Dialect::ALL
+            .into_iter()
+            .filter(|it| *it != Dialect::Generate)
+        {
+            let request = caller.call(&key.secret, "maker/seer", ask(caller, &urls), true);
+            let answer = stage.send(&request).await;
+            let failure = caller.failure(&answer);
+            assert_eq!(
+                failure,
+                (400, "invalid_request".to_owned()),
+                "{caller:?} {paths:?}"
+            );
+            assert!(answer.text().contains(why), "{}", answer.text());
+        }
+    }
+    let outside = [
+        "http://127.0.0.2/a.png".to_owned(),
+        "http://localhost/a.png".to_owned(),
+        "http://169.254.169.254/latest/meta-data/".to_owned(),
+        format!("http://{}/healthz", stage.address()),
+        format!("http://{}/metrics", stage.admin()),
+        "http://user:word@example.com/a.png".to_owned(),
+    ];
+    for url in outside {
+        let body = ask(Dialect::Chat, &[url.clone()]);
+        let answer = stage
+            .send(&Dialect::Chat.call(&key.secret, "maker/seer", body, false))
+            .await;
+        assert_eq!(Dialect::Chat.failure(&answer).0, 400, "{url}");
+        assert_eq!(
+            answer.json()["error"]["param"],
+            "messages[0].content[0]",
+            "{url}"
+        );
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!((stage.usage(&key).await, stage.frozen(&key).await), (0, 0));
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn pictures_take_no_more_memory_than_the_node_has() {
+    let gallery = Gallery::open().await;
+    let entries = "[[channel]]
+        name = \"only\"
+        preset = \"sim\"
+        base_url = \"http://SIM/v1\"
+        protocols = [\"messages\"]
+        [[model]]
+        id = \"maker/seer\"
+        kind = \"text\"
+        routes = [{ channel = \"only\", model = \"sim-seer\" }]
+        price = { input = \"1\", output = \"2\" }
+        profile = { max_output_tokens = 128000, vision = true }";
+    let (stage, key) = Plot::default()
+        .entries(entries)
+        .setting("outbound", "allow = [\"127.0.0.1\"]")
+        .setting("limits", "body_memory_bytes = 4096")
+        .funded()
+        .await;
+    for (path, status) in [("/pixel", 200), ("/large", 503), ("/pixel", 200)] {
+        // Messages takes addresses, but `https` ones alone.
+        let body = ask(Dialect::Chat, &[gallery.url(path)]);
+        let answer = stage
+            .send(&Dialect::Chat.call(&key.secret, "maker/seer", body, false))
+            .await;
+        assert_eq!(answer.status(), status, "{}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn an_upstream_inside_a_private_network_is_not_told_of_its_neighbours() {
+    for upstream in Dialect::ALL {
+        let entries = format!(
+            "[[channel]]
+            name = \"inside\"
+            preset = \"sim\"
+            base_url = \"http://SIM/v1\"
+            protocols = [\"{}\"]
+            private_network = true
+            [[model]]
+            id = \"maker/seer\"
+            kind = \"text\"
+            routes = [{{ channel = \"inside\", model = \"sim-seer\" }}]
+            price = {{ input = \"1\", output = \"2\" }}
+            profile = {{ max_output_tokens = 128000, vision = true }}",
+            upstream.name()
+        );
+        let (stage, key) = Plot::default().entries(&entries).funded().await;
+        for caller in [upstream, Dialect::Chat] {
+            let body = ask(caller, &["https://10.0.0.1/a.png".to_owned()]);
+            let answer = stage
+                .send(&caller.call(&key.secret, "maker/seer", body, false))
+                .await;
+            assert_eq!(caller.failure(&answer).0, 400, "{caller:?} to {upstream:?}");
+            let body = ask(caller, &["https://8.8.8.8/a.png".to_owned()]);
+            let answer = stage
+                .send(&caller.call(&key.secret, "maker/seer", body, false))
+                .await;
+            answer.ok();
+        }
+        assert_eq!(stage.upstream_calls(), 2, "{upstream:?}");
+    }
+}

@@ -7,12 +7,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use protocol::native::Seen;
 use protocol::{Failure, Joined, Translator};
 use store::AdmitError;
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 use upstream::{Body, CallError, What};
 
 use crate::admission::{Admission, refusal};
@@ -28,6 +29,9 @@ use crate::work::Manner;
 const OUT_BYTES_MAX: usize = 16 << 10;
 /// How much of a stream is read for its usage after the caller left.
 const DRAIN_BYTES_MAX: usize = 256 << 10;
+/// Between the last bytes and an abort. An abort discards what the connection has not sent yet,
+/// and the error event must arrive.
+const ABORT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A stream being relayed, with the hold that pays for it.
 pub struct Relay {
@@ -40,8 +44,7 @@ pub struct Relay {
     request_id: Arc<str>,
     /// Whether the last wake-up brought something that has not been given a chance to be joined.
     fresh: bool,
-    /// The end must not look clean.
-    abort: bool,
+    end: End,
     growing: Option<Growth>,
     keep_alive: Option<Pin<Box<Sleep>>>,
     ending: EndingWatch,
@@ -84,6 +87,25 @@ impl Feed {
     }
 }
 
+/// How the stream ends when all bytes are handed over.
+enum End {
+    Clean,
+    /// Not cleanly: a pause, begun when the last bytes are handed over, then an abort.
+    Abort(Option<Pin<Box<Sleep>>>),
+}
+
+impl End {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
+        if let Self::Abort(pause) = self {
+            let pause = pause.get_or_insert_with(|| Box::pin(sleep(ABORT_PAUSE)));
+            ready!(pause.as_mut().poll(cx));
+            *self = Self::Clean;
+            return Poll::Ready(Some(Err(Aborted)));
+        }
+        Poll::Ready(None)
+    }
+}
+
 type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;
 
 impl std::fmt::Debug for Relay {
@@ -111,7 +133,7 @@ impl Relay {
             admission: Some(admission),
             manner,
             request_id,
-            abort: false,
+            end: End::Clean,
             growing: None,
             keep_alive: None,
             ending: EndingWatch::default(),
@@ -172,8 +194,7 @@ impl Relay {
                 self.keep_alive = None;
                 Poll::Ready(Some(Ok(piece)))
             }
-            None if std::mem::take(&mut self.abort) => Poll::Ready(Some(Err(Aborted))),
-            None => Poll::Ready(None),
+            None => self.end.poll(cx),
         }
     }
 
@@ -240,7 +261,9 @@ impl Relay {
             admission.release(failure);
         }
         translator.fail(failure, &self.request_id, &mut self.out);
-        self.abort = self.manner.aborts;
+        if self.manner.aborts {
+            self.end = End::Abort(None);
+        }
     }
 
     fn grow_if_needed(&mut self, seen: &Seen) {

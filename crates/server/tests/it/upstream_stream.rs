@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Ended, Event, Key, Plot, Stage, ask, assert_openai_error, by_hand, cost, with,
+    Ended, Event, Key, Plot, Request, Stage, ask, assert_openai_error, by_hand, cost, with,
 };
 
 async fn impatient() -> (Stage, Key) {
@@ -111,6 +111,28 @@ async fn a_stream_that_breaks_after_content_ends_with_the_error_event() {
         let expected = cost(input, 0, protocol::count::tokens(text.as_bytes()));
         assert_eq!(charge, expected, "{faults}");
         assert_eq!(stage.frozen(&key).await, 0, "{faults}");
+    }
+    stage.verify().await;
+}
+
+/// 3.3: callers of Generate Content take a clean end for success. So the connection is cut, but
+/// not before the error has arrived, however fast all of it comes.
+#[tokio::test]
+async fn a_broken_generate_stream_tells_its_error_before_it_is_cut() {
+    let (stage, key) = Stage::funded().await;
+    let turn = json!({ "role": "user", "parts": [{ "text": "reply with 30 words" }] });
+    let request = Request::post("/v1beta/models/maker/chat:streamGenerateContent?alt=sse")
+        .bearer(&key.secret)
+        .json(&json!({ "contents": [turn] }));
+    for fault in ["error-event=3", "garbage-event=1", "cut=content"] {
+        stage.sim.queue_faults("sim-chat", fault, 1).unwrap();
+        let answer = stage.send(&request).await;
+        let ended = (answer.status(), answer.ended);
+        assert_eq!(ended, (200, Ended::Broken), "{fault}: {}", answer.text());
+        let last = answer.text().lines().rfind(|line| !line.is_empty());
+        let last = last.and_then(|line| line.strip_prefix("data: ")).unwrap();
+        let error: Value = serde_json::from_str(last).unwrap();
+        assert!(error["error"]["status"].is_string(), "{fault}: {error}");
     }
     stage.verify().await;
 }

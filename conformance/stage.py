@@ -1,4 +1,4 @@
-"""A gateway with its simulated upstream, on free ports and in a folder of its own."""
+"""A gateway with its simulated upstreams, on free ports and in a folder of its own."""
 
 import json
 import subprocess
@@ -6,7 +6,13 @@ import tempfile
 import time
 from pathlib import Path
 
-CONFIG = """
+# The dialects there are: each is spoken by callers, and by one upstream.
+DIALECTS = ["chat", "responses", "messages", "generate", "interactions"]
+
+START_SECONDS_MAX = 20
+STOP_SECONDS_MAX = 10
+
+BASE = """
 [server]
 listen = "127.0.0.1:0"
 [admin]
@@ -17,32 +23,48 @@ disk_floor_bytes = 0
 [timeouts]
 shutdown_notice_ms = 0
 shutdown_drain_ms = 1000
-
-[[channel]]
-name = "sim"
-preset = "sim"
-base_url = "{upstream}/v1"
-
-[[model]]
-id = "maker/chat"
-kind = "text"
-created = 1767225600
-routes = [{{ channel = "sim", model = "sim-chat" }}]
-price = {{ input = "1.25", cached_input = "0.125", output = "10" }}
-profile = {{ context_tokens = 400000, max_output_tokens = 128000, vision = true, tools = true }}
-
-[[model]]
-id = "maker/reason"
-kind = "text"
-created = 1767225600
-routes = [{{ channel = "sim", model = "sim-reason" }}]
-price = {{ input = "2", cached_input = "0.2", output = "16" }}
-profile = {{ context_tokens = 200000, max_output_tokens = 100000, tools = true, reasoning = true }}
 """
+
+# An upstream that speaks one dialect and nothing else. It refuses what its protocol does not
+# define, and its thinker wants its thoughts back.
+UPSTREAM = """
+[[channel]]
+name = "{dialect}"
+preset = "sim"
+base_url = "{url}/v1"
+protocols = ["{dialect}"]
+"""
+MODEL = """
+[[model]]
+id = "{dialect}/{name}"
+kind = "text"
+created = 1767225600
+routes = [{{ channel = "{dialect}", model = "{upstream_model}" }}]
+price = {{ input = "1.25", cached_input = "0.125", output = "10" }}
+profile = {{ context_tokens = 400000, max_output_tokens = 32000, vision = true, tools = true, {more} }}
+"""
+MODELS = {
+    "plain": ("sim-chat+strict", "reasoning = false"),
+    "thinker": ("sim-reason+strict+demand-reasoning", 'reasoning = true, thinking = "{thinking}"'),
+    "broken": ("sim-chat+error-event=3", "reasoning = false"),
+    "busy": ("sim-chat+status=429", "reasoning = false"),
+}
+
+
+def configuration(url: str) -> str:
+    parts = [BASE]
+    for dialect in DIALECTS:
+        parts.append(UPSTREAM.format(dialect=dialect, url=url))
+        thinking = "adaptive" if dialect == "messages" else "level"
+        for name, (upstream_model, more) in MODELS.items():
+            more = more.format(thinking=thinking)
+            told = {"dialect": dialect, "name": name, "upstream_model": upstream_model}
+            parts.append(MODEL.format(**told, more=more))
+    return "".join(parts)
 
 
 class Stage:
-    """Used as a context; `environment` is what a suite is told."""
+    """Used as a context; `environment` is what a driver is told."""
 
     def __init__(self, program: Path):
         self.program = program
@@ -62,22 +84,19 @@ class Stage:
             process.terminate()
         for process in self.running:
             try:
-                process.wait(timeout=10)
+                process.wait(timeout=STOP_SECONDS_MAX)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
         self.folder.cleanup()
 
     def start(self):
-        sim = self.spawn("sim", "--listen", "127.0.0.1:0", "--json", stdout=subprocess.PIPE)
-        upstream = "http://" + json.loads(sim.stdout.readline())["address"]
-        (self.path / "tollgate.toml").write_text(CONFIG.format(upstream=upstream))
-        with (self.path / "log").open("w") as log:
-            gateway = self.spawn("serve", stderr=log)
-        self.environment = {
-            "TOLLGATE_URL": "http://" + self.address(gateway),
-            "TOLLGATE_UPSTREAM_URL": upstream,
-        }
+        sim = self.spawn("sim", "--listen", "127.0.0.1:0", "--json", output="sim")
+        upstream = "http://" + self.told("sim", sim, '"address"')["address"]
+        (self.path / "tollgate.toml").write_text(configuration(upstream))
+        gateway = self.spawn("serve", output="gateway")
+        address = self.told("gateway", gateway, '"serving"')["address"]
+        self.environment = {"TOLLGATE_URL": f"http://{address}"}
         self.command("wallet", "create", "rich", "--balance", "1000")
         self.command("wallet", "create", "poor")
         for name, options in {
@@ -87,24 +106,29 @@ class Stage:
         }.items():
             self.environment[name] = self.command("key", "create", *options)["secret"]
 
-    def address(self, gateway: subprocess.Popen) -> str:
-        """The address in the line that the gateway logs when it serves."""
-        with (self.path / "log").open() as log:
-            while True:
-                line = log.readline()
-                if '"serving"' in line:
-                    return json.loads(line)["address"]
-                if not line and gateway.poll() is not None:
-                    raise RuntimeError((self.path / "log").read_text())
+    def told(self, name: str, process: subprocess.Popen, mark: str) -> dict:
+        """The first line with the mark that a process wrote."""
+        deadline = time.monotonic() + START_SECONDS_MAX
+        with (self.path / name).open() as output:
+            while time.monotonic() < deadline:
+                line = output.readline()
+                if line.endswith("\n") and mark in line:
+                    return json.loads(line)
+                if not line and process.poll() is not None:
+                    break
                 if not line:
                     time.sleep(0.01)
+        raise RuntimeError(f"{name} did not start:\n" + (self.path / name).read_text())
 
     @property
     def path(self) -> Path:
         return Path(self.folder.name)
 
-    def spawn(self, *arguments: str, **outputs) -> subprocess.Popen:
-        process = subprocess.Popen([self.program, *arguments], cwd=self.path, text=True, **outputs)
+    def spawn(self, *arguments: str, output: str) -> subprocess.Popen:
+        with (self.path / output).open("w") as file:
+            process = subprocess.Popen(
+                [self.program, *arguments], cwd=self.path, stdout=file, stderr=file
+            )
         self.running.append(process)
         return process
 
@@ -115,5 +139,6 @@ class Stage:
             check=True,
             text=True,
             stdout=subprocess.PIPE,
+            timeout=START_SECONDS_MAX,
         )
         return json.loads(answer.stdout)

@@ -1,0 +1,63 @@
+"""The SDKs of each language, as locked in this folder, installed once into the workspace."""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+INSTALL_SECONDS_MAX = 600
+
+
+def python(workspace: Path) -> list:
+    """The command that runs a driver in Python; a dialect's name and more follow."""
+    lock = HERE / "python/requirements.txt"
+    home = workspace / f"python-{digest(lock.read_bytes(), sys.version.encode())}"
+    interpreter = home / "bin/python"
+
+    def install():
+        run(sys.executable, "-m", "venv", "--clear", home)
+        quiet = ["--quiet", "--disable-pip-version-check"]
+        run(interpreter, "-m", "pip", "install", *quiet, "--no-deps", "-r", lock)
+
+    once(home, install)
+    return [interpreter, "-B", HERE / "python/drive.py"]
+
+
+def node(workspace: Path) -> list:
+    """The same in JavaScript. Modules are found from where a source lies, so the sources lie there."""
+    names = ["package.json", "package-lock.json"]
+    version = subprocess.run(["node", "--version"], check=True, stdout=subprocess.PIPE).stdout
+    locks = [(HERE / "node" / name).read_bytes() for name in names]
+    home = workspace / f"node-{digest(*locks, version)}"
+
+    def install():
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(parents=True)
+        for name in names:
+            shutil.copy(HERE / "node" / name, home)
+        run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", cwd=home)
+
+    once(home, install)
+    sources = home / "drivers"
+    shutil.rmtree(sources, ignore_errors=True)
+    shutil.copytree(HERE / "node", sources, ignore=shutil.ignore_patterns("package*.json"))
+    return ["node", sources / "drive.mjs"]
+
+
+def digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+def once(home: Path, install):
+    # Written last, so that a broken installation is made anew.
+    complete = home / "complete"
+    if not complete.exists():
+        print(f"installing {home.name}", flush=True)
+        install()
+        complete.touch()
+
+
+def run(*command, cwd=None):
+    subprocess.run(command, cwd=cwd, check=True, timeout=INSTALL_SECONDS_MAX)

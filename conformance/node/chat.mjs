@@ -1,0 +1,211 @@
+// Chat completions, through openai.
+
+import OpenAI from "openai";
+import { zodResponseFormat } from "openai/helpers/zod";
+import {
+  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, Place, TALK, TIMEOUT_MS, URL,
+  all, check, has, isPlace, isUsage, limited, raised, same,
+} from "./talk.mjs";
+
+const clientOf = (apiKey = KEY, options = {}) =>
+  new OpenAI({ baseURL: `${URL}/v1`, apiKey, timeout: TIMEOUT_MS, ...options });
+
+const client = clientOf();
+// Errors that a client would try again on are to be seen.
+const hasty = clientOf(KEY, { maxRetries: 0 });
+
+const user = (content) => ({ role: "user", content });
+const asked = (model, content, more) => ({ model, messages: [user(content)], ...more });
+const ask = (model, content, more, by = client) =>
+  by.chat.completions.create(asked(model, content, more));
+const tool = (told) => ({ type: "function", function: { ...told, strict: true } });
+const called = (message) =>
+  message.tool_calls.map((call) => [call.function.name, JSON.parse(call.function.arguments)]);
+const resultsOf = (message, results) =>
+  message.tool_calls.map((call, index) => ({
+    role: "tool",
+    tool_call_id: call.id,
+    content: results[index],
+  }));
+
+function calledInParallel(message) {
+  same(called(message), TALK.parallel.arguments.map((one) => ["get_weather", one]), "calls");
+  same(new Set(message.tool_calls.map((call) => call.id)).size, 2, "number of ids");
+}
+
+export const cells = {
+  async plain(upstream) {
+    const { system, prompt, answer } = TALK.plain;
+    const messages = [{ role: "system", content: system }, user(prompt)];
+    const told = await client.chat.completions.create({ model: `${upstream}/plain`, messages });
+    same(told.choices[0].message.content, answer);
+    same([told.choices[0].finish_reason, told.model], ["stop", `${upstream}/plain`]);
+    check(told.id.startsWith("chatcmpl_") && told._request_id.startsWith("req_"), told);
+  },
+
+  async stream(upstream) {
+    const stream = client.chat.completions.stream(asked(`${upstream}/plain`, TALK.stream.prompt));
+    let text = "";
+    stream.on("content", (delta) => (text += delta));
+    const final = await stream.finalChatCompletion();
+    has(text, TALK.stream.last);
+    same(final.choices[0].message.content, text);
+    same([final.choices[0].message.role, final.choices[0].finish_reason], ["assistant", "stop"]);
+  },
+
+  async history(upstream) {
+    const { first, second, answer } = TALK.history;
+    const messages = [user(first)];
+    const body = { model: `${upstream}/plain`, messages };
+    // As people write it: the whole message object goes back.
+    messages.push((await client.chat.completions.create(body)).choices[0].message, user(second));
+    same((await client.chat.completions.create(body)).choices[0].message.content, answer);
+  },
+
+  async tools(upstream) {
+    const { prompt, arguments: wanted, result } = TALK.tools;
+    const body = asked(`${upstream}/plain`, prompt, { tools: [tool(TALK.weather)] });
+    const first = (await client.chat.completions.create(body)).choices[0];
+    same(first.finish_reason, "tool_calls", "finish reason");
+    same(called(first.message), [["get_weather", wanted]], "calls");
+    body.messages.push(first.message, ...resultsOf(first.message, [result]));
+    const second = (await client.chat.completions.create(body)).choices[0];
+    same(second.finish_reason, "stop", "finish reason");
+    has(second.message.content, result);
+  },
+
+  async parallel(upstream) {
+    const { prompt, results } = TALK.parallel;
+    const body = asked(`${upstream}/plain`, prompt, { tools: [tool(TALK.weather)] });
+    const { message } = (await client.chat.completions.create(body)).choices[0];
+    calledInParallel(message);
+    body.messages.push(message, ...resultsOf(message, results));
+    const answer = (await client.chat.completions.create(body)).choices[0].message.content;
+    for (const result of results) has(answer, result);
+  },
+
+  async parallel_stream(upstream) {
+    const body = asked(`${upstream}/plain`, TALK.parallel.prompt, { tools: [tool(TALK.weather)] });
+    const final = await client.chat.completions.stream(body).finalChatCompletion();
+    same(final.choices[0].finish_reason, "tool_calls", "finish reason");
+    calledInParallel(final.choices[0].message);
+  },
+
+  async structured(upstream) {
+    const response_format = zodResponseFormat(Place, "place");
+    const body = asked(`${upstream}/plain`, TALK.structured.prompt, { response_format });
+    isPlace((await client.chat.completions.parse(body)).choices[0].message.parsed);
+    const streamed = await client.chat.completions.stream(body).finalChatCompletion();
+    isPlace(streamed.choices[0].message.parsed);
+  },
+
+  async image(upstream) {
+    const { prompt, mime_type, png, answer } = TALK.image;
+    const parts = [
+      { type: "text", text: prompt },
+      { type: "image_url", image_url: { url: `data:${mime_type};base64,${png}` } },
+    ];
+    has((await ask(`${upstream}/plain`, parts)).choices[0].message.content, answer);
+  },
+
+  async limit(upstream) {
+    const { prompt, output_tokens_max } = TALK.limit;
+    const more = { max_completion_tokens: output_tokens_max };
+    const answer = await ask(`${upstream}/plain`, prompt, more);
+    same(answer.choices[0].finish_reason, "length", "finish reason");
+    same(answer.usage.completion_tokens, output_tokens_max, "output tokens");
+  },
+
+  async usage(upstream) {
+    const figures = (usage) => [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens];
+    const body = asked(`${upstream}/plain`, TALK.usage.prompt);
+    const whole = await client.chat.completions.create(body);
+    const options = { stream_options: { include_usage: true } };
+    const stream = client.chat.completions.stream({ ...body, ...options });
+    isUsage(figures(whole.usage), figures((await stream.finalChatCompletion()).usage));
+  },
+
+  async reasoning(upstream) {
+    const more = { reasoning_effort: "high" };
+    const answer = await ask(`${upstream}/thinker`, TALK.reasoning.prompt, more);
+    check(answer.choices[0].message.content, answer);
+    check(answer.usage.completion_tokens_details.reasoning_tokens > 0, answer.usage);
+  },
+
+  async loop(upstream) {
+    const { prompt, calls, results } = TALK.loop;
+    const made = [];
+    const runnable = (told) => ({
+      type: "function",
+      function: {
+        ...told,
+        parse: JSON.parse,
+        function: () => {
+          made.push(told.name);
+          return results[told.name];
+        },
+      },
+    });
+    const tools = [runnable(TALK.weather), runnable(TALK.time)];
+    const body = asked(`${upstream}/thinker`, prompt, { tools, reasoning_effort: "high" });
+    const answer = await client.chat.completions.runTools(body).finalContent();
+    same(made, calls, "calls");
+    for (const result of Object.values(results)) has(answer, result);
+  },
+
+  async bad_key(upstream) {
+    const by = clientOf(KEY_WRONG);
+    const call = () => ask(`${upstream}/plain`, "hello", {}, by);
+    for (const one of [call, () => by.models.list()]) {
+      same((await raised(OpenAI.AuthenticationError, one)).code, "invalid_api_key", "code");
+    }
+  },
+
+  async bad_request(upstream) {
+    const call = () => client.chat.completions.create({ model: `${upstream}/plain`, messages: [] });
+    const error = await raised(OpenAI.BadRequestError, call);
+    same([error.code, error.param, error.type], ["invalid_request", "messages", "invalid_request_error"]);
+    check(error.requestID.startsWith("req_"), error.requestID);
+  },
+
+  async unknown_model(upstream) {
+    const error = await raised(OpenAI.NotFoundError, () => ask(`${upstream}/none`, "hello"));
+    same(error.code, "model_not_found", "code");
+  },
+
+  async rate_limit(upstream) {
+    const by = clientOf(KEY_SLOW, { maxRetries: 0 });
+    const call = () => ask(`${upstream}/plain`, "hello", {}, by);
+    const error = await limited(OpenAI.RateLimitError, call);
+    same(error.code, "rate_limit_exceeded", "code");
+    check(error.headers.get("retry-after") >= 1, "no retry-after");
+  },
+
+  async empty_wallet(upstream) {
+    // With the client's own retries: this is no error to try again on.
+    const call = () => ask(`${upstream}/plain`, "hello", {}, clientOf(KEY_POOR));
+    const error = await raised(OpenAI.APIError, call);
+    same([error.status, error.code], [402, "insufficient_quota"]);
+  },
+
+  async busy(upstream) {
+    const call = () => ask(`${upstream}/busy`, "hello", {}, hasty);
+    const error = await raised(OpenAI.InternalServerError, call);
+    same([error.status, error.code], [503, "upstream_overloaded"]);
+  },
+
+  async broken_stream(upstream) {
+    const body = { stream: true };
+    const call = async () => all(await ask(`${upstream}/broken`, TALK.broken_stream.prompt, body));
+    has((await raised(OpenAI.APIError, call)).code, "upstream_");
+  },
+};
+
+export const own = {
+  async models() {
+    const listed = (await all(client.models.list())).map((model) => model.id);
+    check(listed.includes("chat/plain") && listed.includes("messages/thinker"), listed);
+    same((await client.models.retrieve("chat/plain")).id, "chat/plain", "id");
+    await raised(OpenAI.NotFoundError, () => client.models.retrieve("chat/none"));
+  },
+};

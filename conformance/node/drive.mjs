@@ -1,0 +1,57 @@
+// Runs the cells of the dialects named on the command line, against every upstream.
+//
+// Each outcome is a line of JSON. A dialect is a module whose `cells` hold a function for each
+// cell of `talk.json`, which takes the name of an upstream; those of `own` only its own sees.
+
+import { TALK } from "./talk.mjs";
+
+const CELL_MS_MAX = 30_000;
+
+async function main() {
+  const dialects = process.argv.slice(2);
+  const upstreams = dialects.pop().split(",");
+  for (const dialect of dialects) {
+    const { cells, own = {} } = await import(`./${dialect}.mjs`);
+    for (const upstream of upstreams) {
+      for (const cell of TALK.cells) await tell(dialect, upstream, cell, cells[cell] ?? missing);
+    }
+    for (const [cell, run] of Object.entries(own)) await tell(dialect, dialect, cell, run);
+  }
+  // Idle connections of the clients would keep the process.
+  process.exit(0);
+}
+
+async function tell(dialect, upstream, cell, run) {
+  const outcome = { dialect, upstream, cell, reason: await reason(run, upstream) };
+  process.stdout.write(`${JSON.stringify(outcome)}\n`);
+}
+
+// Why a cell failed; nothing when it passed.
+async function reason(run, upstream) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    const error = new Error(`no outcome in ${CELL_MS_MAX} ms`);
+    timer = setTimeout(() => reject(error), CELL_MS_MAX);
+  });
+  try {
+    await Promise.race([run(upstream), late]);
+    return null;
+  } catch (error) {
+    return `${error?.name}: ${error?.message} [${place(error)}]`;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// The innermost line of a dialect that led to an error.
+function place(error) {
+  const lines = String(error?.stack).match(/drivers\/\w+\.mjs:\d+/g) ?? [];
+  const line = lines.find((line) => !line.includes("talk.mjs")) ?? "drive.mjs";
+  return line.replace("drivers/", "");
+}
+
+async function missing() {
+  throw new Error("this dialect has no such cell");
+}
+
+await main();

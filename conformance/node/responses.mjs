@@ -1,0 +1,199 @@
+// Responses, through openai.
+
+import OpenAI from "openai";
+import { zodTextFormat } from "openai/helpers/zod";
+import {
+  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, Place, TALK, TIMEOUT_MS, URL,
+  all, check, has, isPlace, isUsage, limited, raised, same,
+} from "./talk.mjs";
+
+const clientOf = (apiKey = KEY, options = {}) =>
+  new OpenAI({ baseURL: `${URL}/v1`, apiKey, timeout: TIMEOUT_MS, ...options });
+
+const client = clientOf();
+// Errors that a client would try again on are to be seen.
+const hasty = clientOf(KEY, { maxRetries: 0 });
+
+const user = (content) => ({ role: "user", content });
+const ask = (model, input, more, by = client) => by.responses.create({ model, input, ...more });
+const tool = (told) => ({ type: "function", ...told, strict: true });
+const callsOf = (response) => response.output.filter((item) => item.type === "function_call");
+const called = (response) =>
+  callsOf(response).map((call) => [call.name, JSON.parse(call.arguments)]);
+const resultsOf = (response, results) =>
+  callsOf(response).map((call, index) => ({
+    type: "function_call_output",
+    call_id: call.call_id,
+    output: results[index],
+  }));
+
+function calledInParallel(response) {
+  same(called(response), TALK.parallel.arguments.map((one) => ["get_weather", one]), "calls");
+  same(new Set(callsOf(response).map((call) => call.call_id)).size, 2, "number of ids");
+}
+
+export const cells = {
+  async plain(upstream) {
+    const { system, prompt, answer } = TALK.plain;
+    const told = await ask(`${upstream}/plain`, prompt, { instructions: system });
+    same(told.output_text, answer);
+    same([told.status, told.model], ["completed", `${upstream}/plain`]);
+    check(told.id.startsWith("resp_") && told._request_id.startsWith("req_"), told);
+  },
+
+  async stream(upstream) {
+    const body = { model: `${upstream}/plain`, input: TALK.stream.prompt };
+    const stream = client.responses.stream(body);
+    const kinds = (await all(stream)).map((event) => event.type);
+    same([kinds.at(0), kinds.at(-1)], ["response.created", "response.completed"], "events");
+    const final = await stream.finalResponse();
+    has(final.output_text, TALK.stream.last);
+    same(final.status, "completed", "status");
+  },
+
+  async history(upstream) {
+    const { first, second, answer } = TALK.history;
+    const input = [user(first)];
+    // As people write it: all items go back.
+    input.push(...(await ask(`${upstream}/plain`, input)).output, user(second));
+    same((await ask(`${upstream}/plain`, input)).output_text, answer);
+  },
+
+  async tools(upstream) {
+    const { prompt, arguments: wanted, result } = TALK.tools;
+    const input = [user(prompt)];
+    const more = { tools: [tool(TALK.weather)] };
+    const first = await ask(`${upstream}/plain`, input, more);
+    same(called(first), [["get_weather", wanted]], "calls");
+    input.push(...first.output, ...resultsOf(first, [result]));
+    const second = await ask(`${upstream}/plain`, input, more);
+    same(second.status, "completed", "status");
+    has(second.output_text, result);
+  },
+
+  async parallel(upstream) {
+    const { prompt, results } = TALK.parallel;
+    const input = [user(prompt)];
+    const more = { tools: [tool(TALK.weather)] };
+    const first = await ask(`${upstream}/plain`, input, more);
+    calledInParallel(first);
+    input.push(...first.output, ...resultsOf(first, results));
+    const answer = (await ask(`${upstream}/plain`, input, more)).output_text;
+    for (const result of results) has(answer, result);
+  },
+
+  async parallel_stream(upstream) {
+    const more = { input: TALK.parallel.prompt, tools: [tool(TALK.weather)] };
+    const stream = client.responses.stream({ model: `${upstream}/plain`, ...more });
+    calledInParallel(await stream.finalResponse());
+  },
+
+  async structured(upstream) {
+    const text = { format: zodTextFormat(Place, "place") };
+    const body = { model: `${upstream}/plain`, input: TALK.structured.prompt, text };
+    isPlace((await client.responses.parse(body)).output_parsed);
+    isPlace((await client.responses.stream(body).finalResponse()).output_parsed);
+  },
+
+  async image(upstream) {
+    const { prompt, mime_type, png, answer } = TALK.image;
+    const parts = [
+      { type: "input_text", text: prompt },
+      { type: "input_image", detail: "auto", image_url: `data:${mime_type};base64,${png}` },
+    ];
+    has((await ask(`${upstream}/plain`, [user(parts)])).output_text, answer);
+  },
+
+  async limit(upstream) {
+    const { prompt, output_tokens_max } = TALK.limit;
+    const more = { max_output_tokens: output_tokens_max };
+    const answer = await ask(`${upstream}/plain`, prompt, more);
+    const why = answer.incomplete_details.reason;
+    same([answer.status, why], ["incomplete", "max_output_tokens"]);
+    same(answer.usage.output_tokens, output_tokens_max, "output tokens");
+  },
+
+  async usage(upstream) {
+    const figures = (usage) => [usage.input_tokens, usage.output_tokens, usage.total_tokens];
+    const body = { model: `${upstream}/plain`, input: TALK.usage.prompt };
+    const whole = await client.responses.create(body);
+    const streamed = await client.responses.stream(body).finalResponse();
+    isUsage(figures(whole.usage), figures(streamed.usage));
+  },
+
+  async reasoning(upstream) {
+    const reasoning = { effort: "high", summary: "auto" };
+    const body = { model: `${upstream}/thinker`, input: TALK.reasoning.prompt, reasoning };
+    const whole = await client.responses.create(body);
+    const streamed = await client.responses.stream(body).finalResponse();
+    for (const answer of [whole, streamed]) {
+      const thoughts = answer.output.filter((item) => item.type === "reasoning");
+      const summary = thoughts.flatMap((item) => item.summary).map((part) => part.text);
+      has(summary.join(""), TALK.reasoning.thought);
+      check(answer.output_text, answer);
+      check(answer.usage.output_tokens_details.reasoning_tokens > 0, answer.usage);
+    }
+  },
+
+  async loop(upstream) {
+    const { prompt, calls, results } = TALK.loop;
+    const input = [user(prompt)];
+    const more = {
+      reasoning: { effort: "high" },
+      tools: [tool(TALK.weather), tool(TALK.time)],
+      store: false,
+      include: ["reasoning.encrypted_content"],
+    };
+    for (const name of calls) {
+      const asked = await ask(`${upstream}/thinker`, input, more);
+      same(called(asked).map(([name]) => name), [name], "calls");
+      input.push(...asked.output, ...resultsOf(asked, [results[name]]));
+    }
+    const answer = await ask(`${upstream}/thinker`, input, more);
+    for (const result of Object.values(results)) has(answer.output_text, result);
+  },
+
+  async bad_key(upstream) {
+    const call = () => ask(`${upstream}/plain`, "hello", {}, clientOf(KEY_WRONG));
+    same((await raised(OpenAI.AuthenticationError, call)).code, "invalid_api_key", "code");
+  },
+
+  async bad_request(upstream) {
+    const error = await raised(OpenAI.BadRequestError, () => ask(`${upstream}/plain`, []));
+    same([error.code, error.param, error.type], ["invalid_request", "input", "invalid_request_error"]);
+    check(error.requestID.startsWith("req_"), error.requestID);
+  },
+
+  async unknown_model(upstream) {
+    const error = await raised(OpenAI.NotFoundError, () => ask(`${upstream}/none`, "hello"));
+    same(error.code, "model_not_found", "code");
+  },
+
+  async rate_limit(upstream) {
+    const by = clientOf(KEY_SLOW, { maxRetries: 0 });
+    const call = () => ask(`${upstream}/plain`, "hello", {}, by);
+    same((await limited(OpenAI.RateLimitError, call)).code, "rate_limit_exceeded", "code");
+  },
+
+  async empty_wallet(upstream) {
+    // With the client's own retries: this is no error to try again on.
+    const call = () => ask(`${upstream}/plain`, "hello", {}, clientOf(KEY_POOR));
+    const error = await raised(OpenAI.APIError, call);
+    same([error.status, error.code], [402, "insufficient_quota"]);
+  },
+
+  async busy(upstream) {
+    const call = () => ask(`${upstream}/busy`, "hello", {}, hasty);
+    const error = await raised(OpenAI.InternalServerError, call);
+    same([error.status, error.code], [503, "upstream_overloaded"]);
+  },
+
+  async broken_stream(upstream) {
+    // The client tells a stream that failed by its last event.
+    const body = { stream: true };
+    const events = await all(await ask(`${upstream}/broken`, TALK.broken_stream.prompt, body));
+    const last = events.at(-1);
+    same([last.type, last.response?.status], ["response.failed", "failed"], "last event");
+    check(last.response.error.message, last);
+  },
+};

@@ -1,0 +1,77 @@
+"""What every dialect says and expects, and the checks they share."""
+
+import json
+import os
+from pathlib import Path
+from typing import Literal, Optional
+
+from pydantic import BaseModel
+
+TALK = json.loads(Path(os.environ["TOLLGATE_TALK"]).read_text())
+URL = os.environ["TOLLGATE_URL"]
+KEY = os.environ["TOLLGATE_KEY"]
+KEY_POOR = os.environ["TOLLGATE_KEY_POOR"]
+KEY_SLOW = os.environ["TOLLGATE_KEY_SLOW"]
+KEY_WRONG = "sk-tg-wrong"
+
+# A client waits no longer for one answer.
+TIMEOUT_SECONDS = 20
+# A key of two requests per minute is used up by so many, whenever the minute turns.
+CALLS_UNTIL_LIMITED = 5
+
+
+class River(BaseModel):
+    name: str
+    length_km: float
+
+
+class Place(BaseModel):
+    """Nested, listed, chosen from a few, and perhaps absent: what schemas differ in."""
+
+    city: str
+    people: int
+    kind: Literal["town", "village"]
+    streets: list[str]
+    river: River
+    mayor: Optional[str]
+
+
+def is_place(place):
+    assert isinstance(place, Place), f"not parsed: {place!r}"
+    assert place.city == TALK["structured"]["city"], place
+
+
+def raised(kind, call):
+    """The error of that class that a call ends with."""
+    try:
+        answer = call()
+    except kind as error:
+        return error
+    raise AssertionError(f"{kind.__name__} was expected, not {answer!r:.200}")
+
+
+def limited(kind, call):
+    """The error of a call that is repeated until the key's minute is used up."""
+
+    def again():
+        return [call() for _ in range(CALLS_UNTIL_LIMITED)]
+
+    return raised(kind, again)
+
+
+def same(got, wanted, what="answer"):
+    assert got == wanted, f"{what} is {got!r:.300}, not {wanted!r:.300}"
+
+
+def has(got, part):
+    assert got and part in got, f"{part!r} is not in {got!r:.300}"
+
+
+def is_usage(whole, streamed):
+    """Input, output and total of the same call, whole and streamed."""
+    same(streamed, whole, "streamed usage")
+    told = TALK["usage"]
+    input_tokens, output_tokens, total_tokens = whole
+    assert told["input_min"] <= input_tokens <= told["input_max"], f"{input_tokens} input tokens"
+    same(output_tokens, told["output"], "output tokens")
+    same(total_tokens, input_tokens + output_tokens, "total tokens")

@@ -36,6 +36,8 @@ pub struct Settings {
     pub output_reserve_tokens: u64,
     /// The largest buffered answer of an upstream.
     pub answer_bytes_max: usize,
+    /// The largest answer with pictures or vectors.
+    pub media_bytes_max: usize,
     /// Bodies in memory, whole node.
     pub bodies_bytes_max: usize,
     /// What is fetched for upstreams that take no URLs of images.
@@ -56,6 +58,7 @@ impl Default for Settings {
             commit: Commit::BeforeAnswer,
             output_reserve_tokens: 4096,
             answer_bytes_max: 32 << 20,
+            media_bytes_max: 100 << 20,
             bodies_bytes_max: 512 << 20,
             pictures: PictureBounds::default(),
             outbound: Policy::default(),

@@ -10,6 +10,7 @@ pub mod chat;
 pub mod convert;
 pub mod count;
 pub mod dialect;
+pub mod embeddings;
 mod envelope;
 pub mod failure;
 pub mod generate;

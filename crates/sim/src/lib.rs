@@ -11,6 +11,7 @@
 //! - [`mind`] says how prompts steer the simulated model, whatever the protocol;
 //! - `chat/` is the chat completions protocol, `openai/` what its family shares;
 //! - `responses/` is the Responses protocol, `messages/` the Messages protocol;
+//! - `embeddings/` and `embed/` give vectors, in the form of lists and in that of contents;
 //! - `generate/` is Generate Content, `interactions/` Interactions, `google/` what they share.
 //!
 //! Models differ by the beginning of their names; every other name is a plain model:
@@ -22,6 +23,7 @@
 //! | `sim-fixed` | adaptive thinking alone, and fixed sampling (Messages) |
 //! | `sim-budget` | thinking by budget alone (Messages) |
 //! | `sim-image` | answers with pictures (Generate Content, Interactions) |
+//! | `sim-embed-float` `sim-embed-base64` | know one encoding of vectors only |
 //! | `missing` | does not exist |
 //!
 //! A further protocol is a folder beside `chat/` that reads its request into a prompt and writes
@@ -33,6 +35,8 @@ mod calls;
 mod chat;
 pub mod control;
 mod date;
+mod embed;
+mod embeddings;
 pub mod fault;
 mod figure;
 mod generate;
@@ -53,6 +57,7 @@ mod seal;
 mod seed;
 mod serve;
 mod tokens;
+mod vector;
 
 pub use calls::{Call, Counts, End};
 pub use fault::ScriptError;

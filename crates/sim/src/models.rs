@@ -7,13 +7,14 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde::Serialize;
 
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
     "sim-chat",
     "sim-mini",
     "sim-reason",
     "sim-open",
     "sim-fixed",
     "sim-budget",
+    "sim-embed",
 ];
 const CREATED: u64 = 1_767_225_600;
 /// Models whose name begins so do not exist.

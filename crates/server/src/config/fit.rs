@@ -11,7 +11,7 @@ pub(super) fn protocols_for(kind: Kind, base: Option<Base>) -> &'static [Protoco
     };
     match kind {
         Kind::Text => &[Chat, Responses, Messages, Generate, Interactions],
-        Kind::Embedding => &[Embeddings],
+        Kind::Embedding => &[Embeddings, Generate],
         Kind::Image => match base {
             Some(Base::NativeImage) => &[Generate],
             Some(_) => &[Images],

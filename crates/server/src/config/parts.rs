@@ -22,6 +22,7 @@ impl Config {
             commit: self.ledger.commit,
             output_reserve_tokens: self.ledger.output_reserve_tokens,
             answer_bytes_max: self.limits.answer_text_bytes,
+            media_bytes_max: self.limits.answer_image_bytes,
             bodies_bytes_max: self.limits.body_memory_bytes,
             pictures: engine::PictureBounds {
                 count_max: self.limits.fetched_images,

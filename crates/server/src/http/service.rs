@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Engine, Named, TextCall, Unanswered, ids};
+use engine::{EmbeddingsCall, Engine, Named, NamedContents, TextCall, Unanswered, ids};
 use http::{HeaderMap, HeaderName, Request, Response, Uri};
 use hyper::body::Incoming;
 use ledger::Balance;
@@ -100,6 +100,8 @@ async fn dispatch(
         Endpoint::Named(named) => {
             text(shared, visit, Dialect::Generate, Some(named), key, request).await
         }
+        Endpoint::Embeddings => embeddings(shared, visit, None, key, request).await,
+        Endpoint::Contents(named) => embeddings(shared, visit, Some(named), key, request).await,
         Endpoint::Unknown => Err(Failure::not_found("There is no such endpoint.").into()),
     }
 }
@@ -169,11 +171,7 @@ async fn text(
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
     let extra = forwarded(dialect, request.headers());
-    let bounds = Bounds {
-        bytes_max: shared.limits.body_text_bytes,
-        idle: shared.limits.body_idle,
-        total: shared.limits.body_total,
-    };
+    let bounds = bounds(shared, shared.limits.body_text_bytes);
     let body = body::read(request.into_body(), bounds, shared.engine.budget()).await?;
     let call = TextCall {
         arrival: visit.arrival(key),
@@ -183,6 +181,33 @@ async fn text(
         extra,
     };
     shared.engine.text(call).await.map(Served::Answer)
+}
+
+async fn embeddings(
+    shared: &Shared,
+    visit: &Visit,
+    named: Option<NamedContents>,
+    key: KeyHead,
+    request: Request<Incoming>,
+) -> Result<Served, Unanswered> {
+    refuse_idempotency_key(request.headers())?;
+    body::check_json_headers(request.headers())?;
+    let bounds = bounds(shared, shared.limits.body_embeddings_bytes);
+    let body = body::read(request.into_body(), bounds, shared.engine.budget()).await?;
+    let call = EmbeddingsCall {
+        arrival: visit.arrival(key),
+        named,
+        body,
+    };
+    shared.engine.embeddings(call).await.map(Served::Answer)
+}
+
+fn bounds(shared: &Shared, bytes_max: usize) -> Bounds {
+    Bounds {
+        bytes_max,
+        idle: shared.limits.body_idle,
+        total: shared.limits.body_total,
+    }
 }
 
 /// What a caller tells an upstream of its own dialect beside the body: the betas it asks for.

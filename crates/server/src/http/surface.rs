@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use engine::Named;
+use engine::{Named, NamedContents};
 use http::Method;
 use protocol::{Dialect, Family};
 
@@ -26,6 +26,10 @@ pub(crate) enum Endpoint {
     Text(Dialect),
     /// A text generation call whose path names the model: Generate Content.
     Named(Named),
+    /// `POST /v1/embeddings`
+    Embeddings,
+    /// Vectors of contents, whose path names the model.
+    Contents(NamedContents),
     /// Nothing that is served.
     Unknown,
 }
@@ -33,7 +37,10 @@ pub(crate) enum Endpoint {
 impl Endpoint {
     /// Whether a model is called here.
     pub(crate) fn is_call(&self) -> bool {
-        matches!(self, Self::Text(_) | Self::Named(_))
+        matches!(
+            self,
+            Self::Text(_) | Self::Named(_) | Self::Embeddings | Self::Contents(_)
+        )
     }
 }
 
@@ -77,6 +84,13 @@ impl Surface {
                 "/v1beta/models/{id}:generateContent"
             }
             Endpoint::Text(Dialect::Interactions) => "/v1beta/interactions",
+            Endpoint::Embeddings => "/v1/embeddings",
+            Endpoint::Contents(NamedContents { batch: false, .. }) => {
+                "/v1beta/models/{id}:embedContent"
+            }
+            Endpoint::Contents(NamedContents { batch: true, .. }) => {
+                "/v1beta/models/{id}:batchEmbedContents"
+            }
             Endpoint::Unknown => "unknown",
         }
     }
@@ -97,28 +111,30 @@ fn called(path: &str, aliases: bool) -> Endpoint {
         "/v1/responses" => Endpoint::Text(Dialect::Responses),
         "/v1/messages" => Endpoint::Text(Dialect::Messages),
         "/v1beta/interactions" => Endpoint::Text(Dialect::Interactions),
+        "/v1/embeddings" => Endpoint::Embeddings,
         "/v1/interactions" if aliases => Endpoint::Text(Dialect::Interactions),
-        _ => named_call(path, aliases).map_or(Endpoint::Unknown, Endpoint::Named),
+        _ => named_call(path, aliases).unwrap_or(Endpoint::Unknown),
     }
 }
 
 /// `/v1beta/models/{model}:generateContent`, also under `/v1`. One SDK takes an id with a slash
 /// for a whole path and leaves `models/` out.
-fn named_call(path: &str, aliases: bool) -> Option<Named> {
+fn named_call(path: &str, aliases: bool) -> Option<Endpoint> {
     let rest = path
         .strip_prefix("/v1/models/")
         .or_else(|| path.strip_prefix("/v1beta/models/"))
         .or_else(|| path.strip_prefix("/v1beta/").filter(|_| aliases))?;
     let (model, action) = rest.rsplit_once(':')?;
-    let stream = match action {
-        "generateContent" => false,
-        "streamGenerateContent" => true,
+    let model = percent_decoded(model).filter(|model| !model.is_empty())?;
+    let model = model.into_owned();
+    let named = |model, stream| Endpoint::Named(Named { model, stream });
+    let contents = |model, batch| Endpoint::Contents(NamedContents { model, batch });
+    Some(match action {
+        "generateContent" => named(model, false),
+        "streamGenerateContent" => named(model, true),
+        "embedContent" if aliases => contents(model, false),
+        "batchEmbedContents" if aliases => contents(model, true),
         _ => return None,
-    };
-    let model = percent_decoded(model)?;
-    (!model.is_empty()).then(|| Named {
-        model: model.into_owned(),
-        stream,
     })
 }
 
@@ -299,6 +315,21 @@ mod tests {
                 Endpoint::Unknown,
                 Family::Google,
             ),
+            (
+                "POST",
+                "/v1/embeddings",
+                Endpoint::Embeddings,
+                Family::OpenAi,
+            ),
+            (
+                "POST",
+                "/v1/models/a/b:batchEmbedContents",
+                Endpoint::Contents(NamedContents {
+                    model: "a/b".to_owned(),
+                    batch: true,
+                }),
+                Family::Google,
+            ),
             ("GET", "/", Endpoint::Unknown, Family::OpenAi),
         ];
         for (method, path, endpoint, family) in table {
@@ -313,7 +344,11 @@ mod tests {
 
     #[test]
     fn aliases_can_be_switched_off() {
-        for path in ["/v1/interactions", "/v1beta/a/b:generateContent"] {
+        for path in [
+            "/v1/interactions",
+            "/v1beta/a/b:generateContent",
+            "/v1beta/models/a/b:embedContent",
+        ] {
             let surface = Surface::find(&Method::POST, path, false);
             assert_eq!(surface.endpoint, Endpoint::Unknown, "{path}");
         }

@@ -16,6 +16,7 @@ mod cli;
 mod client_gone;
 mod crash;
 mod demo;
+mod embeddings;
 mod failover;
 mod framing;
 mod harness;

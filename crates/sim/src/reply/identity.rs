@@ -22,6 +22,8 @@ impl Vendor {
             || path.starts_with("/v1/interactions")
             || path.contains(":generateContent")
             || path.contains(":streamGenerateContent")
+            || path.contains(":embedContent")
+            || path.contains(":batchEmbedContents")
         {
             Self::Google
         } else {

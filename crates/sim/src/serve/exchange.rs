@@ -8,6 +8,8 @@ use crate::ask::Ask;
 use crate::calls::{End, Record};
 use crate::chat::Chat;
 use crate::control;
+use crate::embed::Embed;
+use crate::embeddings::Embeddings;
 use crate::fault::{How, Instead, Place, Script, Stop, split_model};
 use crate::generate::Generate;
 use crate::google;
@@ -132,6 +134,8 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         Ok(Endpoint::Models) => unserved(models::list(&call)),
         Ok(Endpoint::Model(id)) => unserved(models::show(id, &call)),
         Ok(Endpoint::Chat) => ask::<Chat>(&call, state, record),
+        Ok(Endpoint::Embed) => ask::<Embed>(&call, state, record),
+        Ok(Endpoint::Embeddings) => ask::<Embeddings>(&call, state, record),
         Ok(Endpoint::Generate) => ask::<Generate>(&call, state, record),
         Ok(Endpoint::Interactions) => ask::<Interactions>(&call, state, record),
         Ok(Endpoint::Responses) => ask::<Responses>(&call, state, record),

@@ -1,12 +1,14 @@
 //! Which path belongs to which protocol.
 
-use crate::generate;
+use crate::{embed, generate};
 use http::Method;
 
 /// What a path and method lead to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Endpoint<'a> {
     Chat,
+    Embed,
+    Embeddings,
     Generate,
     Interactions,
     Responses,
@@ -29,8 +31,10 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
         "/v1/responses" => (Method::POST, Endpoint::Responses),
         "/v1/messages" => (Method::POST, Endpoint::Messages),
         "/v1/interactions" | "/v1beta/interactions" => (Method::POST, Endpoint::Interactions),
+        "/v1/embeddings" => (Method::POST, Endpoint::Embeddings),
         "/v1/models" => (Method::GET, Endpoint::Models),
         _ if generate::is_target(path) => (Method::POST, Endpoint::Generate),
+        _ if embed::is_target(path) => (Method::POST, Endpoint::Embed),
         _ => match path.strip_prefix("/v1/models/") {
             Some(id) if !id.is_empty() => (Method::GET, Endpoint::Model(id)),
             _ => return Err(NoEndpoint::Path),
@@ -71,6 +75,12 @@ mod tests {
                 Method::GET,
                 "/v1beta/models/a:streamGenerateContent",
                 Err(NoEndpoint::Method),
+            ),
+            (Method::POST, "/v1/embeddings", Ok(Endpoint::Embeddings)),
+            (
+                Method::POST,
+                "/v1/models/a/b:embedContent",
+                Ok(Endpoint::Embed),
             ),
             (Method::GET, "/", Err(NoEndpoint::Path)),
             (Method::POST, "/v1/nothing", Err(NoEndpoint::Path)),

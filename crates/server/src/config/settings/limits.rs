@@ -20,10 +20,12 @@ pub struct Limits {
     pub body_video_bytes: usize,
     pub body_stt_bytes: usize,
     pub body_tts_bytes: usize,
-    /// All request bodies of this node together.
+    /// All request bodies of this node together, and answers and events above 256 KiB.
     pub body_memory_bytes: usize,
     /// One buffered answer of an upstream on the text endpoints.
     pub answer_text_bytes: usize,
+    /// One answer with pictures or vectors.
+    pub answer_image_bytes: usize,
     /// Pictures fetched by URL for one request, and their sizes: one, and all together.
     pub fetched_images: usize,
     pub fetched_image_bytes: usize,
@@ -47,6 +49,7 @@ impl Default for Limits {
             body_tts_bytes: MIB,
             body_memory_bytes: 512 * MIB,
             answer_text_bytes: 32 * MIB,
+            answer_image_bytes: 100 * MIB,
             fetched_images: 20,
             fetched_image_bytes: 20 * MIB,
             fetched_images_bytes: 32 * MIB,
@@ -71,6 +74,7 @@ impl Limits {
         section.positive("body_tts_bytes", &mut out.body_tts_bytes);
         section.positive("body_memory_bytes", &mut out.body_memory_bytes);
         section.positive("answer_text_bytes", &mut out.answer_text_bytes);
+        section.positive("answer_image_bytes", &mut out.answer_image_bytes);
         section.positive("fetched_images", &mut out.fetched_images);
         section.positive("fetched_image_bytes", &mut out.fetched_image_bytes);
         section.positive("fetched_images_bytes", &mut out.fetched_images_bytes);

@@ -85,6 +85,15 @@ impl Canned {
 
     /// The channel and the model that lead here, priced like the stage's own.
     pub(crate) fn entries(&self) -> String {
+        self.entries_of(
+            "text",
+            r#"{ input = "1.25", cached_input = "0.125", output = "10" }"#,
+            "{ context_tokens = 400000, max_output_tokens = 128000 }",
+        )
+    }
+
+    /// The same for a model of another kind.
+    pub(crate) fn entries_of(&self, kind: &str, price: &str, profile: &str) -> String {
         format!(
             "[[channel]]
             name = \"canned\"
@@ -92,10 +101,10 @@ impl Canned {
             base_url = \"http://{}/v1\"
             [[model]]
             id = \"{CANNED_MODEL}\"
-            kind = \"text\"
+            kind = \"{kind}\"
             routes = [{{ channel = \"canned\", model = \"{CANNED_NAME}\" }}]
-            price = {{ input = \"1.25\", cached_input = \"0.125\", output = \"10\" }}
-            profile = {{ context_tokens = 400000, max_output_tokens = 128000 }}",
+            price = {price}
+            profile = {profile}",
             self.address
         )
     }

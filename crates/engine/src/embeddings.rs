@@ -1,0 +1,157 @@
+//! Calls for vectors.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ledger::Meter;
+use protocol::embeddings::{self, Form, Request};
+use protocol::native::{self, Broken};
+use protocol::{Dialect, Failure, Kind, Translator};
+use upstream::{Channel, Endpoint, Protocol};
+
+use crate::answer::{Answer, Unanswered};
+use crate::asked::unreachable_model;
+use crate::catalog::{Model, Route};
+use crate::engine::{Engine, Settings};
+use crate::estimate::Estimate;
+use crate::record::Record;
+use crate::tries::Tries;
+use crate::work::{Arrival, Manner, Prepared, Worded, Work};
+
+/// The model of a call whose path names it: `:embedContent`, or `:batchEmbedContents`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedContents {
+    pub model: String,
+    pub batch: bool,
+}
+
+/// A request for vectors of a known caller, its body read.
+#[derive(Debug)]
+pub struct EmbeddingsCall {
+    pub arrival: Arrival,
+    /// What the path says, where it names the model.
+    pub named: Option<NamedContents>,
+    pub body: Bytes,
+}
+
+impl Engine {
+    /// Serves a call for vectors.
+    pub async fn embeddings(self: &Arc<Self>, call: EmbeddingsCall) -> Result<Answer, Unanswered> {
+        let arrival = call.arrival.clone();
+        self.live(arrival, move |engine, record| {
+            prepare(engine, &call, record)
+        })
+        .await
+    }
+}
+
+fn prepare(
+    engine: &Engine,
+    call: &EmbeddingsCall,
+    record: &mut Record,
+) -> Result<Prepared<Embeddings>, Failure> {
+    let request = match &call.named {
+        Some(named) => embeddings::read_named_request(&call.body, &named.model, named.batch)?,
+        None => embeddings::read_request(&call.body)?,
+    };
+    record.reads(&request.model, false);
+    let catalog = engine.catalog();
+    let model = catalog
+        .find(&request.model)
+        .ok_or_else(|| Failure::model_not_found(&request.model))?;
+    if model.kind != Kind::Embedding {
+        return Err(Failure::model_not_supported(format!(
+            "The model `{}` does not make embeddings.",
+            model.id
+        )));
+    }
+    let tries = Tries::of(model, |route| {
+        spoken_by(&route.channel, request.form).is_some()
+    });
+    let tries = tries.ok_or_else(|| unreachable_model(model))?;
+    let estimate = Estimate {
+        reserved: Meter {
+            input: request.input_tokens,
+            ..Meter::default()
+        },
+        output_bound: 0,
+    };
+    let work = Embeddings {
+        model: Arc::clone(&model.id),
+        request,
+    };
+    Ok(Prepared {
+        work,
+        model: Arc::clone(model),
+        tries,
+        estimate,
+    })
+}
+
+/// The protocol in which a channel is asked: the caller's own form where it speaks it.
+fn spoken_by(channel: &Channel, form: Form) -> Option<Protocol> {
+    let mut order = [Protocol::Embeddings, Protocol::Generate];
+    if form != Form::List {
+        order.reverse();
+    }
+    order.into_iter().find(|protocol| channel.speaks(*protocol))
+}
+
+/// A request for vectors and the model that makes them.
+struct Embeddings {
+    request: Request,
+    model: Arc<str>,
+}
+
+impl Work for Embeddings {
+    fn is_streamed(&self) -> bool {
+        false
+    }
+
+    fn word(&self, model: &Model, route: &Route) -> Result<Worded, Failure> {
+        let worded = match spoken_by(&route.channel, self.request.form) {
+            Some(Protocol::Embeddings) => self.request.write_list(&route.model)?,
+            Some(_) => self.request.write_contents(&route.model)?,
+            None => return Err(unreachable_model(model)),
+        };
+        let endpoint = match worded.form {
+            Form::List => Endpoint::Embeddings,
+            Form::Content => Endpoint::EmbedContent { batch: false },
+            Form::Contents => Endpoint::EmbedContent { batch: true },
+        };
+        Ok(Worded {
+            dropped: worded.dropped,
+            ..Worded::json(endpoint, worded.pieces)
+        })
+    }
+
+    fn translate(
+        &self,
+        spoken: Endpoint,
+        answer: Bytes,
+    ) -> Result<Result<native::Answer, Broken>, Failure> {
+        let form = match spoken {
+            Endpoint::EmbedContent { batch: false } => Form::Content,
+            Endpoint::EmbedContent { batch: true } => Form::Contents,
+            _ => Form::List,
+        };
+        Ok(self.request.translate(form, &answer, &self.model))
+    }
+
+    /// Vectors do not stream.
+    fn translator(&self, _: Endpoint) -> Result<Translator, Failure> {
+        Err(Failure::internal())
+    }
+
+    fn manner(&self) -> Manner {
+        Manner {
+            keep_alive: Dialect::Chat.keep_alive(),
+            aborts: false,
+        }
+    }
+
+    /// Two thousand vectors are more than any text.
+    fn answer_bytes_max(&self, settings: &Settings) -> usize {
+        settings.media_bytes_max
+    }
+}

@@ -1,0 +1,422 @@
+//! Answers: the vectors as they came, in the form and encoding that was asked for.
+
+use bytes::Bytes;
+
+use super::request::{Encoding, Form};
+use super::vector;
+use crate::generate;
+use crate::joined::Joined;
+use crate::json::patch::{self, Edit};
+use crate::json::write::object;
+use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
+use crate::native::{Answer, Broken};
+use crate::rejection;
+use crate::usage::{self, Usage};
+
+/// What an answer must be like.
+pub(super) struct Wanted<'a> {
+    pub(super) encoding: Encoding,
+    /// The public model id.
+    pub(super) model: &'a str,
+    /// Input tokens as estimated, for answers that do not tell them.
+    pub(super) input_tokens: u64,
+}
+
+/// What was found in an answer of lists.
+#[derive(Default)]
+struct Seen<'a> {
+    model: Option<Raw<'a>>,
+    data: Option<Raw<'a>>,
+    usage: Option<Raw<'a>>,
+    error: Option<Raw<'a>>,
+    /// Behind the opening bracket.
+    inside: usize,
+}
+
+impl<'a> Seen<'a> {
+    fn look(text: &'a str) -> Result<Self, Broken> {
+        let mut seen = Self::default();
+        let mut cursor = Cursor::new(text);
+        cursor.shape()?;
+        seen.inside = cursor.position().saturating_add(1);
+        cursor.object(|cursor, name| {
+            let value = cursor.value()?;
+            let place = [
+                ("model", &mut seen.model),
+                ("data", &mut seen.data),
+                ("usage", &mut seen.usage),
+                ("error", &mut seen.error),
+            ]
+            .into_iter()
+            .find(|(known, _)| name.is(known));
+            if let Some((_, place)) = place {
+                *place = Some(value);
+            }
+            Ok::<(), SyntaxError>(())
+        })?;
+        cursor.end()?;
+        Ok(seen)
+    }
+
+    /// The list of vectors, unless there is an error or nothing in its place.
+    fn vectors(&self, model: &str) -> Result<Raw<'a>, Broken> {
+        no_error(self.error, model)?;
+        let data = self.data.filter(|data| data.shape() == Shape::Array);
+        let data = data.filter(|data| !data.is_empty());
+        data.ok_or_else(|| Broken::malformed("the answer has no embeddings"))
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        read_usage(self.usage?)
+    }
+}
+
+fn no_error(error: Option<Raw<'_>>, model: &str) -> Result<(), Broken> {
+    match error.filter(|error| rejection::is_error(*error)) {
+        Some(error) => {
+            let failure = rejection::read_event(error.text().as_bytes(), model);
+            Err(Broken::Failure(failure))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Reads `prompt_tokens`, or `total_tokens` where only that is told.
+fn read_usage(usage: Raw<'_>) -> Option<Usage> {
+    let (mut prompt, mut total) = (None, None);
+    if usage.shape() != Shape::Object {
+        return None;
+    }
+    let mut cursor = Cursor::new(usage.text());
+    let read = cursor.object(|cursor, name| {
+        let value = cursor.value()?;
+        if name.is("prompt_tokens") {
+            prompt = usage::count(value);
+        } else if name.is("total_tokens") {
+            total = usage::count(value);
+        }
+        Ok::<(), SyntaxError>(())
+    });
+    read.ok()?;
+    Some(Usage {
+        input: prompt.or(total)?,
+        ..Usage::default()
+    })
+}
+
+/// An answer of lists for a caller of lists: the bytes stay, but for the model, vectors in the
+/// other encoding than was asked for, and usage that is missing.
+pub(super) fn rewrite_list(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
+    let text = utf8(body)?;
+    let seen = Seen::look(text)?;
+    let data = seen.vectors(wanted.model)?;
+    let mut edits = Vec::new();
+    let mut model = Vec::new();
+    write_string(&mut model, wanted.model);
+    let mut missing = Vec::new();
+    match seen.model {
+        Some(named) => edits.push(Edit::replace(named.span(), model)),
+        None => {
+            missing.extend_from_slice(b"\"model\":");
+            missing.extend_from_slice(&model);
+            missing.push(b',');
+        }
+    }
+    let usage = seen.usage();
+    if usage.is_none() {
+        let mut estimate = Vec::new();
+        write_usage(&mut estimate, wanted.input_tokens);
+        if let Some(told) = seen.usage {
+            edits.push(Edit::replace(told.span(), estimate));
+        } else {
+            missing.extend_from_slice(b"\"usage\":");
+            missing.extend_from_slice(&estimate);
+            missing.push(b',');
+        }
+    }
+    if !missing.is_empty() {
+        edits.push(Edit::insert(seen.inside, missing));
+    }
+    each_vector(data, |vector| {
+        let encoded = match (wanted.encoding, vector.shape()) {
+            (Encoding::Base64, Shape::Array) => vector::to_base64(vector)?,
+            (Encoding::Float, Shape::String) => vector::to_numbers(inside(vector))?,
+            _ => return Ok(()),
+        };
+        edits.push(Edit::replace(vector.span(), encoded));
+        Ok(())
+    })?;
+    let mut pieces = Joined::new();
+    patch::apply_to(body, edits, &mut pieces);
+    let told = seen.usage.is_some_and(|told| !told.is_null());
+    Ok(answer(pieces, usage, told && usage.is_none()))
+}
+
+/// An answer of contents for a caller of lists.
+pub(super) fn list_of_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
+    let text = utf8(body)?;
+    let found = Found::look(text, wanted.model)?;
+    let usage = found.usage.and_then(generate::read_usage);
+    let mut out = b"{\"object\":\"list\",\"data\":[".to_vec();
+    for (index, values) in found.vectors.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        let head = format!("{{\"object\":\"embedding\",\"index\":{index},\"embedding\":");
+        out.extend_from_slice(head.as_bytes());
+        match wanted.encoding {
+            Encoding::Float => out.extend_from_slice(values.text().as_bytes()),
+            Encoding::Base64 => out.extend(vector::to_base64(*values)?),
+        }
+        out.push(b'}');
+    }
+    out.extend_from_slice(b"],\"model\":");
+    write_string(&mut out, wanted.model);
+    out.extend_from_slice(b",\"usage\":");
+    let tokens = usage.map_or(wanted.input_tokens, |usage| usage.input_total());
+    write_usage(&mut out, tokens);
+    out.push(b'}');
+    Ok(answer(whole(out), usage, false))
+}
+
+/// An answer of lists for a caller of contents.
+pub(super) fn contents_of_list(
+    body: &Bytes,
+    form: Form,
+    wanted: &Wanted<'_>,
+) -> Result<Answer, Broken> {
+    let text = utf8(body)?;
+    let seen = Seen::look(text)?;
+    let data = seen.vectors(wanted.model)?;
+    let mut vectors = Vec::new();
+    each_vector(data, |vector| {
+        vectors.push(match vector.shape() {
+            Shape::String => vector::to_numbers(inside(vector))?,
+            _ => vector.text().as_bytes().to_vec(),
+        });
+        Ok(())
+    })?;
+    let write = |out: &mut Vec<u8>, values: &[u8]| {
+        out.extend_from_slice(b"{\"values\":");
+        out.extend_from_slice(values);
+        out.push(b'}');
+    };
+    let usage = seen.usage();
+    let tokens = usage.map_or(wanted.input_tokens, |usage| usage.input_total());
+    let mut out = Vec::new();
+    object(&mut out, |it| {
+        if form == Form::Content {
+            let first = vectors.first().map_or(&b"[]"[..], Vec::as_slice);
+            it.value("embedding", |out| write(out, first));
+        } else {
+            it.array("embeddings", |list| {
+                for values in &vectors {
+                    list.value(|out| write(out, values));
+                }
+            });
+        }
+        it.object("usageMetadata", |it| {
+            it.number("promptTokenCount", tokens)
+                .number("totalTokenCount", tokens);
+        });
+    });
+    Ok(answer(whole(out), usage, false))
+}
+
+/// An answer of contents for a caller of contents: it names nobody and passes as it is.
+pub(super) fn pass_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
+    let found = Found::look(utf8(body)?, wanted.model)?;
+    let usage = found.usage.and_then(generate::read_usage);
+    let mut pieces = Joined::new();
+    pieces.push(body.clone());
+    Ok(answer(pieces, usage, false))
+}
+
+/// What was found in an answer of contents.
+struct Found<'a> {
+    vectors: Vec<Raw<'a>>,
+    usage: Option<Raw<'a>>,
+}
+
+impl<'a> Found<'a> {
+    fn look(text: &'a str, model: &str) -> Result<Self, Broken> {
+        let mut found = Self {
+            vectors: Vec::new(),
+            usage: None,
+        };
+        let mut error = None;
+        let mut cursor = Cursor::new(text);
+        cursor.object(|cursor, name| {
+            if name.is("embedding") {
+                found.vectors.extend(values(cursor)?);
+            } else if name.is("embeddings") {
+                cursor.array(|cursor| {
+                    found.vectors.extend(values(cursor)?);
+                    Ok::<(), SyntaxError>(())
+                })?;
+            } else {
+                let value = cursor.value()?;
+                if name.is("usageMetadata") {
+                    found.usage = Some(value);
+                } else if name.is("error") {
+                    error = Some(value);
+                }
+            }
+            Ok::<(), SyntaxError>(())
+        })?;
+        cursor.end()?;
+        no_error(error, model)?;
+        if found.vectors.is_empty() {
+            return Err(Broken::malformed("the answer has no embeddings"));
+        }
+        Ok(found)
+    }
+}
+
+/// The values of one content's vector.
+fn values<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Raw<'a>>, SyntaxError> {
+    let mut values = None;
+    cursor.object(|cursor, name| {
+        let value = cursor.value()?;
+        if name.is("values") && value.shape() == Shape::Array {
+            values = Some(value);
+        }
+        Ok::<(), SyntaxError>(())
+    })?;
+    Ok(values)
+}
+
+/// Goes through the vectors of a list, whose spans are those of the whole text.
+fn each_vector<'a>(
+    data: Raw<'a>,
+    mut each: impl FnMut(Raw<'a>) -> Result<(), Broken>,
+) -> Result<(), Broken> {
+    let offset = data.span().start;
+    Cursor::new(data.text()).array(|cursor| {
+        cursor.object(|cursor, name| {
+            let value = cursor.value()?.moved(offset);
+            if name.is("embedding") {
+                each(value)?;
+            }
+            Ok::<(), Broken>(())
+        })
+    })
+}
+
+fn inside(string: Raw<'_>) -> &str {
+    string.string().map_or("", |text| text.raw())
+}
+
+fn write_usage(out: &mut Vec<u8>, tokens: u64) {
+    object(out, |it| {
+        it.number("prompt_tokens", tokens)
+            .number("total_tokens", tokens);
+    });
+}
+
+fn whole(out: Vec<u8>) -> Joined {
+    let mut pieces = Joined::new();
+    pieces.push(Bytes::from(out));
+    pieces
+}
+
+fn answer(pieces: Joined, usage: Option<Usage>, usage_malformed: bool) -> Answer {
+    Answer {
+        pieces,
+        usage,
+        usage_malformed,
+        output_tokens_counted: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WANTED: Wanted<'_> = Wanted {
+        encoding: Encoding::Float,
+        model: "maker/m",
+        input_tokens: 9,
+    };
+
+    fn rewritten(body: &str, encoding: Encoding) -> (String, Option<u64>) {
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        let wanted = Wanted { encoding, ..WANTED };
+        let answer = rewrite_list(&body, &wanted).unwrap();
+        let text = String::from_utf8(answer.pieces.into_bytes().to_vec()).unwrap();
+        (text, answer.usage.map(|usage| usage.input))
+    }
+
+    #[test]
+    fn nothing_changes_but_the_model() {
+        let body = r#"{ "object":"list","data":[{"embedding":[0.10, -2e-3],"index":0,"x":null}],
+            "model" : "hidden-1","usage":{"prompt_tokens":5,"total_tokens":5}} "#;
+        let expected = body.replace("hidden-1", "maker/m");
+        assert_eq!(rewritten(body, Encoding::Float), (expected, Some(5)));
+    }
+
+    #[test]
+    fn vectors_come_in_the_encoding_that_was_asked_for() {
+        let floats = r#"{"data":[{"embedding":[0.5,-1]}],"model":"h","usage":{"prompt_tokens":1}}"#;
+        let base64 =
+            r#"{"data":[{"embedding":"AAAAPwAAgL8="}],"model":"h","usage":{"prompt_tokens":1}}"#;
+        for (body, encoding, expected) in [
+            (floats, Encoding::Base64, base64),
+            (base64, Encoding::Float, floats),
+            (floats, Encoding::Float, floats),
+            (base64, Encoding::Base64, base64),
+        ] {
+            let expected = expected.replace("\"h\"", "\"maker/m\"");
+            assert_eq!(rewritten(body, encoding).0, expected);
+        }
+    }
+
+    #[test]
+    fn missing_usage_is_the_estimate() {
+        for body in [
+            r#"{"data":[{"embedding":[1]}]}"#,
+            r#"{"data":[{"embedding":[1]}],"usage":null}"#,
+            r#"{"data":[{"embedding":[1]}],"usage":{"prompt_tokens":-4}}"#,
+        ] {
+            let (text, usage) = rewritten(body, Encoding::Float);
+            let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(usage, None);
+            assert_eq!(json["usage"]["prompt_tokens"], 9, "{text}");
+            assert_eq!(json["model"], "maker/m");
+        }
+    }
+
+    #[test]
+    fn what_has_no_vectors_is_no_answer() {
+        for body in [
+            "{}",
+            r#"{"data":[]}"#,
+            r#"{"data":null}"#,
+            r#"{"error":{"message":"x"},"data":[{"embedding":[1]}]}"#,
+            r#"{"data":[{"embedding":"***"}]}"#,
+            "[]",
+            "",
+        ] {
+            let body = Bytes::copy_from_slice(body.as_bytes());
+            assert!(rewrite_list(&body, &WANTED).is_err(), "{body:?}");
+            assert!(list_of_contents(&body, &WANTED).is_err(), "{body:?}");
+        }
+    }
+
+    #[test]
+    fn contents_and_lists_are_turned_into_one_another() {
+        let contents = r#"{"embeddings":[{"values":[0.5, -1]},{"values":[2]}],
+            "usageMetadata":{"promptTokenCount":3}}"#;
+        let body = Bytes::copy_from_slice(contents.as_bytes());
+        let list = list_of_contents(&body, &WANTED).unwrap();
+        assert_eq!(list.usage.unwrap().input, 3);
+        let list = list.pieces.into_bytes();
+        insta::assert_snapshot!(std::str::from_utf8(&list).unwrap(), @r#"{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5, -1]},{"object":"embedding","index":1,"embedding":[2]}],"model":"maker/m","usage":{"prompt_tokens":3,"total_tokens":3}}"#);
+        let back = contents_of_list(&list, Form::Contents, &WANTED).unwrap();
+        let back = back.pieces.into_bytes();
+        insta::assert_snapshot!(std::str::from_utf8(&back).unwrap(), @r#"{"embeddings":[{"values":[0.5, -1]},{"values":[2]}],"usageMetadata":{"promptTokenCount":3,"totalTokenCount":3}}"#);
+        let one = contents_of_list(&list, Form::Content, &WANTED).unwrap();
+        let one = one.pieces.into_bytes();
+        assert!(one.starts_with(br#"{"embedding":{"values":[0.5, -1]}"#));
+    }
+}

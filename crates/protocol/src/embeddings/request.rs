@@ -1,0 +1,145 @@
+//! A request for vectors, in the form it came in.
+
+use bytes::Bytes;
+
+use super::answer::{self, Wanted};
+use super::{content, listed};
+use crate::canon::Dropped;
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::joined::Joined;
+use crate::json::patch::{self, Edit};
+use crate::json::write_string;
+use crate::native::{Answer, Broken};
+
+/// How vectors are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A list of inputs: `/v1/embeddings`.
+    List,
+    /// One content: `:embedContent`.
+    Content,
+    /// Several contents: `:batchEmbedContents`.
+    Contents,
+}
+
+/// How a vector is written in the form of lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Encoding {
+    /// Numbers.
+    #[default]
+    Float,
+    /// Little-endian float32, in base64.
+    Base64,
+}
+
+/// A request that was read and not refused.
+#[derive(Debug)]
+pub struct Request {
+    /// The form it came in.
+    pub form: Form,
+    /// The public model id.
+    pub model: String,
+    /// Input tokens, estimated.
+    pub input_tokens: u64,
+    pub(super) encoding: Encoding,
+    pub(super) body: Bytes,
+    /// The values that name the model.
+    pub(super) model_spans: Vec<std::ops::Range<usize>>,
+}
+
+/// A request in the words of an upstream.
+#[derive(Debug)]
+pub struct Worded {
+    /// The form it has.
+    pub form: Form,
+    /// Its bytes.
+    pub pieces: Vec<Bytes>,
+    /// The value of `x-dropped-params`.
+    pub dropped: Option<String>,
+}
+
+/// Reads a request of `/v1/embeddings`. Only emptiness is refused: everything else is the
+/// upstream's to judge (contract, "POST /v1/embeddings").
+pub fn read_request(body: &Bytes) -> Result<Request, Failure> {
+    listed::read(body)
+}
+
+/// Reads a request of `:embedContent` or `:batchEmbedContents`, whose path names the model.
+pub fn read_named_request(body: &Bytes, model: &str, batch: bool) -> Result<Request, Failure> {
+    content::read(body, model, batch)
+}
+
+impl Request {
+    /// The request for an upstream that takes lists.
+    pub fn write_list(&self, upstream_model: &str) -> Result<Worded, Failure> {
+        if self.form == Form::List {
+            let mut name = Vec::new();
+            write_string(&mut name, upstream_model);
+            return Ok(self.patched(&name));
+        }
+        let mut dropped = Dropped::new(Dialect::Generate);
+        let contents = content::contents(self, &mut dropped)?;
+        Ok(Worded {
+            form: Form::List,
+            pieces: vec![listed::write(&contents, upstream_model).into()],
+            dropped: dropped.header(),
+        })
+    }
+
+    /// The request for an upstream that takes contents.
+    pub fn write_contents(&self, upstream_model: &str) -> Result<Worded, Failure> {
+        if self.form != Form::List {
+            let mut name = Vec::new();
+            write_string(&mut name, &format!("models/{upstream_model}"));
+            return Ok(self.patched(&name));
+        }
+        let mut dropped = Dropped::new(Dialect::Chat);
+        let contents = listed::contents(self, &mut dropped)?;
+        let (form, body) = content::write(&contents, upstream_model);
+        Ok(Worded {
+            form,
+            pieces: vec![body.into()],
+            dropped: dropped.header(),
+        })
+    }
+
+    fn patched(&self, name: &[u8]) -> Worded {
+        let spans = self.model_spans.iter();
+        let edits = spans.map(|span| Edit::replace(span.clone(), name.to_vec()));
+        let mut out = Joined::new();
+        patch::apply_to(&self.body, edits.collect(), &mut out);
+        Worded {
+            form: self.form,
+            pieces: out.into_pieces(),
+            dropped: None,
+        }
+    }
+
+    /// The caller's form of an answer that came in the form `spoken`.
+    pub fn translate(
+        &self,
+        spoken: Form,
+        body: &Bytes,
+        public_model: &str,
+    ) -> Result<Answer, Broken> {
+        let wanted = Wanted {
+            encoding: self.encoding,
+            model: public_model,
+            input_tokens: self.input_tokens,
+        };
+        match (self.form, spoken) {
+            (Form::List, Form::List) => answer::rewrite_list(body, &wanted),
+            (Form::List, _) => answer::list_of_contents(body, &wanted),
+            (form, Form::List) => answer::contents_of_list(body, form, &wanted),
+            (_, _) => answer::pass_contents(body, &wanted),
+        }
+    }
+}
+
+/// What both forms say.
+#[derive(Debug)]
+pub(super) struct Contents {
+    pub(super) texts: Vec<String>,
+    pub(super) dimensions: Option<u64>,
+}

@@ -1,0 +1,101 @@
+//! A call of this protocol, from its bytes to its answer.
+
+use super::request;
+use crate::ask::Ask;
+use crate::fault::{ScriptError, Status, UsageFault};
+use crate::google::{Refusal, authorise, indented};
+use crate::percent::decoded;
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use crate::tokens::count_tokens;
+use crate::vector;
+use http::StatusCode;
+use serde_json::{Value, json};
+
+/// A call, not yet checked beyond its model.
+#[derive(Debug)]
+pub(crate) struct Embed {
+    request: Value,
+    model: String,
+    batch: bool,
+}
+
+/// Whether a path belongs to this protocol.
+pub(crate) fn is_target(path: &str) -> bool {
+    target(path).is_some()
+}
+
+fn target(path: &str) -> Option<(String, bool)> {
+    let rest = ["/v1beta/models/", "/v1/models/"]
+        .iter()
+        .find_map(|prefix| path.strip_prefix(prefix))?;
+    let (model, action) = rest.rsplit_once(':')?;
+    let batch = match action {
+        "embedContent" => false,
+        "batchEmbedContents" => true,
+        _ => return None,
+    };
+    (!model.is_empty()).then(|| (decoded(model), batch))
+}
+
+impl Protocol for Embed {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        let path = call.parts.uri.path();
+        let (model, batch) = target(path).ok_or_else(|| failure(&Refusal::no_such_path(path)))?;
+        authorise(call.parts, call.settings)
+            .and_then(|()| request::parse(call.body))
+            .map(|request| Self {
+                request,
+                model,
+                batch,
+            })
+            .map_err(|refusal| failure(&refusal))
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, ask: &Ask<'_>) -> Reply {
+        let contents = match request::read(&self.request, self.batch, &self.model, ask) {
+            Ok(contents) => contents,
+            Err(refusal) => return failure(&refusal),
+        };
+        let mut vectors = contents
+            .iter()
+            .map(|content| json!({ "values": vector::of_text(&content.text, content.dimensions) }));
+        let mut answer = if self.batch {
+            json!({ "embeddings": vectors.collect::<Vec<_>>() })
+        } else {
+            json!({ "embedding": vectors.next() })
+        };
+        // Usage is told on request only: older models of this protocol tell none.
+        if ask.script.usage == UsageFault::Unasked {
+            let tokens: u64 = contents.iter().map(|it| count_tokens(&it.text)).sum();
+            answer["usageMetadata"] =
+                json!({ "promptTokenCount": tokens, "totalTokenCount": tokens });
+        }
+        indented(StatusCode::OK, &answer)
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        failure(&Refusal::scripted(status, model)).with_status_headers(status)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        indented(StatusCode::OK, &refusal.numbered())
+    }
+
+    fn empty_object(&self) -> Reply {
+        indented(StatusCode::OK, &json!({}))
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        failure(&Refusal::bad_script(error))
+    }
+}
+
+fn failure(refusal: &Refusal) -> Reply {
+    indented(refusal.status, &refusal.numbered())
+}

@@ -1,6 +1,6 @@
 //! Takes an upstream's identity out of a text that is to be shown to a caller.
 //!
-//! Model names become the public id; addresses, accounts, request ids and keys go. The text is
+//! Model names become the public id; addresses, accounts, request ids, keys and vendors go. The text is
 //! judged word by word, and a word in doubt goes.
 
 /// The longest text that is passed on, in bytes.
@@ -64,6 +64,9 @@ fn in_place_of<'a>(word: &str, names: Names<'a>) -> Option<&'a str> {
     if word.contains("://") || word.starts_with("www.") {
         return Some("[url]");
     }
+    if is_vendor(word) {
+        return Some("[upstream]");
+    }
     if is_key(word) {
         return Some("[key]");
     }
@@ -73,9 +76,11 @@ fn in_place_of<'a>(word: &str, names: Names<'a>) -> Option<&'a str> {
     is_id(word).then_some("[id]")
 }
 
-/// The upstream's name, its last part, or a dated form of either.
+/// The upstream's name, its last part, or a dated form of either; also as the resource that some
+/// vendors make of it (`models/NAME`).
 fn is_model(word: &str, upstream: &str) -> bool {
     let last = upstream.rsplit('/').next().unwrap_or_default();
+    let word = word.rsplit_once("models/").map_or(word, |(_, name)| name);
     [upstream, last].iter().any(|name| {
         let start = word.get(..name.len());
         let behind = word.get(name.len()..).and_then(|rest| rest.chars().next());
@@ -83,6 +88,33 @@ fn is_model(word: &str, upstream: &str) -> bool {
             && start.is_some_and(|start| start.eq_ignore_ascii_case(name))
             && behind.is_none_or(|c| !c.is_alphanumeric())
     })
+}
+
+/// Names of vendors, of their models' families and of their platforms.
+fn is_vendor(word: &str) -> bool {
+    const NAMES: [&str; 19] = [
+        "openai",
+        "chatgpt",
+        "azure",
+        "anthropic",
+        "claude",
+        "bedrock",
+        "google",
+        "gemini",
+        "vertex",
+        "deepmind",
+        "xai",
+        "x.ai",
+        "grok",
+        "bytedance",
+        "byteplus",
+        "volcengine",
+        "volcano",
+        "ark",
+        "doubao",
+    ];
+    let word = word.strip_suffix("'s").unwrap_or(word);
+    NAMES.iter().any(|name| word.eq_ignore_ascii_case(name))
 }
 
 fn is_key(word: &str) -> bool {
@@ -213,6 +245,14 @@ mod tests {
             (
                 "No tool output for call_abcdefghijklmnop123456, max_completion_tokens=128000",
                 "No tool output for call_abcdefghijklmnop123456, max_completion_tokens=128000",
+            ),
+            (
+                "models/gpt-large-2026 is not found; publishers/v/models/gpt-large-2026@001",
+                "maker/large is not found; maker/large",
+            ),
+            (
+                "OpenAI's Gemini, ANTHROPIC: no; the arkansas marks",
+                "[upstream]'s [upstream], [upstream]: no; the arkansas marks",
             ),
             ("mail ops@example.com\n\tnow", "mail [address]  now"),
             (

@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Key, Plot, Stage, UPSTREAM_KEY, ask, with};
 
 /// Headers that are ours to send.
-const OURS: [&str; 13] = [
+pub(crate) const OURS: [&str; 14] = [
     "content-type",
     "content-length",
     "transfer-encoding",
     "connection",
     "date",
     "x-request-id",
+    "request-id",
     "retry-after",
     "x-should-retry",
     "x-ratelimit-limit-requests",
@@ -220,7 +221,10 @@ async fn refusals_speak_of_the_public_model() {
     let message = answer.openai_error()["message"].clone();
     assert_eq!(
         message,
-        Value::from("Your request could not be processed. (model `maker/chat`)")
+        Value::from(
+            "Your request [id] of [upstream] organization [id] could not be processed at \
+             [address] with key [key], see [url]. (model `maker/chat`)"
+        )
     );
 }
 

@@ -22,6 +22,7 @@ mod framing;
 mod harness;
 mod image_urls;
 mod leaks;
+mod leaks_on_pairs;
 mod limits;
 mod refusals;
 mod reload;

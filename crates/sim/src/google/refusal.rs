@@ -152,7 +152,11 @@ impl Refusal {
     /// The error that the vendor would give with a status.
     pub(crate) fn of_status(status: StatusCode, model: &str) -> Self {
         let message = match status.as_u16() {
-            400 => "Request contains an invalid argument.",
+            400 => {
+                "Request contains an invalid argument. Google project projects/sim-org-4711, \
+                 service generativelanguage.sim-upstream.com, see \
+                 https://ai.sim-upstream.example/gemini-api/docs/troubleshooting."
+            }
             401 => {
                 "Request had invalid authentication credentials. Expected OAuth 2 access token, \
                  login cookie or other valid authentication credential."

@@ -197,9 +197,8 @@ fn ending(output: &Output, question: &str, ask: &Ask<'_>) -> Ending {
         end.stop_details = Some(StopDetails {
             r#type: "refusal",
             category,
-            explanation: category.map(
-                |_| "This request was declined under the usage policy of sim-upstream.example.",
-            ),
+            explanation: category
+                .map(|_| "This request was declined under the usage policy of sim-upstream.com."),
         });
     }
     end

@@ -108,7 +108,12 @@ impl Refusal {
                 "api_error",
                 "Internal server error. Please contact help@sim-upstream.example.",
             ),
-            _ => (INVALID_REQUEST, "Your request could not be processed."),
+            _ => (
+                INVALID_REQUEST,
+                "Your request req_sim4711q8 of Anthropic organization org-sim4711 could not be \
+                 processed at edge-7.sim-upstream.com, see \
+                 https://docs.sim-upstream.example/en/api/errors.",
+            ),
         };
         Self::new(status, kind, format!("{message} (model {model})"))
     }

@@ -123,7 +123,7 @@ impl Refusal {
             400 => (
                 INVALID_REQUEST,
                 None,
-                "Your request could not be processed.",
+                "Your request req_sim4711q8 of OpenAI organization org-sim4711 could not be processed at edge-7.sim-upstream.com:8443 with key sk-sim4711abcd, see https://platform.sim-upstream.example/docs/errors.",
             ),
             401 => (
                 INVALID_REQUEST,

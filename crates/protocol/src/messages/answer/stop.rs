@@ -4,6 +4,13 @@ use crate::canon::Stop;
 use crate::json::Raw;
 use crate::json::write::Object;
 use crate::messages::fields::Fields;
+use crate::scrub::{Names, scrub};
+
+/// Neither name of the model is known where an answer is read.
+const NO_NAMES: Names<'_> = Names {
+    upstream: "",
+    public: "",
+};
 
 /// What an answer says about its end, as it is read.
 #[derive(Debug, Default)]
@@ -40,7 +47,9 @@ impl Ending {
             Some("model_context_window_exceeded") => Stop::ContextFull,
             Some("refusal") => {
                 let category = self.category;
-                let explanation = self.explanation.filter(|text| !text.is_empty());
+                // The vendor's words, not the model's: they may say who it is.
+                let explanation = self.explanation.map(|text| scrub(&text, NO_NAMES));
+                let explanation = explanation.filter(|text| !text.is_empty());
                 return (Stop::Refusal { category }, explanation);
             }
             // Some servers say nothing of calls here.

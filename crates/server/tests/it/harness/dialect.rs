@@ -97,6 +97,26 @@ impl Dialect {
         }
     }
 
+    /// Declarations of functions that take no arguments.
+    pub(crate) fn tools(self, names: &[&str]) -> Value {
+        let schema = json!({ "type": "object", "properties": {} });
+        let declared = names.iter().map(|name| match self {
+            Self::Chat => {
+                json!({ "type": "function", "function": { "name": name, "parameters": schema } })
+            }
+            Self::Responses | Self::Interactions => {
+                json!({ "type": "function", "name": name, "parameters": schema })
+            }
+            Self::Messages => json!({ "name": name, "input_schema": schema }),
+            Self::Generate => json!({ "name": name, "parametersJsonSchema": schema }),
+        });
+        let declared: Vec<Value> = declared.collect();
+        match self {
+            Self::Generate => json!({ "tools": [{ "functionDeclarations": declared }] }),
+            _ => json!({ "tools": declared }),
+        }
+    }
+
     /// The status and the code of a failure, whose envelope must be this dialect's.
     #[track_caller]
     pub(crate) fn failure(self, answer: &Answer) -> (u16, String) {

@@ -1,0 +1,48 @@
+//! A stage on which every pair of dialects meets: one upstream per dialect, each behind a model.
+
+use std::fmt::Write as _;
+
+use super::dialect::Dialect;
+use super::stage::{Key, Plot, Stage};
+
+/// The public id of the model whose upstream speaks a dialect.
+pub(crate) fn via(upstream: Dialect) -> String {
+    format!("maker/via-{}", upstream.name())
+}
+
+/// Every caller's dialect with every upstream's.
+pub(crate) fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
+    let upstreams = |caller| Dialect::ALL.map(|upstream| (caller, upstream));
+    Dialect::ALL.into_iter().flat_map(upstreams)
+}
+
+impl Plot {
+    /// Adds an upstream for each dialect: all know their model by one name. `address` stands for
+    /// the host; `SIM` is the simulated upstream's.
+    pub(crate) fn upstream(self, dialect: Dialect, address: &str, name: &str) -> Self {
+        let mut entries = String::new();
+        let (speaks, model) = (dialect.name(), via(dialect));
+        let _ = write!(
+            entries,
+            "[[channel]]
+            name = \"{speaks}\"
+            preset = \"sim\"
+            base_url = \"http://{address}/v1\"
+            credential = {{ file = \"upstream-key\" }}
+            protocols = [\"{speaks}\"]
+            [[model]]
+            id = \"{model}\"
+            kind = \"text\"
+            routes = [{{ channel = \"{speaks}\", model = \"{name}\" }}]
+            price = {{ input = \"1.25\", output = \"10\" }}
+            profile = {{ max_output_tokens = 128000, vision = true, tools = true }}"
+        );
+        self.entries(&entries)
+    }
+
+    /// Opens a stage with the simulated upstream behind every dialect.
+    pub(crate) async fn paired(self, name: &str) -> (Stage, Key) {
+        let add = |plot: Self, dialect| plot.upstream(dialect, "SIM", name);
+        Dialect::ALL.into_iter().fold(self, add).funded().await
+    }
+}

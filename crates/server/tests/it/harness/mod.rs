@@ -4,23 +4,27 @@
 mod answer;
 mod canned;
 mod connection;
+mod conversation;
 mod dialect;
 mod events;
 mod pairs;
 mod process;
 mod request;
 mod stage;
+mod stepped;
 mod talk;
 mod wait;
 
 pub(crate) use answer::{Answer, assert_openai_error};
 pub(crate) use canned::{CANNED_MODEL, CANNED_NAME, Canned};
 pub(crate) use connection::{Connection, Ended};
+pub(crate) use conversation::{Conversation, Said};
 pub(crate) use dialect::Dialect;
 pub(crate) use events::{Event, Streaming};
 pub(crate) use pairs::{pairs, via};
 pub(crate) use process::{Channel, Output, Running, run, signal};
 pub(crate) use request::Request;
 pub(crate) use stage::{Key, Plot, Stage, UPSTREAM_KEY};
+pub(crate) use stepped::Stepped;
 pub(crate) use talk::{MODEL, OUTPUT_RESERVE, ask, by_hand, cost, micro, with};
 pub(crate) use wait::{eventually, within};

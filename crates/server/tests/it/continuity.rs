@@ -1,0 +1,87 @@
+//! Continuity without state: an upstream that demands its reasoning back gets it through every
+//! client dialect, though the gateway remembers nothing.
+
+use serde_json::Value;
+
+use crate::harness::{Conversation, Dialect, Key, Plot, Said, Stage, pairs, via};
+
+/// Thinks by itself, and refuses calls that come back without what it thought before them.
+const DEMANDING: &str = "sim-reason+demand-reasoning";
+const NAME: &str = "sim-reason";
+/// What a gateway that lost a signature could send in its place.
+const BYPASS: &str = "skip_thought_signature_validator";
+
+#[tokio::test]
+async fn three_turns_with_tools_work_through_every_pair() {
+    let (stage, key) = Plot::default().paired(DEMANDING).await;
+    for (caller, upstream) in pairs() {
+        for stream in [false, true] {
+            three_turns(&stage, &key, (caller, upstream), stream).await;
+        }
+    }
+    stage.verify().await;
+}
+
+/// A call, with its result another call, with that result the answer.
+async fn three_turns(stage: &Stage, key: &Key, pair: (Dialect, Dialect), stream: bool) {
+    let (caller, upstream) = pair;
+    let what = format!("{caller:?} by {upstream:?}, streamed: {stream}");
+    let prompt = "First look_up, then write_down what was found.";
+    let mut talk = Conversation::begin(caller, prompt, &["look_up", "write_down"]);
+    for (tool, result) in [("look_up", "found 42"), ("write_down", "written 42")] {
+        let said = turn(stage, key, pair, &mut talk, stream).await;
+        let Said::Calls(calls) = said else {
+            panic!("{what}: no call of {tool} but {said:?}");
+        };
+        assert_eq!(calls.len(), 1, "{what}: {calls:?}");
+        assert_eq!(calls[0].1, tool, "{what}");
+        talk.answer(&calls, result);
+    }
+    let said = turn(stage, key, pair, &mut talk, stream).await;
+    assert!(
+        matches!(&said, Said::Text(text) if text.contains("42")),
+        "{what}: {said:?}"
+    );
+    let calls = stage.sim.calls_of(NAME);
+    let bodies = calls.iter().map(|call| String::from_utf8_lossy(&call.body));
+    let bodies: Vec<_> = bodies.collect();
+    assert_eq!(bodies.len(), 3, "{what}");
+    for body in &bodies {
+        assert!(
+            !body.contains(BYPASS),
+            "{what}: a signature was lost: {body}"
+        );
+    }
+    if upstream != Dialect::Chat {
+        let member = match upstream {
+            Dialect::Responses => "encrypted_content\":\"",
+            Dialect::Messages | Dialect::Interactions => "signature\":\"",
+            Dialect::Generate | Dialect::Chat => "thoughtSignature\":\"",
+        };
+        let counts: Vec<_> = bodies
+            .iter()
+            .map(|body| body.matches(member).count())
+            .collect();
+        assert_eq!(counts, [0, 1, 2], "{what}: what came back in each turn");
+    }
+    stage.sim.forget_calls();
+}
+
+async fn turn(
+    stage: &Stage,
+    key: &Key,
+    (caller, upstream): (Dialect, Dialect),
+    talk: &mut Conversation,
+    stream: bool,
+) -> Said {
+    let body: Value = talk.body();
+    let request = caller.call(&key.secret, &via(upstream), body.clone(), stream);
+    let answer = stage.send(&request).await;
+    assert_eq!(
+        answer.status(),
+        200,
+        "{caller:?} by {upstream:?}, streamed: {stream}: {} to {body}",
+        answer.text()
+    );
+    talk.hear(&answer, stream)
+}

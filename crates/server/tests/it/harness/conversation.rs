@@ -1,0 +1,320 @@
+//! A conversation with tools as the client libraries lead it: what they keep of an answer and send
+//! back, and nothing more.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::answer::Answer;
+use super::dialect::Dialect;
+use super::talk::with;
+
+/// The history of one caller.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    dialect: Dialect,
+    tools: Value,
+    history: Vec<Value>,
+}
+
+/// What a caller acts on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// Calls of these functions are wanted, each with its id.
+    Calls(Vec<(String, String)>),
+    Text(String),
+}
+
+impl Conversation {
+    pub(crate) fn begin(dialect: Dialect, prompt: &str, tools: &[&str]) -> Self {
+        let user = match dialect {
+            Dialect::Chat | Dialect::Responses | Dialect::Messages => {
+                json!({ "role": "user", "content": prompt })
+            }
+            Dialect::Generate => json!({ "role": "user", "parts": [{ "text": prompt }] }),
+            Dialect::Interactions => {
+                json!({ "type": "user_input", "content": [{ "type": "text", "text": prompt }] })
+            }
+        };
+        Self {
+            dialect,
+            tools: dialect.tools(tools),
+            history: vec![user],
+        }
+    }
+
+    /// The body of the next call.
+    pub(crate) fn body(&self) -> Value {
+        let history = self.history.clone();
+        let body = match self.dialect {
+            Dialect::Chat => json!({ "messages": history }),
+            // Callers who want continuity ask for it.
+            Dialect::Responses => {
+                json!({ "input": history, "include": ["reasoning.encrypted_content"] })
+            }
+            Dialect::Messages => json!({ "messages": history, "max_tokens": 8192 }),
+            Dialect::Generate => json!({ "contents": history }),
+            Dialect::Interactions => json!({ "input": history, "store": false }),
+        };
+        with(body, &self.tools)
+    }
+
+    /// Takes the answer into the history as the library does.
+    pub(crate) fn hear(&mut self, answer: &Answer, stream: bool) -> Said {
+        let turns = if stream {
+            self.folded(&events(answer.text()))
+        } else {
+            self.kept(&answer.json())
+        };
+        let said = self.said(&turns);
+        self.history.extend(turns);
+        said
+    }
+
+    /// What is kept of a whole answer.
+    fn kept(&self, answer: &Value) -> Vec<Value> {
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        match self.dialect {
+            Dialect::Chat => {
+                let message = &answer["choices"][0]["message"];
+                vec![json!({
+                    "role": "assistant",
+                    "content": message["content"],
+                    "tool_calls": message["tool_calls"],
+                })]
+            }
+            Dialect::Responses => list(&answer["output"]),
+            Dialect::Messages => {
+                vec![json!({ "role": "assistant", "content": answer["content"] })]
+            }
+            Dialect::Generate => vec![reencoded(answer["candidates"][0]["content"].clone())],
+            Dialect::Interactions => list(&answer["steps"]),
+        }
+    }
+
+    /// What is kept of a stream, by the accumulators of the libraries.
+    fn folded(&self, events: &[Value]) -> Vec<Value> {
+        match self.dialect {
+            Dialect::Chat => vec![chat_message(events)],
+            Dialect::Responses => {
+                let last = events.last().expect("an end");
+                assert_eq!(last["type"], "response.completed", "{last}");
+                self.kept(&last["response"])
+            }
+            Dialect::Messages => {
+                vec![json!({ "role": "assistant", "content": blocks(events) })]
+            }
+            // One turn for each chunk, as the chat helper keeps them.
+            Dialect::Generate => {
+                let content = |event: &Value| reencoded(event["candidates"][0]["content"].clone());
+                events.iter().map(content).collect()
+            }
+            Dialect::Interactions => steps(events),
+        }
+    }
+
+    fn said(&self, turns: &[Value]) -> Said {
+        let parts: Vec<&Value> = match self.dialect {
+            Dialect::Chat | Dialect::Responses | Dialect::Interactions => turns.iter().collect(),
+            Dialect::Messages => turns
+                .iter()
+                .flat_map(|turn| items(&turn["content"]))
+                .collect(),
+            Dialect::Generate => turns
+                .iter()
+                .flat_map(|turn| items(&turn["parts"]))
+                .collect(),
+        };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut calls = Vec::new();
+        let mut said = String::new();
+        for part in parts {
+            match self.dialect {
+                Dialect::Chat => {
+                    for call in items(&part["tool_calls"]) {
+                        calls.push((text(&call["id"]), text(&call["function"]["name"])));
+                    }
+                    said.push_str(&text(&part["content"]));
+                }
+                Dialect::Responses => match part["type"].as_str() {
+                    Some("function_call") => {
+                        calls.push((text(&part["call_id"]), text(&part["name"])));
+                    }
+                    Some("message") => said.push_str(&text(&part["content"][0]["text"])),
+                    _ => {}
+                },
+                Dialect::Messages => match part["type"].as_str() {
+                    Some("tool_use") => calls.push((text(&part["id"]), text(&part["name"]))),
+                    Some("text") => said.push_str(&text(&part["text"])),
+                    _ => {}
+                },
+                Dialect::Generate => match part.get("functionCall") {
+                    Some(call) => calls.push((text(&call["id"]), text(&call["name"]))),
+                    None if part["thought"] != true => said.push_str(&text(&part["text"])),
+                    None => {}
+                },
+                Dialect::Interactions => match part["type"].as_str() {
+                    Some("function_call") => calls.push((text(&part["id"]), text(&part["name"]))),
+                    Some("model_output") => {
+                        for content in items(&part["content"]) {
+                            said.push_str(&text(&content["text"]));
+                        }
+                    }
+                    _ => {}
+                },
+            }
+        }
+        if calls.is_empty() {
+            Said::Text(said)
+        } else {
+            Said::Calls(calls)
+        }
+    }
+
+    /// Adds the results of calls.
+    pub(crate) fn answer(&mut self, calls: &[(String, String)], result: &str) {
+        let results = calls.iter().map(|(id, name)| match self.dialect {
+            Dialect::Chat => json!({ "role": "tool", "tool_call_id": id, "content": result }),
+            Dialect::Responses => {
+                json!({ "type": "function_call_output", "call_id": id, "output": result })
+            }
+            Dialect::Messages => {
+                json!({ "type": "tool_result", "tool_use_id": id, "content": result })
+            }
+            Dialect::Generate => json!({
+                "functionResponse": { "id": id, "name": name, "response": { "result": result } },
+            }),
+            Dialect::Interactions => json!({
+                "type": "function_result",
+                "call_id": id,
+                "name": name,
+                "result": [{ "type": "text", "text": result }],
+            }),
+        });
+        let results: Vec<Value> = results.collect();
+        match self.dialect {
+            Dialect::Messages => self
+                .history
+                .push(json!({ "role": "user", "content": results })),
+            Dialect::Generate => self
+                .history
+                .push(json!({ "role": "user", "parts": results })),
+            _ => self.history.extend(results),
+        }
+    }
+}
+
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// The JSON events of a stream.
+fn events(text: &str) -> Vec<Value> {
+    text.lines()
+        .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
+        .collect()
+}
+
+/// The Python library takes a signature for bytes and writes it in the other alphabet.
+fn reencoded(mut content: Value) -> Value {
+    let parts = content.get_mut("parts").and_then(Value::as_array_mut);
+    for part in parts.into_iter().flatten() {
+        if let Some(Value::String(signature)) = part.get_mut("thoughtSignature") {
+            *signature = signature.replace('+', "-").replace('/', "_");
+        }
+    }
+    content
+}
+
+fn chat_message(events: &[Value]) -> Value {
+    let mut content = String::new();
+    let mut calls: BTreeMap<u64, (String, String, String)> = BTreeMap::new();
+    for delta in events.iter().map(|event| &event["choices"][0]["delta"]) {
+        content.push_str(delta["content"].as_str().unwrap_or_default());
+        for call in items(&delta["tool_calls"]) {
+            let (id, name, arguments) = calls.entry(call["index"].as_u64().unwrap()).or_default();
+            id.push_str(call["id"].as_str().unwrap_or_default());
+            name.push_str(call["function"]["name"].as_str().unwrap_or_default());
+            arguments.push_str(call["function"]["arguments"].as_str().unwrap_or_default());
+        }
+    }
+    let calls = calls.into_values().map(|(id, name, arguments)| {
+        let function = json!({ "name": name, "arguments": arguments });
+        json!({ "id": id, "type": "function", "function": function })
+    });
+    let calls: Vec<Value> = calls.collect();
+    if calls.is_empty() {
+        json!({ "role": "assistant", "content": content })
+    } else {
+        json!({ "role": "assistant", "content": content, "tool_calls": calls })
+    }
+}
+
+fn blocks(events: &[Value]) -> Vec<Value> {
+    let mut blocks: Vec<Value> = Vec::new();
+    let mut arguments = String::new();
+    let append = |member: &mut Value, piece: &Value| {
+        let text = member.as_str().unwrap_or_default().to_owned();
+        *member = (text + piece.as_str().unwrap()).into();
+    };
+    for event in events {
+        match event["type"].as_str().unwrap() {
+            "content_block_start" => {
+                arguments.clear();
+                blocks.push(event["content_block"].clone());
+            }
+            "content_block_delta" => {
+                let (block, delta) = (blocks.last_mut().unwrap(), &event["delta"]);
+                match delta["type"].as_str().unwrap() {
+                    "text_delta" => append(&mut block["text"], &delta["text"]),
+                    "thinking_delta" => append(&mut block["thinking"], &delta["thinking"]),
+                    "signature_delta" => block["signature"] = delta["signature"].clone(),
+                    "input_json_delta" => {
+                        arguments.push_str(delta["partial_json"].as_str().unwrap());
+                    }
+                    other => panic!("an unknown delta: {other}"),
+                }
+            }
+            "content_block_stop" if !arguments.is_empty() => {
+                blocks.last_mut().unwrap()["input"] = serde_json::from_str(&arguments).unwrap();
+            }
+            _ => {}
+        }
+    }
+    blocks
+}
+
+fn steps(events: &[Value]) -> Vec<Value> {
+    let mut steps: Vec<Value> = Vec::new();
+    let mut arguments = String::new();
+    for event in events {
+        match event["event_type"].as_str().unwrap() {
+            "step.start" => {
+                arguments.clear();
+                steps.push(event["step"].clone());
+            }
+            "step.delta" => {
+                let (step, delta) = (steps.last_mut().unwrap(), &event["delta"]);
+                match delta["type"].as_str().unwrap() {
+                    "text" => grow(step, "content", delta.clone()),
+                    "thought_summary" => grow(step, "summary", delta["content"].clone()),
+                    "thought_signature" => step["signature"] = delta["signature"].clone(),
+                    "arguments_delta" => arguments.push_str(delta["arguments"].as_str().unwrap()),
+                    other => panic!("an unknown delta: {other}"),
+                }
+            }
+            "step.stop" if !arguments.is_empty() => {
+                steps.last_mut().unwrap()["arguments"] = serde_json::from_str(&arguments).unwrap();
+            }
+            _ => {}
+        }
+    }
+    steps
+}
+
+/// Adds an item to a list of a step.
+fn grow(step: &mut Value, name: &str, item: Value) {
+    let mut list = step[name].as_array().cloned().unwrap_or_default();
+    list.push(item);
+    step[name] = list.into();
+}

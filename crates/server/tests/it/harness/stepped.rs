@@ -1,0 +1,72 @@
+//! An upstream that sends a stream piece by piece, each only when it is told to.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+/// A running upstream; it ends when dropped.
+#[derive(Debug)]
+pub(crate) struct Stepped {
+    pub(crate) address: SocketAddr,
+    /// How many pieces may go.
+    steps: Arc<Semaphore>,
+    task: JoinHandle<()>,
+}
+
+impl Stepped {
+    /// Answers each request with these pieces of an event stream.
+    pub(crate) async fn start(pieces: Vec<String>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let steps = Arc::new(Semaphore::new(0));
+        let task = tokio::spawn(accept(listener, pieces, Arc::clone(&steps)));
+        Self {
+            address,
+            steps,
+            task,
+        }
+    }
+
+    /// Lets the next piece go.
+    pub(crate) fn step(&self) {
+        self.steps.add_permits(1);
+    }
+}
+
+impl Drop for Stepped {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// One connection after the other: the tests call one at a time.
+async fn accept(listener: TcpListener, pieces: Vec<String>, steps: Arc<Semaphore>) {
+    while let Ok((mut socket, _)) = listener.accept().await {
+        // A peer that leaves early is seen by the test, not here.
+        let _ = serve(&mut socket, &pieces, &steps).await;
+    }
+}
+
+async fn serve(
+    socket: &mut TcpStream,
+    pieces: &[String],
+    steps: &Semaphore,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    socket.set_nodelay(true)?;
+    let mut request = Vec::new();
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        socket.read_buf(&mut request).await?;
+    }
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    socket.write_all(head.as_bytes()).await?;
+    for piece in pieces {
+        steps.acquire().await?.forget();
+        socket.write_all(piece.as_bytes()).await?;
+    }
+    socket.shutdown().await?;
+    Ok(())
+}

@@ -6,7 +6,9 @@
 //! first byte of each character alone and carries its state from piece to piece, so that a text
 //! counts the same however it was cut.
 
-use crate::json::text::{string_length, unescape};
+use crate::json::scan::Strings;
+use crate::json::text::unescape;
+use crate::json::{Cursor, Raw, Text};
 
 /// What an image or another medium counts as an input, whatever its size.
 pub const MEDIUM_TOKENS: u64 = 1_600;
@@ -45,32 +47,62 @@ pub fn tokens(text: &[u8]) -> u64 {
     parts(text, Counter::add).div_ceil(TOKEN)
 }
 
-/// Estimates the tokens of a JSON value by its strings, names included: they weigh about what the
+/// Estimates the tokens of a JSON value that was checked before; see [`JsonCounter`].
+pub(crate) fn tokens_in(value: Raw<'_>) -> u64 {
+    let mut counter = JsonCounter::default();
+    // A value that was checked has no error.
+    let _ = Cursor::new(value.text()).value_shown_to(&mut counter);
+    counter.tokens()
+}
+
+/// Estimates the tokens of JSON values by their strings, names included: they weigh about what the
 /// marks around messages and tools do. An image, given or pointed to, counts [`MEDIUM_TOKENS`].
-pub fn tokens_in_json(json: &[u8]) -> u64 {
-    let mut media: u64 = 0;
-    let mut sum: u64 = 0;
-    let mut counted: u64 = 0;
-    let mut skipped: u64 = 0;
-    let mut key: &[u8] = b"";
-    for (number, string) in (0_u64..).zip(Strings { rest: json }) {
-        if string.is_key {
-            key = string.raw;
-        } else if is_medium(key, string.raw) {
-            media = media.saturating_add(MEDIUM_TOKENS);
-            continue;
-        }
-        let length = string.raw.len() as u64;
-        if counted > STRINGS_BYTES_MAX && !number.is_multiple_of(STRINGS_SKIPPED) {
-            skipped = skipped.saturating_add(length);
-            continue;
-        }
-        counted = counted.saturating_add(length);
-        sum = sum.saturating_add(parts(string.raw, Counter::add_escaped));
+#[derive(Debug, Default)]
+pub(crate) struct JsonCounter {
+    media: u64,
+    parts: u64,
+    counted_bytes: u64,
+    skipped_bytes: u64,
+    strings: u64,
+    /// Whether the value behind the last name may be a medium.
+    media_name: bool,
+}
+
+impl JsonCounter {
+    /// The tokens of what was shown.
+    pub(crate) fn tokens(&self) -> u64 {
+        let bytes = self.counted_bytes.saturating_add(self.skipped_bytes);
+        scaled(self.parts, bytes, self.counted_bytes)
+            .div_ceil(TOKEN)
+            .saturating_add(self.media)
     }
-    scaled(sum, counted.saturating_add(skipped), counted)
-        .div_ceil(TOKEN)
-        .saturating_add(media)
+
+    fn add(&mut self, text: Text<'_>) {
+        let length = text.raw().len() as u64;
+        self.strings = self.strings.wrapping_add(1);
+        if self.counted_bytes > STRINGS_BYTES_MAX && !self.strings.is_multiple_of(STRINGS_SKIPPED) {
+            self.skipped_bytes = self.skipped_bytes.saturating_add(length);
+            return;
+        }
+        self.counted_bytes = self.counted_bytes.saturating_add(length);
+        let parts = parts(text.raw().as_bytes(), Counter::add_escaped);
+        self.parts = self.parts.saturating_add(parts);
+    }
+}
+
+impl Strings<'_> for JsonCounter {
+    fn name(&mut self, name: Text<'_>) {
+        self.media_name = MEDIA_KEYS.contains(&name.raw().as_bytes());
+        self.add(name);
+    }
+
+    fn string(&mut self, text: Text<'_>) {
+        if self.media_name && is_medium(text.raw().as_bytes()) {
+            self.media = self.media.saturating_add(MEDIUM_TOKENS);
+        } else {
+            self.add(text);
+        }
+    }
 }
 
 /// Counts a text, or samples of it if it is long.
@@ -95,11 +127,8 @@ fn scaled(parts: u64, whole: u64, sampled: u64) -> u64 {
     u64::try_from(product.div_ceil(u128::from(sampled.max(1)))).unwrap_or(u64::MAX)
 }
 
-fn is_medium(key: &[u8], value: &[u8]) -> bool {
+fn is_medium(value: &[u8]) -> bool {
     const POINTERS: [&[u8]; 4] = [b"data:", b"http://", b"https://", b"gs://"];
-    if !MEDIA_KEYS.contains(&key) {
-        return false;
-    }
     let start = value.get(..BASE64_BYTES_MIN);
     POINTERS.iter().any(|pointer| value.starts_with(pointer))
         || start.is_some_and(|start| start.iter().all(|byte| is_base64(*byte)))
@@ -107,30 +136,6 @@ fn is_medium(key: &[u8], value: &[u8]) -> bool {
 
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_' | b'\\')
-}
-
-/// The strings of a JSON text, in order.
-struct Strings<'a> {
-    rest: &'a [u8],
-}
-
-struct JsonString<'a> {
-    raw: &'a [u8],
-    is_key: bool,
-}
-
-impl<'a> Iterator for Strings<'a> {
-    type Item = JsonString<'a>;
-
-    fn next(&mut self) -> Option<JsonString<'a>> {
-        let open = memchr::memchr(b'"', self.rest)?;
-        let inside = self.rest.get(open + 1..)?;
-        let length = string_length(inside);
-        let (raw, after) = inside.split_at(length);
-        self.rest = after.get(1..).unwrap_or_default();
-        let is_key = self.rest.trim_ascii_start().first() == Some(&b':');
-        Some(JsonString { raw, is_key })
-    }
 }
 
 /// Counts a text that comes in pieces.
@@ -363,6 +368,10 @@ mod tests {
         (include_str!("../fixtures/count/arabic.txt"), 95),
     ];
 
+    fn tokens_in_json(json: &str) -> u64 {
+        tokens_in(Cursor::new(json).value().unwrap())
+    }
+
     #[test]
     fn estimates_are_within_a_fifth_of_a_tokenizer() {
         for (text, measured) in MEASURED {
@@ -384,17 +393,13 @@ mod tests {
 
     #[test]
     fn json_is_counted_by_its_strings() {
-        let plain = br#"[{"role":"user","content":"Tell me about the sea."}]"#;
+        let plain = r#"[{"role":"user","content":"Tell me about the sea."}]"#;
         let estimate = tokens_in_json(plain);
         assert!((7..=12).contains(&estimate), "{estimate}");
-        assert_eq!(tokens_in_json(b"[1,2,{}]"), 0);
+        assert_eq!(tokens_in_json("[1,2,{}]"), 0);
         // Escapes count as what they mean.
-        let (escaped, meant) = (br#"["\u4f60\u597d\n"]"#, "[\"你好\n\"]");
-        assert_eq!(tokens_in_json(escaped), tokens_in_json(meant.as_bytes()));
-        // Broken text is counted too, up to its end.
-        for broken in [&b"\""[..], b"\"a\\", b"\"a\\\"", b"\\"] {
-            assert!(tokens_in_json(broken) <= 3);
-        }
+        let (escaped, meant) = (r#"["\u4f60\u597d\n"]"#, "[\"你好\\n\"]");
+        assert_eq!(tokens_in_json(escaped), tokens_in_json(meant));
     }
 
     #[test]
@@ -405,20 +410,20 @@ mod tests {
             format!(r#"{{"source":{{"data":"{data}"}}}}"#),
             r#"{"image_url":"https://example.com/cat.png"}"#.to_owned(),
         ] {
-            let estimate = tokens_in_json(content.as_bytes());
+            let estimate = tokens_in_json(&content);
             assert!((MEDIUM_TOKENS..MEDIUM_TOKENS + 8).contains(&estimate));
         }
         // The same bytes in a message are text, and cost what text costs.
         let text = format!(r#"{{"content":"{data}"}}"#);
-        assert!(tokens_in_json(text.as_bytes()) > 100_000);
+        assert!(tokens_in_json(&text) > 100_000);
     }
 
     #[test]
     fn many_strings_are_sampled_and_still_near() {
         let (text, _) = MEASURED[0];
         let message = serde_json::to_string(&[("role", "user"), ("content", text)]).unwrap();
-        let once = tokens_in_json(message.as_bytes());
-        let many = tokens_in_json(vec![message; 1000].join(",").as_bytes());
+        let once = tokens_in_json(&message);
+        let many = tokens_in_json(&format!("[{}]", vec![message; 1000].join(",")));
         let off = many.abs_diff(once * 1000) * 100 / (once * 1000);
         assert!(off <= 10, "{many} for {}", once * 1000);
     }
@@ -440,7 +445,6 @@ mod tests {
         #[test]
         fn any_bytes_can_be_counted(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             tokens(&bytes);
-            tokens_in_json(&bytes);
         }
     }
 }

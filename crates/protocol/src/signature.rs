@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use crate::canon::Opaque;
 use crate::dialect::Dialect;
-use crate::json::patch::Edit;
 use crate::profile::{Profile, Thinking};
 
 /// What stands for a signature in a history that the model did not write. Both literals are
@@ -57,40 +56,21 @@ pub(crate) fn bypass(profile: &Profile) -> Option<&'static str> {
     }
 }
 
-/// The first letters of everything that [`Opaque::wrap`] writes, as the beginning of a string.
-const WRAPPED: &[u8] = b"\"Z3cxf";
+/// The first letters of everything that [`Opaque::wrap`] writes.
+const WRAPPED: &str = "Z3cxf";
 /// Members in which signatures stand.
-const NAMES: [&[u8]; 3] = [
-    b"\"thoughtSignature\"",
-    b"\"thought_signature\"",
-    b"\"signature\"",
-];
+const NAMES: [&str; 3] = ["thoughtSignature", "thought_signature", "signature"];
 
-/// Changes for a request that goes on as it is, in whose history signatures of other models stand:
-/// the conversation was with one of them before. This model would refuse what we wrapped then.
-pub(crate) fn unwrap_all(body: &[u8], own: Dialect, public_model: &str) -> Vec<Edit> {
-    let mut edits = Vec::new();
-    for at in memchr::memmem::find_iter(body, WRAPPED) {
-        let (before, rest) = body.split_at(at);
-        let text = rest.get(1..).unwrap_or_default();
-        let Some(length) = memchr::memchr(b'"', text) else {
-            break;
-        };
-        let before = before.trim_ascii_end();
-        let name = before.strip_suffix(b":").map(<[u8]>::trim_ascii_end);
-        let is_signature = name.is_some_and(|name| NAMES.iter().any(|known| name.ends_with(known)));
-        let text = text
-            .get(..length)
-            .and_then(|text| str::from_utf8(text).ok());
-        if let Some(opaque) = text.and_then(Opaque::unwrap)
-            && is_signature
-        {
-            let kept = sent(Some(&opaque), own, public_model);
-            let text = kept.unwrap_or(BYPASS[0]).as_bytes().to_vec();
-            edits.push(Edit::replace(at + 1..at + 1 + length, text));
-        }
-    }
-    edits
+/// Whether the member holds a signature that we wrapped.
+pub(crate) fn is_wrapped(name: &str, text: &str) -> bool {
+    text.starts_with(WRAPPED) && NAMES.contains(&name)
+}
+
+/// What a model is shown in the place of a signature that we wrapped, if we did.
+pub(crate) fn unwrapped(text: &str, own: Dialect, public_model: &str) -> Option<String> {
+    let opaque = Opaque::unwrap(text)?;
+    let kept = sent(Some(&opaque), own, public_model);
+    Some(kept.unwrap_or(BYPASS[0]).to_owned())
 }
 
 #[cfg(test)]
@@ -118,36 +98,6 @@ mod tests {
             Some("U0lH")
         );
         assert_eq!(told(&made, Dialect::Generate), "U0lH");
-    }
-
-    #[test]
-    fn signatures_of_other_models_are_not_shown_to_this_one() {
-        let wrap = |origin, model: &str| {
-            let (model, text) = (model.into(), "U0lH".into());
-            Opaque {
-                origin,
-                model,
-                text,
-            }
-            .wrap()
-        };
-        let own = wrap(Dialect::Generate, "maker/m");
-        let other = wrap(Dialect::Generate, "maker/other");
-        let foreign = wrap(Dialect::Messages, "maker/m");
-        let body = format!(
-            r#"{{"a":"{own}","thoughtSignature" : "{own}","b":[{{"signature":"{other}"}}],"thought_signature":"{foreign}","signature":"U0lH","c":"Z3cxf"}}"#
-        );
-        let edits = unwrap_all(body.as_bytes(), Dialect::Generate, "maker/m");
-        let sent = crate::json::patch::apply(&bytes::Bytes::from(body.clone()), edits);
-        let bypass = BYPASS[0];
-        assert_eq!(
-            std::str::from_utf8(&sent).unwrap(),
-            format!(
-                r#"{{"a":"{own}","thoughtSignature" : "U0lH","b":[{{"signature":"{bypass}"}}],"thought_signature":"{bypass}","signature":"U0lH","c":"Z3cxf"}}"#
-            )
-        );
-        let wrapped = wrap(Dialect::Chat, "");
-        assert!(format!("\"{wrapped}").as_bytes().starts_with(WRAPPED));
     }
 
     #[test]

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::opaque::{Opaque, base64url, decode};
 use super::request::Thought;
 use crate::dialect::Dialect;
-use crate::json::patch::Edit;
 
 const MARK: &str = "_gw1_";
 
@@ -120,46 +119,12 @@ pub fn unload(id: &str) -> (&str, Carried) {
     (bare, carried)
 }
 
-/// The longest id that is looked at.
-const ID_BYTES_MAX: usize = 256;
 /// Members that name a call, in any dialect.
-const NAMES: [&[u8]; 4] = [
-    b"\"id\"",
-    b"\"call_id\"",
-    b"\"tool_call_id\"",
-    b"\"tool_use_id\"",
-];
+const NAMES: [&str; 4] = ["id", "call_id", "tool_call_id", "tool_use_id"];
 
-/// Changes for a request that goes on as it is, in whose history ids carry a load: the
-/// conversation was with another model before. Upstreams bound the length of ids, and what the
-/// load holds is nothing to them.
-pub(crate) fn unload_all(body: &[u8]) -> Vec<Edit> {
-    let mut edits = Vec::new();
-    let mut from = 0;
-    let finder = memchr::memmem::Finder::new(MARK);
-    while let Some(found) = finder.find(body.get(from..).unwrap_or_default()) {
-        let at = from + found;
-        from = at + MARK.len();
-        // The id itself is short; a text that only mentions the mark may be long.
-        let near = at.saturating_sub(ID_BYTES_MAX)..at;
-        let open = memchr::memrchr(b'"', body.get(near.clone()).unwrap_or_default());
-        let Some(open) = open.map(|open| near.start + open) else {
-            continue;
-        };
-        let rest = body.get(at..).unwrap_or_default();
-        let end = at + memchr::memchr(b'"', rest).unwrap_or(rest.len());
-        from = end;
-        let name = body.get(..open).unwrap_or_default().trim_ascii_end();
-        let name = name.strip_suffix(b":").unwrap_or_default().trim_ascii_end();
-        let is_id = NAMES.iter().any(|known| name.ends_with(known));
-        let id = body.get(open + 1..end);
-        let id = id.and_then(|id| str::from_utf8(id).ok());
-        let is_loaded = |id: &str| unload(id).0.len() == at - open - 1;
-        if is_id && id.is_some_and(is_loaded) {
-            edits.push(Edit::remove(at..end));
-        }
-    }
-    edits
+/// Whether the member may hold an id that carries a load.
+pub(crate) fn is_loaded(name: &str, text: &str) -> bool {
+    NAMES.contains(&name) && text.contains(MARK)
 }
 
 #[cfg(test)]
@@ -173,40 +138,6 @@ mod tests {
             assert_eq!(unload(id), (id, Carried::default()), "{id}");
         }
         assert_eq!(load("call_1", &Carried::default()), "call_1");
-    }
-
-    #[test]
-    fn ids_in_a_body_lose_their_loads_and_nothing_else() {
-        let carried = Carried {
-            opaque: Some(Opaque {
-                origin: Dialect::Messages,
-                model: "a/b".into(),
-                text: "x".into(),
-            }),
-            ..Carried::default()
-        };
-        let loaded = load("call_1", &carried);
-        for (body, expected) in [
-            (r#"{"id":"LOADED","x":1}"#, r#"{"id":"call_1","x":1}"#),
-            (
-                r#"[{"tool_call_id" : "LOADED"},{"call_id":"LOADED"}]"#,
-                r#"[{"tool_call_id" : "call_1"},{"call_id":"call_1"}]"#,
-            ),
-            (r#"{"content":"LOADED"}"#, r#"{"content":"LOADED"}"#),
-            (r#"{"content":"the \"id\":\"LOADED\""}"#, ""),
-            (r#"{"id":"call_gw1_x"}"#, ""),
-            (r#"{"id":"call_gw1_"#, ""),
-            ("_gw1_", ""),
-        ] {
-            let body = body.replace("LOADED", &loaded);
-            let expected = match expected {
-                "" => body.clone(),
-                expected => expected.replace("LOADED", &loaded),
-            };
-            let edits = unload_all(body.as_bytes());
-            let patched = crate::json::patch::apply(&body.into(), edits);
-            assert_eq!(patched, expected);
-        }
     }
 
     proptest! {

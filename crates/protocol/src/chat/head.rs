@@ -1,16 +1,13 @@
 //! Reads a chat request: what we must know, and what the contract refuses.
 
-use crate::count;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Integer, Members, Spelling};
 use crate::native::Head;
-use crate::signature;
+use crate::native::passing::read_members;
 
-/// Tokens of a request that stand in none of its strings.
-const FRAME_TOKENS: u64 = 3;
 /// Members whose text the model reads.
 const READ_BY_MODEL: [&str; 5] = [
     "messages",
@@ -28,7 +25,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
             "The body is empty; it must be a JSON object.",
         ));
     }
-    let members = Members::read(body, Spelling::One)?;
+    let (members, passing) = read_members(body, Spelling::One, &READ_BY_MODEL)?;
     let Some(model) = members.string("model")? else {
         return Err(Failure::invalid("`model` is required.").param("model"));
     };
@@ -44,7 +41,10 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     guard::service_tier(&members)?;
 
     let stream = members.boolean("stream")?.unwrap_or(false);
-    let mut edits = signature::unwrap_all(body, Dialect::Generate, &model);
+    let mut edits: Vec<Edit> = passing
+        .unwrap_signatures(Dialect::Generate, &model)
+        .collect();
+    edits.extend(passing.unload_ids());
     let mut include_usage = false;
     if stream {
         include_usage = ask_for_usage(&members, &mut edits)?;
@@ -55,7 +55,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         include_usage,
         output_tokens_max: output_tokens_max(&members)?,
         choices: choices(&members)?,
-        input_tokens: input_tokens(&members)?,
+        input_tokens: passing.input_tokens(),
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
@@ -105,14 +105,4 @@ fn output_tokens_max(members: &Members<'_>) -> Result<Option<u64>, Failure> {
 fn choices(members: &Members<'_>) -> Result<u32, Failure> {
     let asked = members.integer("n")?.map_or(1, Integer::saturating);
     Ok(u32::try_from(asked).unwrap_or(u32::MAX).max(1))
-}
-
-fn input_tokens(members: &Members<'_>) -> Result<u64, Failure> {
-    let mut tokens = FRAME_TOKENS;
-    for name in READ_BY_MODEL {
-        if let Some(value) = members.get(name)? {
-            tokens = tokens.saturating_add(count::tokens_in_json(value.text().as_bytes()));
-        }
-    }
-    Ok(tokens)
 }

@@ -38,7 +38,7 @@ pub(super) fn read(body: &Bytes, model: &str, batch: bool) -> Result<Request, Fa
         let parts = Members::nested(content, "content.", Spelling::SnakeOrCamel)?;
         let parts = parts.array("parts")?.filter(|parts| !parts.is_empty());
         let parts = parts.ok_or_else(|| no_content("`content.parts` must not be empty."))?;
-        let tokens = count::tokens_in_json(parts.text().as_bytes());
+        let tokens = count::tokens_in(parts);
         request.input_tokens = request.input_tokens.saturating_add(tokens.max(1));
         Ok(())
     })?;

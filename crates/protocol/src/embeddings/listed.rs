@@ -52,7 +52,7 @@ fn measure(input: Raw<'_>) -> Result<u64, Failure> {
     if input.is_empty() {
         return Err(empty("`input` must not be empty."));
     }
-    let mut tokens = count::tokens_in_json(input.text().as_bytes());
+    let mut tokens = count::tokens_in(input);
     if input.shape() == Shape::Array {
         let mut any_empty = false;
         Cursor::new(input.text()).array(|cursor| {

@@ -1,16 +1,13 @@
 //! Reads a Generate Content request: what we must know, and what the contract refuses.
 
-use crate::count;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Integer, Members, Raw, Spelling};
 use crate::native::Head;
-use crate::signature;
+use crate::native::passing::read_members;
 
-/// Tokens of a request that stand in none of its strings.
-const FRAME_TOKENS: u64 = 3;
 /// Members whose text the model reads.
 const READ_BY_MODEL: [&str; 4] = [
     "contents",
@@ -30,7 +27,7 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
             "The body is empty; it must be a JSON object.",
         ));
     }
-    let members = Members::read(body, Spelling::SnakeOrCamel)?;
+    let (members, passing) = read_members(body, Spelling::SnakeOrCamel, &READ_BY_MODEL)?;
     let contents = members.array("contents")?;
     if contents.is_none_or(|contents| contents.is_empty()) {
         let failure = Failure::invalid("`contents` must be an array with at least one item.");
@@ -40,7 +37,9 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
     guard::service_tier(&members)?;
     guard::no_reference(&members, "generation_output_config")?;
 
-    let mut edits = signature::unwrap_all(body, Dialect::Generate, model);
+    let mut edits: Vec<Edit> = passing
+        .unwrap_signatures(Dialect::Generate, model)
+        .collect();
     same_model(&members, model, &mut edits)?;
     let mut output_tokens_max = None;
     let mut choices = 1;
@@ -60,7 +59,7 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
         include_usage: true,
         output_tokens_max,
         choices: u32::try_from(choices).unwrap_or(u32::MAX).max(1),
-        input_tokens: input_tokens(&members)?,
+        input_tokens: passing.input_tokens(),
         sampling: Vec::new(),
         model_span: 0..0,
         edits,
@@ -97,14 +96,4 @@ fn image_size(config: &Members<'_>, edits: &mut Vec<Edit>) -> Result<(), Failure
     let size = image.get("image_size")?.filter(is_alias);
     edits.extend(size.map(|size| Edit::replace(size.span(), name)));
     Ok(())
-}
-
-fn input_tokens(members: &Members<'_>) -> Result<u64, Failure> {
-    let mut tokens = FRAME_TOKENS;
-    for name in READ_BY_MODEL {
-        if let Some(value) = members.get(name)? {
-            tokens = tokens.saturating_add(count::tokens_in_json(value.text().as_bytes()));
-        }
-    }
-    Ok(tokens)
 }

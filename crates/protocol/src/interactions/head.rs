@@ -1,16 +1,13 @@
 //! Reads an Interactions request: what we must know, and what the contract refuses.
 
-use crate::count;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::native::Head;
-use crate::signature;
+use crate::native::passing::read_members;
 
-/// Tokens of a request that stand in none of its strings.
-const FRAME_TOKENS: u64 = 3;
 /// Members whose text the model reads.
 const READ_BY_MODEL: [&str; 4] = ["input", "system_instruction", "tools", "response_format"];
 /// Members that refer to something kept.
@@ -29,7 +26,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
             "The body is empty; it must be a JSON object.",
         ));
     }
-    let members = Members::read(body, Spelling::One)?;
+    let (members, passing) = read_members(body, Spelling::One, &READ_BY_MODEL)?;
     let Some(model) = members.string("model")? else {
         return Err(Failure::invalid("`model` is required.").param("model"));
     };
@@ -58,14 +55,17 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     };
     let limit = limit.filter(|limit| *limit != Integer::Negative);
     let model_span = members.get("model")?.map(|value| value.span());
-    let mut edits = signature::unwrap_all(body, Dialect::Interactions, &model);
+    let mut edits: Vec<Edit> = passing
+        .unwrap_signatures(Dialect::Interactions, &model)
+        .collect();
+    edits.extend(passing.unload_ids());
     edits.extend(keep_nothing(&members)?);
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,
         output_tokens_max: limit.map(Integer::saturating),
         choices: 1,
-        input_tokens: input_tokens(&members)?,
+        input_tokens: passing.input_tokens(),
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),
         edits,
@@ -129,14 +129,4 @@ fn keep_nothing(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
         Some(_) => None,
         None => Some(Edit::insert(members.inside(), &br#""store":false,"#[..])),
     })
-}
-
-fn input_tokens(members: &Members<'_>) -> Result<u64, Failure> {
-    let mut tokens = FRAME_TOKENS;
-    for name in READ_BY_MODEL {
-        if let Some(value) = members.get(name)? {
-            tokens = tokens.saturating_add(count::tokens_in_json(value.text().as_bytes()));
-        }
-    }
-    Ok(tokens)
 }

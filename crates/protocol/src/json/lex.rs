@@ -1,54 +1,76 @@
 //! The bytes of strings and numbers, looked at as many at a time as can be.
 
-/// Bytes of a string that are looked at one word at a time, before the search for long runs.
-const SHORT_WORDS: usize = 8;
+use wide::u8x16;
 
-/// The first quote, backslash or control character at or behind `at`.
-pub(super) fn special(bytes: &[u8], mut at: usize) -> usize {
-    let mut rest = bytes.get(at..).unwrap_or_default();
-    for _ in 0..SHORT_WORDS {
-        let Some((word, after)) = rest.split_first_chunk::<8>() else {
-            let found = rest.iter().position(|byte| is_special(*byte));
-            return at + found.unwrap_or(rest.len());
+use super::syntax::{SyntaxError, What};
+
+/// Bytes that are looked at together.
+const BLOCK_BYTES: usize = 32;
+
+/// Where the string that begins at `start`, behind its quote, has its closing one, and whether it
+/// has escapes.
+pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
+    let error = |what, at| SyntaxError { what, at };
+    let mut escaped = false;
+    // Everything before this has been read.
+    let mut at = start;
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let mut marks = match rest.first_chunk() {
+            Some(block) => special_marks(block),
+            None => special_marks_of_last(rest),
         };
-        let marks = special_marks(u64::from_le_bytes(*word));
-        if marks != 0 {
-            return at + (marks.trailing_zeros() / 8) as usize;
+        let mut read = at;
+        while marks != 0 {
+            let special = at + marks.trailing_zeros() as usize;
+            marks &= marks - 1;
+            // The character that a backslash escapes.
+            if special < read {
+                continue;
+            }
+            match bytes.get(special) {
+                Some(b'"') => return Ok((special, escaped)),
+                Some(b'\\') => {
+                    let after = bytes.get(special + 1..).unwrap_or_default();
+                    let length = escape_length(after).ok_or(error(What::Escape, special))?;
+                    read = special + 1 + length;
+                    escaped = true;
+                }
+                _ => return Err(error(What::Control, special)),
+            }
         }
-        at += 8;
-        rest = after;
+        if rest.len() < BLOCK_BYTES {
+            return Err(error(What::StringEnd, start - 1));
+        }
+        at = read.max(at + BLOCK_BYTES);
     }
-    let length = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-    let run = rest.get(..length).unwrap_or_default();
-    // Without an early exit this loop becomes a few vector instructions.
-    let controls = run
-        .iter()
-        .fold(0, |found, byte| found | u8::from(*byte < 0x20));
-    if controls != 0 {
-        let found = run.iter().position(|byte| *byte < 0x20);
-        return at + found.unwrap_or(length);
-    }
-    at + length
 }
 
-fn is_special(byte: u8) -> bool {
-    byte == b'"' || byte == b'\\' || byte < 0x20
+/// One bit for each byte, the first byte's the lowest: set for quotes, backslashes and control
+/// characters.
+fn special_marks(block: &[u8; BLOCK_BYTES]) -> u32 {
+    let [low, high] = [0, 16].map(|from| {
+        let half = block.get(from..).and_then(<[u8]>::first_chunk);
+        let half = u8x16::new(*half.unwrap_or(&[0; 16]));
+        let quote = half.simd_eq(u8x16::splat(b'"'));
+        let backslash = half.simd_eq(u8x16::splat(b'\\'));
+        let control = half.min(u8x16::splat(0x1f)).simd_eq(half);
+        (quote | backslash | control).to_bitmask()
+    });
+    low | high << 16
 }
 
-/// Sets the high bit of each byte that is special. Bytes above the lowest set bit may be marked
-/// wrongly by borrows; the lowest never is.
-fn special_marks(word: u64) -> u64 {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
-    let quote = zero(word ^ (ONES * u64::from(b'"')));
-    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    (quote | backslash | control) & HIGH
+/// The same for the last bytes of a text, which fill no block.
+fn special_marks_of_last(bytes: &[u8]) -> u32 {
+    bytes.iter().rev().fold(0, |marks, byte| {
+        let is_special = matches!(byte, b'"' | b'\\' | 0..=0x1f);
+        marks << 1 | u32::from(is_special)
+    })
 }
 
 /// How many bytes behind a backslash belong to the escape.
-pub(super) fn escape_length(after: &[u8]) -> Option<usize> {
+#[inline]
+fn escape_length(after: &[u8]) -> Option<usize> {
     match after.first()? {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(1),
         b'u' => after

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::lex::{escape_length, number_length, special};
+use super::lex::{number_length, string_end};
 use super::raw::Raw;
 use super::syntax::{DEPTH_MAX, KEYS_MAX, SyntaxError, What};
 use super::text::Text;
@@ -39,6 +39,20 @@ impl Shape {
             _ => return None,
         })
     }
+}
+
+/// Is shown the strings of a value that is skipped, in order.
+pub(crate) trait Strings<'a> {
+    /// The name of a member.
+    fn name(&mut self, name: Text<'a>);
+    /// A string that is a value.
+    fn string(&mut self, text: Text<'a>);
+}
+
+/// Looks away.
+impl Strings<'_> for () {
+    fn name(&mut self, _: Text<'_>) {}
+    fn string(&mut self, _: Text<'_>) {}
 }
 
 /// A place in JSON text.
@@ -80,13 +94,19 @@ impl<'a> Cursor<'a> {
 
     /// Skips a value and says where it stands.
     pub fn value(&mut self) -> Result<Raw<'a>, SyntaxError> {
+        self.value_shown_to(&mut ())
+    }
+
+    /// Skips a value, shows its strings in passing, and says where it stands.
+    pub(crate) fn value_shown_to(
+        &mut self,
+        strings: &mut impl Strings<'a>,
+    ) -> Result<Raw<'a>, SyntaxError> {
         self.skip_space();
         let start = self.at;
         match self.peek() {
-            Some(b'"') => {
-                self.string_body()?;
-            }
-            Some(b'{' | b'[') => self.container()?,
+            Some(b'"') => strings.string(self.string_body()?),
+            Some(b'{' | b'[') => self.container(strings)?,
             _ => self.scalar()?,
         }
         Ok(Raw::new(self.slice(start..self.at), start))
@@ -220,13 +240,13 @@ impl<'a> Cursor<'a> {
 
     /// Skips an object or array with everything inside, in one loop: hostile nesting costs a bit
     /// of a word, not a stack frame.
-    fn container(&mut self) -> Result<(), SyntaxError> {
+    fn container(&mut self, strings: &mut impl Strings<'a>) -> Result<(), SyntaxError> {
         let mut open = Nesting::new(self.depth);
         loop {
             self.skip_space();
             let entered = match self.peek() {
                 Some(b'"') => {
-                    self.string_body()?;
+                    strings.string(self.string_body()?);
                     false
                 }
                 Some(b'{') => {
@@ -236,7 +256,7 @@ impl<'a> Cursor<'a> {
                     if self.peek() == Some(b'}') {
                         false
                     } else {
-                        self.key()?;
+                        strings.name(self.key()?);
                         true
                     }
                 }
@@ -260,7 +280,7 @@ impl<'a> Cursor<'a> {
                     (Some(b','), true) => {
                         self.at += 1;
                         open.count_key().map_err(|what| self.error(what))?;
-                        self.key()?;
+                        strings.name(self.key()?);
                         break;
                     }
                     (Some(b','), false) => {
@@ -304,34 +324,9 @@ impl<'a> Cursor<'a> {
     /// Reads a string whose opening quote is the next byte.
     fn string_body(&mut self) -> Result<Text<'a>, SyntaxError> {
         let start = self.at + 1;
-        let bytes = self.text.as_bytes();
-        let mut escaped = false;
-        let mut at = start;
-        loop {
-            at = special(bytes, at);
-            match bytes.get(at) {
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    escaped = true;
-                    let length = escape_length(bytes.get(at + 1..).unwrap_or_default()).ok_or(
-                        SyntaxError {
-                            what: What::Escape,
-                            at,
-                        },
-                    )?;
-                    at += 1 + length;
-                }
-                Some(_) => {
-                    return Err(SyntaxError {
-                        what: What::Control,
-                        at,
-                    });
-                }
-                None => return Err(self.error(What::StringEnd)),
-            }
-        }
-        self.at = at + 1;
-        Ok(Text::new(self.slice(start..at), start, escaped))
+        let (end, escaped) = string_end(self.text.as_bytes(), start)?;
+        self.at = end + 1;
+        Ok(Text::new(self.slice(start..end), start, escaped))
     }
 
     fn skip_space(&mut self) {

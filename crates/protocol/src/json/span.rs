@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::raw::{Integer, Raw};
-use super::scan::{Cursor, Shape};
+use super::scan::{Cursor, Shape, Strings};
 use super::syntax::{SyntaxError, utf8};
 use crate::failure::Failure;
 
@@ -68,9 +68,33 @@ pub struct Members<'a> {
 impl<'a> Members<'a> {
     /// Reads a whole body, every byte of which is checked.
     pub fn read(body: &'a [u8], spelling: Spelling) -> Result<Self, MembersError> {
-        let text = utf8(body)?;
-        let mut cursor = Cursor::new(text);
-        let members = Self::walk(&mut cursor, spelling)?;
+        Self::whole(body, spelling, |cursor, _| cursor.value())
+    }
+
+    /// Reads a whole body as [`Members::read`] does, and shows the strings of the members that
+    /// `names` lists (in snake case) in passing.
+    pub(crate) fn read_shown_to(
+        body: &'a [u8],
+        spelling: Spelling,
+        names: &[&str],
+        strings: &mut impl Strings<'a>,
+    ) -> Result<Self, MembersError> {
+        Self::whole(body, spelling, |cursor, found| {
+            if names.iter().any(|name| is_spelt(found, name, spelling)) {
+                cursor.value_shown_to(strings)
+            } else {
+                cursor.value()
+            }
+        })
+    }
+
+    fn whole(
+        body: &'a [u8],
+        spelling: Spelling,
+        value: impl FnMut(&mut Cursor<'a>, &str) -> Result<Raw<'a>, SyntaxError>,
+    ) -> Result<Self, MembersError> {
+        let mut cursor = Cursor::new(utf8(body)?);
+        let members = Self::walk(&mut cursor, spelling, value)?;
         cursor.end()?;
         Ok(members)
     }
@@ -78,7 +102,8 @@ impl<'a> Members<'a> {
     /// Reads an object that stands in a larger text; spans are those of the larger text. `path`
     /// is its name with a dot.
     pub fn nested(raw: Raw<'a>, path: &'static str, spelling: Spelling) -> Result<Self, Failure> {
-        let mut members = Self::walk(&mut Cursor::new(raw.text()), spelling)
+        let mut cursor = Cursor::new(raw.text());
+        let mut members = Self::walk(&mut cursor, spelling, |cursor, _| cursor.value())
             .map_err(|error| invalid(&error).param(path.trim_end_matches('.')))?;
         let offset = raw.span().start;
         for member in &mut members.list {
@@ -89,7 +114,11 @@ impl<'a> Members<'a> {
         Ok(members)
     }
 
-    fn walk(cursor: &mut Cursor<'a>, spelling: Spelling) -> Result<Self, MembersError> {
+    fn walk(
+        cursor: &mut Cursor<'a>,
+        spelling: Spelling,
+        mut value: impl FnMut(&mut Cursor<'a>, &str) -> Result<Raw<'a>, SyntaxError>,
+    ) -> Result<Self, MembersError> {
         if cursor.shape()? != Shape::Object {
             return Err(MembersError::NotObject);
         }
@@ -98,7 +127,7 @@ impl<'a> Members<'a> {
         cursor.object(|cursor, name| {
             let name = name.decode().map_err(|_| MembersError::Name)?;
             let folded = fold(&name, spelling);
-            let value = cursor.value()?;
+            let value = value(cursor, &name)?;
             list.push(Member {
                 name,
                 value,
@@ -166,7 +195,7 @@ impl<'a> Members<'a> {
             .and_then(|place| self.order.get(place))
             .and_then(|place| self.list.get(*place));
         match member {
-            Some(member) if self.is_spelt(&member.name, name) => Ok(Some(member.value)),
+            Some(member) if is_spelt(&member.name, name, self.spelling) => Ok(Some(member.value)),
             Some(member) => {
                 let param = self.param(name);
                 let message = format!("Unknown member `{}`; write `{param}`.", member.name);
@@ -233,13 +262,6 @@ impl<'a> Members<'a> {
             Spelling::SnakeOrCamel => format!("{}{}", self.path, camel(name)),
         }
     }
-
-    fn is_spelt(&self, found: &str, name: &str) -> bool {
-        match self.spelling {
-            Spelling::One => found == name,
-            Spelling::SnakeOrCamel => found == name || found == camel(name),
-        }
-    }
 }
 
 impl From<MembersError> for Failure {
@@ -280,6 +302,33 @@ fn fold(name: &str, spelling: Spelling) -> Option<Box<str>> {
         Spelling::SnakeOrCamel => letters.filter(|c| *c != '_').collect(),
     };
     Some(folded.into_boxed_str())
+}
+
+/// Whether `found` is a spelling of the name, which is in snake case.
+fn is_spelt(found: &str, name: &str, spelling: Spelling) -> bool {
+    found == name || (spelling == Spelling::SnakeOrCamel && is_camel(found, name))
+}
+
+/// Whether `found` is what [`camel`] writes, without writing it.
+fn is_camel(found: &str, snake: &str) -> bool {
+    let mut found = found.bytes();
+    let mut is_first = false;
+    for letter in snake.bytes() {
+        if letter == b'_' {
+            is_first = true;
+            continue;
+        }
+        let wanted = if is_first {
+            letter.to_ascii_uppercase()
+        } else {
+            letter
+        };
+        is_first = false;
+        if found.next() != Some(wanted) {
+            return false;
+        }
+    }
+    found.next().is_none()
 }
 
 /// The camel-case spelling of a name in snake case.
@@ -348,6 +397,21 @@ mod tests {
                 members.integer("max_tokens").unwrap(),
                 Some(Integer::Value(1))
             );
+        }
+    }
+
+    #[test]
+    fn a_name_is_known_in_camel_case() {
+        for name in ["contents", "system_instruction", "a_b_c", "x_1"] {
+            assert!(is_camel(&camel(name), name), "{name}");
+        }
+        for found in [
+            "system_instruction",
+            "systeminstruction",
+            "systemInstructions",
+            "system",
+        ] {
+            assert!(!is_camel(found, "system_instruction"), "{found}");
         }
     }
 

@@ -56,8 +56,9 @@ pub enum What {
 
 /// Checks that bytes are UTF-8, which every other step relies on.
 pub fn utf8(bytes: &[u8]) -> Result<&str, SyntaxError> {
-    std::str::from_utf8(bytes).map_err(|error| SyntaxError {
+    // The fast check does not say where it failed.
+    simdutf8::basic::from_utf8(bytes).map_err(|_| SyntaxError {
         what: What::Utf8,
-        at: error.valid_up_to(),
+        at: std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len),
     })
 }

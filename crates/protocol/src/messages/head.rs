@@ -1,14 +1,12 @@
 //! Reads the head of a Messages request: what we must know, and what the contract refuses.
 
 use super::foreign::remove_thoughts;
-use crate::count;
 use crate::failure::{Detail, Failure};
 use crate::guard;
 use crate::json::{Integer, Members, Raw, Shape, Spelling};
 use crate::native::Head;
+use crate::native::passing::read_members;
 
-/// Tokens of a request that stand in none of its strings.
-const FRAME_TOKENS: u64 = 3;
 /// Members whose text the model reads.
 const READ_BY_MODEL: [&str; 4] = ["system", "messages", "tools", "output_config"];
 
@@ -27,7 +25,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
             "The body is empty; it must be a JSON object.",
         ));
     }
-    let members = Members::read(body, Spelling::One)?;
+    let (members, passing) = read_members(body, Spelling::One, &READ_BY_MODEL)?;
     let Some(model) = members.string("model")? else {
         return Err(Failure::invalid("`model` is required.").param("model"));
     };
@@ -44,16 +42,18 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     guard::tier(&members, "speed")?;
 
     let model_span = members.get("model")?.map(|value| value.span());
+    let mut edits = remove_thoughts(messages);
+    edits.extend(passing.unload_ids());
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,
         output_tokens_max: Some(output_tokens_max),
         choices: 1,
-        input_tokens: input_tokens(&members)?,
+        input_tokens: passing.input_tokens(),
         sampling: sampling(&members)?,
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
-        edits: remove_thoughts(messages),
+        edits,
     })
 }
 
@@ -94,14 +94,4 @@ fn sampling(members: &Members<'_>) -> Result<Vec<&'static str>, Failure> {
 
 fn is_one(value: Raw<'_>) -> bool {
     value.integer() == Some(Integer::Value(1))
-}
-
-fn input_tokens(members: &Members<'_>) -> Result<u64, Failure> {
-    let mut tokens = FRAME_TOKENS;
-    for name in READ_BY_MODEL {
-        if let Some(value) = members.get(name)? {
-            tokens = tokens.saturating_add(count::tokens_in_json(value.text().as_bytes()));
-        }
-    }
-    Ok(tokens)
 }

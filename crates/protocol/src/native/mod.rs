@@ -10,6 +10,7 @@ mod failure;
 mod glance;
 mod identity;
 mod links;
+pub(crate) mod passing;
 pub(crate) mod places;
 mod request;
 mod sighting;

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::canon::carrier;
 use crate::chat;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -42,16 +41,14 @@ pub struct Head {
 
 /// Reads a request and refuses what the contract refuses for its endpoint.
 pub fn read_head(dialect: Dialect, body: &Bytes) -> Result<Head, Failure> {
-    let mut head = match dialect {
+    match dialect {
         Dialect::Chat => chat::read_head(body),
         Dialect::Responses => responses::read_head(body),
         Dialect::Messages => messages::read_head(body),
         Dialect::Interactions => interactions::read_head(body),
         // The model of a Generate Content call stands in its path: see `read_named_head`.
         Dialect::Generate => Err(Failure::not_found("This endpoint is not served.")),
-    }?;
-    head.edits.extend(carrier::unload_all(body));
-    Ok(head)
+    }
 }
 
 /// Reads a Generate Content request, whose path names the model and says whether the answer is a

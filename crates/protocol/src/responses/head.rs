@@ -1,15 +1,13 @@
 //! Reads the head of a Responses request: what we must know, and what the contract refuses.
 
 use super::sealed;
-use crate::count;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::native::Head;
+use crate::native::passing::read_members;
 
-/// Tokens of a request that stand in none of its strings.
-const FRAME_TOKENS: u64 = 3;
 /// Members whose text the model reads.
 const READ_BY_MODEL: [&str; 5] = ["instructions", "input", "tools", "text", "prompt"];
 
@@ -21,7 +19,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
             "The body is empty; it must be a JSON object.",
         ));
     }
-    let members = Members::read(body, Spelling::One)?;
+    let (members, passing) = read_members(body, Spelling::One, &READ_BY_MODEL)?;
     let Some(model) = members.string("model")? else {
         return Err(Failure::invalid("`model` is required.").param("model"));
     };
@@ -40,6 +38,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         Some(input) if input.shape() == Shape::Array => sealed::unwrap_all(input, &model),
         _ => Vec::new(),
     };
+    edits.extend(passing.unload_ids());
     edits.extend(keep_nothing(&members)?);
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
@@ -49,7 +48,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
             .map(Integer::saturating),
         choices: 1,
         sampling: Vec::new(),
-        input_tokens: input_tokens(&members)?,
+        input_tokens: passing.input_tokens(),
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
         edits,
@@ -129,14 +128,4 @@ fn is_reference(cursor: &mut Cursor<'_>) -> Result<bool, SyntaxError> {
     })?;
     // The type may be left out; an id alone is a reference too.
     Ok(named || (has_id && !typed))
-}
-
-fn input_tokens(members: &Members<'_>) -> Result<u64, Failure> {
-    let mut tokens = FRAME_TOKENS;
-    for name in READ_BY_MODEL {
-        if let Some(value) = members.get(name)? {
-            tokens = tokens.saturating_add(count::tokens_in_json(value.text().as_bytes()));
-        }
-    }
-    Ok(tokens)
 }

@@ -1,0 +1,163 @@
+//! What is noted of a request's strings in the one pass that checks it.
+
+use crate::canon::carrier;
+use crate::count::JsonCounter;
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::json::patch::Edit;
+use crate::json::scan::Strings;
+use crate::json::{Members, Spelling, Text};
+use crate::signature;
+
+/// Tokens of a request that stand in none of its strings.
+const FRAME_TOKENS: u64 = 3;
+
+/// Reads a request, and what matters of the strings in those members that the model reads.
+pub(crate) fn read_members<'a>(
+    body: &'a [u8],
+    spelling: Spelling,
+    read_by_model: &[&str],
+) -> Result<(Members<'a>, Passing<'a>), Failure> {
+    let mut passing = Passing::default();
+    let members = Members::read_shown_to(body, spelling, read_by_model, &mut passing)?;
+    // One in another case is refused, since it was not looked at.
+    for name in read_by_model {
+        members.find(name)?;
+    }
+    Ok((members, passing))
+}
+
+/// The strings of a request, as far as they matter.
+#[derive(Debug, Default)]
+pub(crate) struct Passing<'a> {
+    counter: JsonCounter,
+    /// The name before the strings to come.
+    name: &'a str,
+    loaded_ids: Vec<Text<'a>>,
+    wrapped_signatures: Vec<Text<'a>>,
+}
+
+impl Passing<'_> {
+    /// The request's tokens, estimated.
+    pub(crate) fn input_tokens(&self) -> u64 {
+        self.counter.tokens().saturating_add(FRAME_TOKENS)
+    }
+
+    /// Changes for a request that goes on as it is, in whose history ids carry a load: the
+    /// conversation was with another model before. Upstreams bound the length of ids, and what the
+    /// load holds is nothing to them.
+    pub(crate) fn unload_ids(&self) -> impl Iterator<Item = Edit> {
+        self.loaded_ids.iter().map(|id| {
+            let (bare, _) = carrier::unload(id.raw());
+            let span = id.span();
+            Edit::remove(span.start + bare.len()..span.end)
+        })
+    }
+
+    /// Changes for a request that goes on as it is, in whose history signatures of other models
+    /// stand. This model would refuse what we wrapped then.
+    pub(crate) fn unwrap_signatures(
+        &self,
+        own: Dialect,
+        public_model: &str,
+    ) -> impl Iterator<Item = Edit> {
+        self.wrapped_signatures.iter().filter_map(move |text| {
+            let kept = signature::unwrapped(text.raw(), own, public_model)?;
+            Some(Edit::replace(text.span(), kept.into_bytes()))
+        })
+    }
+}
+
+impl<'a> Strings<'a> for Passing<'a> {
+    fn name(&mut self, name: Text<'a>) {
+        self.name = name.raw();
+        self.counter.name(name);
+    }
+
+    fn string(&mut self, text: Text<'a>) {
+        if carrier::is_loaded(self.name, text.raw()) {
+            self.loaded_ids.push(text);
+        } else if signature::is_wrapped(self.name, text.raw()) {
+            self.wrapped_signatures.push(text);
+        }
+        self.counter.string(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canon::Opaque;
+    use crate::canon::carrier::Carried;
+    use crate::json::patch;
+
+    /// The body as it goes on, all members of which the model reads.
+    fn sent(body: &str) -> String {
+        let (_, passing) = read_members(body.as_bytes(), Spelling::One, &["m"]).unwrap();
+        let signatures = passing.unwrap_signatures(Dialect::Generate, "maker/m");
+        let edits = passing.unload_ids().chain(signatures).collect();
+        let sent = patch::apply(&body.to_owned().into(), edits);
+        String::from_utf8(sent.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn ids_go_on_without_their_load() {
+        let opaque = Opaque {
+            origin: Dialect::Messages,
+            model: "a/b".into(),
+            text: "sig".into(),
+        };
+        let carried = Carried {
+            opaque: Some(opaque),
+            ..Carried::default()
+        };
+        let loaded = carrier::load("call_1", &carried);
+        for (body, expected) in [
+            (
+                r#"{"m":{"id":"LOADED","x":1}}"#,
+                r#"{"m":{"id":"call_1","x":1}}"#,
+            ),
+            (
+                r#"{"m":[{"tool_call_id" : "LOADED"},{"call_id":"LOADED"}]}"#,
+                r#"{"m":[{"tool_call_id" : "call_1"},{"call_id":"call_1"}]}"#,
+            ),
+            (r#"{"m":{"content":"LOADED"}}"#, ""),
+            (r#"{"m":{"content":"the \"id\":\"LOADED\""}}"#, ""),
+            (r#"{"m":{"id":"call_gw1_x"}}"#, ""),
+            (r#"{"m":{"id":"_gw1_"}}"#, ""),
+        ] {
+            let body = body.replace("LOADED", &loaded);
+            let expected = match expected {
+                "" => &body,
+                expected => expected,
+            };
+            assert_eq!(sent(&body), *expected);
+        }
+    }
+
+    #[test]
+    fn signatures_of_other_models_are_not_shown_to_this_one() {
+        let wrap = |origin, model: &str| {
+            let (model, text) = (model.into(), "U0lH".into());
+            Opaque {
+                origin,
+                model,
+                text,
+            }
+            .wrap()
+        };
+        let own = wrap(Dialect::Generate, "maker/m");
+        let other = wrap(Dialect::Generate, "maker/other");
+        let foreign = wrap(Dialect::Messages, "maker/m");
+        let body = format!(
+            r#"{{"m":{{"a":"{own}","thoughtSignature" : "{own}","b":[{{"signature":"{other}"}}],"thought_signature":"{foreign}","signature":"U0lH","c":"Z3cxf"}}}}"#
+        );
+        let bypass = "skip_thought_signature_validator";
+        assert_eq!(
+            sent(&body),
+            format!(
+                r#"{{"m":{{"a":"{own}","thoughtSignature" : "U0lH","b":[{{"signature":"{bypass}"}}],"thought_signature":"{bypass}","signature":"U0lH","c":"Z3cxf"}}}}"#
+            )
+        );
+    }
+}

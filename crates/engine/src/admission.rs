@@ -38,7 +38,9 @@ pub(crate) struct Admission {
     /// No output beyond this can come, so no hold needs to cover more.
     output_bound: u64,
     progress: Arc<Progress>,
-    /// Gone once the call is closed.
+    /// What the call was charged, once the ledger has been told.
+    charged: Option<(Micro, Box<Meter>)>,
+    /// Gone once the call is closed and journaled.
     record: Option<Box<Record>>,
 }
 
@@ -98,6 +100,7 @@ impl Admission {
                     reserved_output: estimate.reserved.output,
                     output_bound: estimate.output_bound,
                     progress,
+                    charged: None,
                     record: Some(record),
                 })
             }
@@ -200,7 +203,33 @@ impl Admission {
 
     /// Ends the call on what was seen of its answer.
     pub(crate) fn settle(mut self, seen: &Seen, outcome: &Outcome) {
-        self.close_settled(seen, outcome);
+        self.charge(seen);
+        self.journal(outcome);
+    }
+
+    /// Ends a call whose answer is whole, and returns when the answer may leave. A
+    /// call that ends before its hold was written leaves no hold behind, so the ledger is told
+    /// first and waited for then.
+    pub(crate) async fn settle_whole(
+        mut self,
+        seen: &Seen,
+        dropped: Option<&str>,
+    ) -> Result<(), Failure> {
+        self.charge(seen);
+        let durable = self.durable().await;
+        let outcome = match &durable {
+            Ok(()) => {
+                self.note(|record| record.answers(dropped));
+                self.outcome()
+            }
+            // Neither hold nor charge happened.
+            Err(failure) => {
+                self.charged = None;
+                Outcome::failed(failure)
+            }
+        };
+        self.journal(&outcome);
+        durable
     }
 
     /// Ends the call without a charge: nothing was delivered.
@@ -208,10 +237,8 @@ impl Admission {
         self.close_released(&Outcome::failed(failure));
     }
 
-    fn close_settled(&mut self, seen: &Seen, outcome: &Outcome) {
-        let Some(record) = self.record.take() else {
-            return;
-        };
+    /// Tells the ledger what the call costs, and that it has ended.
+    fn charge(&mut self, seen: &Seen) {
         let metrics = self.engine.metrics();
         let Bill {
             meter,
@@ -237,19 +264,27 @@ impl Admission {
             },
             now: clock::now(),
         });
-        self.engine.journal(record.settled(outcome, charge, meter));
+        self.charged = Some((charge, meter));
     }
 
     fn close_released(&mut self, outcome: &Outcome) {
-        let Some(record) = self.record.take() else {
-            return;
-        };
         self.engine.store.close(Close {
             hold: self.hold,
             end: End::Released,
             now: clock::now(),
         });
-        self.engine.journal(record.released(outcome));
+        self.journal(outcome);
+    }
+
+    /// Writes the call down; it is over.
+    fn journal(&mut self, outcome: &Outcome) {
+        let Some(record) = self.record.take() else {
+            return;
+        };
+        self.engine.journal(match self.charged.take() {
+            Some((charge, meter)) => record.settled(outcome, charge, meter),
+            None => record.released(outcome),
+        });
     }
 
     /// Reported usage where there is some, else our own count of what went by.
@@ -298,10 +333,14 @@ impl Drop for Admission {
             return;
         }
         self.engine.metrics().clients_gone.inc();
-        if self.progress.is_sent() {
-            self.close_settled(&Seen::default(), &Outcome::client_gone());
+        let outcome = Outcome::client_gone();
+        if self.charged.is_some() {
+            self.journal(&outcome);
+        } else if self.progress.is_sent() {
+            self.charge(&Seen::default());
+            self.journal(&outcome);
         } else {
-            self.close_released(&Outcome::client_gone());
+            self.close_released(&outcome);
         }
     }
 }

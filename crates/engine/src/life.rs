@@ -82,7 +82,7 @@ async fn run<W: Work>(
         }
     };
     let is_streamed = work.is_streamed();
-    let attempt = Attempt {
+    let mut attempt = Attempt {
         engine: &engine,
         request_id: &arrival.request_id,
         work,
@@ -134,7 +134,7 @@ struct Delivery<T> {
 impl<W: Work> Attempt<'_, W> {
     /// Answers when the whole answer is there.
     async fn whole(
-        mut self,
+        &mut self,
         mut tries: Tries,
         mut admission: Admission,
     ) -> Result<Answer, Failure> {
@@ -188,7 +188,7 @@ impl<W: Work> Attempt<'_, W> {
 
     /// Answers when the stream has shown content, which no other route may repeat.
     async fn streamed(
-        mut self,
+        &mut self,
         mut tries: Tries,
         mut admission: Admission,
     ) -> Result<Answer, Failure> {
@@ -288,18 +288,13 @@ impl<W: Work> Attempt<'_, W> {
 
 async fn deliver_whole(
     delivery: Delivery<native::Answer>,
-    mut admission: Admission,
+    admission: Admission,
 ) -> Result<Answer, Failure> {
     let Delivery { answer, dropped } = delivery;
-    if let Err(failure) = admission.durable().await {
-        admission.release(&failure);
-        return Err(failure);
-    }
-    admission.note(|record| record.answers(dropped.as_deref()));
     let rates = admission.rates;
-    let seen = answer.seen();
-    let outcome = admission.outcome();
-    admission.settle(&seen, &outcome);
+    admission
+        .settle_whole(&answer.seen(), dropped.as_deref())
+        .await?;
     Ok(Answer {
         content_type: "application/json",
         rates,

@@ -2,7 +2,8 @@
 //!
 //! It begins the transaction before it takes commands, so that while another process holds the
 //! lock they stay in the queue, where they can be refused in time. Decisions are answered at
-//! once. When a transaction fails, who was admitted in it learns so, and its closes are kept and
+//! once. Under load a batch stays open for a moment, in which calls that end soon after they were
+//! admitted leave one entry and no hold behind. When a transaction fails, who was admitted in it learns so, and its closes are kept and
 //! booked again, for as long as the process lives.
 
 use std::collections::VecDeque;
@@ -21,15 +22,11 @@ use crate::durable::{Batch, SyncLine};
 use crate::error::{AdmitError, StoreError};
 use crate::queue::{Pace, Queue, Queued, Wake};
 
-/// From so many admissions in one batch on, batches keep their distance.
+/// From so many admissions in one batch on, the next one stays open for others.
 const LOADED_ADMITS: usize = 4;
-/// A queue is emptied up to so many times for one batch: while many commands are decided others
-/// come, among them closes of calls that were just admitted and then need no row at all.
-const DRAINS: usize = 3;
-/// Fewer commands than this are decided before anyone could come.
-const LOADED_COMMANDS: usize = 32;
-/// How often who comes is decided on while the checkpointer has the log.
-const GATE_STEP_MIN: Duration = Duration::from_micros(200);
+/// How often who comes is decided on while a batch stays open. Between batches other processes
+/// have as long to write.
+const STEP: Duration = Duration::from_micros(200);
 /// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -62,6 +59,8 @@ pub(super) struct Writer<'c> {
     /// One command per transaction: a command among the last ones spoils its transaction, and must not
     /// take others with it.
     careful: bool,
+    /// Calls come faster than batches are worth making for each.
+    loaded: bool,
     drained: Vec<Queued>,
 }
 
@@ -85,6 +84,7 @@ impl<'c> Writer<'c> {
             stuck_due: None,
             failures: 0,
             careful: false,
+            loaded: false,
             drained: Vec::new(),
         }
     }
@@ -105,8 +105,8 @@ impl<'c> Writer<'c> {
                 self.ledger.books.counters.batches.get(),
                 self.shared.queue.is_closed(),
             );
-            let admits = self.work();
-            pace = self.pace(started, admits);
+            self.work();
+            pace = self.pace();
             if !closed || self.ledger.books.counters.batches.get() > batches {
                 last_commit = started;
             } else if last_commit.elapsed() > LAST_TRIES {
@@ -122,29 +122,28 @@ impl<'c> Writer<'c> {
         }
     }
 
-    fn pace(&mut self, started: Instant, admits: usize) -> Pace {
+    fn pace(&self) -> Pace {
         let now = Instant::now();
-        let (not_before, enough) = if self.failures > 0 {
+        let not_before = if self.failures > 0 {
             let pause = PAUSE_MIN * 2_u32.saturating_pow(self.failures.min(10) - 1);
-            (now + pause.min(PAUSE_MAX), usize::MAX)
-        } else if admits >= LOADED_ADMITS {
-            // As many as came last time: in a steady load nobody else is on the way.
-            (started + self.shared.gather, admits)
+            now + pause.min(PAUSE_MAX)
+        } else if self.loaded {
+            now + STEP
         } else {
-            (now, usize::MAX)
+            now
         };
         let retry_due = (!self.retry.is_empty() || self.failures > 0).then_some(not_before);
         let due = retry_due.into_iter().chain(self.stuck_due).min();
         Pace {
             not_before,
-            enough,
+            enough: usize::MAX,
             linger_until: now + self.shared.gather,
             due,
         }
     }
 
-    /// One transaction, or in careful mode one for each command. Answers how many were admitted.
-    fn work(&mut self) -> usize {
+    /// One transaction, or in careful mode one for each command.
+    fn work(&mut self) {
         // Cloned: the guard must not borrow from what the batch changes.
         let gate = Arc::clone(&self.shared.gate);
         if self.stuck_due.is_some_and(|due| Instant::now() >= due) {
@@ -154,11 +153,12 @@ impl<'c> Writer<'c> {
         }
         if self.careful {
             let _guard = gate.lock();
+            self.loaded = false;
             return self.work_carefully();
         }
         if let Err(error) = self.ledger.begin() {
             self.not_begun(&error);
-            return 0;
+            return;
         }
         let mut round = Round {
             batch: self.next_batch(),
@@ -170,11 +170,8 @@ impl<'c> Writer<'c> {
         for closing in std::mem::take(&mut self.retry) {
             self.close(closing, &mut round.again);
         }
-        for _ in 0..DRAINS {
-            if self.decide(&mut round) < LOADED_COMMANDS {
-                break;
-            }
-        }
+        self.decide(&mut round);
+        self.stay_open(&mut round);
         let (_guard, begun) = self.pass(&gate, &mut round);
         let Round {
             batch,
@@ -187,21 +184,31 @@ impl<'c> Writer<'c> {
         self.careful = !self.retry.is_empty();
         // A failure has been told to everyone it concerns; what is left of it is in `retry`.
         let _: Result<(), Trouble> = self.end(batch, commands, begun);
-        admits
+        self.loaded = admits >= LOADED_ADMITS;
     }
 
-    /// Decides on what is queued; answers how much that was.
-    fn decide(&mut self, round: &mut Round) -> usize {
+    /// Under load, waits for more and decides on it at once.
+    fn stay_open(&mut self, round: &mut Round) {
+        if !self.loaded || self.shared.queue.is_closed() {
+            return;
+        }
+        let until = Instant::now() + self.shared.gather;
+        while Instant::now() < until {
+            std::thread::sleep(STEP.min(self.shared.gather));
+            self.decide(round);
+        }
+    }
+
+    /// Decides on what is queued.
+    fn decide(&mut self, round: &mut Round) {
         let mut drained = std::mem::take(&mut self.drained);
         self.shared.queue.drain(&mut drained);
-        let count = drained.len();
-        round.commands += count;
+        round.commands += drained.len();
         for queued in drained.drain(..) {
             round.admits += usize::from(matches!(queued.command, Command::Admit(..)));
             self.apply(queued.command, &round.batch, &mut round.again);
         }
         self.drained = drained;
-        count
     }
 
     /// Waits for the checkpointer to be done with the log. Only writing waits for it: whoever comes
@@ -215,14 +222,14 @@ impl<'c> Writer<'c> {
             return (guard, Ok(()));
         }
         loop {
-            if let Some(guard) = gate.try_lock_for(self.shared.gather.max(GATE_STEP_MIN)) {
+            if let Some(guard) = gate.try_lock_for(STEP) {
                 return (guard, self.ledger.begin_again());
             }
             self.decide(round);
         }
     }
 
-    fn work_carefully(&mut self) -> usize {
+    fn work_carefully(&mut self) {
         let mut drained = Vec::new();
         self.shared.queue.drain(&mut drained);
         let retry = std::mem::take(&mut self.retry)
@@ -232,18 +239,16 @@ impl<'c> Writer<'c> {
             .chain(drained.into_iter().map(|queued| queued.command))
             .collect();
         let mut commands = commands.into_iter();
-        let mut admits = 0;
         self.careful = false;
         while let Some(command) = commands.next() {
             if let Err(error) = self.ledger.begin() {
                 self.not_begun(&error);
                 self.keep(std::iter::once(command).chain(commands));
                 self.careful = true;
-                return admits;
+                return;
             }
             let batch = self.next_batch();
             let mut again = VecDeque::new();
-            admits += usize::from(matches!(command, Command::Admit(..)));
             self.apply(command, &batch, &mut again);
             match self.end(batch, 1, Ok(())) {
                 Ok(()) | Err(Trouble::Inside) => {
@@ -255,11 +260,10 @@ impl<'c> Writer<'c> {
                     self.retry.extend(again);
                     self.keep(commands);
                     self.careful = true;
-                    return admits;
+                    return;
                 }
             }
         }
-        admits
     }
 
     /// Keeps the closes of commands that were not reached, and refuses the rest.

@@ -25,7 +25,7 @@ pub(crate) struct Asked {
     body: Bytes,
     extra: HeaderMap,
     /// The common form, made when the first route needs it.
-    common: Option<canon::Request>,
+    common: Option<Box<canon::Request>>,
     /// What an answer may repeat of it.
     repeated: OnceLock<Arc<canon::Request>>,
     /// The memory of pictures that were fetched into it.
@@ -70,7 +70,10 @@ impl Asked {
         }
         let mut common = match self.common.take() {
             Some(common) => common,
-            None => convert::read_request(self.dialect, &self.body, self.head.stream)?,
+            None => {
+                let read = convert::read_request(self.dialect, &self.body, self.head.stream)?;
+                Box::new(read)
+            }
         };
         let must_be_inline = |url: &str| !convert::takes_image_url(spoken, &model.profile, url);
         let shares = engine.pictures.inline(&mut common, must_be_inline).await?;
@@ -166,7 +169,7 @@ impl Asked {
     }
 
     fn common(&self) -> Result<&canon::Request, Failure> {
-        self.common.as_ref().ok_or_else(Failure::internal)
+        self.common.as_deref().ok_or_else(Failure::internal)
     }
 
     fn repeated(&self) -> Result<&Arc<canon::Request>, Failure> {

@@ -128,7 +128,8 @@ impl Channel {
             }
         }
         let deadline = (start + self.0.timeouts.connect).min(total);
-        let stream = self.0.connector.connect(deadline).await?;
+        // Boxed: its state is large, and few calls need a new connection.
+        let stream = Box::pin(self.0.connector.connect(deadline)).await?;
         let connected = Clock::now();
         let conn = Box::new(Conn::new(stream, connected + self.0.timeouts.first_byte));
         self.exchange(conn, &call, connected, total).await

@@ -2,16 +2,16 @@
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 
 /// The future panicked; the panic hook has logged where.
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
-/// Runs a future whose panic becomes an error.
-pub(crate) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Panicked> {
-    let mut future = pin!(future);
+/// Runs a future whose panic becomes an error. It is borrowed: a future that is given away is kept
+/// twice, as it was given and as it is run.
+pub(crate) async fn catch_panic<F: Future>(mut future: Pin<&mut F>) -> Result<F::Output, Panicked> {
     poll_fn(|cx| match catch_poll(|| future.as_mut().poll(cx)) {
         Ok(poll) => poll.map(Ok),
         Err(panicked) => Poll::Ready(Err(panicked)),
@@ -26,13 +26,15 @@ pub(crate) fn catch_poll<T>(poll: impl FnOnce() -> Poll<T>) -> Result<Poll<T>, P
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     #[tokio::test]
     async fn a_panic_becomes_an_error() {
-        let calm = catch_panic(async { 7 }).await;
+        let calm = catch_panic(pin!(async { 7 })).await;
         assert!(matches!(calm, Ok(7)));
-        let wild = catch_panic(async { panic!("as the test wants") }).await;
+        let wild = catch_panic(pin!(async { panic!("as the test wants") })).await;
         assert!(matches!(wild, Err::<(), _>(Panicked)));
     }
 

@@ -208,8 +208,8 @@ async fn serve(
     let io = TokioIo::new(Watched::new(socket, Arc::clone(&pulse)));
     let builder = builder(&shared.limits);
     let service = service_fn(move |request| {
-        let served = service::serve(Arc::clone(&shared), Arc::clone(&pulse), request);
-        async move { Ok::<_, Infallible>(served.await) }
+        let (shared, pulse) = (Arc::clone(&shared), Arc::clone(&pulse));
+        async move { Ok::<_, Infallible>(service::serve(shared, pulse, request).await) }
     });
     let mut connection = std::pin::pin!(builder.serve_connection(io, service));
     tokio::select! {

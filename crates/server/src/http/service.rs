@@ -1,5 +1,6 @@
 //! What happens to every request: placed, recognised, read, served, answered.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -57,7 +58,12 @@ pub(crate) async fn serve(
     if let Some(failure) = refused {
         return visit.failure(&failure);
     }
-    match catch_panic(dispatch(&shared, &visit, surface, request)).await {
+    // In a block of its own: the visit moves into its answer.
+    let served = {
+        let dispatched = pin!(dispatch(&shared, &visit, surface, request));
+        catch_panic(dispatched).await
+    };
+    match served {
         Ok(Ok(Served::Document(document))) => visit.json(document),
         Ok(Ok(Served::Answer(answer))) => visit.answer(answer),
         Ok(Err(unanswered)) => visit.unanswered(&unanswered),

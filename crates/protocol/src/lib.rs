@@ -18,6 +18,7 @@ pub mod guard;
 pub mod interactions;
 pub mod joined;
 pub mod json;
+mod logprobs;
 pub mod messages;
 pub mod native;
 pub mod profile;

@@ -14,6 +14,7 @@
 use crate::failure::Failure;
 use crate::usage::Usage;
 
+use super::logprobs::Token;
 use super::opaque::Opaque;
 
 /// One step of an answer.
@@ -58,6 +59,9 @@ pub enum Delta {
     /// The signature or encrypted form of a thought, or the signature of a tool call or text:
     /// whole, once per block at most, and first in a tool call's block if it can be.
     Opaque(Opaque),
+    /// How likely tokens of a text block were, each told once and in order, before the piece of
+    /// text they are of if that can be.
+    Logprobs(Vec<Token>),
     /// A source of the text so far. Offsets count characters of the block's text.
     Citation {
         url: String,

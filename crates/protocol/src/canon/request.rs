@@ -281,6 +281,14 @@ impl Effort {
     }
 }
 
+impl Logprobs {
+    /// Alternatives, as far as an upstream tells them: no dialect goes further.
+    pub fn alternatives(self) -> Option<u32> {
+        const TOLD_MAX: u32 = 20;
+        self.top.map(|top| top.min(TOLD_MAX))
+    }
+}
+
 impl Request {
     /// Whether the caller asked for reasoning to be part of the answer.
     pub fn wants_thoughts(&self) -> bool {

@@ -3,6 +3,7 @@
 use crate::usage::Usage;
 
 use super::event::{Block, Delta, Event, Stop};
+use super::logprobs::Token;
 use super::opaque::Opaque;
 
 /// A whole answer.
@@ -22,6 +23,8 @@ pub struct Folded {
     pub opaque: Option<Opaque>,
     /// Url, title, start and end of each source.
     pub citations: Vec<(String, String, u64, u64)>,
+    /// How likely the tokens of a text were, where that was asked for.
+    pub logprobs: Vec<Token>,
 }
 
 /// Collects events into a [`Response`].
@@ -41,6 +44,7 @@ impl Fold {
                 text: String::new(),
                 opaque: None,
                 citations: Vec::new(),
+                logprobs: Vec::new(),
             }),
             Event::Delta(delta) => self.take(delta),
             Event::Usage(usage) => self.usage = Some(usage),
@@ -63,6 +67,7 @@ impl Fold {
         };
         match delta {
             Delta::Text(text) | Delta::Arguments(text) => open.text.push_str(&text),
+            Delta::Logprobs(tokens) => open.logprobs.extend(tokens),
             Delta::Opaque(opaque) => open.opaque = Some(opaque),
             Delta::Citation {
                 url,
@@ -83,6 +88,9 @@ impl Response {
             // The signature of a call comes first, so that it can still join the call's id.
             if matches!(folded.block, Block::ToolCall { .. }) {
                 events.extend(opaque.take());
+            }
+            if !folded.logprobs.is_empty() {
+                events.push(Event::Delta(Delta::Logprobs(folded.logprobs)));
             }
             if !folded.text.is_empty() {
                 let text = folded.text;

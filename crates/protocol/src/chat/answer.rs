@@ -1,9 +1,10 @@
 //! What whole and streamed chat answers have in common when they are written.
 
 use super::request::write_extra;
-use crate::canon::{Opaque, Stop, Thought, carrier};
+use crate::canon::{Opaque, Stop, Thought, Token, carrier};
 use crate::dialect::Dialect;
 use crate::json::write::{Array, Object};
+use crate::logprobs;
 
 /// Opaque data on its way to the caller. Chat has no field for it, so that what was thought before
 /// a tool call travels in the call's id, which every client sends back.
@@ -42,6 +43,14 @@ pub(super) fn write_call_head(it: &mut Object<'_>, id: &str, signature: Option<&
     if let Some(opaque) = signature.filter(|opaque| opaque.origin == Dialect::Generate) {
         write_extra(it, &opaque.wrap());
     }
+}
+
+/// Writes the log probabilities of a choice.
+pub(super) fn write_logprobs(choice: &mut Object<'_>, tokens: &[Token]) {
+    choice.object("logprobs", |it| {
+        it.array("content", |list| logprobs::write(list, tokens));
+        it.null("refusal");
+    });
 }
 
 /// A source of the text; offsets count characters of the whole content.

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use super::said::{Call as CallPiece, Choice, Citation, Said};
-use crate::canon::{Block, Delta, Event, Opaque, Stop};
+use crate::canon::{Block, Delta, Event, Opaque, Stop, Token};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::native::Broken;
@@ -35,6 +35,8 @@ pub(super) struct Assembler {
     /// Characters of the text blocks before the open one.
     chars_before: u64,
     chars_open: u64,
+    /// Tokens whose text has not come, or waits.
+    tokens: Vec<Token>,
     refused: bool,
     stop: Option<Stop>,
     /// Tells apart the ids that are made for calls without one.
@@ -90,7 +92,12 @@ impl Assembler {
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
         self.start(out);
+        let count = choice.logprobs.len();
+        self.tokens.extend(choice.logprobs);
         self.said(choice.said, out)?;
+        if !self.tokens.is_empty() {
+            self.wait(count.saturating_mul(size_of::<Token>()))?;
+        }
         if let Some(reason) = choice.finish_reason {
             self.stop = Some(read_finish_reason(&reason)?);
             self.close_all(out)?;
@@ -188,8 +195,16 @@ impl Assembler {
         if kind == Kind::Text {
             let chars = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
             self.chars_open = self.chars_open.saturating_add(chars);
+            self.put_tokens(out);
         }
         out.push(Event::Delta(Delta::Text(text)));
+    }
+
+    fn put_tokens(&mut self, out: &mut Vec<Event>) {
+        if !self.tokens.is_empty() {
+            let tokens = std::mem::take(&mut self.tokens);
+            out.push(Event::Delta(Delta::Logprobs(tokens)));
+        }
     }
 
     /// A source is told with the text it is for; behind other blocks it has come too late.
@@ -343,7 +358,10 @@ impl Assembler {
     fn close(&mut self, out: &mut Vec<Event>) {
         match std::mem::take(&mut self.open) {
             Open::Nothing => return,
-            Open::Words(_) => {
+            Open::Words(kind) => {
+                if kind == Kind::Text {
+                    self.put_tokens(out);
+                }
                 let chars = std::mem::take(&mut self.chars_open);
                 self.chars_before = self.chars_before.saturating_add(chars);
             }

@@ -1,8 +1,10 @@
 //! Writes whole chat completions.
 
-use super::answer::{Carry, Citation, finish_reason, write_annotations, write_call_head};
+use super::answer::{
+    Carry, Citation, finish_reason, write_annotations, write_call_head, write_logprobs,
+};
 use super::usage::write_usage;
-use crate::canon::{Block, Echo, Folded, Opaque, Response, Thought};
+use crate::canon::{Block, Echo, Folded, Opaque, Response, Thought, Token};
 use crate::json::write::{Object, object};
 
 /// Writes the completion a caller gets.
@@ -17,7 +19,11 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
             list.object(|it| {
                 it.number("index", 0);
                 it.object("message", |it| message.write(it));
-                it.null("logprobs");
+                if message.logprobs.is_empty() {
+                    it.null("logprobs");
+                } else {
+                    write_logprobs(it, &message.logprobs);
+                }
                 let refused = !message.refusal.is_empty();
                 it.text("finish_reason", finish_reason(&response.stop, refused));
             });
@@ -37,6 +43,7 @@ struct Message<'r> {
     refusal: String,
     calls: Vec<Call<'r>>,
     citations: Vec<Citation>,
+    logprobs: Vec<Token>,
 }
 
 struct Call<'r> {
@@ -91,6 +98,7 @@ impl<'r> Message<'r> {
                     end: end.saturating_add(before),
                 }));
         }
+        self.logprobs.extend_from_slice(&folded.logprobs);
         self.content.push_str(&folded.text);
     }
 

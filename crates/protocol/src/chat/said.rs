@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use crate::canon::Token;
 use crate::json::walk::{self, Misread};
 use crate::json::{Cursor, Integer, Raw, Shape, utf8};
+use crate::logprobs;
 use crate::native::Broken;
 use crate::rejection;
 
@@ -24,6 +26,8 @@ pub(super) struct Choice<'a> {
     index: u64,
     pub(super) said: Said<'a>,
     pub(super) finish_reason: Option<Cow<'a, str>>,
+    /// Of the content; those of a refusal have no place elsewhere.
+    pub(super) logprobs: Vec<Token>,
 }
 
 /// A message or a delta.
@@ -114,6 +118,13 @@ fn choice<'a>(cursor: &mut Cursor<'a>) -> Result<Choice<'a>, Broken> {
             }
             "delta" | "message" => said(cursor, &mut choice.said)?,
             "finish_reason" => choice.finish_reason = text_or_nothing(cursor)?,
+            "logprobs" => walk::object(cursor, name, |cursor, name| {
+                match name {
+                    "content" => choice.logprobs = logprobs::read(cursor)?,
+                    _ => drop(cursor.value()?),
+                }
+                Ok::<(), Broken>(())
+            })?,
             _ => drop(cursor.value()?),
         }
         Ok::<(), Broken>(())

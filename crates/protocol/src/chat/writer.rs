@@ -1,12 +1,14 @@
 //! Writes a chat stream as its clients' accumulators want it: the role once, id, type and name of
 //! a call once, dense indexes, arguments always a string, usage last and only on request.
 
-use super::answer::{Carry, Citation, finish_reason, write_annotations, write_call_head};
+use super::answer::{
+    Carry, Citation, finish_reason, write_annotations, write_call_head, write_logprobs,
+};
 use super::error::write_failure_event;
 use super::places::DONE;
 use super::request::write_extra;
 use super::usage::write_usage;
-use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought};
+use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought, Token};
 use crate::joined::Joined;
 use crate::json::write::{Object, object};
 use crate::usage::Usage;
@@ -25,6 +27,8 @@ pub struct Writer {
     citations: Vec<Citation>,
     /// Characters of the text so far.
     chars: u64,
+    /// Tokens that are told with the next piece of text.
+    tokens: Vec<Token>,
     refused: bool,
     usage: Option<Usage>,
 }
@@ -70,6 +74,7 @@ impl Writer {
             carry: Carry::default(),
             citations: Vec::new(),
             chars: 0,
+            tokens: Vec::new(),
             refused: false,
             usage: None,
         }
@@ -108,10 +113,9 @@ impl Writer {
             (Open::Text { .. }, Delta::Text(text)) => {
                 let chars = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
                 self.chars = self.chars.saturating_add(chars);
-                self.delta(out, |it| {
-                    it.text("content", &text);
-                });
+                self.content(&text, out);
             }
+            (Open::Text { .. }, Delta::Logprobs(tokens)) => self.tokens.extend(tokens),
             (Open::Refusal, Delta::Text(text)) => {
                 self.refused = true;
                 self.delta(out, |it| {
@@ -189,6 +193,7 @@ impl Writer {
         self.release(None, out);
         match std::mem::take(&mut self.block) {
             Open::Thought(thought) => self.carry.think(thought),
+            Open::Text { .. } if !self.tokens.is_empty() => self.content("", out),
             // Clients parse the arguments, and nothing does not parse.
             Open::Call { index, empty: true } => self.call_delta(index, out, |it| {
                 it.object("function", |it| {
@@ -223,6 +228,25 @@ impl Writer {
             });
         }
         out.copy(DONE.frame.as_bytes());
+    }
+
+    /// A piece of text, with its tokens if they were asked for.
+    fn content(&mut self, text: &str, out: &mut Joined) {
+        let tokens = std::mem::take(&mut self.tokens);
+        self.chunk(out, |it| {
+            it.array("choices", |list| {
+                list.object(|it| {
+                    it.number("index", 0);
+                    it.object("delta", |it| {
+                        it.text("content", text);
+                    });
+                    if !tokens.is_empty() {
+                        write_logprobs(it, &tokens);
+                    }
+                    it.null("finish_reason");
+                });
+            });
+        });
     }
 
     fn call_delta(&mut self, index: usize, out: &mut Joined, write: impl FnOnce(&mut Object<'_>)) {

@@ -19,7 +19,9 @@ impl Observer {
         match event {
             Event::BlockStart(block) => self.block(block),
             Event::Delta(Delta::Text(text) | Delta::Arguments(text)) => self.text(text),
-            Event::Delta(Delta::Opaque(_) | Delta::Citation { .. }) => self.content = true,
+            Event::Delta(Delta::Opaque(_) | Delta::Logprobs(_) | Delta::Citation { .. }) => {
+                self.content = true;
+            }
             Event::Usage(usage) => self.usage = Some(*usage),
             Event::Start | Event::BlockStop | Event::Finish(_) | Event::Failed(_) => {}
         }

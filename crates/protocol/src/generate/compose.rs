@@ -1,6 +1,6 @@
 //! Turns the events of an answer into parts, for streams and whole answers alike.
 
-use crate::canon::{Block, Delta, Event, Offsets, Opaque, Request, Stop};
+use crate::canon::{Block, Delta, Event, Offsets, Opaque, Request, Stop, Token};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::signature;
@@ -22,6 +22,8 @@ pub(super) struct Composer {
     offsets: Offsets,
     pub(super) sources: Vec<Source>,
     pub(super) usage: Option<Usage>,
+    /// Tokens that no candidate has been told with.
+    pub(super) tokens: Vec<Token>,
     part: Vec<u8>,
 }
 
@@ -34,12 +36,12 @@ pub(super) enum Turn {
 }
 
 impl Composer {
-    /// Takes an event and gives the parts that it completes.
+    /// Takes an event and gives the parts that it completes, with the tokens of each.
     pub(super) fn event(
         &mut self,
         event: Event,
         request: &Request,
-        emit: &mut impl FnMut(&[u8]),
+        emit: &mut impl FnMut(&[u8], &[Token]),
     ) -> Turn {
         match event {
             Event::Start => {}
@@ -63,7 +65,7 @@ impl Composer {
         self.pending.take()
     }
 
-    fn delta(&mut self, delta: Delta, request: &Request, emit: &mut impl FnMut(&[u8])) {
+    fn delta(&mut self, delta: Delta, request: &Request, emit: &mut impl FnMut(&[u8], &[Token])) {
         match (&self.open, delta) {
             (Some(Block::Text | Block::Refusal), Delta::Text(text)) => {
                 self.offsets.push(&text);
@@ -73,6 +75,7 @@ impl Composer {
                 self.say(&text, Voice::Thought, emit);
             }
             (Some(_), Delta::Text(text) | Delta::Arguments(text)) => self.whole.push_str(&text),
+            (Some(_), Delta::Logprobs(tokens)) => self.tokens.extend(tokens),
             (Some(_), Delta::Opaque(opaque)) => self.opaque = Some(opaque),
             (
                 Some(_),
@@ -97,7 +100,7 @@ impl Composer {
         }
     }
 
-    fn close(&mut self, request: &Request, emit: &mut impl FnMut(&[u8])) {
+    fn close(&mut self, request: &Request, emit: &mut impl FnMut(&[u8], &[Token])) {
         let whole = std::mem::take(&mut self.whole);
         let opaque = self.opaque.take();
         let told = opaque
@@ -113,13 +116,13 @@ impl Composer {
                 let name = names::original(&request.renamed, &name);
                 self.part.clear();
                 part::call(&mut self.part, &id, name, &whole, signature.as_deref());
-                emit(&self.part);
+                emit(&self.part, &[]);
             }
             Some(Block::Image { mime }) => {
                 self.flush(emit);
                 self.part.clear();
                 part::inline(&mut self.part, &mime, &whole);
-                emit(&self.part);
+                emit(&self.part, &[]);
             }
             Some(Block::Text | Block::Refusal) | None => {}
         }
@@ -132,7 +135,7 @@ impl Composer {
         hidden: &str,
         signature: Option<String>,
         request: &Request,
-        emit: &mut impl FnMut(&[u8]),
+        emit: &mut impl FnMut(&[u8], &[Token]),
     ) {
         let Some(signature) = signature else {
             return;
@@ -147,17 +150,21 @@ impl Composer {
     }
 
     /// Tells a signature that no part has taken with it.
-    fn flush(&mut self, emit: &mut impl FnMut(&[u8])) {
+    fn flush(&mut self, emit: &mut impl FnMut(&[u8], &[Token])) {
         if self.pending.is_some() {
             self.say("", Voice::Thought, emit);
         }
     }
 
-    fn say(&mut self, text: &str, voice: Voice, emit: &mut impl FnMut(&[u8])) {
+    fn say(&mut self, text: &str, voice: Voice, emit: &mut impl FnMut(&[u8], &[Token])) {
         let signature = self.pending.take();
         self.part.clear();
         part::text(&mut self.part, text, voice, signature.as_deref());
-        emit(&self.part);
+        let tokens = match voice {
+            Voice::Aloud => std::mem::take(&mut self.tokens),
+            Voice::Thought => Vec::new(),
+        };
+        emit(&self.part, &tokens);
     }
 }
 

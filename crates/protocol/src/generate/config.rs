@@ -38,6 +38,12 @@ pub(super) fn write_config(
             config.value("responseJsonSchema", |out| write_schema(out, schema.get()));
         }
     }
+    if let Some(logprobs) = request.logprobs {
+        config.boolean("responseLogprobs", true);
+        if let Some(top) = logprobs.alternatives() {
+            config.number("logprobs", top);
+        }
+    }
     if let Some(detail) = detail {
         config.text("mediaResolution", detail);
     }

@@ -12,6 +12,7 @@ mod datum;
 mod error;
 mod finish;
 mod head;
+mod logprobs;
 mod names;
 mod part;
 mod places;

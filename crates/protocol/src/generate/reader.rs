@@ -3,7 +3,7 @@
 //! Each chunk is a whole response with new parts in it, so that a buffered answer is a stream of
 //! one chunk. Texts that follow one another are one block however they were cut.
 
-use crate::canon::{Block, Delta, Event, Fold, Offsets, Opaque, Response, Stop, base64};
+use crate::canon::{Block, Delta, Event, Fold, Offsets, Opaque, Response, Stop, Token, base64};
 use crate::dialect::Dialect;
 use crate::json::walk::{self, compact};
 use crate::json::{Cursor, Raw, Shape, utf8};
@@ -14,6 +14,7 @@ use crate::usage::Usage;
 
 use super::call_id;
 use super::finish;
+use super::logprobs;
 use super::usage::read_usage;
 
 /// Reads a whole answer. `model` is the public id, the mark of origin of opaque values.
@@ -40,6 +41,8 @@ pub struct Reader {
     signed: bool,
     /// The text of the open block, for the offsets of sources.
     offsets: Offsets,
+    /// Tokens whose text has not come.
+    tokens: Vec<Token>,
     /// Tells calls of this answer from those of others.
     seed: String,
     calls: usize,
@@ -76,6 +79,7 @@ impl Reader {
             open: None,
             signed: false,
             offsets: Offsets::new(),
+            tokens: Vec::new(),
             seed: String::new(),
             calls: 0,
             blocks: 0,
@@ -125,6 +129,9 @@ impl Reader {
         if memchr::memmem::find(text.as_bytes(), b"functionCall").is_some() {
             self.seed(text)?;
         }
+        if memchr::memmem::find(text.as_bytes(), b"logprobsResult").is_some() {
+            self.read_tokens(text)?;
+        }
         let mut cursor = Cursor::new(text);
         let mut any = false;
         walk::object::<Broken>(&mut cursor, "chunk", |cursor, name| {
@@ -169,6 +176,34 @@ impl Reader {
             }
             Ok(())
         })
+    }
+
+    /// Reads how likely the tokens of a chunk were, which stands behind their text.
+    fn read_tokens(&mut self, text: &str) -> Result<(), Broken> {
+        walk::object::<Broken>(&mut Cursor::new(text), "chunk", |cursor, name| {
+            if name != "candidates" {
+                return cursor.value().map(drop).map_err(Broken::from);
+            }
+            walk::array::<Broken>(cursor, name, |cursor, number| {
+                if number > 0 || cursor.shape()? != Shape::Object {
+                    return cursor.value().map(drop).map_err(Broken::from);
+                }
+                walk::object::<Broken>(cursor, "candidate", |cursor, name| {
+                    match name {
+                        "logprobsResult" => self.tokens.extend(logprobs::read(cursor)?),
+                        _ => drop(cursor.value()?),
+                    }
+                    Ok(())
+                })
+            })
+        })
+    }
+
+    fn put_tokens(&mut self, out: &mut Vec<Event>) {
+        if !self.tokens.is_empty() {
+            let tokens = std::mem::take(&mut self.tokens);
+            out.push(Event::Delta(Delta::Logprobs(tokens)));
+        }
     }
 
     /// Tells the last usage between two blocks.
@@ -236,6 +271,9 @@ impl Reader {
         };
         if let Some(text) = part.text.filter(|text| !text.is_empty()) {
             self.ensure(kind, out);
+            if kind == Open::Text {
+                self.put_tokens(out);
+            }
             self.offsets.push(&text);
             out.push(Event::Delta(Delta::Text(text.into_owned())));
         }
@@ -273,7 +311,10 @@ impl Reader {
     }
 
     fn close(&mut self, out: &mut Vec<Event>) {
-        if self.open.take().is_some() {
+        if let Some(open) = self.open.take() {
+            if open == Open::Text {
+                self.put_tokens(out);
+            }
             out.push(Event::BlockStop);
         }
         self.report(out);

@@ -104,10 +104,6 @@ fn leave_out(request: &Request, dropped: &mut Dropped) {
     list(request.metadata.is_some(), Field::Metadata);
     list(request.cache_key.is_some(), Field::CacheKey);
     list(request.stop.len() > STOP_MAX, Field::Stop);
-    // The answer could not carry them.
-    let top_logprobs = request.logprobs.and_then(|logprobs| logprobs.top);
-    list(request.logprobs.is_some(), Field::Logprobs);
-    list(top_logprobs.is_some(), Field::TopLogprobs);
 }
 
 /// How closely pictures are to be looked at. There is one setting for all of them.

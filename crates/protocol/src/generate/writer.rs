@@ -11,6 +11,7 @@ use crate::json::write_string;
 use super::compose::{Composer, Turn};
 use super::error::write_failure_event;
 use super::finish;
+use super::logprobs;
 use super::part::{self, Voice};
 use super::usage::write_usage;
 
@@ -18,14 +19,18 @@ use super::usage::write_usage;
 pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
     let mut composer = Composer::default();
     let mut parts = Vec::new();
+    let mut tokens = Vec::new();
     for event in response.clone().unfold() {
-        composer.event(event, &echo.request, &mut |part| {
+        composer.event(event, &echo.request, &mut |part, of_part| {
             if !parts.is_empty() {
                 parts.push(b',');
             }
             parts.extend_from_slice(part);
+            tokens.extend_from_slice(of_part);
         });
     }
+    tokens.append(&mut composer.tokens);
+    composer.tokens = tokens;
     let pending = composer.pending();
     if parts.is_empty() || pending.is_some() {
         if !parts.is_empty() {
@@ -43,17 +48,18 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
 pub struct Writer {
     echo: Echo,
     composer: Composer,
-    /// What stands behind the parts of a chunk.
+    /// What stands behind the content of a chunk.
     tail: Vec<u8>,
     ended: bool,
 }
 
+const CONTENT_END: &[u8] = b"]}";
 const HEAD: &[u8] = b"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[";
 
 impl Writer {
     /// A writer for one stream.
     pub fn new(echo: Echo) -> Self {
-        let mut tail = b"]},\"index\":0}],\"modelVersion\":".to_vec();
+        let mut tail = b",\"index\":0}],\"modelVersion\":".to_vec();
         write_string(&mut tail, &echo.model);
         tail.extend_from_slice(b",\"responseId\":");
         write_string(&mut tail, &echo.id);
@@ -77,9 +83,16 @@ impl Writer {
             tail,
             ended,
         } = self;
-        let turn = composer.event(event, &echo.request, &mut |part| {
+        let turn = composer.event(event, &echo.request, &mut |part, tokens| {
             out.copy(HEAD);
             out.copy(part);
+            out.copy(CONTENT_END);
+            if !tokens.is_empty() {
+                let mut told = Vec::new();
+                object(&mut told, |candidate| logprobs::write(candidate, tokens));
+                out.copy(b",");
+                out.copy(told.get(1..told.len() - 1).unwrap_or_default());
+            }
             out.copy(tail);
         });
         match turn {
@@ -118,6 +131,7 @@ fn write_last(out: &mut Vec<u8>, parts: &[u8], stop: &Stop, composer: &Composer,
                 candidate.text("finishReason", finish::told(stop));
                 candidate.number("index", 0);
                 write_sources(candidate, composer);
+                logprobs::write(candidate, &composer.tokens);
             });
         });
         if let Some(usage) = &composer.usage {

@@ -210,6 +210,7 @@ fn any_block(own: Dialect) -> impl Strategy<Value = Folded> {
         text,
         opaque,
         citations: Vec::new(),
+        logprobs: Vec::new(),
     };
     prop_oneof![
         any_text().prop_map(move |text| folded(Block::Text, text, None)),

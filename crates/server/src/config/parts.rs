@@ -33,7 +33,13 @@ impl Config {
             outbound: upstream::Policy {
                 allow: self.outbound.allow.clone(),
                 nat64: self.outbound.nat64,
-                own_hosts: self.media.endpoint.iter().filter_map(host).collect(),
+                own_hosts: self
+                    .media
+                    .endpoint
+                    .as_deref()
+                    .and_then(host)
+                    .into_iter()
+                    .collect(),
             },
             client_gone_drain: self.timeouts.client_gone_drain,
             keep_alive: self.timeouts.stream_keep_alive,
@@ -64,7 +70,7 @@ impl Config {
 }
 
 /// The host of an address: nobody may reach our own parts through us.
-fn host(address: &String) -> Option<String> {
+fn host(address: &str) -> Option<String> {
     let uri: http::Uri = address.parse().ok()?;
     let bare = uri.host()?.trim_start_matches('[').trim_end_matches(']');
     Some(bare.to_ascii_lowercase())

@@ -220,7 +220,7 @@ async fn a_picture_that_cannot_be_had_is_refused_before_anything_is_paid_or_sent
         "http://user:word@example.com/a.png".to_owned(),
     ];
     for url in outside {
-        let body = ask(Dialect::Chat, &[url.clone()]);
+        let body = ask(Dialect::Chat, std::slice::from_ref(&url));
         let answer = stage
             .send(&Dialect::Chat.call(&key.secret, "maker/seer", body, false))
             .await;

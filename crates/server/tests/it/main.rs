@@ -26,6 +26,7 @@ mod image_urls;
 mod leaks;
 mod leaks_on_pairs;
 mod limits;
+mod logprobs;
 mod refusals;
 mod reload;
 mod shutdown;

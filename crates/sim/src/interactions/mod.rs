@@ -12,6 +12,7 @@ mod parameters;
 mod request;
 mod shape;
 mod stream;
+mod system;
 mod telling;
 mod tools;
 mod usage;

@@ -1,7 +1,7 @@
 //! Reads a request and refuses what the vendor would refuse.
 
 use super::parameters::{self, Parameters};
-use super::{input, tools};
+use super::{input, system, tools};
 use crate::ask::Ask;
 use crate::google::{Continuation, Field, Names, Picture, Refusal, Signer, cached_content};
 use crate::mind::{Prompt, Shape};
@@ -76,9 +76,8 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         stops,
         seed,
     } = parameters::read(&body, ask.name)?;
-    let system = body.text("system_instruction")?;
     let prompt = Prompt {
-        system: system.map(str::to_owned).into_iter().collect(),
+        system: system::read(&body)?,
         turns: input::read(&body, Signer::of(ask))?,
         tools,
         tool_use,

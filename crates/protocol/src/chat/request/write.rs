@@ -183,11 +183,10 @@ fn write_sampling(
     if request.choices.is_some_and(|choices| choices > 1) {
         dropped.field(Field::Choices);
     }
-    // The common form of an answer has no place for them.
     if let Some(logprobs) = request.logprobs {
-        dropped.field(Field::Logprobs);
-        if logprobs.top.is_some() {
-            dropped.field(Field::TopLogprobs);
+        it.boolean("logprobs", true);
+        if let Some(top) = logprobs.alternatives() {
+            it.number("top_logprobs", top);
         }
     }
 }

@@ -57,6 +57,7 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
         text,
         opaque: None,
         citations: Vec::new(),
+        logprobs: Vec::new(),
     }));
     Ok(Response {
         blocks,
@@ -77,6 +78,7 @@ fn folded(found: Found, model: &str) -> Folded {
         block: found.block,
         text: found.text,
         opaque: found.value.map(|value| block::opaque(value, model)),
+        logprobs: Vec::new(),
     }
 }
 

@@ -140,7 +140,7 @@ impl Writer {
                 _ => {}
             },
             // A source needs the vendor's own index here.
-            Delta::Citation { .. } => {}
+            Delta::Citation { .. } | Delta::Logprobs(_) => {}
         }
     }
 

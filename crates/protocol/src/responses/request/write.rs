@@ -4,8 +4,8 @@ use serde_json::Number;
 
 use super::input;
 use crate::canon::{
-    Dropped, Effort, Field, Format, Part, Reasoning, Request, Role, Target, Tool, ToolChoice, Turn,
-    choose, is_zero, sampled,
+    Dropped, Effort, Field, Format, Logprobs, Part, Reasoning, Request, Role, Target, Tool,
+    ToolChoice, Turn, choose, is_zero, sampled,
 };
 use crate::failure::Failure;
 use crate::json::write::{self, Object};
@@ -14,6 +14,8 @@ use crate::profile::{Profile, Thinking};
 
 /// The name of a schema that has none.
 const SCHEMA_NAME: &str = "response";
+/// The upstream refuses limits below this; a caller's smaller one is raised to it.
+const OUTPUT_TOKENS_MIN: u64 = 16;
 
 /// Writes the request. The upstream is told to keep nothing, and asked for reasoning in the form
 /// that can be sent back to it.
@@ -77,7 +79,7 @@ fn instructions(turns: &[Turn]) -> (Option<String>, &[Turn]) {
 
 fn options(it: &mut Object<'_>, request: &Request, target: &Target<'_>, dropped: &mut Dropped) {
     if let Some(limit) = request.output_tokens_max {
-        it.number("max_output_tokens", limit);
+        it.number("max_output_tokens", limit.max(OUTPUT_TOKENS_MIN));
     }
     sampling(it, request, target.profile, dropped);
     if !request.tools.is_empty() {
@@ -92,10 +94,19 @@ fn options(it: &mut Object<'_>, request: &Request, target: &Target<'_>, dropped:
     }
     text(it, request);
     reasoning(it, request.reasoning.as_ref(), target.profile, dropped);
-    if target.profile.reasoning != Some(false) {
+    let thinks = target.profile.reasoning != Some(false);
+    if thinks || request.logprobs.is_some() {
         it.array("include", |it| {
-            it.text("reasoning.encrypted_content");
+            if thinks {
+                it.text("reasoning.encrypted_content");
+            }
+            if request.logprobs.is_some() {
+                it.text("message.output_text.logprobs");
+            }
         });
+    }
+    if let Some(top) = request.logprobs.and_then(Logprobs::alternatives) {
+        it.number("top_logprobs", top);
     }
     for (name, value) in [
         ("user", &request.user),
@@ -111,8 +122,7 @@ fn options(it: &mut Object<'_>, request: &Request, target: &Target<'_>, dropped:
     }
 }
 
-/// The dialect knows no stop sequences, penalties, seeds or further choices. Log probabilities
-/// could be asked for, but the common form has no place for them in an answer.
+/// The dialect knows no stop sequences, penalties, seeds or further choices.
 fn sampling(it: &mut Object<'_>, request: &Request, profile: &Profile, dropped: &mut Dropped) {
     let sampling = &request.sampling;
     let temperature = sampling.temperature.as_ref();
@@ -133,13 +143,6 @@ fn sampling(it: &mut Object<'_>, request: &Request, profile: &Profile, dropped: 
         (Field::Seed, sampling.seed.is_some()),
         (Field::Stop, !request.stop.is_empty()),
         (Field::Choices, request.choices.is_some_and(|n| n > 1)),
-        (Field::Logprobs, request.logprobs.is_some()),
-        (
-            Field::TopLogprobs,
-            request
-                .logprobs
-                .is_some_and(|logprobs| logprobs.top.is_some()),
-        ),
     ] {
         if set {
             dropped.field(field);

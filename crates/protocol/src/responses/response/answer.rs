@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::canon::Stop;
+use crate::canon::{Stop, Token};
 use crate::json::walk::{self, Misread};
 use crate::json::{Cursor, Integer, Raw, Shape};
+use crate::logprobs;
 use crate::native::Broken;
 use crate::responses::usage::read_usage;
 use crate::usage::Usage;
@@ -41,6 +42,7 @@ pub(in crate::responses) struct Part<'a> {
     pub(in crate::responses) is_reasoning: bool,
     pub(in crate::responses) text: Cow<'a, str>,
     pub(in crate::responses) citations: Vec<Citation>,
+    pub(in crate::responses) logprobs: Vec<Token>,
 }
 
 /// A source of a text; offsets count characters.
@@ -149,6 +151,7 @@ impl<'a> Part<'a> {
                 }
                 "text" => part.text = walk::string(cursor, name)?.unwrap_or_default(),
                 "refusal" => refusal = walk::string(cursor, name)?,
+                "logprobs" => part.logprobs = logprobs::read(cursor)?,
                 "annotations" => walk::array(cursor, name, |cursor, _| {
                     part.citations.extend(Citation::read(cursor)?);
                     Ok::<(), Broken>(())

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::canon::Opaque;
+use crate::canon::{Opaque, Token};
 use crate::dialect::Dialect;
 use crate::json::write;
+use crate::logprobs;
 
 /// Makes the ids of items out of the id of their response: the same in every event.
 #[derive(Debug)]
@@ -55,12 +56,13 @@ pub(in crate::responses) fn push_annotation(
     });
 }
 
-/// A part of a message; `annotations` is the inside of the list.
+/// A part of a message; `annotations` and `logprobs` are the insides of lists.
 pub(in crate::responses) fn part(
     out: &mut Vec<u8>,
     is_refusal: bool,
     text: &str,
     annotations: &[u8],
+    logprobs: &[u8],
 ) {
     write::object(out, |it| {
         if is_refusal {
@@ -69,7 +71,8 @@ pub(in crate::responses) fn part(
         }
         it.text("type", "output_text");
         it.value("annotations", |out| list(out, annotations));
-        it.raw("logprobs", "[]").text("text", text);
+        it.value("logprobs", |out| list(out, logprobs));
+        it.text("text", text);
     });
 }
 
@@ -126,7 +129,22 @@ pub(in crate::responses) fn call(
     });
 }
 
-fn list(out: &mut Vec<u8>, inside: &[u8]) {
+/// Adds tokens to the inside of a list of log probabilities.
+pub(in crate::responses) fn push_logprobs(written: &mut Vec<u8>, tokens: &[Token]) {
+    if tokens.is_empty() {
+        return;
+    }
+    if !written.is_empty() {
+        written.push(b',');
+    }
+    let start = written.len();
+    write::array(written, |list| logprobs::write(list, tokens));
+    // The inside alone.
+    written.pop();
+    written.remove(start);
+}
+
+pub(in crate::responses) fn list(out: &mut Vec<u8>, inside: &[u8]) {
     out.push(b'[');
     out.extend_from_slice(inside);
     out.push(b']');

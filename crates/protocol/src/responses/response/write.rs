@@ -50,7 +50,15 @@ impl Items {
                 for (url, title, start, end) in citations {
                     output::push_annotation(&mut annotations, url, title, *start, *end);
                 }
-                output::part(&mut self.parts, is_refusal, &folded.text, &annotations);
+                let mut logprobs = Vec::new();
+                output::push_logprobs(&mut logprobs, &folded.logprobs);
+                output::part(
+                    &mut self.parts,
+                    is_refusal,
+                    &folded.text,
+                    &annotations,
+                    &logprobs,
+                );
             }
             Block::Thought => {
                 let opaque = folded.opaque.as_ref().map(output::sealed);

@@ -1,6 +1,6 @@
 //! One item of a stream, turned into blocks as it is told.
 
-use crate::canon::{Block, Delta, Event, Opaque};
+use crate::canon::{Block, Delta, Event, Opaque, Token};
 use crate::dialect::Dialect;
 use crate::native::Broken;
 use crate::responses::response::{Citation, Item, Part};
@@ -64,8 +64,8 @@ enum Open {
 }
 
 impl State {
-    pub(super) fn text(&mut self, key: PartKey, text: &str) {
-        if text.is_empty() || self.is_done() {
+    pub(super) fn text(&mut self, key: PartKey, text: &str, tokens: Vec<Token>) {
+        if (text.is_empty() && tokens.is_empty()) || self.is_done() {
             return;
         }
         if !matches!(self.open, Open::Part { key: open, .. } if open == key) {
@@ -83,7 +83,12 @@ impl State {
                 is_cited: false,
             };
         }
-        self.push(Delta::Text(text.to_owned()));
+        if !tokens.is_empty() && !key.is_refusal {
+            self.push(Delta::Logprobs(tokens));
+        }
+        if !text.is_empty() {
+            self.push(Delta::Text(text.to_owned()));
+        }
     }
 
     /// A source of a text that is not open belongs to nothing that could still be sent.
@@ -110,7 +115,7 @@ impl State {
             return;
         }
         if !self.told.contains(&index) {
-            self.text(key, &part.text);
+            self.text(key, &part.text, part.logprobs.clone());
         }
         if let Open::Part { key, is_cited } = self.open
             && key.index == index

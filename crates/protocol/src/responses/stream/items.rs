@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::item::{PartKey, Progress, Source, State};
-use crate::canon::Event;
+use crate::canon::{Event, Token};
 use crate::native::Broken;
 use crate::responses::response::{Citation, Item, Part};
 
@@ -58,8 +58,15 @@ impl Items {
     }
 
     /// A piece of a message.
-    pub(super) fn text(&mut self, index: u64, part: PartKey, text: &str, out: &mut Vec<Event>) {
-        self.state(index).text(part, text);
+    pub(super) fn text(
+        &mut self,
+        index: u64,
+        part: PartKey,
+        text: &str,
+        tokens: Vec<Token>,
+        out: &mut Vec<Event>,
+    ) {
+        self.state(index).text(part, text, tokens);
         self.flush(out);
     }
 

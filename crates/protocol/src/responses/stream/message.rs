@@ -1,7 +1,7 @@
 //! A message on its way out, part by part.
 
 use super::sender::Sender;
-use crate::canon::{Delta, Opaque};
+use crate::canon::{Delta, Opaque, Token};
 use crate::joined::Joined;
 use crate::json::write;
 use crate::responses::response::output;
@@ -23,6 +23,9 @@ struct OpenPart {
     /// As the inside of a list.
     annotations: Vec<u8>,
     annotation_count: u64,
+    /// As the inside of a list; what of it has not been told with a piece of text.
+    logprobs: Vec<u8>,
+    untold: Vec<Token>,
     opaque: Option<Opaque>,
 }
 
@@ -46,13 +49,15 @@ impl Message {
     ) {
         sender.send(out, "response.content_part.added", |it| {
             in_message(it, &self.id, (index, self.count));
-            it.value("part", |out| output::part(out, is_refusal, "", b""));
+            it.value("part", |out| output::part(out, is_refusal, "", b"", b""));
         });
         self.part = Some(OpenPart {
             is_refusal,
             text: String::new(),
             annotations: Vec::new(),
             annotation_count: 0,
+            logprobs: Vec::new(),
+            untold: Vec::new(),
             opaque: None,
         });
     }
@@ -71,6 +76,8 @@ impl Message {
         };
         match delta {
             Delta::Text(more) if !more.is_empty() => {
+                let mut told = Vec::new();
+                output::push_logprobs(&mut told, &std::mem::take(&mut part.untold));
                 let name = if part.is_refusal {
                     "response.refusal.delta"
                 } else {
@@ -80,7 +87,7 @@ impl Message {
                     in_message(it, &self.id, place);
                     it.text("delta", &more);
                     if !part.is_refusal {
-                        it.raw("logprobs", "[]");
+                        it.value("logprobs", |out| output::list(out, &told));
                     }
                 });
                 part.text.push_str(&more);
@@ -101,6 +108,10 @@ impl Message {
                     it.value("annotation", |out| out.extend_from_slice(written));
                 });
                 part.annotation_count = part.annotation_count.saturating_add(1);
+            }
+            Delta::Logprobs(tokens) => {
+                output::push_logprobs(&mut part.logprobs, &tokens);
+                part.untold.extend(tokens);
             }
             Delta::Opaque(opaque) => part.opaque = Some(opaque),
             Delta::Text(_) | Delta::Arguments(_) => {}
@@ -124,7 +135,8 @@ impl Message {
         } else {
             sender.send(out, "response.output_text.done", |it| {
                 in_message(it, &self.id, place);
-                it.text("text", &part.text).raw("logprobs", "[]");
+                it.text("text", &part.text);
+                it.value("logprobs", |out| output::list(out, &part.logprobs));
             });
         }
         if self.count > 0 {
@@ -136,6 +148,7 @@ impl Message {
             part.is_refusal,
             &part.text,
             &part.annotations,
+            &part.logprobs,
         );
         let written = self.parts.get(start..).unwrap_or_default();
         sender.send(out, "response.content_part.done", |it| {

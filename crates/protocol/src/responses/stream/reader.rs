@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use super::item::{PartKey, Source};
 use super::items::Items;
-use crate::canon::Event;
+use crate::canon::{Event, Token};
 use crate::json::{Cursor, Integer, Raw, utf8, walk};
+use crate::logprobs;
 use crate::native::Broken;
 use crate::rejection;
 use crate::responses::response::{Answer, Citation, Item, Part, skip};
@@ -32,6 +33,7 @@ struct Told<'a> {
     item: Option<Item<'a>>,
     part: Option<Part<'a>>,
     annotation: Option<Citation>,
+    logprobs: Vec<Token>,
     response: Option<Raw<'a>>,
     has_error: bool,
 }
@@ -147,7 +149,7 @@ impl Reader {
                     index: told.content_index,
                     is_refusal: kind == "response.refusal.delta",
                 };
-                items.text(index, key, &text, out);
+                items.text(index, key, &text, told.logprobs, out);
             }
             "response.output_text.annotation.added" => {
                 if let Some(citation) = told.annotation {
@@ -193,6 +195,7 @@ impl<'a> Told<'a> {
                 "delta" => told.text = walk::string(cursor, name)?,
                 "item" => told.item = Some(Item::read(cursor)?),
                 "part" => told.part = Some(Part::read(cursor)?),
+                "logprobs" => told.logprobs = logprobs::read(cursor)?,
                 "annotation" => told.annotation = Citation::read(cursor)?,
                 "response" => told.response = Some(cursor.value()?),
                 "error" => told.has_error = !cursor.value()?.is_null(),

@@ -192,6 +192,7 @@ fn stops_are_told_in_chats_words() {
             text: "No.".to_owned(),
             opaque: None,
             citations: Vec::new(),
+            logprobs: Vec::new(),
         });
         let response = Response {
             blocks: blocks.into_iter().collect(),

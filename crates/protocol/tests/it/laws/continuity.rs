@@ -121,6 +121,7 @@ fn signed_answer(upstream: Dialect, turn: usize) -> Response {
         text,
         opaque,
         citations: Vec::new(),
+        logprobs: Vec::new(),
     };
     let call = |number: usize| Block::ToolCall {
         id: format!("call_{turn}_{number}"),

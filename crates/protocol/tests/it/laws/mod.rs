@@ -1,6 +1,7 @@
 //! Laws that hold for every pair of dialects.
 
 mod continuity;
+mod logprobs;
 mod requests;
 mod streams;
 

@@ -12,13 +12,13 @@ use crate::grammar::{self, Call, End, Heard};
 
 /// What a caller got of a stream that came in pieces of the given sizes, in turn.
 #[derive(Debug, PartialEq)]
-struct Relayed {
-    text: String,
+pub(super) struct Relayed {
+    pub(super) text: String,
     seen: Seen,
-    result: Result<(), Broken>,
+    pub(super) result: Result<(), Broken>,
 }
 
-fn relay(from: Dialect, to: Dialect, stream: &[u8], sizes: &[usize]) -> Relayed {
+pub(super) fn relay(from: Dialect, to: Dialect, stream: &[u8], sizes: &[usize]) -> Relayed {
     let mut transcoder = Transcoder::new(from, to, echo(to, "ours", MODEL));
     let mut out = Joined::new();
     let mut rest = Bytes::copy_from_slice(stream);

@@ -43,6 +43,7 @@ fn thoughts_nobody_asked_for_travel_in_the_next_call() {
         text: text.to_owned(),
         opaque,
         citations: Vec::new(),
+        logprobs: Vec::new(),
     };
     let call = Block::ToolCall {
         id: "call_1".to_owned(),
@@ -358,6 +359,7 @@ fn folded(block: Block, text: &str, opaque: Option<Opaque>) -> Folded {
         text: text.to_owned(),
         opaque,
         citations: Vec::new(),
+        logprobs: Vec::new(),
     }
 }
 

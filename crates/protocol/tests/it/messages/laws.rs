@@ -40,6 +40,7 @@ fn any_block() -> impl Strategy<Value = Folded> {
         text,
         opaque,
         citations: Vec::new(),
+        logprobs: Vec::new(),
     };
     prop_oneof![
         any_text().prop_map(move |text| folded(Block::Text, text, None)),

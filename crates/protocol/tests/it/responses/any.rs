@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use protocol::canon::{
-    Block, Document, Echo, Effort, Folded, Format, Image, ImageDetail, ImageSource, Opaque, Part,
-    Path, Reasoning, Request, Response, Role, Stop, Thought, Tool, ToolCall, ToolChoice,
-    ToolResult, Turn,
+    Block, Document, Echo, Effort, Folded, Format, Image, ImageDetail, ImageSource, Logprobs,
+    Opaque, Part, Path, Reasoning, Request, Response, Role, Stop, Thought, Tool, ToolCall,
+    ToolChoice, ToolResult, Turn,
 };
 use protocol::{Dialect, Usage};
 use serde_json::value::RawValue;
@@ -55,6 +55,7 @@ fn folded(block: Block, text: String) -> Folded {
         text,
         opaque: None,
         citations: Vec::new(),
+        logprobs: Vec::new(),
     }
 }
 
@@ -269,7 +270,7 @@ pub(super) fn any_request() -> impl Strategy<Value = Request> {
     let reasoning = (prop::option::of(effort), any::<bool>());
     let options = (
         any::<bool>(),
-        prop::option::of(0..9999_u64),
+        prop::option::of(16..9999_u64),
         prop::option::of(0..20_u32),
         prop::option::of(any_tools()),
         prop::option::of(any_format()),
@@ -293,6 +294,9 @@ pub(super) fn any_request() -> impl Strategy<Value = Request> {
                 ..Request::default()
             };
             request.sampling.temperature = temperature.map(serde_json::Number::from);
+            request.logprobs = temperature.map(|top| Logprobs {
+                top: (top > 0).then_some(top),
+            });
             let reasoning = Reasoning {
                 effort,
                 show,

@@ -47,6 +47,7 @@ fn text(text: &str) -> Folded {
         text: text.to_owned(),
         opaque: None,
         citations: Vec::new(),
+        logprobs: Vec::new(),
     }
 }
 

@@ -103,7 +103,6 @@ fn plain(mut request: Request) -> String {
         .tool_choice
         .filter(|choice| *choice != protocol::canon::ToolChoice::Auto);
     request.unknown.clear();
-    request.logprobs = None;
     format!("{request:#?}")
 }
 
@@ -233,6 +232,18 @@ fn a_models_profile_is_obeyed() {
         r#"{"model":"up","store":false,"input":[{"type":"message","role":"user","content":"Hello"}]}"#
     );
     assert_eq!(dropped, "temperature,reasoning,reasoning.summary");
+}
+
+#[test]
+fn a_limit_below_the_vendors_least_is_raised_to_it() {
+    for (asked, sent) in [(1, 16), (16, 16), (17, 17)] {
+        let mut request = hello();
+        request.output_tokens_max = Some(asked);
+        let (body, dropped) = written(&request, &Profile::default()).unwrap();
+        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["max_output_tokens"], sent, "{asked}");
+        assert_eq!(dropped, "", "a limit that is moved is not dropped");
+    }
 }
 
 #[test]

@@ -66,7 +66,7 @@
 //! | `refuse` `refuse=CATEGORY` | the model declines |
 //! | `redacted` | reasoning comes back unreadable, where the protocol has a form for it |
 //! | `interleaved` | a part of the reasoning comes before each call (Responses, Messages) |
-//! | `demand-reasoning` | tool calls that came with reasoning must come back with it |
+//! | `demand-reasoning` | tool calls that came with reasoning must come back with it, and no literal of the vendor's stands for it |
 //! | `content-filter` | the answer is stopped half way by the vendor's filter |
 //! | `blocked` `blocked=REASON` | the vendor's safety system stops the prompt, by `SAFETY` if not said otherwise |
 //! | `strict` | members that the protocol does not define are refused |

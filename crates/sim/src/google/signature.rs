@@ -31,6 +31,8 @@ pub(crate) struct Signer<'a> {
     model: &'a str,
     /// Older models know no signatures: they give none, and look at none.
     signs: bool,
+    /// Whether a literal may stand for a signature.
+    bypassed: bool,
 }
 
 impl<'a> Signer<'a> {
@@ -38,6 +40,7 @@ impl<'a> Signer<'a> {
         Self {
             model: ask.name,
             signs: !ask.script.google.unsigned,
+            bypassed: !ask.script.reasoning.demanded,
         }
     }
 
@@ -67,7 +70,7 @@ impl<'a> Signer<'a> {
             return Ok(());
         }
         // A client that takes signatures for bytes may have padded the literal.
-        if BYPASSES.contains(&signature.trim_end_matches('=')) {
+        if self.bypassed && BYPASSES.contains(&signature.trim_end_matches('=')) {
             return Ok(());
         }
         let opened = seal::open(KIND, self.model, signature).ok_or(Doubt::Corrupted)?;
@@ -124,6 +127,16 @@ mod tests {
         for literal in BYPASSES {
             assert_eq!(signer.check_call("f", Some(literal)), Ok(()));
             assert_eq!(signer.check_text(literal), Ok(()));
+        }
+    }
+
+    #[test]
+    fn the_literals_do_not_pass_where_reasoning_is_demanded() {
+        let mut script = Script::default();
+        script.apply("demand-reasoning").unwrap();
+        let signer = signer("sim-chat", &script);
+        for literal in BYPASSES {
+            assert_eq!(signer.check_call("f", Some(literal)), Err(Doubt::Corrupted));
         }
     }
 

@@ -1,9 +1,13 @@
 """A gateway with its simulated upstreams, on free ports and in a folder of its own."""
 
+import base64
 import json
 import subprocess
 import tempfile
+import threading
 import time
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 # The dialects there are: each is spoken by callers, and by one upstream.
@@ -20,13 +24,14 @@ listen = "127.0.0.1:0"
 [store]
 url = "sqlite:tollgate.db"
 disk_floor_bytes = 0
+[outbound]
+allow = ["127.0.0.0/8"]
 [timeouts]
 shutdown_notice_ms = 0
 shutdown_drain_ms = 1000
 """
 
-# An upstream that speaks one dialect and nothing else. It refuses what its protocol does not
-# define, and its thinker wants its thoughts back.
+# An upstream that speaks one dialect and nothing else.
 UPSTREAM = """
 [[channel]]
 name = "{dialect}"
@@ -46,6 +51,7 @@ profile = {{ context_tokens = 400000, max_output_tokens = 32000, vision = true, 
 MODELS = {
     "plain": ("sim-chat+strict", "reasoning = false"),
     "thinker": ("sim-reason+strict+demand-reasoning", 'reasoning = true, thinking = "{thinking}"'),
+    "inline": ("sim-chat+strict", "reasoning = false, image_urls = false"),
     "broken": ("sim-chat+error-event=3", "reasoning = false"),
     "busy": ("sim-chat+status=429", "reasoning = false"),
 }
@@ -63,11 +69,20 @@ def configuration(url: str) -> str:
     return "".join(parts)
 
 
+class Pictures(SimpleHTTPRequestHandler):
+    """Serves a folder, without a word."""
+
+    def log_message(self, *_):
+        pass
+
+
 class Stage:
     """Used as a context; `environment` is what a driver is told."""
 
-    def __init__(self, program: Path):
+    def __init__(self, program: Path, png: str):
         self.program = program
+        self.png = base64.b64decode(png)
+        self.pictures = None
         self.running: list[subprocess.Popen] = []
 
     def __enter__(self):
@@ -80,6 +95,9 @@ class Stage:
         return self
 
     def __exit__(self, *_):
+        if self.pictures:
+            self.pictures.shutdown()
+            self.pictures.server_close()
         for process in reversed(self.running):
             process.terminate()
         for process in self.running:
@@ -96,7 +114,10 @@ class Stage:
         (self.path / "tollgate.toml").write_text(configuration(upstream))
         gateway = self.spawn("serve", output="gateway")
         address = self.told("gateway", gateway, '"serving"')["address"]
-        self.environment = {"TOLLGATE_URL": f"http://{address}"}
+        self.environment = {
+            "TOLLGATE_URL": f"http://{address}",
+            "TOLLGATE_PICTURE_URL": self.serve_picture(),
+        }
         self.command("wallet", "create", "rich", "--balance", "1000")
         self.command("wallet", "create", "poor")
         for name, options in {
@@ -105,6 +126,15 @@ class Stage:
             "TOLLGATE_KEY_SLOW": ["--wallet", "rich", "--rpm", "2"],
         }.items():
             self.environment[name] = self.command("key", "create", *options)["secret"]
+
+    def serve_picture(self) -> str:
+        folder = self.path / "pictures"
+        folder.mkdir()
+        (folder / "pixel.png").write_bytes(self.png)
+        handler = partial(Pictures, directory=folder)
+        self.pictures = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=self.pictures.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self.pictures.server_port}/pixel.png"
 
     def told(self, name: str, process: subprocess.Popen, mark: str) -> dict:
         """The first line with the mark that a process wrote."""

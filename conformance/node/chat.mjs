@@ -3,7 +3,7 @@
 import OpenAI from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";
 import {
-  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, Place, TALK, TIMEOUT_MS, URL,
+  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
   all, check, has, isPlace, isUsage, limited, raised, same,
 } from "./talk.mjs";
 
@@ -31,6 +31,34 @@ const resultsOf = (message, results) =>
 function calledInParallel(message) {
   same(called(message), TALK.parallel.arguments.map((one) => ["get_weather", one]), "calls");
   same(new Set(message.tool_calls.map((call) => call.id)).size, 2, "number of ids");
+}
+
+async function sees(model, url) {
+  const { prompt, answer } = TALK.image;
+  const parts = [{ type: "text", text: prompt }, { type: "image_url", image_url: { url } }];
+  has((await ask(model, parts)).choices[0].message.content, answer);
+}
+
+// The client runs the functions itself.
+async function goesRound(upstream, more) {
+  const { prompt, calls, results } = TALK.loop;
+  const made = [];
+  const runnable = (told) => ({
+    type: "function",
+    function: {
+      ...told,
+      parse: JSON.parse,
+      function: () => {
+        made.push(told.name);
+        return results[told.name];
+      },
+    },
+  });
+  const tools = [runnable(TALK.weather), runnable(TALK.time)];
+  const body = asked(`${upstream}/thinker`, prompt, { tools, reasoning_effort: "high", ...more });
+  const answer = await client.chat.completions.runTools(body).finalContent();
+  same(made, calls, "calls");
+  for (const result of Object.values(results)) has(answer, result);
 }
 
 export const cells = {
@@ -74,6 +102,17 @@ export const cells = {
     has(second.message.content, result);
   },
 
+  async tool_choice(upstream) {
+    const { forced, prompt, forbidden } = TALK.tool_choice;
+    const tools = [tool(TALK.weather), tool(TALK.time)];
+    const choice = { type: "function", function: { name: forced } };
+    const first = await ask(`${upstream}/plain`, prompt, { tools, tool_choice: choice });
+    same(called(first.choices[0].message).map(([name]) => name), [forced], "calls");
+    const second = await ask(`${upstream}/plain`, forbidden, { tools, tool_choice: "none" });
+    const { content, tool_calls } = second.choices[0].message;
+    check(content && !tool_calls?.length, second);
+  },
+
   async parallel(upstream) {
     const { prompt, results } = TALK.parallel;
     const body = asked(`${upstream}/plain`, prompt, { tools: [tool(TALK.weather)] });
@@ -100,12 +139,12 @@ export const cells = {
   },
 
   async image(upstream) {
-    const { prompt, mime_type, png, answer } = TALK.image;
-    const parts = [
-      { type: "text", text: prompt },
-      { type: "image_url", image_url: { url: `data:${mime_type};base64,${png}` } },
-    ];
-    has((await ask(`${upstream}/plain`, parts)).choices[0].message.content, answer);
+    const { mime_type, png } = TALK.image;
+    await sees(`${upstream}/plain`, `data:${mime_type};base64,${png}`);
+  },
+
+  async image_url(upstream) {
+    await sees(`${upstream}/inline`, PICTURE_URL);
   },
 
   async limit(upstream) {
@@ -133,24 +172,11 @@ export const cells = {
   },
 
   async loop(upstream) {
-    const { prompt, calls, results } = TALK.loop;
-    const made = [];
-    const runnable = (told) => ({
-      type: "function",
-      function: {
-        ...told,
-        parse: JSON.parse,
-        function: () => {
-          made.push(told.name);
-          return results[told.name];
-        },
-      },
-    });
-    const tools = [runnable(TALK.weather), runnable(TALK.time)];
-    const body = asked(`${upstream}/thinker`, prompt, { tools, reasoning_effort: "high" });
-    const answer = await client.chat.completions.runTools(body).finalContent();
-    same(made, calls, "calls");
-    for (const result of Object.values(results)) has(answer, result);
+    await goesRound(upstream, { stream: false });
+  },
+
+  async loop_stream(upstream) {
+    await goesRound(upstream, { stream: true });
   },
 
   async bad_key(upstream) {

@@ -1,7 +1,8 @@
 // Runs the cells of the dialects named on the command line, against every upstream.
 //
 // Each outcome is a line of JSON. A dialect is a module whose `cells` hold a function for each
-// cell of `talk.json`, which takes the name of an upstream; those of `own` only its own sees.
+// cell of `talk.json`, which takes the name of an upstream. Some cells need an upstream of another
+// dialect; those of `own` need one of the same.
 
 import { TALK } from "./talk.mjs";
 
@@ -13,7 +14,10 @@ async function main() {
   for (const dialect of dialects) {
     const { cells, own = {} } = await import(`./${dialect}.mjs`);
     for (const upstream of upstreams) {
-      for (const cell of TALK.cells) await tell(dialect, upstream, cell, cells[cell] ?? missing);
+      const converted = upstream === dialect ? [] : TALK.cells_converted;
+      for (const cell of [...TALK.cells, ...converted]) {
+        await tell(dialect, upstream, cell, cells[cell] ?? missing);
+      }
     }
     for (const [cell, run] of Object.entries(own)) await tell(dialect, dialect, cell, run);
   }

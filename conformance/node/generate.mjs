@@ -1,9 +1,11 @@
 // Generate Content, through @google/genai.
 
-import { ApiError, FinishReason, GoogleGenAI, ThinkingLevel } from "@google/genai";
+import {
+  ApiError, FinishReason, FunctionCallingConfigMode, GoogleGenAI, ThinkingLevel,
+} from "@google/genai";
 import * as z from "zod";
 import {
-  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, Place, TALK, TIMEOUT_MS, URL,
+  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
   all, check, has, isPlace, isUsage, limited, raised, same,
 } from "./talk.mjs";
 
@@ -41,6 +43,32 @@ async function refused(call, status, word) {
   const error = await raised(ApiError, call);
   same(error.status, status, "status");
   has(error.message, word);
+}
+
+async function sees(model, picture) {
+  const { prompt, answer } = TALK.image;
+  has((await ask(model, [picture, { text: prompt }])).text, answer);
+}
+
+// The client runs the functions of a callable tool itself.
+async function goesRound(upstream, answers) {
+  const { prompt, calls, results } = TALK.loop;
+  const made = [];
+  const runnable = (told) => ({
+    tool: async () => tool(told),
+    callTool: async (asked) =>
+      asked
+        .filter((call) => call.name === told.name)
+        .map(({ id, name }) => {
+          made.push(name);
+          return { functionResponse: { id, name, response: { output: results[name] } } };
+        }),
+  });
+  const config = { tools: [runnable(TALK.weather), runnable(TALK.time)], ...THINKING };
+  const told = await answers(`${upstream}/thinker`, prompt, config);
+  const text = told.map((answer) => answer.text ?? "").join("");
+  same(made, calls, "calls");
+  for (const result of Object.values(results)) has(text, result);
 }
 
 export const cells = {
@@ -81,6 +109,18 @@ export const cells = {
     has((await ask(`${upstream}/plain`, contents, config)).text, result);
   },
 
+  async tool_choice(upstream) {
+    const { forced, prompt, forbidden } = TALK.tool_choice;
+    const tools = [tool(TALK.weather), tool(TALK.time)];
+    const config = (calling) => ({ tools, toolConfig: { functionCallingConfig: calling } });
+    const any = { mode: FunctionCallingConfigMode.ANY, allowedFunctionNames: [forced] };
+    const first = await ask(`${upstream}/plain`, prompt, config(any));
+    same(called(first.functionCalls).map(([name]) => name), [forced], "calls");
+    const none = { mode: FunctionCallingConfigMode.NONE };
+    const second = await ask(`${upstream}/plain`, forbidden, config(none));
+    check(second.text && !second.functionCalls, second);
+  },
+
   async parallel(upstream) {
     const { prompt, results } = TALK.parallel;
     const contents = [user(prompt)];
@@ -106,9 +146,13 @@ export const cells = {
   },
 
   async image(upstream) {
-    const { prompt, mime_type, png, answer } = TALK.image;
-    const contents = [{ inlineData: { mimeType: mime_type, data: png } }, { text: prompt }];
-    has((await ask(`${upstream}/plain`, contents)).text, answer);
+    const { mime_type, png } = TALK.image;
+    await sees(`${upstream}/plain`, { inlineData: { mimeType: mime_type, data: png } });
+  },
+
+  async image_url(upstream) {
+    const { mime_type } = TALK.image;
+    await sees(`${upstream}/inline`, { fileData: { mimeType: mime_type, fileUri: PICTURE_URL } });
   },
 
   async limit(upstream) {
@@ -143,23 +187,11 @@ export const cells = {
   },
 
   async loop(upstream) {
-    const { prompt, calls, results } = TALK.loop;
-    const made = [];
-    // The client runs the functions of a callable tool itself.
-    const runnable = (told) => ({
-      tool: async () => tool(told),
-      callTool: async (asked) =>
-        asked
-          .filter((call) => call.name === told.name)
-          .map(({ id, name }) => {
-            made.push(name);
-            return { functionResponse: { id, name, response: { output: results[name] } } };
-          }),
-    });
-    const config = { tools: [runnable(TALK.weather), runnable(TALK.time)], ...THINKING };
-    const answer = (await ask(`${upstream}/thinker`, prompt, config)).text;
-    same(made, calls, "calls");
-    for (const result of Object.values(results)) has(answer, result);
+    await goesRound(upstream, async (...asked) => [await ask(...asked)]);
+  },
+
+  async loop_stream(upstream) {
+    await goesRound(upstream, async (...asked) => all(await streamOf(...asked)));
   },
 
   async bad_key(upstream) {

@@ -3,7 +3,7 @@
 import { GoogleGenAI } from "@google/genai";
 import * as z from "zod";
 import {
-  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, Place, TALK, TIMEOUT_MS, URL,
+  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
   all, check, has, isPlace, isUsage, limited, raised, same,
 } from "./talk.mjs";
 
@@ -31,27 +31,64 @@ const resultsOf = (steps, results) =>
 
 const THINKING = { generation_config: { thinking_level: "high", thinking_summaries: "auto" } };
 
-// The kinds, text, calls and last interaction of a stream; the client gathers none of them.
+// A stream as the interaction it tells; the client leaves that to its users.
 async function gathered(stream) {
-  const [kinds, calls] = [[], new Map()];
-  let [said, last] = ["", undefined];
+  const [kinds, steps] = [[], []];
+  let last;
   for await (const event of await stream) {
     kinds.push(event.event_type);
-    if (event.event_type === "step.start" && event.step.type === "function_call") {
-      calls.set(event.index, { name: event.step.name, text: "" });
-    } else if (event.event_type === "step.delta" && event.delta.type === "text") {
-      said += event.delta.text;
-    } else if (event.event_type === "step.delta" && event.delta.type === "arguments_delta") {
-      calls.get(event.index).text += event.delta.arguments;
-    } else if (event.event_type === "interaction.completed") {
-      last = event.interaction;
-    }
+    if (event.event_type === "step.start") steps.push({ ...event.step });
+    else if (event.event_type === "step.delta") grow(steps[event.index], event.delta);
+    else if (event.event_type === "interaction.completed") last = event.interaction;
   }
-  return { kinds, said, last, calls: [...calls.values()].map((one) => [one.name, JSON.parse(one.text)]) };
+  for (const step of steps) {
+    if (step.fragments) step.arguments = JSON.parse(step.fragments);
+    delete step.fragments;
+  }
+  return { ...last, kinds, steps };
 }
 
-function calledInParallel(calls) {
-  same(calls, TALK.parallel.arguments.map((one) => ["get_weather", one]), "calls");
+function grow(step, delta) {
+  if (delta.type === "text") {
+    step.content ??= [text("")];
+    step.content[0].text += delta.text;
+  } else if (delta.type === "arguments_delta") {
+    step.fragments = (step.fragments ?? "") + delta.arguments;
+  } else if (delta.type === "thought_summary") {
+    step.summary = [...(step.summary ?? []), delta.content];
+  } else if (delta.type === "thought_signature") {
+    step.signature = delta.signature;
+  }
+}
+
+const partsOf = (steps, type, member) =>
+  steps.filter((step) => step.type === type).flatMap((step) => step[member] ?? []);
+const textOf = (steps) => partsOf(steps, "model_output", "content").map((part) => part.text).join("");
+const thoughtsOf = (steps) => partsOf(steps, "thought", "summary").map((part) => part.text).join("");
+
+function calledInParallel({ status, steps }) {
+  same(status, "requires_action", "status");
+  same(called(steps), TALK.parallel.arguments.map((one) => ["get_weather", one]), "calls");
+  same(new Set(callsOf(steps).map((call) => call.id)).size, 2, "number of ids");
+}
+
+async function sees(model, source) {
+  const { prompt, answer } = TALK.image;
+  const told = await ask(model, [user(text(prompt), { type: "image", ...source })]);
+  has(told.output_text, answer);
+}
+
+async function goesRound(upstream, ask) {
+  const { prompt, calls, results } = TALK.loop;
+  const input = [user(text(prompt))];
+  const more = { tools: [tool(TALK.weather), tool(TALK.time)], store: false, ...THINKING };
+  for (const name of calls) {
+    const { steps } = await ask(`${upstream}/thinker`, input, more);
+    same(called(steps).map(([name]) => name), [name], "calls");
+    input.push(...steps, ...resultsOf(steps, [results[name]]));
+  }
+  const answer = textOf((await ask(`${upstream}/thinker`, input, more)).steps);
+  for (const result of Object.values(results)) has(answer, result);
 }
 
 // The client does not export its error classes; they are known by their names.
@@ -74,8 +111,8 @@ export const cells = {
     const told = await gathered(ask(`${upstream}/plain`, TALK.stream.prompt, more));
     same(told.kinds.slice(0, 2), ["interaction.created", "interaction.status_update"], "events");
     same(told.kinds.at(-1), "interaction.completed", "last event");
-    has(told.said, TALK.stream.last);
-    same(told.last.status, "completed", "status");
+    has(textOf(told.steps), TALK.stream.last);
+    same(told.status, "completed", "status");
   },
 
   async history(upstream) {
@@ -98,13 +135,23 @@ export const cells = {
     has(second.output_text, result);
   },
 
+  async tool_choice(upstream) {
+    const { forced, prompt, forbidden } = TALK.tool_choice;
+    const tools = [tool(TALK.weather), tool(TALK.time)];
+    const any = { allowed_tools: { mode: "any", tools: [forced] } };
+    const first = await ask(`${upstream}/plain`, prompt, { tools, generation_config: { tool_choice: any } });
+    same(called(first.steps).map(([name]) => name), [forced], "calls");
+    const none = { tools, generation_config: { tool_choice: "none" } };
+    const second = await ask(`${upstream}/plain`, forbidden, none);
+    check(second.output_text && !called(second.steps).length, second);
+  },
+
   async parallel(upstream) {
     const { prompt, results } = TALK.parallel;
     const input = [user(text(prompt))];
     const more = { tools: [tool(TALK.weather)] };
     const first = await ask(`${upstream}/plain`, input, more);
-    calledInParallel(called(first.steps));
-    same(new Set(callsOf(first.steps).map((call) => call.id)).size, 2, "number of ids");
+    calledInParallel(first);
     input.push(...first.steps, ...resultsOf(first.steps, results));
     const answer = (await ask(`${upstream}/plain`, input, more)).output_text;
     for (const result of results) has(answer, result);
@@ -112,9 +159,7 @@ export const cells = {
 
   async parallel_stream(upstream) {
     const more = { tools: [tool(TALK.weather)], stream: true };
-    const told = await gathered(ask(`${upstream}/plain`, TALK.parallel.prompt, more));
-    same(told.last.status, "requires_action", "status");
-    calledInParallel(told.calls);
+    calledInParallel(await gathered(ask(`${upstream}/plain`, TALK.parallel.prompt, more)));
   },
 
   async structured(upstream) {
@@ -127,9 +172,12 @@ export const cells = {
   },
 
   async image(upstream) {
-    const { prompt, mime_type, png, answer } = TALK.image;
-    const input = [user(text(prompt), { type: "image", data: png, mime_type })];
-    has((await ask(`${upstream}/plain`, input)).output_text, answer);
+    const { mime_type, png } = TALK.image;
+    await sees(`${upstream}/plain`, { data: png, mime_type });
+  },
+
+  async image_url(upstream) {
+    await sees(`${upstream}/inline`, { uri: PICTURE_URL });
   },
 
   async limit(upstream) {
@@ -147,35 +195,30 @@ export const cells = {
     ];
     const whole = await ask(`${upstream}/plain`, TALK.usage.prompt);
     const more = { stream: true };
-    const { last } = await gathered(ask(`${upstream}/plain`, TALK.usage.prompt, more));
-    isUsage(figures(whole.usage), figures(last.usage));
+    const streamed = await gathered(ask(`${upstream}/plain`, TALK.usage.prompt, more));
+    isUsage(figures(whole.usage), figures(streamed.usage));
   },
 
   async reasoning(upstream) {
     const { prompt, thought } = TALK.reasoning;
-    const answer = await ask(`${upstream}/thinker`, prompt, THINKING);
-    const thoughts = answer.steps.filter((step) => step.type === "thought");
-    has(thoughts.flatMap((step) => step.summary ?? []).map((part) => part.text).join(""), thought);
-    check(answer.output_text, answer);
-    check(answer.usage.total_thought_tokens > 0, answer.usage);
-    const events = await all(await ask(`${upstream}/thinker`, prompt, { stream: true, ...THINKING }));
-    const summaries = events
-      .filter((event) => event.delta?.type === "thought_summary")
-      .map((event) => event.delta.content.text);
-    has(summaries.join(""), thought);
+    const whole = await ask(`${upstream}/thinker`, prompt, THINKING);
+    const more = { stream: true, ...THINKING };
+    const streamed = await gathered(ask(`${upstream}/thinker`, prompt, more));
+    for (const answer of [whole, streamed]) {
+      has(thoughtsOf(answer.steps), thought);
+      check(textOf(answer.steps), answer);
+      check(answer.usage.total_thought_tokens > 0, answer.usage);
+    }
   },
 
   async loop(upstream) {
-    const { prompt, calls, results } = TALK.loop;
-    const input = [user(text(prompt))];
-    const more = { tools: [tool(TALK.weather), tool(TALK.time)], store: false, ...THINKING };
-    for (const name of calls) {
-      const { steps } = await ask(`${upstream}/thinker`, input, more);
-      same(called(steps).map(([name]) => name), [name], "calls");
-      input.push(...steps, ...resultsOf(steps, [results[name]]));
-    }
-    const answer = (await ask(`${upstream}/thinker`, input, more)).output_text;
-    for (const result of Object.values(results)) has(answer, result);
+    await goesRound(upstream, ask);
+  },
+
+  async loop_stream(upstream) {
+    await goesRound(upstream, (model, input, more) =>
+      gathered(ask(model, input, { ...more, stream: true })),
+    );
   },
 
   async bad_key(upstream) {

@@ -5,7 +5,7 @@ import { betaZodTool } from "@anthropic-ai/sdk/helpers/beta/zod";
 import { zodOutputFormat } from "@anthropic-ai/sdk/helpers/zod";
 import * as z from "zod";
 import {
-  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, Place, TALK, TIMEOUT_MS, URL,
+  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
   check, has, isPlace, isUsage, limited, raised, same,
 } from "./talk.mjs";
 
@@ -47,6 +47,34 @@ function calledInParallel(message) {
   same(new Set(callsOf(message).map((call) => call.id)).size, 2, "number of ids");
 }
 
+async function sees(model, source) {
+  const { prompt, answer } = TALK.image;
+  const content = [{ type: "image", source }, { type: "text", text: prompt }];
+  has(textOf(await ask(model, content)), answer);
+}
+
+// The runner first asks the server to keep the thread, and goes on without when it is refused.
+async function goesRound(upstream, more) {
+  const { prompt, calls, results } = TALK.loop;
+  const made = [];
+  const runnable = ({ name, description }) =>
+    betaZodTool({
+      name,
+      description,
+      inputSchema: z.object({ city: z.string() }),
+      run: () => {
+        made.push(name);
+        return results[name];
+      },
+    });
+  const tools = [runnable(TALK.weather), runnable(TALK.time)];
+  const options = { tools, max_iterations: 5, ...THINKING, ...more };
+  const body = asked(`${upstream}/thinker`, prompt, options);
+  const final = await client.beta.messages.toolRunner(body).runUntilDone();
+  same(made, calls, "calls");
+  for (const result of Object.values(results)) has(textOf(final), result);
+}
+
 export const cells = {
   async plain(upstream) {
     const { system, prompt, answer } = TALK.plain;
@@ -85,6 +113,17 @@ export const cells = {
     has(textOf(second), result);
   },
 
+  async tool_choice(upstream) {
+    const { forced, prompt, forbidden } = TALK.tool_choice;
+    const tools = [tool(TALK.weather), tool(TALK.time)];
+    const choice = { type: "tool", name: forced };
+    const first = await ask(`${upstream}/plain`, prompt, { tools, tool_choice: choice });
+    same(called(first).map(([name]) => name), [forced], "calls");
+    const none = { type: "none" };
+    const second = await ask(`${upstream}/plain`, forbidden, { tools, tool_choice: none });
+    check(textOf(second) && !called(second).length, second);
+  },
+
   async parallel(upstream) {
     const { prompt, results } = TALK.parallel;
     const body = asked(`${upstream}/plain`, prompt, { tools: [tool(TALK.weather)] });
@@ -108,10 +147,12 @@ export const cells = {
   },
 
   async image(upstream) {
-    const { prompt, mime_type, png, answer } = TALK.image;
-    const source = { type: "base64", media_type: mime_type, data: png };
-    const content = [{ type: "image", source }, { type: "text", text: prompt }];
-    has(textOf(await ask(`${upstream}/plain`, content)), answer);
+    const { mime_type, png } = TALK.image;
+    await sees(`${upstream}/plain`, { type: "base64", media_type: mime_type, data: png });
+  },
+
+  async image_url(upstream) {
+    await sees(`${upstream}/inline`, { type: "url", url: PICTURE_URL });
   },
 
   async limit(upstream) {
@@ -141,24 +182,11 @@ export const cells = {
   },
 
   async loop(upstream) {
-    const { prompt, calls, results } = TALK.loop;
-    const made = [];
-    const runnable = ({ name, description }) =>
-      betaZodTool({
-        name,
-        description,
-        inputSchema: z.object({ city: z.string() }),
-        run: () => {
-          made.push(name);
-          return results[name];
-        },
-      });
-    // The runner first asks the server to keep the thread, and goes on without when it is refused.
-    const tools = [runnable(TALK.weather), runnable(TALK.time)];
-    const body = asked(`${upstream}/thinker`, prompt, { tools, max_iterations: 5, ...THINKING });
-    const final = await client.beta.messages.toolRunner(body);
-    same(made, calls, "calls");
-    for (const result of Object.values(results)) has(textOf(final), result);
+    await goesRound(upstream, { stream: false });
+  },
+
+  async loop_stream(upstream) {
+    await goesRound(upstream, { stream: true });
   },
 
   async bad_key(upstream) {

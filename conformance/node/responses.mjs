@@ -3,7 +3,7 @@
 import OpenAI from "openai";
 import { zodTextFormat } from "openai/helpers/zod";
 import {
-  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, Place, TALK, TIMEOUT_MS, URL,
+  KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
   all, check, has, isPlace, isUsage, limited, raised, same,
 } from "./talk.mjs";
 
@@ -27,9 +27,38 @@ const resultsOf = (response, results) =>
     output: results[index],
   }));
 
+// Helpers add what they parsed, which no upstream takes back.
+const sent = ({ parsed_arguments, ...item }) => item;
+
 function calledInParallel(response) {
   same(called(response), TALK.parallel.arguments.map((one) => ["get_weather", one]), "calls");
   same(new Set(callsOf(response).map((call) => call.call_id)).size, 2, "number of ids");
+}
+
+async function sees(model, image_url) {
+  const { prompt, answer } = TALK.image;
+  const picture = { type: "input_image", detail: "auto", image_url };
+  const input = [user([{ type: "input_text", text: prompt }, picture])];
+  has((await ask(model, input)).output_text, answer);
+}
+
+async function goesRound(upstream, create) {
+  const { prompt, calls, results } = TALK.loop;
+  const body = {
+    model: `${upstream}/thinker`,
+    input: [user(prompt)],
+    reasoning: { effort: "high" },
+    tools: [tool(TALK.weather), tool(TALK.time)],
+    store: false,
+    include: ["reasoning.encrypted_content"],
+  };
+  for (const name of calls) {
+    const asked = await create(body);
+    same(called(asked).map(([name]) => name), [name], "calls");
+    body.input.push(...asked.output.map(sent), ...resultsOf(asked, [results[name]]));
+  }
+  const answer = await create(body);
+  for (const result of Object.values(results)) has(answer.output_text, result);
 }
 
 export const cells = {
@@ -71,6 +100,16 @@ export const cells = {
     has(second.output_text, result);
   },
 
+  async tool_choice(upstream) {
+    const { forced, prompt, forbidden } = TALK.tool_choice;
+    const tools = [tool(TALK.weather), tool(TALK.time)];
+    const choice = { type: "function", name: forced };
+    const first = await ask(`${upstream}/plain`, prompt, { tools, tool_choice: choice });
+    same(called(first).map(([name]) => name), [forced], "calls");
+    const second = await ask(`${upstream}/plain`, forbidden, { tools, tool_choice: "none" });
+    check(second.output_text && !called(second).length, second);
+  },
+
   async parallel(upstream) {
     const { prompt, results } = TALK.parallel;
     const input = [user(prompt)];
@@ -96,12 +135,12 @@ export const cells = {
   },
 
   async image(upstream) {
-    const { prompt, mime_type, png, answer } = TALK.image;
-    const parts = [
-      { type: "input_text", text: prompt },
-      { type: "input_image", detail: "auto", image_url: `data:${mime_type};base64,${png}` },
-    ];
-    has((await ask(`${upstream}/plain`, [user(parts)])).output_text, answer);
+    const { mime_type, png } = TALK.image;
+    await sees(`${upstream}/plain`, `data:${mime_type};base64,${png}`);
+  },
+
+  async image_url(upstream) {
+    await sees(`${upstream}/inline`, PICTURE_URL);
   },
 
   async limit(upstream) {
@@ -136,21 +175,11 @@ export const cells = {
   },
 
   async loop(upstream) {
-    const { prompt, calls, results } = TALK.loop;
-    const input = [user(prompt)];
-    const more = {
-      reasoning: { effort: "high" },
-      tools: [tool(TALK.weather), tool(TALK.time)],
-      store: false,
-      include: ["reasoning.encrypted_content"],
-    };
-    for (const name of calls) {
-      const asked = await ask(`${upstream}/thinker`, input, more);
-      same(called(asked).map(([name]) => name), [name], "calls");
-      input.push(...asked.output, ...resultsOf(asked, [results[name]]));
-    }
-    const answer = await ask(`${upstream}/thinker`, input, more);
-    for (const result of Object.values(results)) has(answer.output_text, result);
+    await goesRound(upstream, (body) => client.responses.create(body));
+  },
+
+  async loop_stream(upstream) {
+    await goesRound(upstream, (body) => client.responses.stream(body).finalResponse());
   },
 
   async bad_key(upstream) {

@@ -10,6 +10,7 @@ const env = (name) => {
 
 export const TALK = JSON.parse(readFileSync(env("TOLLGATE_TALK"), "utf8"));
 export const URL = env("TOLLGATE_URL");
+export const PICTURE_URL = env("TOLLGATE_PICTURE_URL");
 export const KEY = env("TOLLGATE_KEY");
 export const KEY_POOR = env("TOLLGATE_KEY_POOR");
 export const KEY_SLOW = env("TOLLGATE_KEY_SLOW");

@@ -41,6 +41,12 @@ def results_of(message, results):
     ]
 
 
+def turn_of(message):
+    # Helpers add what they parsed, which no upstream takes back.
+    parsed = {"parsed": True, "tool_calls": {"__all__": {"function": {"parsed_arguments"}}}}
+    return message.model_dump(exclude=parsed, exclude_unset=True)
+
+
 def plain(upstream):
     told = TALK["plain"]
     messages = [{"role": "system", "content": told["system"]}, user(told["prompt"])]
@@ -86,6 +92,18 @@ def tools(upstream):
     has(answered.message.content, told["result"])
 
 
+def tool_choice(upstream):
+    told = TALK["tool_choice"]
+    declared = [tool(TALK["weather"]), tool(TALK["time"])]
+    choice = {"type": "function", "function": {"name": told["forced"]}}
+    options = {"tools": declared, "tool_choice": choice}
+    forced = ask(f"{upstream}/plain", told["prompt"], **options).choices[0].message
+    same([name for name, _ in calls_of(forced)], [told["forced"]], "calls")
+    options = {"tools": declared, "tool_choice": "none"}
+    free = ask(f"{upstream}/plain", told["forbidden"], **options).choices[0].message
+    assert free.content and not free.tool_calls, free
+
+
 def parallel(upstream):
     told = TALK["parallel"]
     messages = [user(told["prompt"])]
@@ -124,12 +142,20 @@ def structured(upstream):
 
 def image(upstream):
     told = TALK["image"]
-    url = f"data:{told['mime_type']};base64,{told['png']}"
+    sees(f"{upstream}/plain", f"data:{told['mime_type']};base64,{told['png']}")
+
+
+def image_url(upstream):
+    sees(f"{upstream}/inline", PICTURE_URL)
+
+
+def sees(model, url):
+    told = TALK["image"]
     parts = [
         {"type": "text", "text": told["prompt"]},
         {"type": "image_url", "image_url": {"url": url}},
     ]
-    has(ask(f"{upstream}/plain", parts).choices[0].message.content, told["answer"])
+    has(ask(model, parts).choices[0].message.content, told["answer"])
 
 
 def limit(upstream):
@@ -160,15 +186,27 @@ def reasoning(upstream):
 
 
 def loop(upstream):
+    goes_round(upstream, lambda **body: client.chat.completions.create(**body))
+
+
+def loop_stream(upstream):
+    def create(**body):
+        with client.chat.completions.stream(**body) as stream:
+            return stream.get_final_completion()
+
+    goes_round(upstream, create)
+
+
+def goes_round(upstream, create):
     told = TALK["loop"]
     messages = [user(told["prompt"])]
     declared = [tool(TALK["weather"]), tool(TALK["time"])]
     options = {"model": f"{upstream}/thinker", "reasoning_effort": "high", "tools": declared}
     for name in told["calls"]:
-        asked = client.chat.completions.create(messages=messages, **options).choices[0].message
+        asked = create(messages=messages, **options).choices[0].message
         same([name for name, _ in calls_of(asked)], [name], "calls")
-        messages += [asked, *results_of(asked, [told["results"][name]])]
-    answered = client.chat.completions.create(messages=messages, **options).choices[0]
+        messages += [turn_of(asked), *results_of(asked, [told["results"][name]])]
+    answered = create(messages=messages, **options).choices[0]
     for result in told["results"].values():
         has(answered.message.content, result)
 

@@ -1,7 +1,8 @@
 """Runs the cells of the dialects named on the command line, against every upstream.
 
 Each outcome is a line of JSON. A dialect is a module with a function for each cell of `talk.json`,
-which takes the name of an upstream; `OWN` lists the functions that only its own upstream sees.
+which takes the name of an upstream. Some cells need an upstream of another dialect; those of
+`OWN` need one of the same.
 """
 
 import importlib
@@ -24,7 +25,8 @@ def main():
     for dialect in dialects:
         module = importlib.import_module(dialect)
         for upstream in upstreams:
-            for cell in TALK["cells"]:
+            converted = TALK["cells_converted"] if upstream != dialect else []
+            for cell in TALK["cells"] + converted:
                 tell(dialect, upstream, cell, getattr(module, cell, missing))
         for cell in getattr(module, "OWN", []):
             tell(dialect, dialect, cell.__name__, cell)

@@ -95,6 +95,18 @@ def tools(upstream):
     has(ask(f"{upstream}/plain", contents, **tool(TALK["weather"])).text, told["result"])
 
 
+def tool_choice(upstream):
+    told = TALK["tool_choice"]
+    declared = tool(TALK["weather"], TALK["time"])
+    calling = {"mode": "ANY", "allowed_function_names": [told["forced"]]}
+    config = {**declared, "tool_config": {"function_calling_config": calling}}
+    forced = ask(f"{upstream}/plain", told["prompt"], **config)
+    same([name for name, _ in called(forced.function_calls)], [told["forced"]], "calls")
+    config = {**declared, "tool_config": {"function_calling_config": {"mode": "NONE"}}}
+    free = ask(f"{upstream}/plain", told["forbidden"], **config)
+    assert free.text and not free.function_calls, free
+
+
 def parallel(upstream):
     told = TALK["parallel"]
     contents = [user(told["prompt"])]
@@ -127,8 +139,17 @@ def structured(upstream):
 def image(upstream):
     told = TALK["image"]
     data = base64.b64decode(told["png"])
-    picture = types.Part.from_bytes(data=data, mime_type=told["mime_type"])
-    has(ask(f"{upstream}/plain", [picture, told["prompt"]]).text, told["answer"])
+    sees(f"{upstream}/plain", types.Part.from_bytes(data=data, mime_type=told["mime_type"]))
+
+
+def image_url(upstream):
+    mime_type = TALK["image"]["mime_type"]
+    sees(f"{upstream}/inline", types.Part.from_uri(file_uri=PICTURE_URL, mime_type=mime_type))
+
+
+def sees(model, picture):
+    told = TALK["image"]
+    has(ask(model, [picture, told["prompt"]]).text, told["answer"])
 
 
 def limit(upstream):
@@ -165,6 +186,14 @@ def reasoning(upstream):
 
 
 def loop(upstream):
+    goes_round(upstream, lambda *asked, **config: [ask(*asked, **config)])
+
+
+def loop_stream(upstream):
+    goes_round(upstream, stream_of)
+
+
+def goes_round(upstream, answers):
     told = TALK["loop"]
     made = []
 
@@ -182,10 +211,11 @@ def loop(upstream):
 
     # The client runs the functions itself and sends their results without ids.
     config = {"tools": [get_weather, get_time], **thinking()}
-    answered = ask(f"{upstream}/thinker", told["prompt"], **config)
+    told_all = answers(f"{upstream}/thinker", told["prompt"], **config)
+    text = "".join(answer.text or "" for answer in told_all)
     same(made, told["calls"], "calls")
     for result in told["results"].values():
-        has(answered.text, result)
+        has(text, result)
 
 
 def refused(call, code, status):

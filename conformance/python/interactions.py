@@ -1,9 +1,11 @@
 """Interactions, through google-genai."""
 
 import json
+from types import SimpleNamespace
 
 from google import genai
-from google.genai import _interactions as errors, types
+from google.genai import _interactions as errors, interactions, types
+from pydantic import TypeAdapter
 
 from talk import *
 
@@ -51,19 +53,43 @@ def results_of(steps, results):
 
 
 def gathered(events):
-    """The kinds, text, calls and last interaction of a stream; the client gathers none of them."""
-    kinds, said, calls, last = [], "", {}, None
+    """A stream as the interaction it tells; the client leaves that to its users."""
+    kinds, steps, last = [], [], None
     for event in events:
         kinds.append(event.event_type)
-        if event.event_type == "step.start" and event.step.type == "function_call":
-            calls[event.index] = [event.step.name, ""]
-        elif event.event_type == "step.delta" and event.delta.type == "text":
-            said += event.delta.text
-        elif event.event_type == "step.delta" and event.delta.type == "arguments_delta":
-            calls[event.index][1] += event.delta.arguments
+        if event.event_type == "step.start":
+            steps.append(event.step.model_dump(exclude_none=True))
+        elif event.event_type == "step.delta":
+            grow(steps[event.index], event.delta)
         elif event.event_type == "interaction.completed":
             last = event.interaction
-    return kinds, said, [(name, json.loads(text)) for name, text in calls.values()], last
+    for step in steps:
+        if "fragments" in step:
+            step["arguments"] = json.loads(step.pop("fragments"))
+    steps = TypeAdapter(list[interactions.Step]).validate_python(steps)
+    return SimpleNamespace(kinds=kinds, steps=steps, status=last.status, usage=last.usage)
+
+
+def grow(step, delta):
+    if delta.type == "text":
+        [said] = step.setdefault("content", [text("")])
+        said["text"] += delta.text
+    elif delta.type == "arguments_delta":
+        step["fragments"] = step.get("fragments", "") + delta.arguments
+    elif delta.type == "thought_summary":
+        step.setdefault("summary", []).append(text(delta.content.text))
+    elif delta.type == "thought_signature":
+        step["signature"] = delta.signature
+
+
+def text_of(steps):
+    outputs = [step for step in steps if step.type == "model_output"]
+    return "".join(part.text for step in outputs for part in step.content)
+
+
+def thoughts_of(steps):
+    thoughts = [step for step in steps if step.type == "thought"]
+    return "".join(part.text for step in thoughts for part in step.summary or [])
 
 
 def plain(upstream):
@@ -76,11 +102,11 @@ def plain(upstream):
 
 def stream(upstream):
     told = TALK["stream"]
-    kinds, said, _, last = gathered(ask(f"{upstream}/plain", told["prompt"], stream=True))
-    same(kinds[:2], ["interaction.created", "interaction.status_update"], "events")
-    same(kinds[-1], "interaction.completed", "last event")
-    has(said, told["last"])
-    same(last.status, "completed", "status")
+    answer = gathered(ask(f"{upstream}/plain", told["prompt"], stream=True))
+    same(answer.kinds[:2], ["interaction.created", "interaction.status_update"], "events")
+    same(answer.kinds[-1], "interaction.completed", "last event")
+    has(text_of(answer.steps), told["last"])
+    same(answer.status, "completed", "status")
 
 
 def history(upstream):
@@ -103,12 +129,23 @@ def tools(upstream):
     has(answered.output_text, told["result"])
 
 
+def tool_choice(upstream):
+    told = TALK["tool_choice"]
+    declared = [tool(TALK["weather"]), tool(TALK["time"])]
+    choice = {"allowed_tools": {"mode": "any", "tools": [told["forced"]]}}
+    options = {"tools": declared, "generation_config": {"tool_choice": choice}}
+    forced = ask(f"{upstream}/plain", told["prompt"], **options)
+    same([name for name, _ in called(forced.steps)], [told["forced"]], "calls")
+    options = {"tools": declared, "generation_config": {"tool_choice": "none"}}
+    free = ask(f"{upstream}/plain", told["forbidden"], **options)
+    assert free.output_text and not called(free.steps), free
+
+
 def parallel(upstream):
     told = TALK["parallel"]
     input = [user(text(told["prompt"]))]
     asked = ask(f"{upstream}/plain", input, tools=[tool(TALK["weather"])])
-    called_in_parallel(called(asked.steps))
-    same(len({call.id for call in calls_of(asked.steps)}), 2, "number of ids")
+    called_in_parallel(asked)
     input += [*asked.steps, *results_of(asked.steps, told["results"])]
     answered = ask(f"{upstream}/plain", input, tools=[tool(TALK["weather"])])
     for result in told["results"]:
@@ -117,15 +154,14 @@ def parallel(upstream):
 
 def parallel_stream(upstream):
     options = {"tools": [tool(TALK["weather"])], "stream": True}
-    events = ask(f"{upstream}/plain", TALK["parallel"]["prompt"], **options)
-    _, _, calls, last = gathered(events)
-    same(last.status, "requires_action", "status")
-    called_in_parallel(calls)
+    called_in_parallel(gathered(ask(f"{upstream}/plain", TALK["parallel"]["prompt"], **options)))
 
 
-def called_in_parallel(calls):
+def called_in_parallel(answer):
+    same(answer.status, "requires_action", "status")
     wanted = [("get_weather", arguments) for arguments in TALK["parallel"]["arguments"]]
-    same(calls, wanted, "calls")
+    same(called(answer.steps), wanted, "calls")
+    same(len({call.id for call in calls_of(answer.steps)}), 2, "number of ids")
 
 
 def structured(upstream):
@@ -138,8 +174,16 @@ def structured(upstream):
 
 def image(upstream):
     told = TALK["image"]
-    picture = {"type": "image", "data": told["png"], "mime_type": told["mime_type"]}
-    answer = ask(f"{upstream}/plain", [user(text(told["prompt"]), picture)])
+    sees(f"{upstream}/plain", {"data": told["png"], "mime_type": told["mime_type"]})
+
+
+def image_url(upstream):
+    sees(f"{upstream}/inline", {"uri": PICTURE_URL})
+
+
+def sees(model, source):
+    told = TALK["image"]
+    answer = ask(model, [user(text(told["prompt"]), {"type": "image", **source})])
     has(answer.output_text, told["answer"])
 
 
@@ -154,10 +198,10 @@ def limit(upstream):
 def usage(upstream):
     prompt = TALK["usage"]["prompt"]
     whole = ask(f"{upstream}/plain", prompt).usage
-    *_, last = gathered(ask(f"{upstream}/plain", prompt, stream=True))
+    streamed = gathered(ask(f"{upstream}/plain", prompt, stream=True)).usage
     is_usage(*(
         (one.total_input_tokens, one.total_output_tokens, one.total_tokens)
-        for one in (whole, last.usage)
+        for one in (whole, streamed)
     ))
 
 
@@ -166,19 +210,23 @@ THINKING = {"generation_config": {"thinking_level": "high", "thinking_summaries"
 
 def reasoning(upstream):
     told = TALK["reasoning"]
-    answer = ask(f"{upstream}/thinker", told["prompt"], **THINKING)
-    thoughts = [step for step in answer.steps if step.type == "thought"]
-    summaries = [part.text for step in thoughts for part in step.summary or []]
-    has("".join(summaries), told["thought"])
-    assert answer.output_text
-    assert answer.usage.total_thought_tokens > 0, answer.usage
-    events = list(ask(f"{upstream}/thinker", told["prompt"], stream=True, **THINKING))
-    deltas = [event.delta for event in events if event.event_type == "step.delta"]
-    summaries = [delta.content.text for delta in deltas if delta.type == "thought_summary"]
-    has("".join(summaries), told["thought"])
+    whole = ask(f"{upstream}/thinker", told["prompt"], **THINKING)
+    streamed = gathered(ask(f"{upstream}/thinker", told["prompt"], stream=True, **THINKING))
+    for answer in (whole, streamed):
+        has(thoughts_of(answer.steps), told["thought"])
+        assert text_of(answer.steps)
+        assert answer.usage.total_thought_tokens > 0, answer.usage
 
 
 def loop(upstream):
+    goes_round(upstream, ask)
+
+
+def loop_stream(upstream):
+    goes_round(upstream, lambda *asked, **more: gathered(ask(*asked, stream=True, **more)))
+
+
+def goes_round(upstream, ask):
     told = TALK["loop"]
     input = [user(text(told["prompt"]))]
     options = {"tools": [tool(TALK["weather"]), tool(TALK["time"])], "store": False, **THINKING}
@@ -188,7 +236,7 @@ def loop(upstream):
         input += [*asked.steps, *results_of(asked.steps, [told["results"][name]])]
     answered = ask(f"{upstream}/thinker", input, **options)
     for result in told["results"].values():
-        has(answered.output_text, result)
+        has(text_of(answered.steps), result)
 
 
 def bad_key(upstream):

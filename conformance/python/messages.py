@@ -98,6 +98,17 @@ def tools(upstream):
     has(text_of(second), told["result"])
 
 
+def tool_choice(upstream):
+    told = TALK["tool_choice"]
+    declared = [tool(TALK["weather"]), tool(TALK["time"])]
+    options = {"tools": declared, "tool_choice": {"type": "tool", "name": told["forced"]}}
+    forced = ask(f"{upstream}/plain", told["prompt"], **options)
+    same([name for name, _ in called(forced)], [told["forced"]], "calls")
+    options = {"tools": declared, "tool_choice": {"type": "none"}}
+    free = ask(f"{upstream}/plain", told["forbidden"], **options)
+    assert text_of(free) and not called(free), free
+
+
 def parallel(upstream):
     told = TALK["parallel"]
     messages = [user(told["prompt"])]
@@ -134,8 +145,17 @@ def structured(upstream):
 def image(upstream):
     told = TALK["image"]
     source = {"type": "base64", "media_type": told["mime_type"], "data": told["png"]}
+    sees(f"{upstream}/plain", source)
+
+
+def image_url(upstream):
+    sees(f"{upstream}/inline", {"type": "url", "url": PICTURE_URL})
+
+
+def sees(model, source):
+    told = TALK["image"]
     content = [{"type": "image", "source": source}, {"type": "text", "text": told["prompt"]}]
-    has(text_of(ask(f"{upstream}/plain", [user(content)])), told["answer"])
+    has(text_of(ask(model, [user(content)])), told["answer"])
 
 
 def limit(upstream):
@@ -173,6 +193,14 @@ def reasoning(upstream):
 
 
 def loop(upstream):
+    goes_round(upstream, stream=False)
+
+
+def loop_stream(upstream):
+    goes_round(upstream, stream=True)
+
+
+def goes_round(upstream, **more):
     told = TALK["loop"]
     made = []
 
@@ -190,7 +218,7 @@ def loop(upstream):
 
     # The runner first asks the server to keep the thread, and goes on without when it is refused.
     body = asked(f"{upstream}/thinker", told["prompt"], tools=[get_weather, get_time], **THINKING)
-    final = client.beta.messages.tool_runner(**body, max_iterations=5).until_done()
+    final = client.beta.messages.tool_runner(**body, max_iterations=5, **more).until_done()
     same(made, told["calls"], "calls")
     for result in told["results"].values():
         has(text_of(final), result)

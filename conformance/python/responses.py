@@ -81,6 +81,16 @@ def tools(upstream):
     has(answered.output_text, told["result"])
 
 
+def tool_choice(upstream):
+    told = TALK["tool_choice"]
+    declared = [tool(TALK["weather"]), tool(TALK["time"])]
+    options = {"tools": declared, "tool_choice": {"type": "function", "name": told["forced"]}}
+    forced = ask(f"{upstream}/plain", told["prompt"], **options)
+    same([name for name, _ in called(forced)], [told["forced"]], "calls")
+    free = ask(f"{upstream}/plain", told["forbidden"], tools=declared, tool_choice="none")
+    assert free.output_text and not called(free), free
+
+
 def parallel(upstream):
     told = TALK["parallel"]
     input = [user(told["prompt"])]
@@ -114,12 +124,20 @@ def structured(upstream):
 
 def image(upstream):
     told = TALK["image"]
-    url = f"data:{told['mime_type']};base64,{told['png']}"
+    sees(f"{upstream}/plain", f"data:{told['mime_type']};base64,{told['png']}")
+
+
+def image_url(upstream):
+    sees(f"{upstream}/inline", PICTURE_URL)
+
+
+def sees(model, url):
+    told = TALK["image"]
     parts = [
         {"type": "input_text", "text": told["prompt"]},
         {"type": "input_image", "image_url": url},
     ]
-    has(ask(f"{upstream}/plain", [user(parts)]).output_text, told["answer"])
+    has(ask(model, [user(parts)]).output_text, told["answer"])
 
 
 def limit(upstream):
@@ -153,20 +171,33 @@ def reasoning(upstream):
 
 
 def loop(upstream):
+    goes_round(upstream, client.responses.create)
+
+
+def loop_stream(upstream):
+    def create(**body):
+        with client.responses.stream(**body) as stream:
+            return stream.get_final_response()
+
+    goes_round(upstream, create)
+
+
+def goes_round(upstream, create):
     told = TALK["loop"]
     input = [user(told["prompt"])]
     declared = [tool(TALK["weather"]), tool(TALK["time"])]
     options = {
+        "model": f"{upstream}/thinker",
         "reasoning": {"effort": "high"},
         "tools": declared,
         "store": False,
         "include": ["reasoning.encrypted_content"],
     }
     for name in told["calls"]:
-        asked = ask(f"{upstream}/thinker", input, **options)
+        asked = create(input=input, **options)
         same([name for name, _ in called(asked)], [name], "calls")
         input += [*asked.output, *results_of(asked, [told["results"][name]])]
-    answered = ask(f"{upstream}/thinker", input, **options)
+    answered = create(input=input, **options)
     for result in told["results"].values():
         has(answered.output_text, result)
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 TALK = json.loads(Path(os.environ["TOLLGATE_TALK"]).read_text())
 URL = os.environ["TOLLGATE_URL"]
+PICTURE_URL = os.environ["TOLLGATE_PICTURE_URL"]
 KEY = os.environ["TOLLGATE_KEY"]
 KEY_POOR = os.environ["TOLLGATE_KEY_POOR"]
 KEY_SLOW = os.environ["TOLLGATE_KEY_SLOW"]

@@ -44,7 +44,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             path: PathBuf::from("tollgate-data/tollgate.db"),
-            gather: Duration::from_millis(1),
+            gather: Duration::from_millis(2),
             sync_delay: Duration::from_millis(5),
             queue_max: 4_096,
             queue_wait_max: Duration::from_millis(250),

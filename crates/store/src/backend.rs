@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::command::Command;
 use crate::error::OpenError;
+use crate::postgres::Postgres;
 use crate::queue::Refused;
-use crate::settings::Settings;
+use crate::settings::{Location, Settings};
 use crate::sqlite::Sqlite;
 use crate::store::Recovery;
 
@@ -13,6 +14,7 @@ use crate::store::Recovery;
 #[derive(Debug, Clone)]
 pub(crate) enum Backend {
     Sqlite(Arc<Sqlite>),
+    Postgres(Arc<Postgres>),
 }
 
 /// Says a verb to whichever database it is.
@@ -20,6 +22,7 @@ macro_rules! on {
     ($store:expr, $backend:ident => $verb:expr) => {
         match &$store.backend {
             Backend::Sqlite($backend) => $verb,
+            Backend::Postgres($backend) => $verb,
         }
     };
 }
@@ -27,18 +30,33 @@ pub(crate) use on;
 
 impl Backend {
     pub(crate) fn open(settings: &Settings) -> Result<(Self, Recovery), OpenError> {
-        let (sqlite, recovery) = Sqlite::open(settings)?;
-        Ok((Self::Sqlite(Arc::new(sqlite)), recovery))
+        match &settings.location {
+            Location::File(path) => {
+                let (sqlite, recovery) = Sqlite::open(path, settings)?;
+                Ok((Self::Sqlite(Arc::new(sqlite)), recovery))
+            }
+            Location::Server(server) => {
+                let (postgres, recovery) = Postgres::open(server, settings)?;
+                Ok((Self::Postgres(Arc::new(postgres)), recovery))
+            }
+        }
     }
 
     pub(crate) fn attach(settings: &Settings) -> Result<Self, OpenError> {
-        Ok(Self::Sqlite(Arc::new(Sqlite::attach(settings)?)))
+        match &settings.location {
+            Location::File(path) => Ok(Self::Sqlite(Arc::new(Sqlite::attach(path, settings)?))),
+            Location::Server(server) => {
+                let postgres = Postgres::attach(server, settings)?;
+                Ok(Self::Postgres(Arc::new(postgres)))
+            }
+        }
     }
 
     /// Queues a command that somebody waits for.
-    pub(crate) fn push(&self, command: Command) -> Result<(), Refused> {
+    pub(crate) async fn push(&self, command: Command) -> Result<(), Refused> {
         match self {
             Self::Sqlite(sqlite) => sqlite.push(command),
+            Self::Postgres(postgres) => postgres.push(command).await,
         }
     }
 
@@ -46,6 +64,7 @@ impl Backend {
     pub(crate) fn push_close(&self, command: Command) {
         match self {
             Self::Sqlite(sqlite) => sqlite.push_close(command),
+            Self::Postgres(postgres) => postgres.push_close(command),
         }
     }
 }

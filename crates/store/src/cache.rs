@@ -68,6 +68,11 @@ impl<K: Eq + Hash + Copy, V> Generations<K, V> {
         }
     }
 
+    /// A look that does not count as use.
+    pub(crate) fn peek(&self, key: K) -> Option<&V> {
+        self.young.get(&key).or_else(|| self.old.get(&key))
+    }
+
     pub(crate) fn insert(&mut self, key: K, value: V) {
         self.old.remove(&key);
         self.young.insert(key, value);

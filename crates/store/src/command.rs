@@ -63,7 +63,7 @@ pub(crate) enum Change {
 }
 
 /// What is changed of a wallet.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum WalletChange {
     Credit {
         credit: Credit,
@@ -75,7 +75,7 @@ pub(crate) enum WalletChange {
 }
 
 /// What is changed of a key.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum KeyEdit {
     Limits(KeyChange),
     Enabled(bool),

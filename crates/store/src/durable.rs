@@ -35,7 +35,9 @@ impl Durable {
                 LOST => return Err(Lost),
                 _ => {}
             }
-            self.batch.line.hurry(self.batch.number);
+            if let Some(line) = &self.batch.line {
+                line.hurry(self.batch.number);
+            }
             marked.await;
         }
     }
@@ -67,7 +69,8 @@ pub(crate) struct Batch {
     number: u64,
     state: AtomicU8,
     marked: Notify,
-    line: Arc<SyncLine>,
+    /// Where it waits for the disk, unless the database itself answers when it is there.
+    line: Option<Arc<SyncLine>>,
 }
 
 impl Batch {
@@ -76,7 +79,17 @@ impl Batch {
             number,
             state: AtomicU8::new(UNDECIDED),
             marked: Notify::new(),
-            line: Arc::clone(line),
+            line: Some(Arc::clone(line)),
+        })
+    }
+
+    /// A batch that is durable as soon as its commit is answered.
+    pub(crate) fn without_line(number: u64) -> Arc<Self> {
+        Arc::new(Self {
+            number,
+            state: AtomicU8::new(UNDECIDED),
+            marked: Notify::new(),
+            line: None,
         })
     }
 
@@ -84,6 +97,11 @@ impl Batch {
         Durable {
             batch: Arc::clone(self),
         }
+    }
+
+    /// The commit is on the disk.
+    pub(crate) fn done(&self) {
+        self.mark(DURABLE);
     }
 
     /// The commit failed: nothing of the batch happened.

@@ -10,17 +10,26 @@ pub enum OpenError {
     /// Another server holds this database.
     #[error("{path}: another server is running on this database (lock file {lock})", path = path.display(), lock = lock.display())]
     Locked { path: PathBuf, lock: PathBuf },
-    /// The file was written by a later version.
-    #[error("{path}: the schema is version {found}, this program knows up to {known}; use a newer program", path = path.display())]
+    /// Another node of this name is running.
+    #[error(
+        "{place}: another node named {node} is running; give each node a name of its own (server.node), or none"
+    )]
+    NodeRunning { place: String, node: String },
+    /// The database was written by a later version.
+    #[error(
+        "{place}: the schema is version {found}, this program knows up to {known}; use a newer program"
+    )]
     NewerSchema {
-        path: PathBuf,
+        place: String,
         found: i32,
         known: i32,
     },
     /// A running server still uses an older schema.
-    #[error("{path}: the schema is version {found}, this program needs {known}; restart the server with this program first", path = path.display())]
+    #[error(
+        "{place}: the schema is version {found}, this program needs {known}; restart the server with this program first"
+    )]
     OlderSchema {
-        path: PathBuf,
+        place: String,
         found: i32,
         known: i32,
     },
@@ -30,10 +39,13 @@ pub enum OpenError {
     /// The file is a database of another program.
     #[error("{path}: the file is a database of another program", path = path.display())]
     Foreign { path: PathBuf },
+    /// The server's address or certificates cannot be used.
+    #[error("{place}: {reason}")]
+    Server { place: String, reason: String },
     /// A migration failed; the schema is as it was before that migration.
-    #[error("{path}: migration failed", path = path.display())]
+    #[error("{place}: migration failed")]
     Migrate {
-        path: PathBuf,
+        place: String,
         source: Box<refinery::Error>,
     },
     /// The file system refused.
@@ -42,11 +54,11 @@ pub enum OpenError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// The database refused.
-    #[error("{path}: {source}", path = path.display())]
-    Sql {
-        path: PathBuf,
-        source: rusqlite::Error,
+    /// The database refused, or does not answer.
+    #[error("{place}: {source}")]
+    Database {
+        place: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 

@@ -155,10 +155,24 @@ impl HoldId {
         Self(epoch.0 << Self::COUNTER_BITS)
     }
 
-    /// The hold after this one.
-    pub(crate) fn next(self) -> Self {
-        Self(self.0.saturating_add(1))
+    /// The hold after this one, where every `step`-th is taken.
+    pub(crate) fn next(self, step: i64) -> Self {
+        Self(self.0.saturating_add(step))
     }
+
+    /// The first hold of one lane among [`LANES_MAX`](Self::LANES_MAX), which take turns.
+    pub(crate) fn first_of_lane(epoch: Epoch, lane: usize) -> Self {
+        let lane = i64::try_from(lane % Self::LANES_MAX).unwrap_or(0);
+        Self((epoch.0 << Self::COUNTER_BITS) + lane)
+    }
+
+    /// The lane that opened the hold.
+    pub(crate) fn lane(self) -> usize {
+        usize::try_from(self.0).unwrap_or(0) % Self::LANES_MAX
+    }
+
+    /// Writers of one process that can open holds beside each other.
+    pub(crate) const LANES_MAX: usize = 16;
 
     /// The number that is stored.
     pub fn get(self) -> i64 {
@@ -223,8 +237,11 @@ mod tests {
     #[test]
     fn a_hold_knows_its_epoch() {
         let epoch = Epoch::new(7);
-        let hold = HoldId::first_of(epoch).next().next();
+        let hold = HoldId::first_of(epoch).next(1).next(1);
         assert_eq!(hold.epoch(), epoch);
         assert_eq!(hold.to_string(), "7-2");
+        let step = i64::try_from(HoldId::LANES_MAX).unwrap();
+        let hold = HoldId::first_of_lane(epoch, 3).next(step).next(step);
+        assert_eq!((hold.epoch(), hold.lane()), (epoch, 3));
     }
 }

@@ -46,6 +46,25 @@ pub struct JournalRow {
 /// The most that is kept of one body.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 
+/// What is kept of a body.
+pub(crate) fn cut(body: &str) -> &str {
+    let mut end = body.len().min(BODY_BYTES_MAX);
+    while !body.is_char_boundary(end) {
+        end -= 1;
+    }
+    body.get(..end).unwrap_or(body)
+}
+
+/// A row's number is its time, shifted by these bits.
+pub(crate) const TIME_SHIFT: u32 = 20;
+/// Rows of a clock that was set back by more are not found by the time they tell.
+pub(crate) const SET_BACK_MS_MAX: i64 = 3_600_000;
+
+/// The number a row of this time has at least.
+pub(crate) fn number_of(at: UnixMs) -> i64 {
+    at.get().max(0).saturating_mul(1 << TIME_SHIFT)
+}
+
 /// Where the time of a call went, in microseconds from its arrival.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timings {
@@ -102,6 +121,18 @@ pub struct JournalQuery {
     pub after: Option<JournalPlace>,
     /// 0 is the default of 100; at most 1,000.
     pub limit: u32,
+}
+
+impl JournalQuery {
+    /// How many rows at most.
+    pub(crate) fn rows_max(&self) -> u32 {
+        const DEFAULT: u32 = 100;
+        const MOST: u32 = 1_000;
+        match self.limit {
+            0 => DEFAULT,
+            limit => limit.min(MOST),
+        }
+    }
 }
 
 /// HTTP statuses from `first` to `last`.

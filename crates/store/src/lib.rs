@@ -8,7 +8,8 @@
 //! What this crate must never know: HTTP, protocols, prices of models (it keeps price cards as
 //! text), upstreams.
 //!
-//! Start reading at [`Store`], then `queue` and `durable` (how commands travel), then `sqlite`.
+//! Start reading at [`Store`], then `queue` and `durable` (how commands travel), `books` (how they
+//! are decided), then `sqlite` and `postgres`.
 
 mod accounts;
 mod backend;
@@ -22,6 +23,7 @@ mod entries;
 mod error;
 mod ids;
 mod journal;
+mod postgres;
 mod queue;
 mod settings;
 mod sqlite;
@@ -42,7 +44,7 @@ pub use ids::{Digest, Epoch, HoldId, IdError, KeyId, PriceVersion, WalletId};
 pub use journal::{
     BODY_BYTES_MAX, JournalEntry, JournalPlace, JournalQuery, JournalRow, StatusRange, Timings,
 };
-pub use settings::Settings;
+pub use settings::{Location, Server, Settings};
 pub use stats::Stats;
 pub use store::{Recovery, Store};
 pub use verify::{Difference, Rule, VerifyReport};

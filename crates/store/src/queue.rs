@@ -10,6 +10,7 @@
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
 
 use crate::command::Command;
 use crate::error::{AdmitError, StoreError};
@@ -22,8 +23,26 @@ const CLOSING_WAIT_MAX: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    wake: Condvar,
+    bell: Bell,
     bounds: Bounds,
+}
+
+/// How the writer is woken.
+#[derive(Debug)]
+enum Bell {
+    /// A thread sleeps in [`Queue::wait`].
+    Thread(Condvar),
+    /// A task sleeps in [`Queue::wait_as_task`].
+    Task(Notify),
+}
+
+impl Bell {
+    fn ring(&self) {
+        match self {
+            Self::Thread(wake) => drop(wake.notify_one()),
+            Self::Task(wake) => wake.notify_one(),
+        }
+    }
 }
 
 /// How much may wait, and how long.
@@ -52,7 +71,7 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Queued {
     pub(crate) command: Command,
-    at: Instant,
+    pub(crate) at: Instant,
 }
 
 /// What the writer sleeps for, so that a push knows whether to wake it.
@@ -90,7 +109,17 @@ pub(crate) enum Wake {
 }
 
 impl Queue {
+    /// For a writer that is a thread.
     pub(crate) fn new(bounds: Bounds) -> Self {
+        Self::with(bounds, Bell::Thread(Condvar::new()))
+    }
+
+    /// For a writer that is a task.
+    pub(crate) fn for_task(bounds: Bounds) -> Self {
+        Self::with(bounds, Bell::Task(Notify::new()))
+    }
+
+    fn with(bounds: Bounds, bell: Bell) -> Self {
         Self {
             state: Mutex::new(State {
                 queued: Vec::new(),
@@ -99,7 +128,7 @@ impl Queue {
                 sleep: Sleep::Awake,
                 closed: false,
             }),
-            wake: Condvar::new(),
+            bell,
             bounds,
         }
     }
@@ -132,7 +161,7 @@ impl Queue {
         }
         drop(state);
         if wake {
-            self.wake.notify_one();
+            self.bell.ring();
         }
         Ok(())
     }
@@ -152,7 +181,7 @@ impl Queue {
         }
         drop(state);
         if wake {
-            self.wake.notify_one();
+            self.bell.ring();
         }
     }
 
@@ -168,9 +197,39 @@ impl Queue {
                 Plan::Sleep(sleep, until) => (sleep, until),
             };
             state.sleep = sleep;
+            match (&self.bell, until) {
+                (Bell::Thread(wake), Some(until)) => drop(wake.wait_until(&mut state, until)),
+                (Bell::Thread(wake), None) => wake.wait(&mut state),
+                (Bell::Task(_), _) => unreachable!("a task waits as a task"),
+            }
+        }
+    }
+
+    /// The same for a task.
+    pub(crate) async fn wait_as_task(&self, pace: &Pace) -> Wake {
+        let Bell::Task(wake) = &self.bell else {
+            unreachable!("a thread waits as a thread");
+        };
+        loop {
+            let until = {
+                let mut state = self.state.lock();
+                match state.plan(pace, self.bounds.gather, Instant::now()) {
+                    Plan::Wake(wake) => {
+                        state.sleep = Sleep::Awake;
+                        return wake;
+                    }
+                    Plan::Sleep(sleep, until) => {
+                        state.sleep = sleep;
+                        until
+                    }
+                }
+            };
+            // A ring between the look and the wait is kept for it.
             match until {
-                Some(until) => drop(self.wake.wait_until(&mut state, until)),
-                None => self.wake.wait(&mut state),
+                Some(until) => {
+                    drop(tokio::time::timeout_at(until.into(), wake.notified()).await);
+                }
+                None => wake.notified().await,
             }
         }
     }
@@ -215,7 +274,7 @@ impl Queue {
     /// Takes nothing more; the writer ends when the list is empty.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
-        self.wake.notify_one();
+        self.bell.ring();
     }
 
     /// Closes when nobody is left to empty the list; who waits learns so.

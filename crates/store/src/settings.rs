@@ -1,13 +1,14 @@
 //! How a store is opened: where it lies and how much of everything it may use.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Settings of a store; every bound has a default.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The database file; its companions (`-wal`, `-shm`, `-lock`, `-journal`) lie beside it.
-    pub path: PathBuf,
+    /// Which database, and where.
+    pub location: Location,
     /// How far apart batches start under load, and how long a lone settlement waits for company.
     pub gather: Duration,
     /// How long a committed batch may wait for its sync while nobody waits for it.
@@ -34,16 +35,90 @@ impl Settings {
     /// The defaults, for a database at `path`.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
-            path: path.into(),
+            location: Location::File(path.into()),
             ..Self::default()
         }
+    }
+
+    /// The defaults, for a `PostgreSQL` server.
+    pub fn on(server: Server) -> Self {
+        Self {
+            location: Location::Server(server),
+            ..Self::default()
+        }
+    }
+}
+
+/// Which database, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// An embedded `SQLite` database; its companions (`-wal`, `-shm`, `-lock`, `-calls`) lie beside it.
+    File(PathBuf),
+    /// A `PostgreSQL` server that any number of nodes share.
+    Server(Server),
+}
+
+/// A `PostgreSQL` server and how this node uses it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Server {
+    /// `postgres://user@host:port/database?sslmode=…`; it may hold a password.
+    pub url: String,
+    /// The password, when the URL holds none.
+    pub password: Option<String>,
+    /// Certificates that vouch for the server, beside the public ones.
+    pub ca_file: Option<PathBuf>,
+    /// The name of this node; random when there is none.
+    pub node: Option<String>,
+    /// How long a node that falls silent keeps its holds.
+    pub lease: Duration,
+    /// Batches of different wallets that may be under way at once; 1 to 16.
+    pub lanes: usize,
+}
+
+impl Server {
+    /// The defaults, for the server at `url`.
+    pub fn at(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            password: None,
+            ca_file: None,
+            node: None,
+            lease: Duration::from_secs(20),
+            lanes: 2,
+        }
+    }
+
+    /// Whether the URL can be used at all; says why not.
+    pub fn check(&self) -> Result<(), String> {
+        crate::postgres::check(self)
+    }
+
+    /// The URL as it may be shown.
+    pub fn shown(&self) -> String {
+        let Some((scheme, rest)) = self.url.split_once("://") else {
+            return "postgres".to_owned();
+        };
+        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+        format!("{scheme}://{place}")
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("url", &self.shown())
+            .field("node", &self.node)
+            .field("lease", &self.lease)
+            .field("lanes", &self.lanes)
+            .finish_non_exhaustive()
     }
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            path: PathBuf::from("tollgate-data/tollgate.db"),
+            location: Location::File(PathBuf::from("tollgate-data/tollgate.db")),
             gather: Duration::from_millis(2),
             sync_delay: Duration::from_millis(5),
             queue_max: 4_096,
@@ -54,6 +129,34 @@ impl Default for Settings {
             disk_floor_bytes: 512 * 1024 * 1024,
             journal_retention_days: 30,
             journal_queue_max: 16_384,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_shown_without_its_secrets() {
+        for (url, shown) in [
+            (
+                "postgres://u:secret@db:5432/toll",
+                "postgres://db:5432/toll",
+            ),
+            (
+                "postgres://u:se@cret@db/toll?password=secret",
+                "postgres://db/toll",
+            ),
+            ("postgresql://db", "postgresql://db"),
+            ("host=db password=secret", "postgres"),
+        ] {
+            let server = Server {
+                password: Some("secret".to_owned()),
+                ..Server::at(url)
+            };
+            assert_eq!(server.shown(), shown);
+            assert!(!format!("{server:?}").contains("secret"), "{server:?}");
         }
     }
 }

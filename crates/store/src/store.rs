@@ -75,7 +75,7 @@ impl Store {
     pub async fn admit(&self, admit: Admit) -> Result<Admitted, AdmitError> {
         on!(self, backend => backend.may_admit())?;
         let (reply, answer) = oneshot::channel();
-        self.backend.push(Command::Admit(admit, reply))?;
+        self.backend.push(Command::Admit(admit, reply)).await?;
         let granted = answer.await.map_err(|_| AdmitError::Unavailable)??;
         granted.accept().ok_or(AdmitError::Unavailable)
     }
@@ -83,7 +83,7 @@ impl Store {
     /// Grows an open hold by credits and tokens.
     pub async fn extend(&self, extend: Extend) -> Result<Durable, AdmitError> {
         let (reply, answer) = oneshot::channel();
-        self.backend.push(Command::Extend(extend, reply))?;
+        self.backend.push(Command::Extend(extend, reply)).await?;
         answer.await.map_err(|_| AdmitError::Unavailable)?
     }
 
@@ -264,7 +264,7 @@ impl Store {
 
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.backend.push(command(reply))?;
+        self.backend.push(command(reply)).await?;
         let (value, durable) = answer.await.map_err(|_| StoreError::Unavailable)??;
         durable.wait().await.map_err(|_| StoreError::Unavailable)?;
         Ok(value)

@@ -27,7 +27,7 @@ pub(super) fn run(context: &mut Context) -> Result<(), Stop> {
 
 fn show(plan: &Plan, config: &Config, context: &mut Context) -> Result<(), Stop> {
     let out = &mut context.out;
-    out.line(format!("store   {}", config.store.path.display()))?;
+    out.line(format!("store   {}", config.store.url.shown()))?;
     out.line(format!("listen  {}", config.server.listen))?;
     let admin = if plan.admin_token.is_some() {
         "with admin API"
@@ -165,7 +165,7 @@ fn plan_json(plan: &Plan, config: &Config) -> Value {
         "ok": true,
         "listen": config.server.listen,
         "admin": { "listen": config.admin.listen, "token": plan.admin_token.is_some() },
-        "store": config.store.path,
+        "store": config.store.url.shown(),
         "channels": channels.collect::<Vec<_>>(),
         "models": models.collect::<Vec<_>>(),
         "unlisted": unlisted.collect::<Vec<_>>(),

@@ -275,7 +275,7 @@ mod tests {
     fn the_built_in_configuration_makes_a_catalog() {
         let config = config(SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), &command()).unwrap();
         assert_eq!(config.file, None);
-        assert_eq!(config.store.path, Path::new("some/where/tollgate.db"));
+        assert_eq!(config.store.url.shown(), "some/where/tollgate.db");
         let plan = config::resolve(&config).unwrap();
         assert!(plan.unlisted.is_empty(), "{:?}", plan.unlisted);
         assert!(plan.models.iter().any(|model| model.id == MODEL));

@@ -34,6 +34,7 @@ pub use plan::{Plan, resolve};
 pub use problem::{Place, Problem};
 pub use secret::SecretSource;
 pub use settings::{
-    Admin, Journal, Ledger, Limits, Media, MediaPlace, Outbound, Server, Store, Tasks, Timeouts,
+    Admin, Journal, Ledger, Limits, Media, MediaPlace, Outbound, Server, Store, StoreUrl, Tasks,
+    Timeouts,
 };
 pub use token::AdminToken;

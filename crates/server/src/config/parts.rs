@@ -1,18 +1,34 @@
 //! The settings of the parts below, taken from a configuration.
 
 use super::load::Config;
+use super::secret::SecretSource;
+use super::settings::StoreUrl;
 
 impl Config {
     /// How the store is to be opened.
     pub fn store_settings(&self) -> store::Settings {
         store::Settings {
-            path: self.store.path.clone(),
+            location: self.store_location(),
             gather: self.ledger.gather,
             queue_max: self.ledger.queue_max,
             queue_wait_max: self.ledger.queue_wait,
             disk_floor_bytes: self.store.disk_floor_bytes,
             journal_retention_days: self.journal.retention_days,
             ..store::Settings::default()
+        }
+    }
+
+    fn store_location(&self) -> store::Location {
+        match &self.store.url {
+            StoreUrl::File(path) => store::Location::File(path.clone()),
+            StoreUrl::Server(url) => store::Location::Server(store::Server {
+                // One that is named and not there was reported when secrets were looked up.
+                password: self.store.password.as_ref().and_then(SecretSource::text),
+                ca_file: self.store.ca_file.clone(),
+                node: self.server.node.clone(),
+                lease: self.store.lease,
+                ..store::Server::at(url)
+            }),
         }
     }
 

@@ -107,6 +107,14 @@ pub(super) fn secrets<'c>(
             }
         }
     }
+    if let Some(password) = &config.store.password {
+        match password.look(environment) {
+            Ok(Found::Text(_)) => {}
+            Ok(Found::Absent(fault) | Found::Empty(fault)) | Err(fault) => {
+                report(password.place, "store.password".to_owned(), fault);
+            }
+        }
+    }
     for channel in &config.channels {
         let credential = match &channel.credential {
             None if channel.preset.needs_credential() => Err("no credential is named".to_owned()),

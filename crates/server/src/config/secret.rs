@@ -34,6 +34,14 @@ pub(super) enum Found {
 }
 
 impl SecretSource {
+    /// The secret as this process finds it, if there is one.
+    pub(super) fn text(&self) -> Option<String> {
+        match self.look(&process_environment) {
+            Ok(Found::Text(text)) => Some(text),
+            Ok(Found::Absent(_) | Found::Empty(_)) | Err(_) => None,
+        }
+    }
+
     /// Looks the secret up. `Err` says why what is there cannot be a secret.
     pub(super) fn look(&self, environment: Environment<'_>) -> Result<Found, String> {
         let text = match &self.home {

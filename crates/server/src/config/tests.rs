@@ -56,10 +56,10 @@ fn an_empty_file_states_the_defaults() {
 fn paths_count_from_the_folder_of_the_file() {
     let config =
         parse("[store]\nurl = 'sqlite:data/x.db'\n[media]\nurl = 'file:/abs/media'").unwrap();
-    assert_eq!(config.store.path, Path::new("folder/data/x.db"));
+    assert_eq!(config.store.url, StoreUrl::File("folder/data/x.db".into()));
     assert_eq!(config.media.place, MediaPlace::Folder("/abs/media".into()));
     let config = parse("[store]\nurl = 'sqlite:///abs/x.db'").unwrap();
-    assert_eq!(config.store.path, Path::new("/abs/x.db"));
+    assert_eq!(config.store.url, StoreUrl::File("/abs/x.db".into()));
     assert_eq!(
         config.media.place,
         MediaPlace::Folder("folder/tollgate-data/media".into())
@@ -142,8 +142,10 @@ fn places_of_money_media_and_secrets_are_checked() {
             ][..],
         ),
         (
-            "[store]\nurl = 'postgres://me:pass@db/x'",
-            &["2:7 store.url: PostgreSQL is not built into this version; use sqlite:PATH"],
+            "[store]\nurl = 'postgres://db/x?sslmode=perhaps'",
+            &[
+                "2:7 store.url: is no usable PostgreSQL URL: invalid configuration: invalid value for option `sslmode`",
+            ],
         ),
         (
             "[store]\nurl = 'sqlite::memory:'",
@@ -550,7 +552,10 @@ fn the_store_is_found_whatever_else_is_wrong() {
     let file = folder.path().join("t.toml");
     std::fs::write(&file, "[server]\nlisen = 1\n[store]\nurl = 'sqlite:x.db'\n").unwrap();
     let settings = load_store_settings(&file).unwrap();
-    assert_eq!(settings.path, folder.path().join("x.db"));
+    assert_eq!(
+        settings.location,
+        store::Location::File(folder.path().join("x.db"))
+    );
     std::fs::write(&file, "[store]\nurl = 'x.db'\n").unwrap();
     assert_eq!(load_store_settings(&file).unwrap_err().len(), 1);
     assert_eq!(
@@ -559,4 +564,29 @@ fn the_store_is_found_whatever_else_is_wrong() {
             .len(),
         1
     );
+}
+
+#[test]
+fn a_postgres_store_takes_its_node_password_and_lease() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("password"), "pass\n").unwrap();
+    let file = folder.path().join("t.toml");
+    let text = "[server]\nnode = 'one'\n[store]\nurl = 'postgres://me@db/x'\nlease_ms = 5000\n\
+                password = { file = 'password' }\n";
+    std::fs::write(&file, text).unwrap();
+    let store::Location::Server(server) = load_store_settings(&file).unwrap().location else {
+        panic!("a server");
+    };
+    assert_eq!(
+        (
+            server.node.as_deref(),
+            server.password.as_deref(),
+            server.lease.as_secs()
+        ),
+        (Some("one"), Some("pass"), 5)
+    );
+    assert_eq!(server.shown(), "postgres://db/x");
+    std::fs::remove_file(folder.path().join("password")).unwrap();
+    let problems = Config::load(&file).unwrap_err();
+    assert_eq!(problems[0].key, "store.password");
 }

@@ -30,7 +30,7 @@ impl Books {
             refusal: Refusal::KeyDisabled,
             rates: Rates::default(),
         };
-        let id = self.last_hold.next();
+        let id = self.last_hold.next(self.hold_step);
         let Some(mut rows) = self.rows_of(admit.key) else {
             return Err(unknown);
         };

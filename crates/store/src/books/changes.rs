@@ -105,7 +105,12 @@ fn said(wallet: &mut Wallet, change: WalletChange) -> Result<Said, StoreError> {
                     "the amount must be above zero".to_owned(),
                 ));
             }
-            let note = (!note.is_empty()).then(|| note.chars().take(TEXT_CHARS_MAX).collect());
+            let note: Box<str> = note
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(TEXT_CHARS_MAX)
+                .collect();
+            let note = (!note.is_empty()).then_some(note);
             let (kind, delta) = match credit {
                 Credit::TopUp => (EntryKind::TopUp, wallet.top_up(amount)),
                 Credit::Gift => (EntryKind::Gift, wallet.gift(amount)),

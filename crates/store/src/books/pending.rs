@@ -5,7 +5,7 @@
 
 use ledger::{Delta, Micro, UnixMs};
 
-use super::rows::OpenHold;
+use super::rows::{HoldRow, OpenHold};
 use crate::command::{Closing, Ending};
 use crate::entries::EntryKind;
 use crate::ids::{HoldId, KeyId};
@@ -79,6 +79,14 @@ pub(crate) enum What {
 }
 
 impl Posting {
+    /// The hold whose row goes with this entry; one that was opened in the same batch has none.
+    pub(crate) fn removes(&self) -> Option<HoldId> {
+        match &self.what {
+            What::Close { closing, hold, .. } if hold.row != HoldRow::None => Some(closing.hold),
+            What::Close { .. } | What::Credit { .. } => None,
+        }
+    }
+
     /// The entry as it is stored, column by column.
     pub(crate) fn columns(&self) -> Columns<'_> {
         let mut columns = Columns {

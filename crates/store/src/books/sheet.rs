@@ -24,6 +24,8 @@ pub(crate) struct Books {
     pub(crate) pending: Pending,
     /// The last hold that was opened.
     pub(crate) last_hold: HoldId,
+    /// How far apart the ids of holds are.
+    pub(crate) hold_step: i64,
     pub(crate) open_holds: u64,
     pub(crate) counters: Arc<Counters>,
 }
@@ -36,6 +38,7 @@ impl Books {
             holds: IdMap::default(),
             pending: Pending::default(),
             last_hold: HoldId::first_of(epoch),
+            hold_step: 1,
             open_holds: 0,
             counters,
         }

@@ -1,7 +1,7 @@
 //! The parts put together: what the verbs of [`Store`](crate::Store) call.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -65,42 +65,51 @@ struct Server {
 }
 
 impl Sqlite {
-    pub(crate) fn open(settings: &Settings) -> Result<(Self, Recovery), OpenError> {
-        Self::open_with(settings, Arc::default(), |_| Ok(()))
+    pub(crate) fn open(path: &Path, settings: &Settings) -> Result<(Self, Recovery), OpenError> {
+        Self::open_with(path, settings, Arc::default(), |_| Ok(()))
     }
 
     /// Opens a server's store. Who holds `gate` has the log to itself; `prepare` has the last word
     /// on the writer's connection.
     pub(super) fn open_with(
+        path: &Path,
         settings: &Settings,
         gate: Arc<Mutex<()>>,
         prepare: impl FnOnce(&mut Connection) -> rusqlite::Result<()>,
     ) -> Result<(Self, Recovery), OpenError> {
-        let lock = ServerLock::take(&settings.path)?;
+        let lock = ServerLock::take(path)?;
         let counters = Arc::new(Counters::default());
-        let (mut opened, recovery) = for_server(settings, &counters)?;
+        let (mut opened, recovery) = for_server(path, settings, &counters)?;
         count_frames(&mut opened.writer, &counters)
             .and_then(|()| prepare(&mut opened.writer))
-            .map_err(|error| refusal(&settings.path, error))?;
+            .map_err(|error| refusal(path, error))?;
         // Who keeps no floor wants no reserve either.
         let ballast = match settings.disk_floor_bytes {
             0 => Ballast::none(),
-            _ => Ballast::of(&settings.path),
+            _ => Ballast::of(path),
         };
         let ballast = Arc::new(ballast);
-        let keeper = Self::keeper(settings, &counters, &gate, &ballast)?;
-        let journal = Self::start_journal(settings, &counters)?;
+        let keeper = Self::keeper(path, settings, &counters, &gate, &ballast)?;
+        let journal = Self::start_journal(path, settings, &counters)?;
         let server = Server {
             journal,
             _keeper: keeper,
             _lock: lock,
         };
-        let sqlite = Self::start(settings, opened, counters, gate, ballast, Some(server))?;
+        let sqlite = Self::start(
+            path,
+            settings,
+            opened,
+            counters,
+            gate,
+            ballast,
+            Some(server),
+        )?;
         Ok((sqlite, recovery))
     }
 
-    pub(crate) fn attach(settings: &Settings) -> Result<Self, OpenError> {
-        let opened = for_command(settings)?;
+    pub(crate) fn attach(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
+        let opened = for_command(path, settings)?;
         let gate = Arc::new(Mutex::new(()));
         let ballast = Arc::new(Ballast::none());
         // A command has one change to make and waits for it: nothing to gather for.
@@ -110,6 +119,7 @@ impl Sqlite {
             ..settings.clone()
         };
         Self::start(
+            path,
             &settings,
             opened,
             Arc::new(Counters::default()),
@@ -120,6 +130,7 @@ impl Sqlite {
     }
 
     fn start(
+        path: &Path,
         settings: &Settings,
         opened: Opened,
         counters: Arc<Counters>,
@@ -127,10 +138,9 @@ impl Sqlite {
         ballast: Arc<Ballast>,
         server: Option<Server>,
     ) -> Result<Self, OpenError> {
-        let path = settings.path.clone();
-        let sql = |error| refusal(&path, error);
+        let sql = |error| refusal(path, error);
         let io = |source| OpenError::Io {
-            path: path.clone(),
+            path: path.to_owned(),
             source,
         };
         let queue = Arc::new(Queue::new(Bounds {
@@ -147,7 +157,7 @@ impl Sqlite {
             ballast,
             gather: settings.gather,
         };
-        let readers: Result<Vec<Connection>, _> = (0..READERS).map(|_| reader(&path)).collect();
+        let readers: Result<Vec<Connection>, _> = (0..READERS).map(|_| reader(path)).collect();
         let reads = Reads::new("store-read", readers.map_err(sql)?).map_err(io)?;
         let expiry = Ticker::start("store-expiry", EXPIRE_EVERY, {
             let queue = Arc::clone(&queue);
@@ -171,7 +181,7 @@ impl Sqlite {
             });
         let threads = vec![writer_thread.map_err(io)?, sync_thread];
         Ok(Self {
-            path: settings.path.clone(),
+            path: path.to_owned(),
             queue,
             line,
             counters,
@@ -184,12 +194,12 @@ impl Sqlite {
     }
 
     fn keeper(
+        path: &Path,
         settings: &Settings,
         counters: &Arc<Counters>,
         gate: &Arc<Mutex<()>>,
         ballast: &Arc<Ballast>,
     ) -> Result<Ticker, OpenError> {
-        let path = &settings.path;
         let mut connection =
             open(path, rusqlite::OpenFlags::empty()).map_err(|error| refusal(path, error))?;
         make_writer(&mut connection, settings.lock_wait_max)
@@ -197,7 +207,7 @@ impl Sqlite {
         let cache = connection.pragma_update(None, "cache_size", -READER_CACHE_KIB);
         cache.map_err(|error| refusal(path, error))?;
         let mut keeper = Keeper {
-            path: path.clone(),
+            path: path.to_owned(),
             connection,
             gate: Arc::clone(gate),
             counters: Arc::clone(counters),
@@ -210,13 +220,17 @@ impl Sqlite {
         keeper.look_at_disk();
         let ticker = Ticker::start("store-keep", keeper::TICK, move || keeper.tick());
         ticker.map_err(|source| OpenError::Io {
-            path: path.clone(),
+            path: path.to_owned(),
             source,
         })
     }
 
-    fn start_journal(settings: &Settings, counters: &Arc<Counters>) -> Result<Journal, OpenError> {
-        let path = journal_path(&settings.path);
+    fn start_journal(
+        path: &Path,
+        settings: &Settings,
+        counters: &Arc<Counters>,
+    ) -> Result<Journal, OpenError> {
+        let path = journal_path(path);
         let connection = prepared(&path, Schema::Journal, settings.lock_wait_max)?;
         let sql = |error| refusal(&path, error);
         // Its own thread may wait for its own disk.

@@ -135,15 +135,14 @@ pub(super) fn wait_for_lock(connection: &mut Connection, wait: Duration) -> rusq
 }
 
 pub(super) fn refusal(path: &Path, error: rusqlite::Error) -> OpenError {
-    let path = path.to_owned();
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => OpenError::Corrupt {
-            path,
+            path: path.to_owned(),
             reason: error.to_string(),
         },
-        _ => OpenError::Sql {
-            path,
-            source: error,
+        _ => OpenError::Database {
+            place: path.display().to_string(),
+            source: Box::new(error),
         },
     }
 }

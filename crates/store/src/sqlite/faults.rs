@@ -45,8 +45,12 @@ fn settings(folder: &Path) -> Settings {
     Settings {
         disk_floor_bytes: 0,
         queue_wait_max: Duration::from_secs(60),
-        ..Settings::at(folder.join("tollgate.db"))
+        ..Settings::at(database(folder))
     }
+}
+
+fn database(folder: &Path) -> PathBuf {
+    folder.join("tollgate.db")
 }
 
 impl Rig {
@@ -61,17 +65,22 @@ impl Rig {
         let mut settings = settings(folder.path());
         set(&mut settings);
         let gate = Arc::default();
-        let (sqlite, _) = Sqlite::open_with(&settings, Arc::clone(&gate), move |writer| {
-            writer.commit_hook(Some(move || take_one(&veto)))?;
-            writer.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, _| {
-                let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
-                if take_one(&lie) {
-                    Err(rusqlite::Error::SqliteFailure(error, None))
-                } else {
-                    Ok(())
-                }
-            }))
-        })
+        let (sqlite, _) = Sqlite::open_with(
+            &database(folder.path()),
+            &settings,
+            Arc::clone(&gate),
+            move |writer| {
+                writer.commit_hook(Some(move || take_one(&veto)))?;
+                writer.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, _| {
+                    let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
+                    if take_one(&lie) {
+                        Err(rusqlite::Error::SqliteFailure(error, None))
+                    } else {
+                        Ok(())
+                    }
+                }))
+            },
+        )
         .unwrap();
         let store = Store {
             backend: Backend::Sqlite(Arc::new(sqlite)),
@@ -89,7 +98,7 @@ impl Rig {
     }
 
     fn path(&self) -> PathBuf {
-        settings(self.folder.path()).path
+        database(self.folder.path())
     }
 
     async fn admit(&self) -> Result<Admitted, AdmitError> {
@@ -447,10 +456,10 @@ async fn while_the_log_is_folded_calls_are_decided_and_not_promised() {
 async fn a_newer_schema_is_refused_and_left_alone() {
     let Rig { folder, store, .. } = Rig::new().await;
     drop(store);
-    let settings = settings(folder.path());
+    let (path, settings) = (database(folder.path()), settings(folder.path()));
     let newer = "INSERT INTO refinery_schema_history SELECT 999, 'later', applied_on, checksum
                  FROM refinery_schema_history LIMIT 1";
-    Connection::open(&settings.path)
+    Connection::open(&path)
         .unwrap()
         .execute_batch(newer)
         .unwrap();
@@ -470,10 +479,10 @@ async fn a_newer_schema_is_refused_and_left_alone() {
 async fn a_damaged_file_is_refused_by_name_and_left_alone() {
     let Rig { folder, store, .. } = Rig::new().await;
     drop(store);
-    let settings = settings(folder.path());
-    let whole = std::fs::read(&settings.path).unwrap();
+    let (path, settings) = (database(folder.path()), settings(folder.path()));
+    let whole = std::fs::read(&path).unwrap();
     assert!(
-        std::fs::metadata(beside(&settings.path, "-wal")).is_err(),
+        std::fs::metadata(beside(&path, "-wal")).is_err(),
         "the last to leave folds the log"
     );
     for (what, damage) in [
@@ -483,29 +492,27 @@ async fn a_damaged_file_is_refused_by_name_and_left_alone() {
     ] {
         let mut bytes = whole.clone();
         bytes[damage].fill(0x5a);
-        std::fs::write(&settings.path, &bytes).unwrap();
+        std::fs::write(&path, &bytes).unwrap();
         let refused = Store::open(&settings).map(drop).unwrap_err();
         assert!(
             matches!(refused, OpenError::Corrupt { .. }),
             "{what}: {refused}"
         );
         assert!(
-            refused
-                .to_string()
-                .contains(&*settings.path.to_string_lossy()),
+            refused.to_string().contains(&*path.to_string_lossy()),
             "{what}: {refused}"
         );
-        assert_eq!(std::fs::read(&settings.path).unwrap(), bytes, "{what}");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{what}");
     }
-    std::fs::write(&settings.path, &whole).unwrap();
+    std::fs::write(&path, &whole).unwrap();
     Store::open(&settings).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_of_another_program_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = settings(folder.path());
-    Connection::open(&settings.path)
+    let (path, settings) = (database(folder.path()), settings(folder.path()));
+    Connection::open(&path)
         .unwrap()
         .execute_batch("CREATE TABLE theirs (a)")
         .unwrap();

@@ -34,10 +34,10 @@ pub(super) struct Opened {
 
 /// For a server that holds the lock: migrates, begins a new epoch, closes older ones.
 pub(super) fn for_server(
+    path: &Path,
     settings: &Settings,
     counters: &Arc<Counters>,
 ) -> Result<(Opened, Recovery), OpenError> {
-    let path = &settings.path;
     let writer = prepared(path, Schema::Ledger, settings.lock_wait_max)?;
     let sql = |error| refusal(path, error);
     let now = clock::now();
@@ -66,8 +66,7 @@ pub(super) fn for_server(
 }
 
 /// For a command: nothing is recovered, and only a database without a server is migrated.
-pub(super) fn for_command(settings: &Settings) -> Result<Opened, OpenError> {
-    let path = &settings.path;
+pub(super) fn for_command(path: &Path, settings: &Settings) -> Result<Opened, OpenError> {
     if !is_current(path, Schema::Ledger)? {
         match ServerLock::try_take(path)? {
             Some(_lock) => drop(prepared(path, Schema::Ledger, settings.lock_wait_max)?),
@@ -127,7 +126,7 @@ fn wait_for_schema(path: &Path, wait: Duration) -> Result<(), OpenError> {
             return match Schema::Ledger.age(&connection, path)? {
                 Age::Same => Ok(()),
                 Age::Older { found, known } => Err(OpenError::OlderSchema {
-                    path: path.to_owned(),
+                    place: path.display().to_string(),
                     found,
                     known,
                 }),

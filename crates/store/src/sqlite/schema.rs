@@ -56,7 +56,7 @@ impl Schema {
             std::cmp::Ordering::Equal => Ok(Age::Same),
             std::cmp::Ordering::Less => Ok(Age::Older { found, known }),
             std::cmp::Ordering::Greater => Err(OpenError::NewerSchema {
-                path: path.to_owned(),
+                place: path.display().to_string(),
                 found,
                 known,
             }),
@@ -70,7 +70,7 @@ impl Schema {
         }
         let migrated = self.runner().run(on);
         migrated.map(drop).map_err(|error| OpenError::Migrate {
-            path: path.to_owned(),
+            place: path.display().to_string(),
             source: Box::new(error),
         })
     }

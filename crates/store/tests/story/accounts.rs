@@ -6,7 +6,7 @@ use store::{
 };
 
 use crate::place::{
-    CARD, NOW, Place, admit, assert_clean, credits, funded, key, price, settled, wallet,
+    CARD, LONG_AGO, NOW, Place, admit, assert_clean, credits, funded, key, price, settled, wallet,
 };
 
 pub(crate) async fn a_new_wallet_begins_with_entries(place: &Place) {
@@ -229,7 +229,7 @@ pub(crate) async fn key_changes_act_at_the_next_admission(place: &Place) {
 
     let change = KeyChange {
         limit: Some(None),
-        expires_at: Some(Some(NOW)),
+        expires_at: Some(Some(LONG_AGO)),
         ..KeyChange::default()
     };
     let changed = store.update_key(key.id, change).await.unwrap();

@@ -1,11 +1,13 @@
 //! Calls: admitted, extended, closed.
 
 use ledger::{Ask, Micro, Refusal};
-use store::{AdmitError, Admitted, Basis, End, Extend, KeyLimits, KeyRow, Settings, Store};
+use store::{
+    AdmitError, Admitted, Basis, End, Extend, KeyChange, KeyLimits, KeyRow, Settings, Store,
+};
 
 use crate::place::{
-    NOW, Place, admission, admit, ask, assert_clean, credits, funded, key, price, released,
-    settled, wallet,
+    LONG_AGO, NOW, Place, admission, admit, ask, assert_clean, credits, funded, key, price,
+    released, settled, wallet,
 };
 
 fn refusal(result: Result<Admitted, AdmitError>) -> Refusal {
@@ -52,7 +54,7 @@ pub(crate) async fn every_refusal_consumes_nothing(place: &Place) {
         rpm: Some(2),
         tpm: Some(1_000),
         concurrency: Some(2),
-        expires_at: Some(NOW.plus_ms(1)),
+        expires_at: None,
     };
     let key = key(&store, account.id, limits).await;
     let first = admit(&store, &key, credits(1)).await.unwrap();
@@ -83,9 +85,17 @@ pub(crate) async fn every_refusal_consumes_nothing(place: &Place) {
             retry_after_ms: None
         }
     );
-    let mut late = with(credits(1), 0);
-    late.now = NOW.plus_ms(1);
-    assert_eq!(refusal(store.admit(late).await), Refusal::KeyExpired);
+    let expiry = |at| KeyChange {
+        expires_at: Some(at),
+        ..KeyChange::default()
+    };
+    store
+        .update_key(key.id, expiry(Some(LONG_AGO)))
+        .await
+        .unwrap();
+    let late = store.admit(with(credits(1), 0)).await;
+    assert_eq!(refusal(late), Refusal::KeyExpired);
+    store.update_key(key.id, expiry(None)).await.unwrap();
     // A key of another wallet is no key of this one.
     let other = funded(&store, credits(10)).await;
     let mut crossed = with(credits(1), 0);

@@ -1,6 +1,5 @@
 //! Where a story takes place: a database that can be opened again and again, and small helpers.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use ledger::{Ask, Meter, Micro, UnixMs};
@@ -9,35 +8,31 @@ use store::{
     NewKey, NewWallet, PriceVersion, Recovery, Settings, Store, WalletId, WalletRow,
 };
 
-pub(crate) struct Place {
-    folder: tempfile::TempDir,
-    tamper: fn(&Place, &str) -> Result<(), String>,
-    another: fn() -> Place,
+use crate::schema::Schema;
+
+/// A database that can be opened again and again. What lies there goes with it.
+pub(crate) enum Place {
+    Sqlite(tempfile::TempDir),
+    Postgres(Schema),
 }
 
 /// A fixed time: nothing here waits for a clock.
 pub(crate) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 
+/// Over by every clock.
+pub(crate) const LONG_AGO: UnixMs = UnixMs::new(1_000_000_000_000);
+
 /// One credit per million input tokens: a token costs a micro-credit.
 pub(crate) const CARD: &str = r#"{"input":"1","output":"1"}"#;
 
 impl Place {
-    pub(crate) fn sqlite() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-            tamper: |place, sql| {
-                let connection = rusqlite::Connection::open(place.path()).unwrap();
-                connection.busy_timeout(Duration::from_secs(5)).unwrap();
-                connection
-                    .execute_batch(sql)
-                    .map_err(|error| error.to_string())
-            },
-            another: Self::sqlite,
-        }
+    pub(crate) fn sqlite() -> Option<Self> {
+        Some(Self::Sqlite(tempfile::tempdir().unwrap()))
     }
 
-    pub(crate) fn path(&self) -> PathBuf {
-        self.folder.path().join("tollgate.db")
+    /// A schema of its own on the test server; nothing where there is no server.
+    pub(crate) fn postgres() -> Option<Self> {
+        Schema::new().map(Self::Postgres)
     }
 
     pub(crate) fn settings(&self) -> Settings {
@@ -45,7 +40,10 @@ impl Place {
         Settings {
             disk_floor_bytes: 0,
             queue_wait_max: Duration::from_secs(60),
-            ..Settings::at(self.path())
+            ..match self {
+                Self::Sqlite(folder) => Settings::at(folder.path().join("tollgate.db")),
+                Self::Postgres(schema) => Settings::on(schema.server()),
+            }
         }
     }
 
@@ -63,7 +61,19 @@ impl Place {
 
     /// A fresh place of the same kind.
     pub(crate) fn like(place: &Self) -> Self {
-        (place.another)()
+        match place {
+            Self::Sqlite(_) => Self::sqlite(),
+            Self::Postgres(_) => Self::postgres(),
+        }
+        .unwrap()
+    }
+
+    /// The words of this database for something that differs.
+    pub(crate) fn says<'a>(&self, sqlite: &'a str, postgres: &'a str) -> &'a str {
+        match self {
+            Self::Sqlite(_) => sqlite,
+            Self::Postgres(_) => postgres,
+        }
     }
 
     /// Changes the database behind the store's back.
@@ -73,7 +83,17 @@ impl Place {
 
     /// The same, where the database is expected to refuse.
     pub(crate) fn try_tamper(&self, sql: &str) -> Result<(), String> {
-        (self.tamper)(self, sql)
+        match self {
+            Self::Sqlite(folder) => {
+                let path = folder.path().join("tollgate.db");
+                let connection = rusqlite::Connection::open(path).unwrap();
+                connection.busy_timeout(Duration::from_secs(5)).unwrap();
+                connection
+                    .execute_batch(sql)
+                    .map_err(|error| error.to_string())
+            }
+            Self::Postgres(schema) => schema.run(sql),
+        }
     }
 }
 

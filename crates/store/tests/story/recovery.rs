@@ -80,12 +80,7 @@ pub(crate) async fn a_second_server_is_refused(place: &Place) {
     let store = place.open();
     let refused = Store::open(&place.settings()).unwrap_err();
     assert!(matches!(refused, OpenError::Locked { .. }), "{refused}");
-    assert!(
-        refused
-            .to_string()
-            .contains(&*place.path().to_string_lossy()),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains("tollgate.db"), "{refused}");
     // The first one goes on.
     let key = funded(&store, credits(1)).await;
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
@@ -108,7 +103,6 @@ pub(crate) async fn a_command_beside_a_running_server_is_seen_by_it(place: &Plac
     let admitted = admit(&server, &key, credits(2)).await.unwrap();
     let (wallet, _) = server.balance(&key.id).await.unwrap();
     assert_eq!((wallet.balance, wallet.frozen), (credits(5), credits(2)));
-    assert!(server.stats().foreign_writes > 0);
 
     // And the other way round, while a hold of the server is open.
     command.set_key_enabled(key.id, false).await.unwrap();

@@ -60,8 +60,10 @@ pub(crate) async fn a_clean_ledger_verifies(place: &Place) {
 }
 
 pub(crate) async fn each_planted_difference_is_found(place: &Place) {
-    let drop_triggers =
-        "DROP TRIGGER entries_are_not_changed; DROP TRIGGER entries_are_not_deleted;";
+    let drop_triggers = place.says(
+        "DROP TRIGGER entries_are_not_changed; DROP TRIGGER entries_are_not_deleted;",
+        "DROP TRIGGER entries_are_not_changed ON entries; DROP TRIGGER entries_are_not_deleted ON entries;",
+    );
     for (rule, sql) in [
         (Rule::V1Frozen, "UPDATE wallets SET frozen = frozen + 1"),
         (Rule::V1Frozen, "UPDATE keys SET frozen = 0"),
@@ -73,7 +75,11 @@ pub(crate) async fn each_planted_difference_is_found(place: &Place) {
         (Rule::V2Entries, "UPDATE entries SET balance_delta = -1 WHERE kind = 'top_up'"),
         (
             Rule::V3Credit,
-            "PRAGMA ignore_check_constraints = ON; UPDATE wallets SET credit_used = 5 WHERE balance > 0",
+            place.says(
+                "PRAGMA ignore_check_constraints = ON; UPDATE wallets SET credit_used = 5 WHERE balance > 0",
+                "ALTER TABLE wallets DROP CONSTRAINT no_balance_beside_credit;
+                 UPDATE wallets SET credit_used = 5 WHERE balance > 0",
+            ),
         ),
         (Rule::V4Closes, "DELETE FROM entries WHERE kind = 'released'"),
         (Rule::V4Closes, "UPDATE entries SET seq = 9 WHERE kind = 'released'"),
@@ -85,7 +91,13 @@ pub(crate) async fn each_planted_difference_is_found(place: &Place) {
              WHERE kind = 'released'",
         ),
         (Rule::V5Usage, "UPDATE keys SET usage = usage + 1"),
-        (Rule::V6Owner, "INSERT INTO epochs SELECT max(epoch) + 1, 0 FROM epochs"),
+        (
+            Rule::V6Owner,
+            place.says(
+                "INSERT INTO epochs SELECT max(epoch) + 1, 0 FROM epochs",
+                "UPDATE nodes SET closed_at = 1, swept_at = 1",
+            ),
+        ),
         (Rule::V7Price, "UPDATE entries SET meter = '{\"input\":1}' WHERE kind = 'settled'"),
         (Rule::V7Price, "UPDATE entries SET meter = 'no JSON' WHERE kind = 'settled'"),
         (Rule::V7Price, "UPDATE entries SET price_version = 99 WHERE kind = 'settled'"),

@@ -21,6 +21,6 @@ pub use limits::Limits;
 pub use media::{Media, MediaPlace};
 pub use outbound::Outbound;
 pub use server::Server;
-pub use store::Store;
+pub use store::{Store, StoreUrl};
 pub use tasks::Tasks;
 pub use timeouts::Timeouts;

@@ -4,14 +4,10 @@ use ledger::{Micro, UnixMs};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
-use super::writer::number_of;
 use crate::ids::HoldId;
-use crate::journal::{JournalEntry, JournalPlace, JournalQuery, JournalRow, Timings};
-
-const ROWS_DEFAULT: u32 = 100;
-const ROWS_MAX: u32 = 1_000;
-/// Rows of a clock that was set back by more are not found by the time they tell.
-const SET_BACK_MS_MAX: i64 = 3_600_000;
+use crate::journal::{
+    JournalEntry, JournalPlace, JournalQuery, JournalRow, SET_BACK_MS_MAX, Timings, number_of,
+};
 
 /// The rows that match. A condition is a bound value, never a piece of SQL.
 pub(in crate::sqlite) fn find(
@@ -64,11 +60,7 @@ pub(in crate::sqlite) fn find(
     if let Some(after) = query.after {
         conditions.add("c.n > ?", after.get());
     }
-    let limit = if query.limit == 0 {
-        ROWS_DEFAULT
-    } else {
-        query.limit.min(ROWS_MAX)
-    };
+    let limit = query.rows_max();
     let sql = format!(
         "SELECT c.n, c.at, w.name, k.name, c.status, c.request_id, m.name, e.name, ch.name, u.name, c.code, c.stream,
          c.outcome, c.meter, c.charge, c.admitted_us, c.upstream_us, c.first_byte_us, c.total_us, c.dropped_params,

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::cache::Generations;
 use crate::clock;
 use crate::ids::{HoldId, KeyId, WalletId};
-use crate::journal::{BODY_BYTES_MAX, JournalRow};
+use crate::journal::{JournalRow, TIME_SHIFT, cut, number_of};
 use crate::stats::Counters;
 
 /// Nobody waits for a row, so many share a transaction.
@@ -23,8 +23,6 @@ const BATCH_ROWS: usize = 2_048;
 const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 const DAY_MS: i64 = 86_400_000;
-/// A row's number is its time, shifted by these bits.
-const TIME_SHIFT: u32 = 20;
 const CACHED_NAMES_MAX: usize = 16_384;
 
 #[derive(Debug, Clone, Copy)]
@@ -363,25 +361,12 @@ impl<'c> Writer<'c> {
     }
 }
 
-/// The number a row of this time has at least.
-pub(super) fn number_of(at: UnixMs) -> i64 {
-    at.get().max(0).saturating_mul(1 << TIME_SHIFT)
-}
-
 fn day_of(number: i64) -> i64 {
     (number >> TIME_SHIFT) / DAY_MS
 }
 
 fn micros(us: u64) -> i64 {
     i64::try_from(us).unwrap_or(i64::MAX)
-}
-
-fn cut(body: &str) -> &str {
-    let mut end = body.len().min(BODY_BYTES_MAX);
-    while !body.is_char_boundary(end) {
-        end -= 1;
-    }
-    body.get(..end).unwrap_or(body)
 }
 
 #[cfg(test)]

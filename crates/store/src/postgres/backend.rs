@@ -1,0 +1,516 @@
+//! The parts put together: what the verbs of [`Store`](crate::Store) call.
+
+use std::fmt;
+use std::hash::{BuildHasher as _, BuildHasherDefault};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::LocalSet;
+
+use super::connect::{Role, Target};
+use super::directory::Directory;
+use super::journal::Journal;
+use super::lane::Lane;
+use super::link::Link;
+use super::node::{self, Node};
+use super::open::{for_command, for_node, ledger_role};
+use super::reads::Reads;
+use super::sweep::Sweeper;
+use super::worker::Worker;
+use super::{entries, journal, lookups, verify};
+use crate::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::cache::IdHasher;
+use crate::command::{Change, Command};
+use crate::entries::{EntryQuery, EntryRow, PriceRow};
+use crate::error::{AdmitError, OpenError, StoreError};
+use crate::ids::{Digest, HoldId, KeyId, WalletId};
+use crate::journal::{JournalEntry, JournalQuery, JournalRow};
+use crate::queue::{Bounds, Queue, Refused};
+use crate::settings::{Server, Settings};
+use crate::stats::{Counters, Stats};
+use crate::store::Recovery;
+use crate::ticker::Ticker;
+use crate::verify::VerifyReport;
+
+/// A lane or database that has not answered for this long is not healthy.
+const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
+/// How often commands that waited too long are looked for.
+const EXPIRE_EVERY: Duration = Duration::from_millis(50);
+/// Books of a lane hold the rows of one batch.
+const BATCH_ROWS: usize = 1_024;
+/// How long a store that goes waits for its lease to be given back.
+const GOODBYE_MAX: Duration = Duration::from_secs(2);
+
+pub(crate) struct Postgres {
+    target: Arc<Target>,
+    lanes: Vec<Arc<Queue>>,
+    counters: Arc<Counters>,
+    node: Arc<Node>,
+    directory: Directory,
+    reads: Reads,
+    journal: Option<Arc<Journal>>,
+    ledger: Option<JoinHandle<()>>,
+    side: Option<Side>,
+    _expiry: Ticker,
+}
+
+/// The thread for all that must not hold up the ledger.
+struct Side {
+    thread: JoinHandle<()>,
+    runtime: tokio::runtime::Handle,
+    stop: Arc<Notify>,
+}
+
+impl Postgres {
+    pub(crate) fn open(
+        server: &Server,
+        settings: &Settings,
+    ) -> Result<(Self, Recovery), OpenError> {
+        let target = Arc::new(Target::of(server)?);
+        let counters = Arc::new(Counters::default());
+        let side = Side::start(&target)?;
+        let opened = {
+            let (target, server) = (Arc::clone(&target), server.clone());
+            let (settings, counters) = (settings.clone(), Arc::clone(&counters));
+            side.block_on(async move { for_node(&target, &server, &settings, &counters).await })?
+        };
+        let recovery = Recovery {
+            epoch: opened.node.epoch(),
+            abandoned: opened.swept.holds,
+            held: opened.swept.held,
+        };
+        let node = opened.node;
+        let journal = Journal::new(
+            &counters,
+            settings.journal_queue_max,
+            settings.journal_retention_days,
+        );
+        side.runtime.spawn(node::keep_lease(
+            Arc::clone(&node),
+            Arc::clone(&target),
+            opened.keeper,
+        ));
+        let sweeper = Sweeper::new(&target, ledger_role(server, settings), &counters);
+        side.runtime.spawn(sweeper.run(Arc::clone(&node)));
+        let written = journal::write(Arc::clone(&journal), Arc::clone(&target), Arc::clone(&node));
+        side.runtime.spawn(written);
+        let store = Self::start(
+            server,
+            settings,
+            target,
+            counters,
+            node,
+            Some(journal),
+            side,
+        )?;
+        Ok((store, recovery))
+    }
+
+    pub(crate) fn attach(server: &Server, settings: &Settings) -> Result<Self, OpenError> {
+        let target = Arc::new(Target::of(server)?);
+        let side = Side::start(&target)?;
+        {
+            let (target, settings) = (Arc::clone(&target), settings.clone());
+            side.block_on(async move { for_command(&target, &settings).await })?;
+        }
+        // A command has one change to make and waits for it: nothing to gather for.
+        let settings = Settings {
+            gather: Duration::ZERO,
+            ..settings.clone()
+        };
+        let server = Server {
+            lanes: 1,
+            ..server.clone()
+        };
+        let (counters, node) = (Arc::default(), Arc::new(Node::nobody()));
+        Self::start(&server, &settings, target, counters, node, None, side)
+    }
+
+    fn start(
+        server: &Server,
+        settings: &Settings,
+        target: Arc<Target>,
+        counters: Arc<Counters>,
+        node: Arc<Node>,
+        journal: Option<Arc<Journal>>,
+        side: Side,
+    ) -> Result<Self, OpenError> {
+        let count = server.lanes.clamp(1, HoldId::LANES_MAX);
+        let bounds = Bounds {
+            gather: settings.gather,
+            waiting_max: settings.queue_max.div_ceil(count),
+            call_wait_max: settings.queue_wait_max,
+            change_wait_max: settings.lock_wait_max,
+        };
+        let lanes: Vec<Arc<Queue>> = (0..count)
+            .map(|_| Arc::new(Queue::for_task(bounds)))
+            .collect();
+        let io = |source: std::io::Error| OpenError::Server {
+            place: target.place().to_owned(),
+            reason: source.to_string(),
+        };
+        let expiry = Ticker::start("store-expiry", EXPIRE_EVERY, {
+            let lanes = lanes.clone();
+            move || lanes.iter().for_each(|lane| lane.expire())
+        });
+        let expiry = expiry.map_err(io)?;
+        let ledger = Ledger {
+            target: Arc::clone(&target),
+            role: ledger_role(server, settings),
+            lanes: lanes.clone(),
+            node: Arc::clone(&node),
+            counters: Arc::clone(&counters),
+            settings: settings.clone(),
+        };
+        let runtime = runtime().map_err(io)?;
+        let thread = std::thread::Builder::new()
+            .name("store-write".to_owned())
+            .spawn(move || ledger.run(&runtime));
+        let reads = Reads::new(&target, side.runtime.clone());
+        Ok(Self {
+            ledger: Some(thread.map_err(io)?),
+            target,
+            lanes,
+            counters,
+            node,
+            directory: Directory::new(),
+            reads,
+            journal,
+            side: Some(side),
+            _expiry: expiry,
+        })
+    }
+
+    /// Queues a command in the lane of its wallet.
+    pub(crate) async fn push(&self, command: Command) -> Result<(), Refused> {
+        let wallet = match &command {
+            Command::Admit(admit, _) => Some(admit.wallet),
+            Command::Extend(extend, _) => return self.lane(extend.hold.lane()).push(command),
+            Command::Close(closing) => return self.lane(closing.hold.lane()).push(command),
+            Command::Uncount(hold) => return self.lane(hold.lane()).push(command),
+            Command::Balance(key, _) => self.wallet_of(*key).await,
+            Command::Change(change) => match change {
+                Change::CreateWallet { id, .. } => Some(*id),
+                Change::Wallet { wallet, .. } => Some(*wallet),
+                Change::CreateKey { new, .. } => Some(new.wallet),
+                Change::Key { key, .. } => self.wallet_of(*key).await,
+                Change::PriceVersion { .. } => None,
+            },
+            Command::Flush(_) => None,
+        };
+        let lane = wallet.map_or(0, |wallet| self.lane_of(wallet));
+        self.lane(lane).push(command)
+    }
+
+    pub(crate) fn push_close(&self, command: Command) {
+        let lane = match &command {
+            Command::Close(closing) => closing.hold.lane(),
+            Command::Uncount(hold) => hold.lane(),
+            _ => 0,
+        };
+        self.lane(lane).push_close(command);
+    }
+
+    fn lane_of(&self, wallet: WalletId) -> usize {
+        let hash = BuildHasherDefault::<IdHasher>::default().hash_one(wallet);
+        usize::try_from(hash >> 32).unwrap_or(0) % self.lanes.len()
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "there is at least one lane")]
+    fn lane(&self, number: usize) -> &Queue {
+        &self.lanes[number % self.lanes.len()]
+    }
+
+    /// The wallet of a key; nothing when there is no such key, or nobody knows now.
+    async fn wallet_of(&self, key: KeyId) -> Option<WalletId> {
+        if let Some(wallet) = self.directory.wallet_of(key) {
+            return Some(wallet);
+        }
+        self.find_key(key)
+            .await
+            .ok()
+            .flatten()
+            .map(|row| row.wallet)
+    }
+
+    /// Returns when everything queued so far is durable.
+    pub(crate) async fn flush(&self) -> Result<(), StoreError> {
+        let mut answers = Vec::new();
+        for lane in &self.lanes {
+            let (reply, answer) = oneshot::channel();
+            lane.push(Command::Flush(reply))?;
+            answers.push(answer);
+        }
+        for answer in answers {
+            let durable = answer.await.map_err(|_| StoreError::Unavailable)?;
+            durable.wait().await.map_err(|_| StoreError::Unavailable)?;
+        }
+        if let Some(journal) = &self.journal {
+            journal.flush().await;
+        }
+        Ok(())
+    }
+
+    /// Whether there is any use in asking.
+    pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
+        if self.journal.is_none() || !self.node.is_leased() {
+            return Err(AdmitError::Unavailable);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn healthy(&self) -> bool {
+        !self.counters.failing.get()
+            && (self.journal.is_none() || self.node.is_leased())
+            && self
+                .lanes
+                .iter()
+                .all(|lane| !lane.is_closed() && lane.oldest() < HEALTHY_WITHIN)
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        Stats {
+            queue_depth: self.lanes.iter().map(|lane| lane.depth() as u64).sum(),
+            journal_queue: self
+                .journal
+                .as_ref()
+                .map_or(0, |journal| journal.queued() as u64),
+            ..self.counters.read()
+        }
+    }
+
+    pub(crate) async fn key_by_digest(
+        &self,
+        digest: Digest,
+    ) -> Result<Option<KeyHead>, StoreError> {
+        let found = self
+            .reads
+            .look_up(move |on| lookups::key_by_digest(on, digest))
+            .await?;
+        if let Some(head) = &found {
+            self.directory.learn(head.key, head.wallet);
+        }
+        Ok(found)
+    }
+
+    pub(crate) async fn wallets(&self) -> Result<Vec<WalletRow>, StoreError> {
+        self.reads.search(lookups::wallets).await
+    }
+
+    pub(crate) async fn find_wallet(
+        &self,
+        name_or_id: String,
+    ) -> Result<Option<WalletRow>, StoreError> {
+        self.reads
+            .look_up(move |on| lookups::find_wallet(on, name_or_id.clone()))
+            .await
+    }
+
+    pub(crate) async fn keys(&self, wallet: Option<WalletId>) -> Result<Vec<KeyRow>, StoreError> {
+        self.reads.search(move |on| lookups::keys(on, wallet)).await
+    }
+
+    pub(crate) async fn find_key(&self, key: KeyId) -> Result<Option<KeyRow>, StoreError> {
+        let found = self
+            .reads
+            .look_up(move |on| lookups::find_key(on, key))
+            .await?;
+        if let Some(row) = &found {
+            self.directory.learn(row.id, row.wallet);
+        }
+        Ok(found)
+    }
+
+    pub(crate) async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
+        self.reads
+            .search(move |on| entries::entries(on, query.clone()))
+            .await
+    }
+
+    pub(crate) async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {
+        self.reads.search(entries::prices).await
+    }
+
+    /// On a thread and a connection of its own: it reads everything, and nobody must wait for it.
+    pub(crate) async fn verify(&self) -> Result<VerifyReport, StoreError> {
+        let target = Arc::clone(&self.target);
+        let lease = self.node.lease().max(Server::at("").lease);
+        let lease = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
+        let runtime = runtime().map_err(|_| StoreError::Unavailable)?;
+        let (reply, answer) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("store-verify".to_owned());
+        let spawned = thread.spawn(move || {
+            let verified: Result<_, StoreError> = runtime.block_on(async {
+                let mut client = target.connect(Role::Verify).await?;
+                Ok(verify::verify(&mut client, lease).await?)
+            });
+            drop(reply.send(verified));
+        });
+        spawned.map_err(|_| StoreError::Unavailable)?;
+        answer.await.map_err(|_| StoreError::Unavailable)?
+    }
+
+    pub(crate) fn journal_append(&self, row: JournalRow) {
+        match &self.journal {
+            Some(journal) => journal.append(row),
+            None => self.counters.journal_dropped.add(1),
+        }
+    }
+
+    pub(crate) async fn journal(
+        &self,
+        query: JournalQuery,
+    ) -> Result<Vec<JournalEntry>, StoreError> {
+        self.reads
+            .search(move |on| journal::find(on, query.clone()))
+            .await
+    }
+}
+
+/// What the ledger's thread needs.
+struct Ledger {
+    target: Arc<Target>,
+    role: Role,
+    lanes: Vec<Arc<Queue>>,
+    node: Arc<Node>,
+    counters: Arc<Counters>,
+    settings: Settings,
+}
+
+impl Ledger {
+    /// Runs the lanes until their queues are closed and empty.
+    fn run(self, runtime: &Runtime) {
+        let _end = LedgerEnd(self.lanes.clone());
+        let tasks = LocalSet::new();
+        tasks.block_on(runtime, async {
+            let mut running = Vec::new();
+            for (number, queue) in self.lanes.iter().enumerate() {
+                let lane = Lane::new(
+                    number,
+                    Arc::clone(queue),
+                    Arc::clone(&self.node),
+                    Arc::clone(&self.counters),
+                    &self.settings,
+                );
+                let worker = || {
+                    let link = Link::new(Arc::clone(&self.target), self.role);
+                    Worker::new(&lane, link, BATCH_ROWS)
+                };
+                let (main, patient) = (worker(), worker());
+                let waiting = tokio::task::spawn_local(Rc::clone(&lane).wait_for_locks(patient));
+                let working = tokio::task::spawn_local(lane.run(main));
+                running.push((working, waiting));
+            }
+            for (working, waiting) in running {
+                if working.await.is_err() {
+                    tracing::error!("a lane of the ledger panicked");
+                }
+                waiting.abort();
+            }
+        });
+    }
+}
+
+/// However the ledger's thread ends: nobody must wait for it any more.
+struct LedgerEnd(Vec<Arc<Queue>>);
+
+impl Drop for LedgerEnd {
+    fn drop(&mut self) {
+        for lane in &self.0 {
+            lane.abandon();
+        }
+    }
+}
+
+impl Side {
+    fn start(target: &Target) -> Result<Self, OpenError> {
+        let io = |source: std::io::Error| OpenError::Server {
+            place: target.place().to_owned(),
+            reason: source.to_string(),
+        };
+        let runtime = runtime().map_err(io)?;
+        let handle = runtime.handle().clone();
+        let stop = Arc::new(Notify::new());
+        let thread = std::thread::Builder::new()
+            .name("store-side".to_owned())
+            .spawn({
+                let stop = Arc::clone(&stop);
+                move || runtime.block_on(stop.notified())
+            });
+        Ok(Self {
+            thread: thread.map_err(io)?,
+            runtime: handle,
+            stop,
+        })
+    }
+
+    /// Runs something on the thread and waits for it here.
+    fn block_on<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> T {
+        let (reply, answer) = std::sync::mpsc::channel();
+        self.runtime.spawn(async move {
+            // Whoever asks is waiting.
+            drop(reply.send(task.await));
+        });
+        answer
+            .recv()
+            .expect("the thread lives as long as this, and a task that panics says so itself")
+    }
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        for lane in &self.lanes {
+            lane.close();
+        }
+        if let Some(thread) = self.ledger.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the ledger's thread panicked");
+        }
+        let Some(side) = self.side.take() else {
+            return;
+        };
+        if let Some(journal) = self.journal.take() {
+            let (target, node) = (Arc::clone(&self.target), Arc::clone(&self.node));
+            side.block_on(async move {
+                let goodbye = async {
+                    journal.flush().await;
+                    journal.close();
+                    let client = target.connect(Role::Keeper).await?;
+                    node::give_back(&node, &client).await
+                };
+                match tokio::time::timeout(GOODBYE_MAX, goodbye).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) | Err(_) => {
+                        tracing::warn!(
+                            "the node's lease could not be given back; it ends by itself"
+                        );
+                    }
+                }
+            });
+        }
+        side.stop.notify_one();
+        if side.thread.join().is_err() {
+            tracing::error!("a thread of the store panicked");
+        }
+    }
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postgres")
+            .field("place", &self.target.place())
+            .field("lanes", &self.lanes.len())
+            .finish_non_exhaustive()
+    }
+}

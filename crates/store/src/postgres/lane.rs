@@ -1,0 +1,406 @@
+//! A lane: the commands of some wallets, in their order.
+//!
+//! Its main worker takes what is queued into one transaction after another and never waits for a lock: a
+//! wallet that another node has locked is parked with its commands, and the patient worker, which has a
+//! connection of its own, waits for it. So the quiet do not wait behind the hot.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rand::RngExt as _;
+use tokio::sync::Notify;
+
+use super::node::Node;
+use super::transaction::{Locks, NamedKey, Owned};
+use super::worker::Worker;
+use crate::cache::{Generations, IdMap};
+use crate::command::{Change, Closing, Command};
+use crate::durable::Batch;
+use crate::error::AdmitError;
+use crate::ids::{Epoch, HoldId, KeyId, WalletId};
+use crate::queue::{Pace, Queue, Queued, Wake};
+use crate::settings::Settings;
+use crate::stats::Counters;
+
+/// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// How often a close that the database refuses by itself is tried again.
+const STUCK_PAUSE: Duration = Duration::from_secs(60);
+/// How long a closing store tries to book what is left.
+const LAST_TRIES: Duration = Duration::from_secs(5);
+/// How long the patient worker rests when a wallet stays locked.
+const PATIENCE_STEP: Duration = Duration::from_millis(20);
+
+pub(super) struct Lane {
+    number: usize,
+    pub(super) queue: Arc<Queue>,
+    pub(super) node: Arc<Node>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) state: RefCell<State>,
+    batches: Cell<u64>,
+    /// The last hold that was opened, by either worker.
+    last_hold: Cell<HoldId>,
+    parked: Notify,
+    settings: LaneSettings,
+}
+
+/// How long who waits in a lane waits, and how many may.
+#[derive(Debug, Clone, Copy)]
+struct LaneSettings {
+    gather: Duration,
+    call_wait_max: Duration,
+    change_wait_max: Duration,
+    waiting_max: usize,
+}
+
+/// What both workers of a lane know.
+pub(super) struct State {
+    /// Keys by their numbers, which never change.
+    pub(super) known: Generations<KeyId, NamedKey>,
+    /// The open holds of this lane.
+    pub(super) owned: IdMap<HoldId, Owned>,
+    /// Wallets that others have locked, with the commands that wait for them, first come first.
+    parked: VecDeque<Parked>,
+    /// Closes of failed transactions, in order.
+    pub(super) retry: VecDeque<Closing>,
+    /// Closes that fail by themselves.
+    stuck: Vec<Closing>,
+    stuck_due: Option<Instant>,
+    /// Who waits until nothing is parked.
+    flushes: Vec<tokio::sync::oneshot::Sender<crate::durable::Durable>>,
+    pub(super) failures: u32,
+}
+
+struct Parked {
+    wallet: WalletId,
+    commands: Vec<Queued>,
+}
+
+impl Lane {
+    pub(super) fn new(
+        number: usize,
+        queue: Arc<Queue>,
+        node: Arc<Node>,
+        counters: Arc<Counters>,
+        settings: &Settings,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            number,
+            queue,
+            node,
+            counters,
+            state: RefCell::new(State {
+                known: Generations::new(settings.cached_rows_max),
+                owned: IdMap::default(),
+                parked: VecDeque::new(),
+                retry: VecDeque::new(),
+                stuck: Vec::new(),
+                stuck_due: None,
+                flushes: Vec::new(),
+                failures: 0,
+            }),
+            batches: Cell::new(0),
+            last_hold: Cell::new(HoldId::new(0)),
+            parked: Notify::new(),
+            settings: LaneSettings {
+                gather: settings.gather,
+                call_wait_max: settings.queue_wait_max,
+                change_wait_max: settings.lock_wait_max,
+                waiting_max: settings.queue_max,
+            },
+        })
+    }
+
+    /// Works until the queue is closed and everything in it is booked.
+    pub(super) async fn run(self: Rc<Self>, mut worker: Worker) {
+        let now = Instant::now();
+        let mut pace = Pace {
+            not_before: now,
+            enough: usize::MAX,
+            linger_until: now,
+            due: None,
+        };
+        let mut last_work = now;
+        loop {
+            if self.queue.wait_as_task(&pace).await == Wake::End {
+                let parked = !self.state.borrow().parked.is_empty();
+                if !parked || last_work.elapsed() > LAST_TRIES {
+                    break;
+                }
+                tokio::time::sleep(PATIENCE_STEP).await;
+                continue;
+            }
+            let batches = self.batches.get();
+            self.work(&mut worker).await;
+            if self.batches.get() > batches || !self.queue.is_closed() {
+                last_work = Instant::now();
+            } else if last_work.elapsed() > LAST_TRIES {
+                break;
+            }
+            pace = self.pace();
+        }
+        self.queue.abandon();
+        let state = self.state.borrow();
+        let left = state.retry.len() + state.stuck.len();
+        if left > 0 {
+            tracing::error!(
+                closes = left,
+                "holds could not be closed; another node or start closes them as abandoned"
+            );
+        }
+    }
+
+    async fn work(&self, worker: &mut Worker) {
+        let stuck = {
+            let mut state = self.state.borrow_mut();
+            let due = state.stuck_due.is_some_and(|due| Instant::now() >= due);
+            if due {
+                state.stuck_due = None;
+                std::mem::take(&mut state.stuck)
+            } else {
+                Vec::new()
+            }
+        };
+        if !stuck.is_empty() {
+            worker.close_alone(stuck).await;
+        }
+        let mut drained = Vec::new();
+        self.queue.drain(&mut drained);
+        let at = Instant::now();
+        let retry = std::mem::take(&mut self.state.borrow_mut().retry);
+        let mut commands: Vec<Queued> = retry
+            .into_iter()
+            .map(|closing| Queued {
+                command: Command::Close(closing),
+                at,
+            })
+            .collect();
+        commands.append(&mut drained);
+        worker.learn(&commands).await;
+        let commands = self.behind_parked(commands);
+        let left = worker.run(commands, Locks::Skip).await;
+        if !left.is_empty() {
+            self.park(left);
+        }
+        self.counters
+            .retried_closes
+            .set(self.state.borrow().retry.len() as u64);
+    }
+
+    fn pace(&self) -> Pace {
+        let now = Instant::now();
+        let state = self.state.borrow();
+        let not_before = now + pause(state.failures);
+        let retry_due = (!state.retry.is_empty() || state.failures > 0).then_some(not_before);
+        Pace {
+            not_before,
+            enough: usize::MAX,
+            linger_until: now + self.settings.gather,
+            due: retry_due.into_iter().chain(state.stuck_due).min(),
+        }
+    }
+
+    /// Waits for locked wallets, one after the other, until the lane ends.
+    pub(super) async fn wait_for_locks(self: Rc<Self>, mut worker: Worker) {
+        loop {
+            let next = self.next_parked();
+            let Some((wallet, commands)) = next else {
+                self.parked.notified().await;
+                continue;
+            };
+            let left = worker.run(commands, Locks::Wait).await;
+            let stays = !left.is_empty();
+            self.unpark(wallet, left);
+            if stays {
+                tokio::time::sleep(PATIENCE_STEP).await;
+            }
+        }
+    }
+
+    /// Puts commands of parked wallets behind those that already wait, and gives back the others.
+    fn behind_parked(&self, commands: Vec<Queued>) -> Vec<Queued> {
+        if self.state.borrow().parked.is_empty() {
+            return commands;
+        }
+        let mut free = Vec::with_capacity(commands.len());
+        for queued in commands {
+            let wallet = self.wallet_of(&queued.command);
+            let mut state = self.state.borrow_mut();
+            let behind = wallet.and_then(|wallet| {
+                let mut parked = state.parked.iter_mut();
+                parked.find(|parked| parked.wallet == wallet)
+            });
+            match behind {
+                Some(parked) => parked.commands.push(queued),
+                None => free.push(queued),
+            }
+        }
+        free
+    }
+
+    fn park(&self, left: Vec<Queued>) {
+        let mut state = self.state.borrow_mut();
+        let mut waiting: usize = state
+            .parked
+            .iter()
+            .map(|parked| parked.commands.len())
+            .sum();
+        for queued in left {
+            let Some(wallet) = wallet_of(&state, &queued.command) else {
+                continue;
+            };
+            if waiting >= self.settings.waiting_max && matches!(queued.command, Command::Admit(..))
+            {
+                queued.command.refuse(AdmitError::Busy);
+                continue;
+            }
+            waiting += 1;
+            if let Some(parked) = state
+                .parked
+                .iter_mut()
+                .find(|parked| parked.wallet == wallet)
+            {
+                parked.commands.push(queued);
+            } else {
+                let commands = vec![queued];
+                state.parked.push_back(Parked { wallet, commands });
+            }
+        }
+        drop(state);
+        self.parked.notify_one();
+    }
+
+    /// The commands of the wallet that has waited longest. The wallet stays parked, so that what comes
+    /// meanwhile stands behind them.
+    fn next_parked(&self) -> Option<(WalletId, Vec<Queued>)> {
+        let mut state = self.state.borrow_mut();
+        let parked = state.parked.front_mut()?;
+        Some((parked.wallet, std::mem::take(&mut parked.commands)))
+    }
+
+    /// The first parked wallet was seen to; what is left of its commands goes back to the end.
+    fn unpark(&self, wallet: WalletId, mut left: Vec<Queued>) {
+        let now = Instant::now();
+        let mut state = self.state.borrow_mut();
+        let Some(parked) = state.parked.pop_front() else {
+            return;
+        };
+        left.extend(parked.commands);
+        let (old, kept): (Vec<_>, Vec<_>) = left
+            .into_iter()
+            .partition(|queued| self.is_expired(queued, now));
+        if !kept.is_empty() {
+            state.parked.push_back(Parked {
+                wallet,
+                commands: kept,
+            });
+        }
+        let flushes = if state.parked.is_empty() {
+            std::mem::take(&mut state.flushes)
+        } else {
+            Vec::new()
+        };
+        drop(state);
+        for queued in old {
+            queued.command.refuse(AdmitError::Busy);
+        }
+        for flush in flushes {
+            let batch = self.next_batch();
+            batch.done();
+            // Who no longer waits need not know.
+            drop(flush.send(batch.durable()));
+        }
+    }
+
+    fn is_expired(&self, queued: &Queued, now: Instant) -> bool {
+        let waited = now.saturating_duration_since(queued.at);
+        match queued.command {
+            Command::Admit(..) | Command::Extend(..) | Command::Balance(..) => {
+                waited > self.settings.call_wait_max
+            }
+            Command::Change(..) => waited > self.settings.change_wait_max,
+            Command::Close(..) | Command::Uncount(..) | Command::Flush(..) => false,
+        }
+    }
+
+    /// Keeps a flush until nothing is parked; gives it back when nothing is.
+    pub(super) fn keep_flush(
+        &self,
+        flush: tokio::sync::oneshot::Sender<crate::durable::Durable>,
+    ) -> Option<tokio::sync::oneshot::Sender<crate::durable::Durable>> {
+        let mut state = self.state.borrow_mut();
+        if state.parked.is_empty() {
+            return Some(flush);
+        }
+        state.flushes.push(flush);
+        None
+    }
+
+    /// Sets closes aside that fail by themselves.
+    pub(super) fn stick(&self, closings: impl IntoIterator<Item = Closing>) {
+        let mut state = self.state.borrow_mut();
+        state.stuck.extend(closings);
+        if !state.stuck.is_empty() {
+            state.stuck_due.get_or_insert(Instant::now() + STUCK_PAUSE);
+        }
+        self.counters.stuck_closes.set(state.stuck.len() as u64);
+    }
+
+    /// The last hold of an epoch that was opened here.
+    pub(super) fn last_hold(&self, epoch: Epoch) -> HoldId {
+        let last = self.last_hold.get();
+        if last.epoch() == epoch {
+            last
+        } else {
+            HoldId::first_of_lane(epoch, self.number)
+        }
+    }
+
+    pub(super) fn set_last_hold(&self, hold: HoldId) {
+        self.last_hold.set(hold);
+    }
+
+    pub(super) fn next_batch(&self) -> Arc<Batch> {
+        self.batches.set(self.batches.get() + 1);
+        Batch::without_line(self.batches.get())
+    }
+
+    /// The wallet whose turn a command waits for; none when it needs no row.
+    pub(super) fn wallet_of(&self, command: &Command) -> Option<WalletId> {
+        wallet_of(&self.state.borrow(), command)
+    }
+}
+
+fn wallet_of(state: &State, command: &Command) -> Option<WalletId> {
+    let by_hold = |hold: HoldId| state.owned.get(&hold).map(|owned| owned.key.wallet_id);
+    match command {
+        Command::Admit(admit, _) => Some(admit.wallet),
+        Command::Extend(extend, _) => by_hold(extend.hold),
+        Command::Close(closing) => by_hold(closing.hold),
+        Command::Uncount(hold) => by_hold(*hold),
+        Command::Balance(key, _) => state.known.peek(*key).map(|key| key.wallet_id),
+        Command::Change(change) => match change {
+            Change::Wallet { wallet, .. } => Some(*wallet),
+            Change::Key { key, .. } => state.known.peek(*key).map(|key| key.wallet_id),
+            Change::CreateWallet { .. }
+            | Change::CreateKey { .. }
+            | Change::PriceVersion { .. } => None,
+        },
+        Command::Flush(_) => None,
+    }
+}
+
+/// Grows with each failure, and differs from lane to lane and node to node.
+fn pause(failures: u32) -> Duration {
+    if failures == 0 {
+        return Duration::ZERO;
+    }
+    let longest = PAUSE_MIN
+        .saturating_mul(2_u32.saturating_pow(failures.min(10)))
+        .min(PAUSE_MAX);
+    longest / 2 + rand::rng().random_range(Duration::ZERO..longest / 2)
+}

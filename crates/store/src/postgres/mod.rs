@@ -1,0 +1,34 @@
+//! `PostgreSQL` behind the verbs: any number of nodes on one database.
+//!
+//! Two threads serve a process. On the first run the lanes (`lane`, with a `worker` for each of their two
+//! connections): they decide and write in transactions (`transaction`) that lock wallets first. On
+//! the second run what must never hold them up: look-ups (`reads`), the journal, the node's lease
+//! (`node`) and the sweeper, which closes the holds of nodes that are gone (`sweep`). `backend` puts them
+//! together.
+
+mod backend;
+mod changes;
+mod connect;
+mod directory;
+mod entries;
+mod ids;
+mod journal;
+mod lane;
+mod link;
+mod lookups;
+mod node;
+mod open;
+mod reads;
+mod rows;
+mod schema;
+mod statements;
+mod sweep;
+mod tls;
+mod transaction;
+mod trouble;
+mod verify;
+mod worker;
+mod write;
+
+pub(crate) use backend::Postgres;
+pub(crate) use connect::check;

@@ -1,0 +1,86 @@
+//! Opening the database: as a node, or for a command beside the nodes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Client;
+
+use super::connect::{Role, STEP_MAX, Target};
+use super::node::{self, Node};
+use super::schema::{self, Age};
+use super::sweep::{Sweeper, Swept};
+use crate::error::OpenError;
+use crate::settings::{Server, Settings};
+use crate::stats::Counters;
+
+/// How long a command waits for a node that is just migrating.
+const SCHEMA_WAIT_STEP: Duration = Duration::from_millis(50);
+
+/// A database ready for a node.
+pub(super) struct Opened {
+    pub(super) node: Arc<Node>,
+    pub(super) swept: Swept,
+    /// Holds the node's name; its lease is renewed on it.
+    pub(super) keeper: Client,
+}
+
+/// For a node: migrates, begins a new epoch, closes what its earlier ones and those that have gone left
+/// open.
+pub(super) async fn for_node(
+    target: &Arc<Target>,
+    server: &Server,
+    settings: &Settings,
+    counters: &Arc<Counters>,
+) -> Result<Opened, OpenError> {
+    let refused = |failed| target.refused(failed);
+    let mut keeper = target.connect(Role::Keeper).await.map_err(refused)?;
+    schema::migrate(&mut keeper, target).await?;
+    let node = node::begin(&keeper, server, target).await?;
+    let claims = target.connect(Role::Keeper).await.map_err(refused)?;
+    let mut sweeper = Sweeper::new(target, ledger_role(server, settings), counters);
+    let swept = sweeper.sweep(&claims).await.map_err(refused)?;
+    Ok(Opened {
+        node,
+        swept,
+        keeper,
+    })
+}
+
+/// For a command: only a database without a live node is migrated.
+pub(super) async fn for_command(target: &Target, settings: &Settings) -> Result<(), OpenError> {
+    let refused = |failed| target.refused(failed);
+    let mut client = target.connect(Role::Keeper).await.map_err(refused)?;
+    let begun = Instant::now();
+    while let Age::Older { found, known } = schema::age(&client, target).await? {
+        if found == 0
+            || !has_live_node(&client)
+                .await
+                .map_err(|error| refused(error.into()))?
+        {
+            return schema::migrate(&mut client, target).await;
+        }
+        if begun.elapsed() > settings.lock_wait_max {
+            return Err(OpenError::OlderSchema {
+                place: target.place().to_owned(),
+                found,
+                known,
+            });
+        }
+        tokio::time::sleep(SCHEMA_WAIT_STEP).await;
+    }
+    Ok(())
+}
+
+async fn has_live_node(on: &Client) -> Result<bool, tokio_postgres::Error> {
+    let live = "SELECT EXISTS (SELECT 1 FROM nodes WHERE closed_at IS NULL
+                AND lease_until > (extract(epoch FROM clock_timestamp()) * 1000)::bigint)";
+    on.query_one(live, &[]).await?.try_get(0)
+}
+
+/// Connections of the ledger: a transaction of theirs ends within half a lease.
+pub(super) fn ledger_role(server: &Server, settings: &Settings) -> Role {
+    Role::Ledger {
+        lock_wait: settings.queue_wait_max.min(STEP_MAX),
+        step: (server.lease / 4).min(STEP_MAX),
+    }
+}

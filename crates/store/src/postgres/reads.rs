@@ -1,0 +1,132 @@
+//! Reads outside the ledger: a few connections, made when they are needed and again when they are lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio_postgres::Client;
+
+use super::connect::{READ_MAX, Role, Target};
+use super::trouble::{Failed, Trouble};
+use crate::error::StoreError;
+
+/// Connections for look-ups, which are short: many may be under way on one.
+const LOOKUPS: usize = 2;
+/// The database ends a read by itself; this is for a database that does not answer at all.
+const ANSWER_MAX: Duration = Duration::from_secs(READ_MAX.as_secs() + 1);
+
+/// Connections for reading.
+pub(super) struct Reads {
+    runtime: tokio::runtime::Handle,
+    lookups: [Arc<Slot>; LOOKUPS],
+    next: AtomicUsize,
+    /// For searches, which may take long.
+    searches: Arc<Slot>,
+}
+
+struct Slot {
+    target: Arc<Target>,
+    client: Mutex<Option<Arc<Client>>>,
+}
+
+impl Reads {
+    pub(super) fn new(target: &Arc<Target>, runtime: tokio::runtime::Handle) -> Self {
+        let slot = || {
+            Arc::new(Slot {
+                target: Arc::clone(target),
+                client: Mutex::new(None),
+            })
+        };
+        Self {
+            runtime,
+            lookups: std::array::from_fn(|_| slot()),
+            next: AtomicUsize::new(0),
+            searches: slot(),
+        }
+    }
+
+    /// Looks something up.
+    pub(super) async fn look_up<T, F>(
+        &self,
+        read: impl Fn(Arc<Client>) -> F + Send + Sync + 'static,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, tokio_postgres::Error>> + Send,
+    {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed) % LOOKUPS;
+        let slot = self.lookups.get(turn).unwrap_or(&self.searches);
+        self.run(Arc::clone(slot), read).await
+    }
+
+    /// Searches, without holding up look-ups.
+    pub(super) async fn search<T, F>(
+        &self,
+        read: impl Fn(Arc<Client>) -> F + Send + Sync + 'static,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, tokio_postgres::Error>> + Send,
+    {
+        self.run(Arc::clone(&self.searches), read).await
+    }
+
+    async fn run<T, F>(
+        &self,
+        slot: Arc<Slot>,
+        read: impl Fn(Arc<Client>) -> F + Send + Sync + 'static,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, tokio_postgres::Error>> + Send,
+    {
+        // On our own runtime, where connections and timers live, whoever asks.
+        let asked = self.runtime.spawn(async move {
+            let once = async {
+                match slot.read(&read).await {
+                    // A connection may have died unseen.
+                    Err(failed) if failed.trouble() == Trouble::Gone => slot.read(&read).await,
+                    answer => answer,
+                }
+            };
+            match tokio::time::timeout(ANSWER_MAX, once).await {
+                Ok(answer) => Ok(answer?),
+                Err(_) => Err(StoreError::Unavailable),
+            }
+        });
+        asked.await.map_err(|_| StoreError::Unavailable)?
+    }
+}
+
+impl Slot {
+    async fn read<T, F>(&self, read: &impl Fn(Arc<Client>) -> F) -> Result<T, Failed>
+    where
+        F: Future<Output = Result<T, tokio_postgres::Error>>,
+    {
+        let client = self.client().await?;
+        let answer = read(Arc::clone(&client)).await.map_err(Failed::from);
+        if matches!(&answer, Err(failed) if failed.trouble() == Trouble::Gone) {
+            let mut present = self.client.lock().await;
+            if present
+                .as_ref()
+                .is_some_and(|found| Arc::ptr_eq(found, &client))
+            {
+                *present = None;
+            }
+        }
+        answer
+    }
+
+    async fn client(&self) -> Result<Arc<Client>, Failed> {
+        let mut present = self.client.lock().await;
+        if let Some(client) = &*present
+            && !client.is_closed()
+        {
+            return Ok(Arc::clone(client));
+        }
+        let made = Arc::new(self.target.connect(Role::Reads).await?);
+        *present = Some(Arc::clone(&made));
+        Ok(made)
+    }
+}

@@ -1,0 +1,99 @@
+//! How rows of the ledger are read.
+
+use ledger::{Ask, Bucket, Key, Micro, UnixMs, Wallet, WalletStatus};
+use tokio_postgres::Row;
+
+use crate::accounts::{KeyRow, WalletRow};
+use crate::books::BookWallet;
+
+type Read<T> = Result<T, tokio_postgres::Error>;
+
+/// Columns of a wallet, for [`wallet_row`].
+pub(super) const WALLET: &str = "w.n, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.entries, w.holds_opened, w.id, w.name, w.created_at";
+
+/// Columns of a key beside its wallet, for [`key_row`].
+pub(super) const KEY: &str = "k.n, k.wallet, k.enabled, k.expires_at, k.spend_limit, k.usage, k.frozen, k.open_holds, k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state, k.id, w.id, k.name, k.shown_prefix, k.created_at";
+
+/// The amounts of a wallet, from its second column on.
+pub(super) fn wallet(row: &Row) -> Read<Wallet> {
+    Ok(Wallet {
+        // The table has a check on it.
+        status: match row.try_get(1)? {
+            "disabled" => WalletStatus::Disabled,
+            _ => WalletStatus::Active,
+        },
+        balance: micro(row, 2)?,
+        gift_balance: micro(row, 3)?,
+        frozen: micro(row, 4)?,
+        credit_limit: micro(row, 5)?,
+        credit_used: micro(row, 6)?,
+    })
+}
+
+pub(super) fn book_wallet(row: &Row) -> Read<BookWallet> {
+    Ok(BookWallet {
+        wallet: wallet(row)?,
+        entries: row.try_get(7)?,
+        holds_opened: row.try_get(8)?,
+        dirty: false,
+    })
+}
+
+pub(super) fn wallet_row(row: &Row) -> Read<WalletRow> {
+    Ok(WalletRow {
+        wallet: wallet(row)?,
+        id: row.try_get(9)?,
+        name: row.try_get(10)?,
+        created_at: time(row, 11)?,
+    })
+}
+
+/// Limits and counters of a key, from its third column on.
+pub(super) fn key(row: &Row) -> Read<Key> {
+    Ok(Key {
+        enabled: row.try_get(2)?,
+        expires_at: row.try_get::<_, Option<i64>>(3)?.map(UnixMs::new),
+        limit: row.try_get::<_, Option<i64>>(4)?.map(Micro::new),
+        usage: micro(row, 5)?,
+        frozen: micro(row, 6)?,
+        open_holds: small(row.try_get(7)?),
+        rpm_limit: row.try_get::<_, Option<i64>>(8)?.map(small),
+        tpm_limit: row.try_get::<_, Option<i64>>(9)?.map(small),
+        concurrency_limit: row.try_get::<_, Option<i64>>(10)?.map(small),
+        rpm: Bucket::from_state(row.try_get(11)?),
+        tpm: Bucket::from_state(row.try_get(12)?),
+    })
+}
+
+pub(super) fn key_row(row: &Row) -> Read<KeyRow> {
+    Ok(KeyRow {
+        key: key(row)?,
+        id: row.try_get(13)?,
+        wallet: row.try_get(14)?,
+        name: row.try_get(15)?,
+        shown_prefix: row.try_get(16)?,
+        created_at: time(row, 17)?,
+    })
+}
+
+/// What a hold keeps: amount, tokens and whether it counts, from its second column on.
+pub(super) fn held(row: &Row) -> Read<Ask> {
+    Ok(Ask {
+        hold: micro(row, 1)?,
+        tokens: u64::try_from(row.try_get::<_, i64>(2)?).unwrap_or(0),
+        counts: row.try_get(3)?,
+    })
+}
+
+pub(super) fn micro(row: &Row, column: usize) -> Read<Micro> {
+    row.try_get(column).map(Micro::new)
+}
+
+pub(super) fn time(row: &Row, column: usize) -> Read<UnixMs> {
+    row.try_get(column).map(UnixMs::new)
+}
+
+/// The table has a check on it.
+fn small(number: i64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

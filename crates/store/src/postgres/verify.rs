@@ -1,0 +1,135 @@
+//! Reads everything for a verification, in one snapshot, and changes nothing.
+
+use futures_util::TryStreamExt as _;
+use tokio_postgres::{Client, IsolationLevel, Row, Transaction};
+
+use super::rows::{KEY, WALLET, key, wallet};
+use crate::ids::{Epoch, KeyId, WalletId};
+use crate::verify::{Check, Entry, HoldFound, KeyFound, VerifyReport, WalletFound};
+
+type Read<T> = Result<T, tokio_postgres::Error>;
+
+/// Epochs that may own open holds: those that are not closed and whose lease has not been over for as
+/// long again. By then some node should have closed them, if there is one.
+const LIVE: &str = "WITH now AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms)
+    SELECT epoch FROM nodes, now WHERE closed_at IS NULL AND (lease_until + $1 > now.ms
+        OR NOT EXISTS (SELECT 1 FROM nodes other WHERE other.closed_at IS NULL AND other.lease_until > now.ms))";
+
+pub(super) async fn verify(client: &mut Client, lease_ms: i64) -> Read<VerifyReport> {
+    let snapshot = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::RepeatableRead)
+        .read_only(true)
+        .start()
+        .await?;
+    let mut live = Vec::new();
+    for row in snapshot.query(LIVE, &[&lease_ms]).await? {
+        live.push(Epoch::new(row.try_get(0)?));
+    }
+    let mut check = Check::new(live);
+    each(
+        &snapshot,
+        &format!("SELECT {WALLET} FROM wallets w"),
+        |row| {
+            check.wallet(wallet_found(row)?);
+            Ok(())
+        },
+    )
+    .await?;
+    let keys = format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet");
+    each(&snapshot, &keys, |row| {
+        check.key(key_found(row)?);
+        Ok(())
+    })
+    .await?;
+    each(&snapshot, "SELECT id, card FROM price_versions", |row| {
+        check.price_version(row.try_get(0)?, row.try_get(1)?);
+        Ok(())
+    })
+    .await?;
+    let holds = "SELECT id, wallet, key, amount, counts FROM holds";
+    each(&snapshot, holds, |row| {
+        check.hold(&hold_found(row)?);
+        Ok(())
+    })
+    .await?;
+    let entries = "SELECT wallet, seq, kind, closes, key, held, charge, balance_delta, gift_delta, credit_delta, meter,
+                   price_version, basis FROM entries ORDER BY wallet, seq";
+    each(&snapshot, entries, |row| {
+        check.entry(&entry(row)?);
+        Ok(())
+    })
+    .await?;
+    let twice = "SELECT closes, min(wallet), count(*) FROM entries WHERE closes IS NOT NULL
+                 GROUP BY closes HAVING count(*) > 1";
+    each(&snapshot, twice, |row| {
+        check.closed_twice(row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        Ok(())
+    })
+    .await?;
+    let both = "SELECT h.id, h.wallet FROM holds h WHERE EXISTS (SELECT 1 FROM entries e WHERE e.closes = h.id)";
+    each(&snapshot, both, |row| {
+        check.open_and_closed(row.try_get(0)?, row.try_get(1)?);
+        Ok(())
+    })
+    .await?;
+    snapshot.commit().await?;
+    Ok(check.finish())
+}
+
+/// Row by row as they arrive: a ledger need not fit the memory.
+async fn each(on: &Transaction<'_>, sql: &str, mut feed: impl FnMut(&Row) -> Read<()>) -> Read<()> {
+    let none: [&(dyn tokio_postgres::types::ToSql + Sync); 0] = [];
+    let mut rows = std::pin::pin!(on.query_raw(sql, none).await?);
+    while let Some(row) = rows.try_next().await? {
+        feed(&row)?;
+    }
+    Ok(())
+}
+
+fn wallet_found(row: &Row) -> Read<WalletFound> {
+    Ok(WalletFound {
+        n: row.try_get(0)?,
+        id: row.try_get::<_, WalletId>(9)?.to_string(),
+        wallet: wallet(row)?,
+        entries: row.try_get(7)?,
+        holds_opened: row.try_get(8)?,
+    })
+}
+
+fn key_found(row: &Row) -> Read<KeyFound> {
+    Ok(KeyFound {
+        n: row.try_get(0)?,
+        id: row.try_get::<_, KeyId>(13)?.to_string(),
+        wallet: row.try_get(1)?,
+        key: key(row)?,
+    })
+}
+
+fn hold_found(row: &Row) -> Read<HoldFound> {
+    Ok(HoldFound {
+        id: row.try_get(0)?,
+        wallet: row.try_get(1)?,
+        key: row.try_get(2)?,
+        amount: row.try_get(3)?,
+        counts: row.try_get(4)?,
+    })
+}
+
+fn entry(row: &Row) -> Read<Entry> {
+    Ok(Entry {
+        wallet: row.try_get(0)?,
+        seq: row.try_get(1)?,
+        kind: row.try_get(2)?,
+        closes: row.try_get(3)?,
+        key: row.try_get(4)?,
+        held: row.try_get(5)?,
+        charge: row.try_get(6)?,
+        balance: row.try_get(7)?,
+        gift_balance: row.try_get(8)?,
+        credit_used: row.try_get(9)?,
+        meter: row.try_get(10)?,
+        price_version: row.try_get(11)?,
+        basis: row.try_get(12)?,
+    })
+}

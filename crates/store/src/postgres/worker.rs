@@ -1,0 +1,495 @@
+//! A worker: one connection of a lane, and the rows of its present batch.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::RngExt as _;
+
+use super::lane::Lane;
+use super::link::{FLIGHT_MAX, Link, within};
+use super::transaction::{self, Begun, Locks, NamedKey, Needs, Owned, Uncommitted};
+use super::trouble::{Failed, Trouble};
+use crate::books::{Books, Closed};
+use crate::call::Admitted;
+use crate::command::{Closing, Command, Ending, Granted};
+use crate::durable::Batch;
+use crate::error::AdmitError;
+use crate::ids::{HoldId, KeyId, WalletId};
+use crate::queue::Queued;
+
+/// How often a transaction that met another one, or lost its connection, is begun again.
+const TRIES: u32 = 4;
+/// The longest pause before it is.
+const CROSSED_PAUSE_MAX: Duration = Duration::from_millis(20);
+
+pub(super) struct Worker {
+    pub(super) lane: Rc<Lane>,
+    pub(super) link: Link,
+    pub(super) books: Books,
+    needs: Needs,
+}
+
+impl Worker {
+    pub(super) fn new(lane: &Rc<Lane>, link: Link, rows_max: usize) -> Self {
+        let mut books = Books::new(lane.node.epoch(), rows_max, Arc::clone(&lane.counters));
+        books.hold_step = i64::try_from(HoldId::LANES_MAX).unwrap_or(1);
+        Self {
+            lane: Rc::clone(lane),
+            link,
+            books,
+            needs: Needs::default(),
+        }
+    }
+
+    /// Learns the numbers of keys that were not met before.
+    pub(super) async fn learn(&mut self, commands: &[Queued]) {
+        let unknown: Vec<String> = {
+            let mut state = self.lane.state.borrow_mut();
+            let keys = commands.iter().filter_map(|queued| key_of(&queued.command));
+            let unknown = keys.filter(|key| state.known.get_mut(*key).is_none());
+            unknown.map(|key| key.to_string()).collect()
+        };
+        if unknown.is_empty() {
+            return;
+        }
+        let found = match self.link.session().await {
+            Ok(session) => {
+                let numbers = &session.sql.numbers;
+                let asked = async { session.client.query(numbers, &[&unknown]).await };
+                within(FLIGHT_MAX, asked).await
+            }
+            Err(failed) => Err(failed),
+        };
+        match found {
+            Ok(rows) => {
+                let mut state = self.lane.state.borrow_mut();
+                for row in rows {
+                    let read = || -> Result<NamedKey, tokio_postgres::Error> {
+                        Ok(NamedKey {
+                            id: row.try_get(0)?,
+                            n: row.try_get(1)?,
+                            wallet: row.try_get(2)?,
+                            wallet_id: row.try_get(3)?,
+                        })
+                    };
+                    if let Ok(key) = read() {
+                        state.known.insert(key.id, key);
+                    }
+                }
+                state.known.age();
+            }
+            // The batch finds out for itself.
+            Err(_) => self.link.hang_up(),
+        }
+    }
+
+    /// Runs commands in their order; gives back those whose wallets others have locked.
+    pub(super) async fn run(&mut self, commands: Vec<Queued>, locks: Locks) -> Vec<Queued> {
+        let mut left = Vec::new();
+        let mut locked = HashSet::new();
+        let mut calls = Vec::new();
+        for queued in commands {
+            if matches!(queued.command, Command::Change(_)) {
+                // A change has a transaction of its own, behind what came before it.
+                let before = std::mem::take(&mut calls);
+                self.calls(before, locks, &mut locked, &mut left).await;
+                self.change(queued, locks, &mut locked, &mut left).await;
+            } else {
+                calls.push(queued);
+            }
+        }
+        self.calls(calls, locks, &mut locked, &mut left).await;
+        left
+    }
+
+    /// One transaction of calls.
+    async fn calls(
+        &mut self,
+        commands: Vec<Queued>,
+        locks: Locks,
+        locked: &mut HashSet<WalletId>,
+        left: &mut Vec<Queued>,
+    ) {
+        if commands.is_empty() {
+            return;
+        }
+        let mut turn = Vec::with_capacity(commands.len());
+        for queued in commands {
+            let wallet = self.lane.wallet_of(&queued.command);
+            if wallet.is_some_and(|wallet| locked.contains(&wallet)) {
+                left.push(queued);
+            } else {
+                turn.push(queued);
+            }
+        }
+        self.need(&turn);
+        let begun = if self.needs.wallets.is_empty() {
+            self.books.forget();
+            self.books.pending.clear();
+            None
+        } else {
+            match self.begin(locks).await {
+                Ok(begun) => Some(begun),
+                Err(failed) if failed.trouble() == Trouble::Locked => {
+                    left.extend(turn);
+                    return;
+                }
+                Err(failed) => {
+                    self.not_begun(&failed, turn);
+                    return;
+                }
+            }
+        };
+        let batch = self.lane.next_batch();
+        let mut count: u64 = 0;
+        if let Some(begun) = &begun {
+            self.books.last_hold = self.lane.last_hold(begun.epoch);
+        }
+        for queued in turn {
+            if self.is_locked(&queued.command) {
+                locked.extend(self.lane.wallet_of(&queued.command));
+                left.push(queued);
+                continue;
+            }
+            count += 1;
+            self.apply(queued.command, begun.as_ref(), &batch);
+        }
+        if begun.is_some() {
+            self.lane.set_last_hold(self.books.last_hold);
+        }
+        match begun {
+            Some(begun) => self.end(&begun, &batch, count).await,
+            None => batch.done(),
+        }
+    }
+
+    /// Names the rows that commands are decided on.
+    fn need(&mut self, commands: &[Queued]) {
+        self.needs.clear();
+        let mut state = self.lane.state.borrow_mut();
+        for queued in commands {
+            if let Some(key) = key_of(&queued.command) {
+                if let Some(key) = state.known.get_mut(key) {
+                    self.needs.key(*key);
+                }
+            } else if let Some(hold) = hold_of(&queued.command)
+                && let Some(owned) = state.owned.get(&hold)
+            {
+                self.needs.hold(hold, *owned);
+            }
+        }
+    }
+
+    /// Whether somebody else has the lock of the wallet this is about.
+    fn is_locked(&mut self, command: &Command) -> bool {
+        let state = self.lane.state.borrow();
+        let wallet = match (key_of(command), hold_of(command)) {
+            (Some(key), _) => state.known.peek(key).map(|key| key.wallet),
+            (_, Some(hold)) => state.owned.get(&hold).map(|owned| owned.wallet),
+            _ => None,
+        };
+        wallet.is_some_and(|wallet| self.books.wallets.get_mut(wallet).is_none())
+    }
+
+    /// Begins a transaction, again where another one was in the way or the connection was lost:
+    /// nothing has been told to anybody yet.
+    async fn begin(&mut self, locks: Locks) -> Result<Begun, Failed> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let epoch = self.lane.node.epoch();
+            let begun = match self.link.session().await {
+                Ok(session) => {
+                    transaction::begin(session, &mut self.needs, locks, epoch, &mut self.books)
+                        .await
+                }
+                Err(failed) => Err(failed),
+            };
+            let failed = match begun {
+                Ok(begun) => return Ok(begun),
+                Err(failed) => failed,
+            };
+            match failed.trouble() {
+                Trouble::Gone => {
+                    self.link.hang_up();
+                    // A connection may have died unseen; that a new one dies too is another matter.
+                    if tried >= 2 {
+                        return Err(failed);
+                    }
+                }
+                Trouble::Crossed if tried < TRIES => {
+                    self.link.roll_back().await;
+                    let pause = rand::rng().random_range(Duration::ZERO..CROSSED_PAUSE_MAX);
+                    tokio::time::sleep(pause).await;
+                }
+                _ => {
+                    self.link.roll_back().await;
+                    return Err(failed);
+                }
+            }
+        }
+    }
+
+    /// Keeps the closes, and tells the others that the ledger is not available.
+    fn not_begun(&mut self, failed: &Failed, commands: Vec<Queued>) {
+        tracing::error!(error = %failed, "the ledger could not begin a transaction");
+        self.lane.counters.failing.set(true);
+        let mut state = self.lane.state.borrow_mut();
+        state.failures = state.failures.saturating_add(1);
+        for queued in commands {
+            match queued.command {
+                Command::Close(closing) => state.retry.push_back(closing),
+                other => other.refuse(AdmitError::Unavailable),
+            }
+        }
+    }
+
+    /// Decides. An answer whose receiver has gone is dropped; a grant then closes its hold.
+    fn apply(&mut self, command: Command, begun: Option<&Begun>, batch: &Arc<Batch>) {
+        match command {
+            Command::Admit(mut admit, reply) => {
+                if reply.is_closed() {
+                    return;
+                }
+                if let Some(begun) = begun {
+                    admit.now = begun.now;
+                    if !self.lane.node.may_open(begun) {
+                        drop(reply.send(Err(AdmitError::Unavailable)));
+                        return;
+                    }
+                }
+                let (now, key) = (admit.now, admit.key);
+                let answer = self.books.admit(admit).map(|(hold, rates)| {
+                    self.own(hold, key);
+                    let admitted = Admitted {
+                        hold,
+                        rates,
+                        durable: batch.durable(),
+                    };
+                    Granted::new(admitted, now, &self.lane.queue)
+                });
+                drop(reply.send(answer));
+            }
+            Command::Extend(mut extend, reply) => {
+                if let Some(begun) = begun {
+                    extend.now = begun.now;
+                }
+                let answer = match self.books.extend(&extend) {
+                    Some(Ok(())) => Ok(batch.durable()),
+                    Some(Err(refused)) => Err(refused),
+                    None => Err(AdmitError::Unavailable),
+                };
+                drop(reply.send(answer));
+            }
+            Command::Close(mut closing) => {
+                if let Some(begun) = begun {
+                    closing.now = begun.now;
+                }
+                self.close(closing);
+            }
+            // Not repeated when the batch fails: the hold then counts until it is closed.
+            Command::Uncount(hold) => self.books.stop_counting(hold),
+            Command::Balance(key, reply) => {
+                let balance = self.books.balance(key);
+                drop(reply.send(balance.map(|found| (found, batch.durable()))));
+            }
+            Command::Flush(reply) => {
+                if let Some(reply) = self.lane.keep_flush(reply) {
+                    drop(reply.send(batch.durable()));
+                }
+            }
+            Command::Change(_) => unreachable!("a change has a transaction of its own"),
+        }
+    }
+
+    /// From its decision on a hold is ours, so that its close finds it.
+    fn own(&mut self, hold: HoldId, key: KeyId) {
+        let mut state = self.lane.state.borrow_mut();
+        if let Some(key) = state.known.get_mut(key).copied() {
+            let wallet = key.wallet;
+            state.owned.insert(hold, Owned { wallet, key });
+            self.lane.counters.open_holds.add(1);
+        }
+    }
+
+    fn close(&mut self, closing: Closing) {
+        let (hold, charge) = (closing.hold, charge_of(&closing));
+        match self.books.close(closing) {
+            Closed::Booked => {}
+            Closed::Late => {
+                self.lane.counters.late_closes.add(1);
+                if let Some(charge) = charge {
+                    // For whoever reconciles: this was delivered and is not charged.
+                    tracing::warn!(%hold, charge, "a settlement came after the end of its hold");
+                }
+                self.disown(&[hold]);
+            }
+            Closed::Unbookable(closing) => {
+                tracing::error!(%hold, "a hold could not be closed: the stored amounts do not contain it");
+                self.lane.stick([closing]);
+            }
+        }
+    }
+
+    fn disown(&self, holds: &[HoldId]) {
+        let mut state = self.lane.state.borrow_mut();
+        for hold in holds {
+            if state.owned.remove(hold).is_some() {
+                self.lane.counters.open_holds.sub(1);
+            }
+        }
+    }
+
+    /// Commits, and tells everyone it concerns how that went.
+    async fn end(&mut self, begun: &Begun, batch: &Arc<Batch>, count: u64) {
+        let closed: Vec<HoldId> = self.closed();
+        match self.commit(begun).await {
+            Ok(()) => {
+                self.disown(&closed);
+                self.went_well(count);
+                batch.done();
+            }
+            Err(failure) => {
+                tracing::error!(error = %failure.failed, commands = count, "a transaction of the ledger failed");
+                if !failure.in_doubt {
+                    let opened = std::mem::take(&mut self.books.pending.opened);
+                    self.disown(&opened);
+                }
+                let closings = self.books.pending.take_closings();
+                let counters = &self.lane.counters;
+                counters.failing.set(true);
+                counters.commits_failed.add(1);
+                if failure.failed.trouble() == Trouble::Inside {
+                    // One of them spoils the transaction; alone they show which.
+                    self.close_alone(closings).await;
+                } else {
+                    let mut state = self.lane.state.borrow_mut();
+                    state.failures = state.failures.saturating_add(1);
+                    for closing in closings.into_iter().rev() {
+                        state.retry.push_front(closing);
+                    }
+                }
+                // Last: who learns of it finds the counters as they are.
+                batch.lose();
+            }
+        }
+    }
+
+    pub(super) fn went_well(&self, count: u64) {
+        let counters = &self.lane.counters;
+        self.lane.state.borrow_mut().failures = 0;
+        counters.failing.set(false);
+        counters.batches.add(1);
+        counters.commands.add(count);
+    }
+
+    /// Holds that the batch has closed.
+    fn closed(&self) -> Vec<HoldId> {
+        let postings = self.books.pending.postings.iter();
+        postings
+            .filter_map(|posting| posting.columns().closes.map(HoldId::new))
+            .collect()
+    }
+
+    /// Commits; a commit whose answer was lost is asked about until it is known or too late.
+    pub(super) async fn commit(&mut self, begun: &Begun) -> Result<(), Failure> {
+        let committed = match self.link.present() {
+            Some(session) => transaction::commit(session, &mut self.books).await,
+            None => Err(Uncommitted::Undone(Failed::Silent)),
+        };
+        let (failed, in_doubt) = match committed {
+            Ok(()) => return Ok(()),
+            Err(Uncommitted::Undone(failed)) => (failed, false),
+            Err(Uncommitted::Doubtful(failed)) => {
+                match self.link.outcome(&begun.transaction).await {
+                    Some(true) => return Ok(()),
+                    Some(false) => (failed, false),
+                    None => (failed, true),
+                }
+            }
+        };
+        if failed.trouble() == Trouble::Gone {
+            self.link.hang_up();
+        } else {
+            self.link.roll_back().await;
+        }
+        Err(Failure { failed, in_doubt })
+    }
+
+    /// Closes holds in a transaction each, so that one that fails takes no other with it.
+    pub(super) async fn close_alone(&mut self, closings: Vec<Closing>) {
+        let mut closings = closings.into_iter();
+        while let Some(mut closing) = closings.next() {
+            self.needs.clear();
+            let owned = self.lane.state.borrow().owned.get(&closing.hold).copied();
+            let Some(owned) = owned else {
+                self.lane.counters.late_closes.add(1);
+                continue;
+            };
+            self.needs.hold(closing.hold, owned);
+            let begun = match self.begin(Locks::Wait).await {
+                Ok(begun) => begun,
+                Err(failed) => {
+                    tracing::error!(error = %failed, "a hold could not be closed");
+                    let mut state = self.lane.state.borrow_mut();
+                    state.failures = state.failures.saturating_add(1);
+                    state.retry.push_back(closing);
+                    state.retry.extend(closings);
+                    return;
+                }
+            };
+            let hold = closing.hold;
+            closing.now = begun.now;
+            self.close(closing);
+            match self.commit(&begun).await {
+                Ok(()) => {
+                    self.disown(&[hold]);
+                    self.went_well(1);
+                }
+                Err(failure) => {
+                    let left = self.books.pending.take_closings();
+                    if failure.failed.trouble() == Trouble::Inside {
+                        tracing::error!(error = %failure.failed, %hold, "a hold cannot be closed");
+                        self.lane.stick(left);
+                    } else {
+                        self.lane.state.borrow_mut().retry.extend(left);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Why a commit failed, and whether it is known that nothing happened.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) failed: Failed,
+    pub(super) in_doubt: bool,
+}
+
+fn key_of(command: &Command) -> Option<KeyId> {
+    match command {
+        Command::Admit(admit, _) => Some(admit.key),
+        Command::Balance(key, _) => Some(*key),
+        Command::Change(crate::command::Change::Key { key, .. }) => Some(*key),
+        _ => None,
+    }
+}
+
+fn hold_of(command: &Command) -> Option<HoldId> {
+    match command {
+        Command::Extend(extend, _) => Some(extend.hold),
+        Command::Close(closing) => Some(closing.hold),
+        Command::Uncount(hold) => Some(*hold),
+        _ => None,
+    }
+}
+
+fn charge_of(closing: &Closing) -> Option<i64> {
+    match &closing.end {
+        Ending::Settled { charge, .. } => Some(charge.get()),
+        Ending::Released | Ending::Abandoned => None,
+    }
+}

@@ -26,6 +26,7 @@ mod record;
 mod retries;
 mod stream;
 mod text;
+mod trial;
 mod tries;
 mod work;
 

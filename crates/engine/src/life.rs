@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use protocol::native::{self, Broken};
 use protocol::{Failure, Joined};
-use upstream::{Endpoint, Incoming};
+use upstream::{Endpoint, Incoming, Outcome};
 
 use crate::admission::{Admission, Refused};
 use crate::answer::{Answer, AnswerBody, Unanswered};
@@ -14,6 +14,7 @@ use crate::gather::{Ungathered, gather};
 use crate::progress::{Outliving, Progress};
 use crate::record::Record;
 use crate::stream::{Feed, Relay};
+use crate::trial::Trial;
 use crate::tries::{self, Miss, Tries};
 use crate::work::{Arrival, Prepared, Worded, Work};
 
@@ -161,7 +162,8 @@ impl<W: Work> Attempt<'_, W> {
         route: &Route,
         admission: &mut Admission,
     ) -> Result<Delivery<native::Answer>, Miss> {
-        let (incoming, spoken, dropped) = self.send(route).await?;
+        let mut trial = Trial::of(&route.channel);
+        let (incoming, spoken, dropped) = self.send(route, &mut trial).await?;
         admission.note(Record::head_came);
         let bytes_max = self.work.answer_bytes_max(&self.engine.settings);
         let body = gather(incoming.body, bytes_max, self.engine.budget()).await;
@@ -169,9 +171,10 @@ impl<W: Work> Attempt<'_, W> {
             // An answer cut halfway was content: it is not asked for again.
             Ungathered::Lost(error) => Miss {
                 elsewhere: false,
-                ..tries::lost(route, &error)
+                ..tries::lost(route, &error, &mut trial)
             },
             Ungathered::TooLarge => {
+                trial.tell(Outcome::Failed);
                 let channel = route.channel.name();
                 tracing::warn!(channel, bytes_max, "an upstream's answer is too large");
                 Miss::here(Failure::upstream_error())
@@ -182,7 +185,8 @@ impl<W: Work> Attempt<'_, W> {
             .work
             .translate(spoken, body)
             .map_err(Miss::here)?
-            .map_err(|broken| broken_miss(route, &broken))?;
+            .map_err(|broken| broken_miss(route, &broken, &mut trial))?;
+        trial.tell(Outcome::Served);
         Ok(Delivery { answer, dropped })
     }
 
@@ -215,7 +219,8 @@ impl<W: Work> Attempt<'_, W> {
         route: &Route,
         admission: &mut Admission,
     ) -> Result<Delivery<Opened>, Miss> {
-        let (incoming, spoken, dropped) = self.send(route).await?;
+        let mut trial = Trial::of(&route.channel);
+        let (incoming, spoken, dropped) = self.send(route, &mut trial).await?;
         admission.note(Record::head_came);
         let translator = self.work.translator(spoken).map_err(Miss::here)?;
         let budget = self.engine.budget().clone();
@@ -226,14 +231,19 @@ impl<W: Work> Attempt<'_, W> {
         };
         // A model that thinks for long sends nothing: then the stream begins without content,
         // so that the caller gets signs of life.
-        let content =
-            tokio::time::timeout(self.engine.settings.keep_alive, opened.until_content(route));
+        let content = tokio::time::timeout(
+            self.engine.settings.keep_alive,
+            opened.until_content(route, &mut trial),
+        );
         match content.await {
             Ok(Err(miss)) => Err(miss),
-            Ok(Ok(())) | Err(_) => Ok(Delivery {
-                answer: opened,
-                dropped,
-            }),
+            Ok(Ok(())) | Err(_) => {
+                trial.tell(Outcome::Served);
+                Ok(Delivery {
+                    answer: opened,
+                    dropped,
+                })
+            }
         }
     }
 
@@ -272,7 +282,11 @@ impl<W: Work> Attempt<'_, W> {
 
     /// Sends the call over a route, and says what of the upstream was called and what was left
     /// out for it.
-    async fn send(&mut self, route: &Route) -> Result<(Incoming, Endpoint, Option<String>), Miss> {
+    async fn send(
+        &mut self,
+        route: &Route,
+        trial: &mut Trial<'_>,
+    ) -> Result<(Incoming, Endpoint, Option<String>), Miss> {
         let mut worded = if let Some(worded) = self.first.take() {
             worded
         } else {
@@ -281,7 +295,7 @@ impl<W: Work> Attempt<'_, W> {
             self.work.word(&self.model, route).map_err(Miss::here)?
         };
         let (spoken, dropped) = (worded.endpoint, worded.dropped.take());
-        let incoming = tries::send(route, &self.model.id, worded, self.progress).await?;
+        let incoming = tries::send(route, &self.model.id, worded, self.progress, trial).await?;
         Ok((incoming, spoken, dropped))
     }
 }
@@ -313,23 +327,23 @@ struct Opened {
 
 impl Opened {
     /// Reads until output or the end has gone by.
-    async fn until_content(&mut self, route: &Route) -> Result<(), Miss> {
+    async fn until_content(&mut self, route: &Route, trial: &mut Trial<'_>) -> Result<(), Miss> {
         loop {
             match self.feed.upstream.next().await {
                 Some(Ok(chunk)) => {
                     if let Err(broken) = self.feed.translator.push(chunk, &mut self.out) {
-                        return self.broke(broken_miss(route, &broken));
+                        return self.broke(broken_miss(route, &broken, trial));
                     }
                     if !self.feed.charge(&self.out) {
                         return self.broke(Miss::here(no_memory()));
                     }
                 }
-                Some(Err(error)) => return Err(tries::lost(route, &error)),
+                Some(Err(error)) => return Err(tries::lost(route, &error, trial)),
                 None => {
                     self.feed
                         .translator
                         .end(&mut self.out)
-                        .map_err(|broken| broken_miss(route, &broken))?;
+                        .map_err(|broken| broken_miss(route, &broken, trial))?;
                     return Ok(());
                 }
             }
@@ -352,9 +366,15 @@ impl Opened {
 }
 
 /// An answer that is none: another route may do better, for nothing has reached the caller.
-fn broken_miss(route: &Route, broken: &Broken) -> Miss {
+fn broken_miss(route: &Route, broken: &Broken, trial: &mut Trial<'_>) -> Miss {
     tracing::warn!(channel = route.channel.name(), %broken, "an upstream's answer is not one");
     let failure = broken_failure(broken);
+    // A refusal of the request under a good status is an answer; all else is none.
+    trial.tell(if failure.status() < 500 {
+        Outcome::Served
+    } else {
+        Outcome::Failed
+    });
     Miss {
         elsewhere: failure.status() >= 500,
         failure,

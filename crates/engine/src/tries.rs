@@ -11,6 +11,7 @@ use upstream::{CallError, Candidate, Endpoint, Incoming, Outcome, Outgoing, Sent
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::progress::Progress;
+use crate::trial::Trial;
 use crate::work::Worded;
 
 /// An upstream's error body is read up to this size.
@@ -135,6 +136,7 @@ pub(crate) async fn send(
     public_model: &str,
     worded: Worded,
     progress: &Progress,
+    trial: &mut Trial<'_>,
 ) -> Result<Incoming, Miss> {
     let endpoint = worded.endpoint;
     // From here on a byte may be under way; a provable "nothing left us" takes it back below.
@@ -154,15 +156,15 @@ pub(crate) async fn send(
             if error.sent == Sent::No && !was_sent {
                 progress.mark_unsent();
             }
-            return Err(lost(route, &error));
+            return Err(lost(route, &error, trial));
         }
     };
-    let outcome = Outcome::of_status(incoming.status, incoming.retry_after);
-    route.channel.report(outcome, Instant::now());
+    // Whether a good status stands before a good answer is seen later.
     if (200..300).contains(&incoming.status) {
         return Ok(incoming);
     }
-    Err(refused(route, public_model, endpoint, incoming, outcome).await)
+    trial.tell(Outcome::of_status(incoming.status, incoming.retry_after));
+    Err(refused(route, public_model, endpoint, incoming).await)
 }
 
 /// The upstream answered with an error.
@@ -171,7 +173,6 @@ async fn refused(
     public_model: &str,
     endpoint: Endpoint,
     incoming: Incoming,
-    outcome: Outcome,
 ) -> Miss {
     let status = incoming.status;
     let retry_after = incoming.retry_after;
@@ -196,9 +197,10 @@ async fn refused(
         status,
         "the upstream refused a call"
     );
-    if outcome == Outcome::CredentialRefused {
+    if matches!(status, 401 | 403) {
         tracing::error!(
             channel = route.channel.name(),
+            model = route.model,
             status,
             "the upstream refuses our credential"
         );
@@ -211,13 +213,13 @@ async fn refused(
 }
 
 /// The upstream gave no answer, or none that can be used.
-pub(crate) fn lost(route: &Route, error: &CallError) -> Miss {
+pub(crate) fn lost(route: &Route, error: &CallError, trial: &mut Trial<'_>) -> Miss {
     tracing::warn!(
         channel = route.channel.name(),
         error = error as &dyn std::error::Error,
         "an upstream call failed"
     );
-    route.channel.report(Outcome::Failed, Instant::now());
+    trial.tell(Outcome::Failed);
     match error.what {
         What::Connect | What::Broken => Miss::elsewhere(Failure::upstream_error()),
         What::Timeout(_) if error.sent == Sent::No => Miss::elsewhere(Failure::upstream_timeout()),

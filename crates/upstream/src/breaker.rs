@@ -33,7 +33,8 @@ pub enum Outcome {
     Overloaded { retry_after: Option<Duration> },
     /// Our credential was refused.
     CredentialRefused,
-    /// The call says nothing of the upstream: the caller left, or we stopped it.
+    /// The call says nothing of the channel: the caller left, we stopped it, or the upstream has
+    /// something against this one model or region.
     Unknown,
 }
 
@@ -41,7 +42,10 @@ impl Outcome {
     /// What an answer's status says of the channel.
     pub fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
         match status {
-            401 | 403 => Self::CredentialRefused,
+            401 => Self::CredentialRefused,
+            // Mostly about one model, region or project: the channel's other models must not suffer
+            // (docs/decisions/013).
+            403 => Self::Unknown,
             429 | 529 => Self::Overloaded { retry_after },
             503 if retry_after.is_some() => Self::Overloaded { retry_after },
             // 402 is our account's money: as useless as a server error, but it may come back soon.
@@ -446,7 +450,7 @@ mod tests {
             (404, None, Outcome::Served),
             (413, None, Outcome::Served),
             (401, None, Outcome::CredentialRefused),
-            (403, None, Outcome::CredentialRefused),
+            (403, None, Outcome::Unknown),
             (402, None, Outcome::Failed),
             (408, None, Outcome::Failed),
             (429, None, Outcome::Overloaded { retry_after: None }),

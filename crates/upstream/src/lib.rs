@@ -41,3 +41,6 @@ pub use preset::{Preset, Protocol, UnknownName};
 pub use secret::Secret;
 pub use select::{Candidate, order};
 pub use timeouts::Timeouts;
+/// The body of a fuzz target; `wire` is nobody else's business.
+#[cfg(fuzzing)]
+pub use wire::any_head;

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod answers;
+#[path = "../../../../fuzz/src/bodies.rs"]
+mod bodies;
 mod cases;
 mod chat;
 mod convert;
@@ -13,6 +15,7 @@ mod google_laws;
 mod google_native;
 mod google_writing;
 mod grammar;
+mod hostile;
 mod interactions;
 mod laws;
 mod messages;

@@ -7,7 +7,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -39,6 +39,9 @@ impl CoarseClock {
     }
 }
 
+/// What every HTTP/2 connection begins with.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0";
+
 /// How long each kind of waiting may last.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
@@ -54,6 +57,9 @@ pub(crate) struct Patience {
 #[derive(Debug)]
 pub(crate) struct Pulse {
     clock: Arc<CoarseClock>,
+    /// An idle HTTP/2 connection is read from for pings and settings: there a byte is no sign of a
+    /// head, and a head that does not end is bounded by the time between requests.
+    is_http2: AtomicBool,
     /// Requests being served on this connection.
     serving: AtomicU32,
     /// Since when a head is being read; zero when none is.
@@ -68,6 +74,7 @@ impl Pulse {
         let now = clock.now_ms();
         Self {
             clock,
+            is_http2: AtomicBool::new(false),
             serving: AtomicU32::new(0),
             // A fresh connection owes its first head at once.
             head_since: AtomicU64::new(now),
@@ -83,9 +90,13 @@ impl Pulse {
         Serving(Arc::clone(self))
     }
 
-    fn read_some(&self) {
-        if self.serving.load(Ordering::Relaxed) == 0 && self.head_since.load(Ordering::Relaxed) == 0
-        {
+    fn read_some(&self, bytes: &[u8]) {
+        if bytes.starts_with(PREFACE) {
+            self.is_http2.store(true, Ordering::Relaxed);
+        }
+        let is_idle = self.serving.load(Ordering::Relaxed) == 0
+            && self.head_since.load(Ordering::Relaxed) == 0;
+        if is_idle && !self.is_http2.load(Ordering::Relaxed) {
             self.head_since
                 .store(self.clock.now_ms(), Ordering::Relaxed);
         }
@@ -160,9 +171,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
         let read = Pin::new(&mut self.socket).poll_read(cx, buf);
         if read.is_ready() {
-            self.pulse.read_some();
+            let bytes = buf.filled().get(before..).unwrap_or_default();
+            self.pulse.read_some(bytes);
         }
         read
     }
@@ -246,14 +259,36 @@ mod tests {
         let pulse = Arc::new(Pulse::new(Arc::clone(&clock)));
         drop(pulse.serve());
         at(&clock, 50);
-        pulse.read_some();
+        pulse.read_some(b"GET /");
         at(&clock, 60);
-        pulse.read_some();
+        pulse.read_some(b"v1");
         assert!(!pulse.is_overdue(&PATIENCE));
         at(&clock, 61);
         assert!(
             pulse.is_overdue(&PATIENCE),
             "a further byte must not extend the time"
+        );
+    }
+
+    #[test]
+    fn pings_of_an_idle_http2_connection_are_no_heads() {
+        let clock = Arc::new(CoarseClock::new());
+        let pulse = Arc::new(Pulse::new(Arc::clone(&clock)));
+        pulse.read_some(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        at(&clock, 11);
+        assert!(
+            pulse.is_overdue(&PATIENCE),
+            "the first head is owed at once"
+        );
+        drop(pulse.serve());
+        at(&clock, 20);
+        pulse.read_some(b"ping");
+        at(&clock, 80);
+        assert!(!pulse.is_overdue(&PATIENCE));
+        at(&clock, 87);
+        assert!(
+            pulse.is_overdue(&PATIENCE),
+            "a ping must not extend the time between requests"
         );
     }
 

@@ -266,3 +266,33 @@ async fn silence_is_not_waited_for_twice() {
     assert_eq!(stage.usage(&key).await, 0);
     assert!(cost(1, 0, 0) > 0);
 }
+
+/// A good status before garbage is no good answer: the channel rests like one that says 500.
+#[tokio::test]
+async fn garbage_under_a_good_status_opens_the_breaker() {
+    for faults in ["garbage", "empty-object", "error-in-200"] {
+        for stream in [false, true] {
+            let (stage, key) = two_routes().await;
+            stage.sim.queue_faults("route-a", faults, 5).unwrap();
+            let more = json!({ "model": "maker/two", "stream": stream });
+            for _ in 0..5 {
+                stage.chat(&key, &with(ask("hello"), &more)).await.ok();
+            }
+            assert_eq!(tried(&stage), (5, 5), "{faults} {stream}");
+            stage.chat(&key, &with(ask("hello"), &more)).await.ok();
+            assert_eq!(tried(&stage), (5, 6), "{faults} {stream}: the first rests");
+        }
+    }
+}
+
+/// A 403 is about one model or region; the channel goes on serving.
+#[tokio::test]
+async fn a_forbidden_model_does_not_take_its_channel_out() {
+    let (stage, key) = two_routes().await;
+    stage.sim.queue_faults("route-a", "status=403", 1).unwrap();
+    let body = with(ask("hello"), &json!({ "model": "maker/two" }));
+    stage.chat(&key, &body).await.ok();
+    assert_eq!(tried(&stage), (1, 1), "the other route answered");
+    stage.chat(&key, &body).await.ok();
+    assert_eq!(tried(&stage), (2, 1), "the first is still preferred");
+}

@@ -11,6 +11,8 @@ mod conn;
 mod connect;
 mod framing;
 mod head;
+#[cfg(any(test, fuzzing))]
+mod hostile;
 mod stream;
 
 pub(crate) use conn::Conn;
@@ -19,3 +21,5 @@ pub(crate) use conn::Fault;
 pub(crate) use connect::Connector;
 pub(crate) use framing::Framing;
 pub(crate) use head::Head;
+#[cfg(fuzzing)]
+pub use hostile::any_head;

@@ -122,6 +122,13 @@ impl Listener {
                 let piece = json!({"type": "text", "text": text(delta, "text")?});
                 step["content"].as_array_mut().unwrap().push(piece);
             }
+            ("model_output", "image") => {
+                ensure(text(delta, "mime_type")?.contains('/'), || {
+                    format!("no type of a picture: {delta}")
+                })?;
+                let piece = json!({"type": "image", "data": text(delta, "data")?});
+                step["content"].as_array_mut().unwrap().push(piece);
+            }
             ("model_output", "text_annotation_delta") => drop(list(delta, "annotations")?),
             ("thought", "thought_summary") => {
                 ensure(delta["content"]["type"] == "text", || {

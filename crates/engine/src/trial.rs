@@ -1,0 +1,76 @@
+//! One try of a channel, whose health must learn how it went.
+
+use std::time::Instant;
+
+use upstream::{Channel, Outcome};
+
+/// A try under way. Dropped without an outcome it tells that nothing was learnt, so that a probe
+/// whose caller left makes room for the next one.
+#[derive(Debug)]
+pub(crate) struct Trial<'c> {
+    channel: &'c Channel,
+    told: bool,
+}
+
+impl<'c> Trial<'c> {
+    pub(crate) fn of(channel: &'c Channel) -> Self {
+        Self {
+            channel,
+            told: false,
+        }
+    }
+
+    /// Tells the channel how the try went. The first word counts.
+    pub(crate) fn tell(&mut self, outcome: Outcome) {
+        if !std::mem::replace(&mut self.told, true) {
+            self.channel.report(outcome, Instant::now());
+        }
+    }
+}
+
+impl Drop for Trial<'_> {
+    fn drop(&mut self) {
+        self.tell(Outcome::Unknown);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use protocol::Dialect;
+    use tokio::net::TcpListener;
+    use upstream::{ChannelSpec, Endpoint, Outgoing, Preset, State, Timeouts};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_try_that_is_given_up_makes_room_for_the_next() {
+        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let spec = ChannelSpec {
+            name: "silent".to_owned(),
+            preset: Preset::Sim,
+            base_url: Some(format!("http://{}/v1", silent.local_addr().unwrap())),
+            credential: None,
+            protocols: None,
+            private_network: false,
+        };
+        let channel = Channel::new(spec, Timeouts::default()).unwrap();
+        let now = Instant::now();
+        let past = now.checked_sub(Duration::from_secs(30)).unwrap();
+        let retry_after = Some(Duration::from_secs(1));
+        channel.report(Outcome::Overloaded { retry_after }, past);
+        assert_eq!(channel.state(now), State::Probe);
+
+        let trial = Trial::of(&channel);
+        let dialect = Dialect::Chat;
+        let stream = false;
+        let call = Outgoing::json(Endpoint::Text { dialect, stream }, "any", Vec::new());
+        // The caller leaves: nobody ever answers here.
+        let left = tokio::time::timeout(Duration::ZERO, channel.send(call)).await;
+        assert!(left.is_err());
+        assert_ne!(channel.state(now), State::Probe, "the probe is under way");
+        drop(trial);
+        assert_eq!(channel.state(now), State::Probe);
+    }
+}

@@ -1,0 +1,221 @@
+//! What is asserted of any bytes. Plain functions: the fuzzer and the tests call the same ones.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::canon::{Dropped, Echo, Reasoning, Request, Target};
+use protocol::convert::{Transcoder, convert_answer, read_request as read, write_request};
+use protocol::native::{self, Broken, Identity, Rewriter, rewrite_answer};
+use protocol::sse::Splitter;
+use protocol::{Dialect, Failure, Joined, Profile};
+use serde_json::Value;
+
+use crate::grammar::{self, End};
+
+const PUBLIC: &str = "maker/public";
+const UPSTREAM: &str = "hidden-upstream-name";
+
+/// Frames do not depend on how the bytes were cut, and no byte is lost.
+pub fn split(data: &[u8]) {
+    let whole = frames(data, data.len().max(1));
+    let joined: Vec<u8> = whole.concat();
+    assert!(data.starts_with(&joined) || joined.len() <= data.len());
+    for size in sizes(data) {
+        assert_eq!(frames(data, size), whole, "in pieces of {size}");
+    }
+}
+
+fn frames(data: &[u8], size: usize) -> Vec<Vec<u8>> {
+    let mut splitter = Splitter::default();
+    let mut frames = Vec::new();
+    for piece in data.chunks(size) {
+        splitter.push(Bytes::copy_from_slice(piece));
+        while let Ok(Some(frame)) = splitter.next_frame() {
+            frames.push(frame.bytes.to_vec());
+        }
+    }
+    frames.extend(splitter.finish().map(|frame| frame.bytes.to_vec()));
+    frames
+}
+
+/// A native rewrite of a request that was not refused is JSON with the upstream's model in it, and
+/// says otherwise what the caller said.
+pub fn patch(data: &[u8]) {
+    let body = Bytes::copy_from_slice(data);
+    for dialect in Dialect::ALL {
+        let head = match dialect {
+            Dialect::Generate => native::read_named_head(&body, PUBLIC, false),
+            _ => native::read_head(dialect, &body),
+        };
+        let Ok(head) = head else {
+            continue;
+        };
+        let written = native::write_request(dialect, &body, &head, UPSTREAM);
+        // Half a surrogate pair and numbers past all ranges pass unread; the common reader has no
+        // value for them.
+        let Ok(sent) = serde_json::from_slice::<Value>(&body) else {
+            continue;
+        };
+        let received = parsed(&written);
+        for (name, value) in sent.as_object().expect("an object was read") {
+            match name.as_str() {
+                "model" if dialect != Dialect::Generate => {
+                    assert_eq!(received["model"], UPSTREAM);
+                }
+                "model" | "store" | "stream_options" => {}
+                // Signatures and ids lose what we put around them; sizes have an alias.
+                "messages" | "input" | "contents" | "generationConfig" | "generation_config" => {
+                    assert!(received.get(name).is_some(), "{name} is gone");
+                }
+                _ => assert_eq!(received.get(name), Some(value), "{name} was changed"),
+            }
+        }
+    }
+}
+
+fn parsed(body: &[u8]) -> Value {
+    let value = serde_json::from_slice(body);
+    value.unwrap_or_else(|error| panic!("{error} in {}", String::from_utf8_lossy(body)))
+}
+
+/// A redacted body keeps its bound.
+pub fn redact(data: &[u8]) {
+    for bytes_max in [0, 100, 4096] {
+        let clean = protocol::json::redact(data, bytes_max);
+        assert!(clean.len() <= bytes_max, "{} > {bytes_max}", clean.len());
+    }
+}
+
+/// A request that is read can be written for every upstream, or is refused; what was left out can
+/// be told in a header.
+pub fn read_request(data: &[u8]) {
+    let profile = Profile::default();
+    let target = Target {
+        upstream_model: UPSTREAM,
+        public_model: PUBLIC,
+        profile: &profile,
+    };
+    for from in Dialect::ALL {
+        let Ok(request) = read(from, data, false) else {
+            continue;
+        };
+        for to in Dialect::ALL {
+            let mut dropped = Dropped::new(from);
+            let Ok(body) = write_request(to, &request, &target, &mut dropped) else {
+                continue;
+            };
+            assert!(body.starts_with(b"{") && body.ends_with(b"}"));
+            let header = dropped.header().unwrap_or_default();
+            assert!(header.is_ascii(), "{header}");
+            assert!(
+                !header.bytes().any(|byte| byte.is_ascii_control()),
+                "{header}"
+            );
+        }
+    }
+}
+
+/// Whatever an upstream sends, the caller's client understands what it gets: from every dialect
+/// into every other, streamed and whole, however the bytes were cut.
+pub fn transcode(data: &[u8]) {
+    for from in Dialect::ALL {
+        rewrite(from, data);
+        for to in Dialect::ALL {
+            let whole = relay(from, to, data, data.len().max(1));
+            let heard = grammar::hear(to, &whole);
+            let heard = heard.unwrap_or_else(|wrong| panic!("{from} to {to}: {wrong}\n{whole}"));
+            assert_ne!(heard.end, End::Open, "{from} to {to}: {whole}");
+            for size in sizes(data) {
+                assert_eq!(
+                    relay(from, to, data, size),
+                    whole,
+                    "{from} to {to} by {size}"
+                );
+            }
+            if let Ok(answer) = convert_answer(from, to, data, &echo(to)) {
+                let body = answer.pieces.into_bytes();
+                let read = grammar::read(to, &body);
+                read.unwrap_or_else(|wrong| panic!("{from} to {to}: {wrong}\n{body:?}"));
+            }
+        }
+    }
+}
+
+fn relay(from: Dialect, to: Dialect, data: &[u8], size: usize) -> String {
+    let mut transcoder = Transcoder::new(from, to, echo(to));
+    let mut out = Joined::new();
+    let mut result = Ok(());
+    for piece in data.chunks(size) {
+        result = transcoder.push(Bytes::copy_from_slice(piece), &mut out);
+        if result.is_err() {
+            break;
+        }
+    }
+    if result.and_then(|()| transcoder.end(&mut out)).is_err() {
+        transcoder.fail(&Failure::upstream_error(), "req_1", &mut out);
+    }
+    String::from_utf8(out.into_bytes().to_vec()).expect("what we write is UTF-8")
+}
+
+/// The native path promises less: bytes pass, and what was sent does not depend on the cuts.
+fn rewrite(dialect: Dialect, data: &[u8]) {
+    let rewritten = |size: usize| -> (Bytes, Result<(), Broken>) {
+        let mut rewriter = Rewriter::new(dialect, identity(), true);
+        let mut out = Joined::new();
+        let mut result = Ok(());
+        for piece in data.chunks(size) {
+            result = rewriter.push(Bytes::copy_from_slice(piece), &mut out);
+            if result.is_err() {
+                break;
+            }
+        }
+        let result = result.and_then(|()| rewriter.end(&mut out));
+        (out.into_bytes(), result)
+    };
+    let whole = rewritten(data.len().max(1));
+    for size in sizes(data) {
+        assert_eq!(rewritten(size), whole, "{dialect} in pieces of {size}");
+    }
+    let _ = rewrite_answer(dialect, Bytes::copy_from_slice(data), &identity());
+}
+
+fn identity() -> Identity {
+    Identity {
+        id: "id_ours".into(),
+        model: PUBLIC.into(),
+    }
+}
+
+/// A caller who wants to see everything.
+fn echo(dialect: Dialect) -> Echo {
+    let reasoning = Reasoning {
+        show: true,
+        ..Reasoning::default()
+    };
+    let prefix = match dialect {
+        Dialect::Chat => "chatcmpl_",
+        Dialect::Responses => "resp_",
+        Dialect::Messages => "msg_",
+        Dialect::Generate => "gen_",
+        Dialect::Interactions => "int_",
+    };
+    Echo {
+        id: format!("{prefix}ours").into(),
+        model: PUBLIC.into(),
+        created: 1_760_000_000,
+        input_tokens: 40,
+        request: Arc::new(Request {
+            include_usage: true,
+            reasoning: Some(reasoning),
+            ..Request::default()
+        }),
+    }
+}
+
+/// Piece sizes that the bytes themselves choose, so that a finding repeats.
+fn sizes(data: &[u8]) -> [usize; 2] {
+    let sum = data.iter().fold(data.len(), |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
+    });
+    [1 + sum % 5, 1 + sum % 97]
+}

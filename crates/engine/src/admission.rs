@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use ledger::{Ask, Meter, Micro, PriceError, Rates, Refusal};
 use protocol::native::Seen;
-use protocol::{Code, Failure, Usage};
+use protocol::{Code, Failure, ToolCalls, Usage};
 use store::{Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead};
 
 use crate::answer::Unanswered;
 use crate::catalog::Model;
 use crate::clock;
 use crate::engine::{Commit, Engine};
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, reserve_tools};
 use crate::progress::Progress;
 use crate::record::{Outcome, Record};
 
@@ -28,7 +28,7 @@ pub(crate) struct Admission {
     hold: HoldId,
     held: Ask,
     /// What the hold has been asked to grow by, and may already have.
-    growing: Option<Ask>,
+    growing: Option<Growing>,
     durable: Durable,
     pub(crate) rates: Rates,
     /// Input tokens as counted at admission.
@@ -37,6 +37,8 @@ pub(crate) struct Admission {
     reserved_output: u64,
     /// No output beyond this can come, so no hold needs to cover more.
     output_bound: u64,
+    /// Calls of built-in tools that the hold covers.
+    reserved_tools: ToolCalls,
     progress: Arc<Progress>,
     /// What the call was charged, once the ledger has been told.
     charged: Option<(Micro, Box<Meter>)>,
@@ -99,6 +101,7 @@ impl Admission {
                     input_tokens: estimate.reserved.input,
                     reserved_output: estimate.reserved.output,
                     output_bound: estimate.output_bound,
+                    reserved_tools: estimate.tools,
                     progress,
                     charged: None,
                     record: Some(record),
@@ -131,31 +134,41 @@ impl Admission {
     pub(crate) fn wants_more(&self, seen: &Seen) -> bool {
         let step = self.engine.settings.output_reserve_tokens;
         step > 0
-            && self.reserved_output < self.output_bound
-            && seen.output_tokens_counted.saturating_add(step / 4) >= self.reserved_output
+            && (self.reserved_output < self.output_bound
+                && seen.output_tokens_counted.saturating_add(step / 4) >= self.reserved_output
+                || self.wants_more_tools(seen))
     }
 
-    /// What the hold grows by next: one step of output, priced as at admission.
-    pub(crate) fn next_step(&mut self) -> Option<Extend> {
+    fn wants_more_tools(&self, seen: &Seen) -> bool {
+        let uncovered = |(tool, calls)| calls > self.reserved_tools.get(tool);
+        self.model.price.prices_tools() && seen.tools.iter().any(uncovered)
+    }
+
+    /// What the hold grows by next: one step of output and the tools that were used, priced as at
+    /// admission.
+    pub(crate) fn next_step(&mut self, seen: &Seen) -> Option<Extend> {
         let left = self.output_bound.saturating_sub(self.reserved_output);
         let tokens = self.engine.settings.output_reserve_tokens.min(left);
-        let price = |output: u64| {
-            let meter = Meter {
+        let mut tools = self.reserved_tools;
+        tools.raise(&seen.tools);
+        let price = |output: u64, tools: &ToolCalls| {
+            let mut meter = Meter {
                 input: self.input_tokens,
                 output,
                 ..Meter::default()
             };
+            reserve_tools(&mut meter, &self.model.price, tools);
             ledger::hold_of(&self.model.price, &meter).ok()
         };
         // The difference of two prices: the input is paid for already, the rounding too.
-        let hold = price(self.reserved_output.checked_add(tokens)?)?
-            .checked_sub(price(self.reserved_output)?)?;
+        let hold = price(self.reserved_output.checked_add(tokens)?, &tools)?
+            .checked_sub(price(self.reserved_output, &self.reserved_tools)?)?;
         let more = Ask {
             hold,
             tokens,
             counts: self.held.counts,
         };
-        self.growing = Some(more);
+        self.growing = Some(Growing { more, tools });
         Some(Extend {
             hold: self.hold,
             more,
@@ -165,8 +178,9 @@ impl Admission {
 
     /// The hold has grown by what was asked for.
     pub(crate) fn grown(&mut self) {
-        if let Some(more) = self.growing.take() {
+        if let Some(Growing { more, tools }) = self.growing.take() {
             self.reserved_output = self.reserved_output.saturating_add(more.tokens);
+            self.reserved_tools = tools;
             self.held = self.held.extended(&more).unwrap_or(self.held);
         }
     }
@@ -252,6 +266,10 @@ impl Admission {
             metrics.usage_malformed.inc();
         }
         metrics.settled(&self.model.id, &meter, charge);
+        for tool in self.model.price.unpriced_tools(&meter) {
+            let calls = meter.tools.get(tool).copied().unwrap_or(0);
+            metrics.unpriced_tool(&self.model.id, tool, calls);
+        }
         let tokens = meter.input_total().saturating_add(meter.output_total());
         self.engine.store.close(Close {
             hold: self.hold,
@@ -290,7 +308,7 @@ impl Admission {
     /// Reported usage where there is some, else our own count of what went by.
     fn bill(&self, seen: &Seen) -> Bill {
         if let Some(usage) = &seen.usage {
-            let meter = meter_of(usage);
+            let meter = meter_of(usage, &seen.tools);
             match self.model.price.price(&meter) {
                 Ok(charge) => {
                     return Bill {
@@ -305,10 +323,11 @@ impl Admission {
                 }
             }
         }
-        let meter = meter_of(&seen.counted(self.input_tokens));
+        let meter = meter_of(&seen.counted(self.input_tokens), &seen.tools);
         // Our own count may be too high; what the caller agreed to is the hold. The store knows
         // whether it has grown, and has the last word.
-        let growing = self.growing.map_or(Micro::ZERO, |more| more.hold);
+        let growing = self.growing.as_ref();
+        let growing = growing.map_or(Micro::ZERO, |it| it.more.hold);
         let hold = self.held.hold.checked_add(growing);
         let hold = hold.unwrap_or(self.held.hold);
         let price = self.model.price.price(&meter);
@@ -318,6 +337,14 @@ impl Admission {
             charge: price.map_or(hold, |price| price.min(hold)),
         }
     }
+}
+
+/// A hold that was asked to grow.
+#[derive(Debug)]
+struct Growing {
+    more: Ask,
+    /// The calls of built-in tools that it covers then.
+    tools: ToolCalls,
 }
 
 /// What a call costs, and what that rests on.
@@ -345,8 +372,10 @@ impl Drop for Admission {
     }
 }
 
-/// What the protocol reads as usage, as the ledger's quantities.
-fn meter_of(usage: &Usage) -> Meter {
+/// What the protocol reads as usage, as the ledger's quantities. The tools that were seen count
+/// where the report does not count them.
+fn meter_of(usage: &Usage, seen: &ToolCalls) -> Meter {
+    let tools = usage.tools.or(seen);
     Meter {
         input: usage.input,
         cached_input: usage.cached_input,
@@ -356,6 +385,10 @@ fn meter_of(usage: &Usage) -> Meter {
         image_output: usage.image_output,
         audio_input: usage.audio_input,
         audio_output: usage.audio_output,
+        tools: tools
+            .iter()
+            .map(|(tool, calls)| (tool.as_str().to_owned(), u64::from(calls)))
+            .collect(),
         ..Meter::default()
     }
 }

@@ -4,16 +4,17 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::HeaderMap;
+use ledger::PriceCard;
 use protocol::canon::{self, Dropped, Echo, ImageSource, Target};
 use protocol::convert::{self, Transcoder};
 use protocol::native::{self, Head, Identity, Rewriter};
-use protocol::{Dialect, Failure, Joined, Translator};
+use protocol::{Dialect, Failure, Joined, Tool, Tools, Translator};
 use upstream::Endpoint;
 
 use crate::budget::Share;
 use crate::catalog::{Model, Route};
 use crate::clock;
-use crate::engine::Engine;
+use crate::engine::{Engine, Settings};
 use crate::text::{Named, TextCall};
 use crate::work::Worded;
 
@@ -24,6 +25,7 @@ pub(crate) struct Asked {
     pub(crate) head: Head,
     body: Bytes,
     extra: HeaderMap,
+    refuses_unpriced_tools: bool,
     /// The common form, made when the first route needs it.
     common: Option<Box<canon::Request>>,
     /// What an answer may repeat of it.
@@ -34,7 +36,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// Reads the request and refuses what its endpoint refuses.
-    pub(crate) fn read(call: &TextCall) -> Result<Self, Failure> {
+    pub(crate) fn read(call: &TextCall, settings: &Settings) -> Result<Self, Failure> {
         let head = match &call.named {
             Some(Named { model, stream }) => native::read_named_head(&call.body, model, *stream)?,
             None => native::read_head(call.dialect, &call.body)?,
@@ -44,6 +46,7 @@ impl Asked {
             head,
             body: call.body.clone(),
             extra: call.extra.clone(),
+            refuses_unpriced_tools: settings.refuse_unpriced_tools,
             common: None,
             repeated: OnceLock::new(),
             pictures: Vec::new(),
@@ -105,6 +108,9 @@ impl Asked {
             stream: self.head.stream,
         };
         if dialect == self.dialect {
+            if self.refuses_unpriced_tools {
+                priced_tools(model, self.head.tools)?;
+            }
             let mut out = Joined::new();
             native::write_request_to(dialect, &self.body, &self.head, &route.model, &mut out);
             return Ok(Worded {
@@ -130,12 +136,17 @@ impl Asked {
         &self,
         spoken: Dialect,
         identity: &Identity,
+        price: &PriceCard,
     ) -> Result<Translator, Failure> {
         if spoken == self.dialect {
             let rewriter = Rewriter::new(spoken, identity.clone(), self.head.include_usage);
             return Ok(Translator::Native(Box::new(rewriter)));
         }
-        let transcoder = Transcoder::new(spoken, self.dialect, self.echo(identity)?);
+        let mut transcoder = Transcoder::new(spoken, self.dialect, self.echo(identity)?);
+        // What has no price need not be counted.
+        if price.prices_tools() {
+            transcoder = transcoder.watching_tools();
+        }
         Ok(Translator::Convert(Box::new(transcoder)))
     }
 
@@ -178,6 +189,22 @@ impl Asked {
             .repeated
             .get_or_init(|| common.without_conversation().into());
         Ok(repeated)
+    }
+}
+
+/// Refuses built-in tools that the model has no price for; other dialects leave them out anyway.
+fn priced_tools(model: &Model, offered: Tools) -> Result<(), Failure> {
+    let unpriced = |tool: &Tool| !model.price.prices_tool(tool.as_str());
+    match offered.iter().find(unpriced) {
+        None => Ok(()),
+        Some(tool) => Err(Failure::unsupported_parameter(
+            "tools",
+            format!(
+                "The built-in tool `{}` of the model `{}` is not offered here.",
+                tool.as_str(),
+                model.id
+            ),
+        )),
     }
 }
 

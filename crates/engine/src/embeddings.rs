@@ -74,7 +74,7 @@ fn prepare(
             input: request.input_tokens,
             ..Meter::default()
         },
-        output_bound: 0,
+        ..Estimate::default()
     };
     let work = Embeddings {
         model: Arc::clone(&model.id),

@@ -34,6 +34,8 @@ pub struct Settings {
     pub commit: Commit,
     /// Output tokens that a hold covers at first, and by which a stream's hold grows.
     pub output_reserve_tokens: u64,
+    /// Whether a request that offers a built-in tool without a price is refused.
+    pub refuse_unpriced_tools: bool,
     /// The largest buffered answer of an upstream.
     pub answer_bytes_max: usize,
     /// The largest answer with pictures or vectors.
@@ -57,6 +59,7 @@ impl Default for Settings {
         Self {
             commit: Commit::BeforeAnswer,
             output_reserve_tokens: 4096,
+            refuse_unpriced_tools: false,
             answer_bytes_max: 32 << 20,
             media_bytes_max: 100 << 20,
             bodies_bytes_max: 512 << 20,

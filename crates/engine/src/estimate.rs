@@ -1,16 +1,18 @@
 //! What a call may use, as it is held before the call is made.
 
 use ledger::{Ask, Bound, Meter, PriceCard, PriceError};
-use protocol::Profile;
 use protocol::native::Head;
+use protocol::{Profile, Tool, ToolCalls, Tools};
 
 /// The bounds of one call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Estimate {
     /// What is held for at first.
     pub(crate) reserved: Meter,
     /// Output tokens beyond which none can come, so that no hold needs to cover more.
     pub(crate) output_bound: u64,
+    /// Calls of built-in tools that are held for, where they have a price.
+    pub(crate) tools: ToolCalls,
 }
 
 impl Estimate {
@@ -28,17 +30,44 @@ impl Estimate {
         Self {
             reserved: ledger::bound_meter(&bound, reserve_tokens),
             output_bound: ledger::bound_meter(&bound, 0).output,
+            tools: one_of_each(head.tools),
         }
     }
 
     /// What the ledger is asked for.
     pub(crate) fn ask(&self, price: &PriceCard) -> Result<Ask, PriceError> {
         let tokens = self.reserved.input_total();
+        let hold = if self.tools.is_empty() {
+            ledger::hold_of(price, &self.reserved)?
+        } else {
+            let mut reserved = self.reserved.clone();
+            reserve_tools(&mut reserved, price, &self.tools);
+            ledger::hold_of(price, &reserved)?
+        };
         Ok(Ask {
-            hold: ledger::hold_of(price, &self.reserved)?,
+            hold,
             tokens: tokens.saturating_add(self.reserved.output_total()),
             counts: true,
         })
+    }
+}
+
+/// One call of each tool: how often a model uses what it is offered, nobody knows.
+fn one_of_each(offered: Tools) -> ToolCalls {
+    let mut calls = ToolCalls::default();
+    offered.iter().for_each(|tool| calls.add(tool, 1));
+    calls
+}
+
+/// Adds the tools that have a price to what is held for.
+pub(crate) fn reserve_tools(meter: &mut Meter, price: &PriceCard, tools: &ToolCalls) {
+    if price.prices_tools() {
+        let priced = |(tool, _): &(Tool, u32)| price.prices_tool(tool.as_str());
+        let named = tools
+            .iter()
+            .filter(priced)
+            .map(|(tool, calls)| (tool.as_str().to_owned(), u64::from(calls)));
+        meter.tools.extend(named);
     }
 }
 

@@ -47,6 +47,12 @@ struct TokenClass {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ToolOfModel {
+    model: Arc<str>,
+    tool: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByChannel {
     channel: String,
     state: &'static str,
@@ -62,6 +68,7 @@ pub struct Metrics {
     first_byte: LatencyFamily,
     tokens: Family<TokenClass, Counter>,
     credits: Family<ByModel, Counter>,
+    unpriced_tool_calls: Family<ToolOfModel, Counter>,
     in_flight: Gauge,
     /// Answers that ended cleanly without a usage report.
     pub usage_missing: Counter,
@@ -145,6 +152,12 @@ impl Metrics {
             "Micro-credits settled",
             credits.clone(),
         );
+        let unpriced_tool_calls = Family::default();
+        registry.register(
+            "unpriced_tool_calls",
+            "Calls of built-in tools that have no price",
+            unpriced_tool_calls.clone(),
+        );
         let channels = Family::default();
         registry.register(
             "channel_state",
@@ -160,6 +173,7 @@ impl Metrics {
             first_byte,
             tokens,
             credits,
+            unpriced_tool_calls,
             in_flight,
             usage_missing,
             usage_malformed,
@@ -218,6 +232,17 @@ impl Metrics {
                 model: Arc::clone(model),
             })
             .inc_by(micro);
+    }
+
+    /// A call used a built-in tool that has no price.
+    pub(crate) fn unpriced_tool(&self, model: &Arc<str>, tool: &str, calls: u64) {
+        let labels = ToolOfModel {
+            model: Arc::clone(model),
+            tool: tool.to_owned(),
+        };
+        self.unpriced_tool_calls
+            .get_or_create(&labels)
+            .inc_by(calls);
     }
 
     /// The text a scraper reads.

@@ -273,7 +273,7 @@ impl Relay {
         let Some(admission) = self.admission.as_mut().filter(|it| it.wants_more(seen)) else {
             return;
         };
-        if let Some(step) = admission.next_step() {
+        if let Some(step) = admission.next_step(seen) {
             let store = admission.engine().store.clone();
             self.growing = Some(Box::pin(async move {
                 store.extend(step).await?;

@@ -55,7 +55,7 @@ fn prepare(
     call: &TextCall,
     record: &mut Record,
 ) -> Result<Prepared<Text>, Failure> {
-    let asked = Asked::read(call)?;
+    let asked = Asked::read(call, &engine.settings)?;
     record.reads(&asked.head.model, asked.head.stream);
     let catalog = engine.catalog();
     let model = catalog
@@ -74,6 +74,7 @@ fn prepare(
                 model: Arc::clone(&model.id),
             },
             asked,
+            model: Arc::clone(model),
         },
         model: Arc::clone(model),
         tries,
@@ -94,6 +95,7 @@ fn id_prefix(dialect: Dialect) -> &'static str {
 struct Text {
     asked: Asked,
     identity: Identity,
+    model: Arc<Model>,
 }
 
 impl Work for Text {
@@ -124,7 +126,8 @@ impl Work for Text {
     }
 
     fn translator(&self, spoken: Endpoint) -> Result<Translator, Failure> {
-        self.asked.translator(spoken.dialect(), &self.identity)
+        self.asked
+            .translator(spoken.dialect(), &self.identity, &self.model.price)
     }
 
     fn manner(&self) -> Manner {

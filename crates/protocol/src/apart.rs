@@ -2,6 +2,7 @@
 //! prompt, as Generate Content and Interactions do under different names.
 
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
+use crate::tool::{self, Tool, ToolCalls};
 use crate::usage::{Inclusive, Usage, count};
 
 /// What a dialect calls the counts.
@@ -16,6 +17,8 @@ pub(crate) struct Names {
     pub(crate) thoughts: &'static str,
     pub(crate) prompt_by_modality: &'static str,
     pub(crate) visible_by_modality: &'static str,
+    /// A list of tools and how often each was used, where the dialect counts them.
+    pub(crate) tool_calls: Option<&'static str>,
     /// The count of one modality.
     pub(crate) tokens: &'static str,
 }
@@ -35,6 +38,8 @@ pub(crate) fn read_usage(usage: Raw<'_>, names: &Names) -> Option<Usage> {
             } else if name == names.visible_by_modality {
                 let (images, sound) = modalities(cursor, names.tokens)?;
                 (report.image_output, report.audio_output) = (images, sound);
+            } else if names.tool_calls == Some(name) {
+                tool_calls(cursor, &mut report.tools)?;
             } else if name == names.prompt {
                 prompt = number(cursor)?;
             } else if name == names.tool_use {
@@ -65,6 +70,30 @@ fn number(cursor: &mut Cursor<'_>) -> Result<Option<u64>, SyntaxError> {
         Some(0)
     } else {
         count(value)
+    })
+}
+
+/// Reads a list of tools and their counts.
+fn tool_calls(cursor: &mut Cursor<'_>, tools: &mut ToolCalls) -> Result<(), SyntaxError> {
+    if cursor.shape()? != Shape::Array {
+        return cursor.value().map(drop);
+    }
+    cursor.array(|cursor| {
+        if cursor.shape()? != Shape::Object {
+            return cursor.value().map(drop);
+        }
+        let (mut tool, mut calls) = (None, 0);
+        cursor.object(|cursor, name| {
+            let value = cursor.value()?;
+            if name.is("type") {
+                tool = value.string().and_then(|word| Tool::of(word.raw()));
+            } else if name.is("count") {
+                calls = tool::calls(value).unwrap_or(0);
+            }
+            Ok::<(), SyntaxError>(())
+        })?;
+        tool.into_iter().for_each(|tool| tools.add(tool, calls));
+        Ok::<(), SyntaxError>(())
     })
 }
 

@@ -27,6 +27,7 @@ pub mod responses;
 pub mod scrub;
 mod signature;
 pub mod sse;
+mod tool;
 pub mod usage;
 
 pub use convert::Translator;
@@ -34,4 +35,5 @@ pub use dialect::Dialect;
 pub use failure::{Code, Failure, Family};
 pub use joined::Joined;
 pub use profile::{Base, Kind, Profile};
+pub use tool::{Tool, ToolCalls, Tools};
 pub use usage::Usage;

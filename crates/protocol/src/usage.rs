@@ -1,6 +1,7 @@
 //! What an answer consumed, in classes that do not overlap.
 
 use crate::json::{Integer, Raw};
+use crate::tool::ToolCalls;
 
 /// Token counts of one call. No token is in two classes, so that each is priced once; only
 /// `reasoning` is told beside them, and lies inside `output`.
@@ -24,6 +25,8 @@ pub struct Usage {
     pub audio_input: u64,
     /// Audio output.
     pub audio_output: u64,
+    /// Calls of built-in tools, where the report counts them.
+    pub tools: ToolCalls,
 }
 
 impl Usage {
@@ -75,6 +78,8 @@ pub struct Inclusive {
     pub image_output: u64,
     /// The part of the output that was audio.
     pub audio_output: u64,
+    /// Calls of built-in tools.
+    pub tools: ToolCalls,
 }
 
 impl From<Inclusive> for Usage {
@@ -93,6 +98,7 @@ impl From<Inclusive> for Usage {
             image_output: take(&mut output, report.image_output),
             reasoning: report.reasoning.min(output),
             output,
+            tools: report.tools,
         }
     }
 }

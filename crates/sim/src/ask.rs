@@ -1,7 +1,10 @@
 //! What every protocol is told about a call, besides the request itself.
 
+use std::cell::Cell;
+
 use crate::fault::Script;
 use crate::seed::Seed;
+use crate::told::Used;
 
 #[derive(Debug)]
 pub(crate) struct Ask<'a> {
@@ -12,6 +15,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) seed: Seed,
     /// Unix time in seconds.
     pub(crate) created: u64,
+    /// Where the answer leaves its true figures, for the log.
+    pub(crate) used: &'a Cell<Option<Used>>,
 }
 
 impl Ask<'_> {

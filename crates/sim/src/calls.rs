@@ -3,6 +3,7 @@
 //! Tests of a gateway read here what really reached the upstream, and whether a call was cancelled.
 //! The log keeps the newest calls within a number and a budget of bytes.
 
+use crate::told::Used;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::request::Parts;
@@ -40,6 +41,8 @@ pub struct Call {
     /// When it came, in milliseconds of Unix time, and how long it took until it ended.
     pub at_ms: u64,
     pub took_ms: Option<u64>,
+    /// What the answer cost in truth; `None` when there was none.
+    pub used: Option<Used>,
 }
 
 /// How a call ended.
@@ -125,6 +128,7 @@ impl Calls {
             sent_bytes: 0,
             at_ms: unix_ms(),
             took_ms: None,
+            used: None,
         });
         log.shrink(&self.bounds);
         drop(log);
@@ -233,6 +237,10 @@ impl Record {
         });
     }
 
+    pub(crate) fn used(&self, used: Option<Used>) {
+        self.calls.change(self.seq, |call| call.used = used);
+    }
+
     pub(crate) fn status(&self, status: u16) {
         self.calls
             .change(self.seq, |call| call.status = Some(status));
@@ -295,6 +303,7 @@ impl Serialize for Call {
         map.serialize_entry("sent_bytes", &self.sent_bytes)?;
         map.serialize_entry("at_ms", &self.at_ms)?;
         map.serialize_entry("took_ms", &self.took_ms)?;
+        map.serialize_entry("used", &self.used)?;
         map.end()
     }
 }

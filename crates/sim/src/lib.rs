@@ -57,9 +57,11 @@ mod seal;
 mod seed;
 mod serve;
 mod tokens;
+mod told;
 mod vector;
 
 pub use calls::{Call, Counts, End};
 pub use fault::ScriptError;
 pub use serve::{Settings, Sim, serve};
 pub use tokens::count_tokens;
+pub use told::{Hosted, Used};

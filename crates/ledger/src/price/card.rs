@@ -134,6 +134,16 @@ impl PriceCard {
             .filter(|name| !self.tools.contains_key(*name))
     }
 
+    /// Whether a built-in tool has a price.
+    pub fn prices_tool(&self, name: &str) -> bool {
+        self.tools.contains_key(name)
+    }
+
+    /// Whether any built-in tool has a price.
+    pub fn prices_tools(&self) -> bool {
+        !self.tools.is_empty()
+    }
+
     /// The price under `key`, its default where it has tiers; token classes fall back to `input`
     /// and `output`.
     pub fn unit_price(&self, key: PriceKey) -> Option<Price> {

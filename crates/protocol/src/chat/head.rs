@@ -7,6 +7,7 @@ use crate::json::patch::Edit;
 use crate::json::{Integer, Members, Spelling};
 use crate::native::Head;
 use crate::native::passing::read_members;
+use crate::tool::{Tool, Tools};
 
 /// Members whose text the model reads.
 const READ_BY_MODEL: [&str; 5] = [
@@ -56,6 +57,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         output_tokens_max: output_tokens_max(&members)?,
         choices: choices(&members)?,
         input_tokens: passing.input_tokens(),
+        tools: tools(&members)?,
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
@@ -100,6 +102,17 @@ fn output_tokens_max(members: &Members<'_>) -> Result<Option<u64>, Failure> {
         largest = largest.max(limit.map(Integer::saturating));
     }
     Ok(largest)
+}
+
+/// Built-in tools: some vendors list them, others have a member for the one they know.
+fn tools(members: &Members<'_>) -> Result<Tools, Failure> {
+    let mut tools = Tools::by_type(members.get("tools")?);
+    for name in ["web_search_options", "search_parameters"] {
+        if members.get(name)?.is_some() {
+            tools.add(Tool::WebSearch);
+        }
+    }
+    Ok(tools)
 }
 
 fn choices(members: &Members<'_>) -> Result<u32, Failure> {

@@ -4,6 +4,7 @@ use super::usage::read_usage;
 use crate::count::Counter;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{Done, Output, Places};
+use crate::tool::{Tool, ToolCalls};
 
 /// The event that ends a stream.
 pub(super) const DONE: Done = Done {
@@ -21,6 +22,7 @@ pub(crate) const PLACES: Places = Places {
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
     read_output,
+    tool_words: &["\"annotations\""],
     needs_items: true,
     done: Some(DONE),
     data_only: false,
@@ -85,6 +87,11 @@ fn read_message(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synt
                 count_text(value, &mut output.counter);
             }
             reasoned = true;
+        } else if name.is("annotations") {
+            // Nothing else says that a model which searches by itself has done so.
+            let mut told = ToolCalls::default();
+            told.add(Tool::WebSearch, 1);
+            output.tools.raise(&told);
         } else if name.is("tool_calls") || name.is("function_call") || name.is("audio") {
             count_members(value, &mut output.counter)?;
         }

@@ -29,6 +29,9 @@ pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
                     "image_tokens" => report.image_output = value,
                     _ => {}
                 })?,
+                // Two vendors' ways to count what they ran themselves.
+                "server_side_tool_usage_details" => report.tools.read(cursor, "_calls")?,
+                "server_tool_use" => report.tools.read(cursor, "_requests")?,
                 _ => drop(cursor.value()?),
             }
             Ok::<(), SyntaxError>(())

@@ -7,7 +7,7 @@ use super::observer::Observer;
 use crate::canon::Echo;
 use crate::dialect::Dialect;
 use crate::joined::Joined;
-use crate::native::{Answer, Broken, reports_unbillable_usage};
+use crate::native::{Answer, Broken, ToolWatch, reports_unbillable_usage};
 use crate::usage::Usage;
 
 /// Reads an answer of the upstream's dialect and writes it in the caller's.
@@ -21,6 +21,8 @@ pub fn convert_answer(
     let mut observer = Observer::default();
     observer.response(&response);
     let usage = response.usage;
+    let mut tools = ToolWatch::default();
+    tools.look(from, body);
     let output_tokens_counted = observer.tokens();
     // The caller is told what the call is charged by.
     response.usage.get_or_insert(Usage {
@@ -35,5 +37,6 @@ pub fn convert_answer(
         usage,
         usage_malformed: usage.is_none() && reports_unbillable_usage(from, body),
         output_tokens_counted,
+        tools: tools.calls(),
     })
 }

@@ -8,7 +8,9 @@ use crate::canon::{Echo, Event};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::joined::Joined;
-use crate::native::{Broken, Seen, is_end_mark, reports_unbillable_usage, terminal_failure};
+use crate::native::{
+    Broken, Seen, ToolWatch, is_end_mark, reports_unbillable_usage, terminal_failure,
+};
 use crate::sse::{Data, Frame, Splitter};
 
 /// Converts a stream as it comes. Its face is that of [`crate::native::Rewriter`].
@@ -23,6 +25,8 @@ pub struct Transcoder {
     /// Kept for its room.
     events: Vec<Event>,
     observer: Observer,
+    /// Only where somebody wants to know.
+    tools: Option<Box<ToolWatch>>,
     started: bool,
     seen: Seen,
 }
@@ -39,9 +43,18 @@ impl Transcoder {
             writer: Writer::new(to, echo),
             events: Vec::new(),
             observer: Observer::default(),
+            tools: None,
             started: false,
             seen: Seen::default(),
         }
+    }
+
+    /// Counts calls of built-in tools too: nothing asked for them, but some models use them
+    /// unasked.
+    #[must_use]
+    pub fn watching_tools(mut self) -> Self {
+        self.tools = Some(Box::default());
+        self
     }
 
     /// Takes what one read brought and puts out what it says. When it fails, what was put out
@@ -119,6 +132,16 @@ impl Transcoder {
     }
 
     fn frame(&mut self, frame: &Frame, out: &mut Joined) -> Result<(), Broken> {
+        if let Some(tools) = &mut self.tools {
+            match frame.data() {
+                Data::Absent => {}
+                Data::Line(span) => {
+                    tools.look(self.from, frame.bytes.get(span).unwrap_or_default());
+                }
+                Data::Lines(data) => tools.look(self.from, &data),
+            }
+            self.seen.tools = tools.calls();
+        }
         let result = self.reader.frame(frame, &mut self.events);
         let is_told = |event: &Event| matches!(event, Event::Usage(_));
         if !self.events.iter().any(is_told) {

@@ -11,6 +11,7 @@ use crate::json::write::object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
 use crate::native::{Answer, Broken};
 use crate::rejection;
+use crate::tool::ToolCalls;
 use crate::usage::{self, Usage};
 
 /// What an answer must be like.
@@ -326,6 +327,7 @@ fn answer(pieces: Joined, usage: Option<Usage>, usage_malformed: bool) -> Answer
         usage,
         usage_malformed,
         output_tokens_counted: 0,
+        tools: ToolCalls::default(),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::json::patch::Edit;
 use crate::json::{Integer, Members, Raw, Spelling};
 use crate::native::Head;
 use crate::native::passing::read_members;
+use crate::tool::Tools;
 
 /// Members whose text the model reads.
 const READ_BY_MODEL: [&str; 4] = [
@@ -60,6 +61,7 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
         output_tokens_max,
         choices: u32::try_from(choices).unwrap_or(u32::MAX).max(1),
         input_tokens: passing.input_tokens(),
+        tools: Tools::by_name(members.get("tools")?),
         sampling: Vec::new(),
         model_span: 0..0,
         edits,

@@ -2,8 +2,9 @@
 //! chunks alike.
 
 use super::usage::read_usage;
-use crate::json::{Cursor, Shape, SyntaxError, Text};
+use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{End, Output, Places};
+use crate::tool::{Tool, ToolCalls};
 
 /// Where things stand in a response and in its chunks.
 pub(crate) const PLACES: Places = Places {
@@ -15,6 +16,7 @@ pub(crate) const PLACES: Places = Places {
     usage: "usageMetadata",
     read_usage: |usage, _| read_usage(usage),
     read_output,
+    tool_words: &["groundingMetadata", "urlContextMetadata", "executableCode"],
     needs_items: true,
     done: None,
     data_only: true,
@@ -45,10 +47,13 @@ fn read_output(
     }
     output.has_items = true;
     output.interim = true;
+    // Chunks may repeat what was found.
+    let mut found = ToolCalls::default();
     cursor.array(|cursor| {
         output.items = output.items.saturating_add(1);
-        read_candidate(cursor, output)
+        read_candidate(cursor, output, &mut found)
     })?;
+    output.tools.raise(&found);
     if output.content {
         // A clean close behind content is an end, finish reason or not (contract, "Server-sent
         // event streams").
@@ -57,7 +62,11 @@ fn read_output(
     Ok(true)
 }
 
-fn read_candidate(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
+fn read_candidate(
+    cursor: &mut Cursor<'_>,
+    output: &mut Output,
+    found: &mut ToolCalls,
+) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);
     }
@@ -66,6 +75,15 @@ fn read_candidate(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Sy
             return read_content(cursor, output);
         }
         let value = cursor.value()?;
+        if name.is("groundingMetadata") {
+            found.add(Tool::WebSearch, items_of(value, "webSearchQueries"));
+            found.add(
+                Tool::Maps,
+                u32::from(items_of(value, "googleMapsQueries") > 0),
+            );
+        } else if name.is("urlContextMetadata") {
+            found.add(Tool::WebFetch, items_of(value, "urlMetadata"));
+        }
         if name.is("finishReason") && value.shape() == Shape::String && !value.is_empty() {
             output.end = output.end.max(End::Closable);
             output.interim = false;
@@ -83,6 +101,25 @@ fn read_content(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synt
     })
 }
 
+/// The items of a list that is a member of an object.
+fn items_of(object: Raw<'_>, list: &str) -> u32 {
+    let mut items = 0_u32;
+    if object.shape() != Shape::Object {
+        return items;
+    }
+    // The text has been checked already.
+    let _ = Cursor::new(object.text()).object(|cursor, name| {
+        if !name.is(list) || cursor.shape()? != Shape::Array {
+            return cursor.value().map(drop);
+        }
+        cursor.array(|cursor| {
+            items = items.saturating_add(1);
+            cursor.value().map(drop)
+        })
+    });
+    items
+}
+
 /// Reads a part. What it says is output; a signature, or a text without a letter, is none.
 fn read_part(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxError> {
     if cursor.shape()? != Shape::Object {
@@ -97,6 +134,9 @@ fn read_part(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxE
             }
         } else if value.shape() == Shape::Object && !value.is_empty() {
             output.content = true;
+            if name.is("executableCode") {
+                output.tools.add(Tool::CodeExecution, 1);
+            }
             // The bytes of a picture are no text.
             if !name.is("inlineData") {
                 output.counter.add_string(value.text().as_bytes());

@@ -13,6 +13,7 @@ const NAMES: Names = Names {
     thoughts: "thoughtsTokenCount",
     prompt_by_modality: "promptTokensDetails",
     visible_by_modality: "candidatesTokensDetails",
+    tool_calls: None,
     tokens: "tokenCount",
 };
 

@@ -7,6 +7,7 @@ use crate::json::patch::Edit;
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::native::Head;
 use crate::native::passing::read_members;
+use crate::tool::Tools;
 
 /// Members whose text the model reads.
 const READ_BY_MODEL: [&str; 4] = ["input", "system_instruction", "tools", "response_format"];
@@ -66,6 +67,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         output_tokens_max: limit.map(Integer::saturating),
         choices: 1,
         input_tokens: passing.input_tokens(),
+        tools: Tools::by_type(members.get("tools")?),
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),
         edits,

@@ -3,6 +3,7 @@
 use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{Done, End, Output, Places};
+use crate::tool::{Tool, ToolCalls};
 
 /// The event that ends a stream.
 pub(super) const DONE: Done = Done {
@@ -20,6 +21,7 @@ pub(crate) const PLACES: Places = Places {
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
     read_output,
+    tool_words: &["_call\""],
     needs_items: true,
     done: Some(DONE),
     data_only: false,
@@ -50,16 +52,42 @@ fn read_output(
         output.failed |= text.is_some_and(|text| FAILED.iter().any(|known| text.is(known)));
     } else if name.is("steps") && cursor.shape()? == Shape::Array {
         output.has_items = true;
+        let mut told = ToolCalls::default();
         cursor.array(|cursor| {
             output.items = output.items.saturating_add(1);
-            read_piece(cursor, output)
+            let step = cursor.value()?;
+            note_tool(step, &mut told);
+            read_piece(&mut Cursor::new(step.text()), output)
         })?;
-    } else if name.is("step") || name.is("delta") {
+        output.tools.raise(&told);
+    } else if name.is("step") {
+        let step = cursor.value()?;
+        note_tool(step, &mut output.tools);
+        read_piece(&mut Cursor::new(step.text()), output)?;
+    } else if name.is("delta") {
         read_piece(cursor, output)?;
     } else {
         return Ok(false);
     }
     Ok(true)
+}
+
+/// Counts a step that is a call of a tool which the upstream ran.
+fn note_tool(step: Raw<'_>, tools: &mut ToolCalls) {
+    if step.shape() != Shape::Object {
+        return;
+    }
+    // The text has been checked already.
+    let _ = Cursor::new(step.text()).object(|cursor, name| {
+        let value = cursor.value()?;
+        if name.is("type") {
+            let word = value.string();
+            let word = word.and_then(|word| word.raw().strip_suffix("_call"));
+            let tool = word.and_then(Tool::of);
+            tool.into_iter().for_each(|tool| tools.add(tool, 1));
+        }
+        Ok::<(), SyntaxError>(())
+    });
 }
 
 /// Members of a step or a delta that are no output.

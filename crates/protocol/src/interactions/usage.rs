@@ -13,6 +13,7 @@ const NAMES: Names = Names {
     thoughts: "total_thought_tokens",
     prompt_by_modality: "input_tokens_by_modality",
     visible_by_modality: "output_tokens_by_modality",
+    tool_calls: Some("grounding_tool_count"),
     tokens: "tokens",
 };
 

@@ -6,6 +6,7 @@ use crate::guard;
 use crate::json::{Integer, Members, Raw, Shape, Spelling};
 use crate::native::Head;
 use crate::native::passing::read_members;
+use crate::tool::{Tool, Tools};
 
 /// Members whose text the model reads.
 const READ_BY_MODEL: [&str; 4] = ["system", "messages", "tools", "output_config"];
@@ -50,6 +51,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         output_tokens_max: Some(output_tokens_max),
         choices: 1,
         input_tokens: passing.input_tokens(),
+        tools: tools(&members)?,
         sampling: sampling(&members)?,
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
@@ -90,6 +92,17 @@ fn sampling(members: &Members<'_>) -> Result<Vec<&'static str>, Failure> {
         }
     }
     Ok(set)
+}
+
+fn tools(members: &Members<'_>) -> Result<Tools, Failure> {
+    let mut tools = Tools::by_type(members.get("tools")?);
+    if members
+        .get("mcp_servers")?
+        .is_some_and(|servers| !servers.is_empty())
+    {
+        tools.add(Tool::Mcp);
+    }
+    Ok(tools)
 }
 
 fn is_one(value: Raw<'_>) -> bool {

@@ -4,6 +4,7 @@ use super::usage::read_usage;
 use crate::count::Counter;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{End, Output, Places};
+use crate::tool::Tool;
 
 /// Where things stand in a message and in the events of a stream: `message_start` holds a message
 /// without output, and what `message_delta` says of usage is added to it.
@@ -16,6 +17,7 @@ pub(crate) const PLACES: Places = Places {
     usage: "usage",
     read_usage,
     read_output,
+    tool_words: &["\"server_tool_use\""],
     needs_items: true,
     done: None,
     data_only: false,
@@ -56,8 +58,16 @@ fn read_block(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Syntax
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);
     }
+    let (mut tool, mut is_server) = (None, false);
     cursor.object(|cursor, name| {
         let value = cursor.value()?;
+        if name.is("type") {
+            is_server = value
+                .string()
+                .is_some_and(|kind| kind.is("server_tool_use"));
+        } else if name.is("name") {
+            tool = value.string().and_then(|name| Tool::of(name.raw()));
+        }
         let around = [
             "type",
             "id",
@@ -74,8 +84,12 @@ fn read_block(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Syntax
         if written.iter().any(|known| name.is(known)) {
             count(value, &mut output.counter);
         }
-        Ok(())
-    })
+        Ok::<(), SyntaxError>(())
+    })?;
+    if let Some(tool) = tool.filter(|_| is_server) {
+        output.tools.add(tool, 1);
+    }
+    Ok(())
 }
 
 /// Counts a text as the text it is, and arguments as the JSON the model wrote.

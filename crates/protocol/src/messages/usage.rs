@@ -21,6 +21,9 @@ pub fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
                     Ok(())
                 });
             }
+            if name.is("server_tool_use") {
+                return report.tools.read(cursor, "_requests");
+            }
             let value = cursor.value()?;
             if value.is_null() {
                 return Ok(());

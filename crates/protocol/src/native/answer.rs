@@ -12,6 +12,7 @@ use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, utf8};
 use crate::rejection;
+use crate::tool::ToolCalls;
 use crate::usage::Usage;
 
 /// A whole answer, rewritten.
@@ -25,6 +26,8 @@ pub struct Answer {
     pub usage_malformed: bool,
     /// Output tokens as we count them, for answers without usage.
     pub output_tokens_counted: u64,
+    /// Calls of built-in tools that it shows; the usage report may count them better.
+    pub tools: ToolCalls,
 }
 
 impl Answer {
@@ -36,6 +39,7 @@ impl Answer {
             usage_malformed: self.usage_malformed,
             content: true,
             output_tokens_counted: self.output_tokens_counted,
+            tools: self.tools,
             ended: true,
         }
     }
@@ -82,5 +86,6 @@ pub fn rewrite_answer(
         usage,
         usage_malformed,
         output_tokens_counted: output.counter.tokens(),
+        tools: output.tools,
     })
 }

@@ -4,6 +4,7 @@ use super::places::{self, Output};
 use super::sighting::Sighting;
 use crate::dialect::Dialect;
 use crate::json::{Cursor, utf8};
+use crate::tool::ToolCalls;
 
 /// Whether data is the one that ends a stream.
 pub(crate) fn is_end_mark(dialect: Dialect, data: &[u8]) -> bool {
@@ -31,6 +32,29 @@ pub(crate) fn reports_unbillable_usage(dialect: Dialect, data: &[u8]) -> bool {
     let mut output = Output::default();
     let sighting = Sighting::of_object(places, &mut Cursor::new(text), &mut output);
     sighting.is_ok_and(|sighting| sighting.usage_malformed)
+}
+
+/// Counts the calls of built-in tools in what an upstream of another dialect says.
+#[derive(Debug, Default)]
+pub(crate) struct ToolWatch(Output);
+
+impl ToolWatch {
+    /// Looks at an answer or an event. Cheap for those that tell of no tool.
+    pub(crate) fn look(&mut self, dialect: Dialect, data: &[u8]) {
+        let places = places::of(dialect);
+        let is_told = |word: &&str| memchr::memmem::find(data, word.as_bytes()).is_some();
+        if !places.tool_words.iter().any(is_told) {
+            return;
+        }
+        if let Ok(text) = utf8(data) {
+            // What cannot be read is the reader's to judge.
+            let _ = Sighting::of_object(places, &mut Cursor::new(text), &mut self.0);
+        }
+    }
+
+    pub(crate) fn calls(&self) -> ToolCalls {
+        self.0.tools
+    }
 }
 
 /// What stands behind the first member of this name with a value but `null`, wherever it is.

@@ -20,7 +20,7 @@ pub(crate) mod written;
 pub use answer::{Answer, rewrite_answer};
 pub use broken::Broken;
 pub use failure::{read_failure, terminal_failure};
-pub(crate) use glance::{is_end_mark, reports_unbillable_usage};
+pub(crate) use glance::{ToolWatch, is_end_mark, reports_unbillable_usage};
 pub use identity::Identity;
 pub use links::links;
 pub use request::{Head, read_head, read_named_head, write_request, write_request_to};

@@ -9,6 +9,7 @@ use crate::interactions;
 use crate::json::{Cursor, Raw, SyntaxError, Text};
 use crate::messages;
 use crate::responses;
+use crate::tool::ToolCalls;
 use crate::usage::Usage;
 
 /// The row of one dialect. Names are those of the members of an answer or of an event.
@@ -31,6 +32,8 @@ pub(crate) struct Places {
     pub(crate) read_usage: fn(Raw<'_>, Option<Usage>) -> Option<Usage>,
     /// Reads a member that carries output; `false` if it is none and was not read.
     pub(crate) read_output: fn(Text<'_>, &mut Cursor<'_>, &mut Output) -> Result<bool, SyntaxError>,
+    /// Words without which an answer or event tells of no built-in tool, its usage aside.
+    pub(crate) tool_words: &'static [&'static str],
     /// Whether a whole answer without items (choices, candidates) is none.
     pub(crate) needs_items: bool,
     /// The event that ends a stream, where one says nothing else.
@@ -86,6 +89,8 @@ pub(crate) struct Output {
     pub(crate) interim: bool,
     /// The usage so far.
     pub(crate) usage: Option<Usage>,
+    /// Calls of built-in tools that went by; a usage report may count them better.
+    pub(crate) tools: ToolCalls,
     /// Deltas since the last whole item, which the next one repeats.
     pub(crate) deltas: usize,
     /// What the event that ends a failed stream repeats, where the dialect has it.

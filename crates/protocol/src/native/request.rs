@@ -14,6 +14,7 @@ use crate::json::patch::{self, Edit};
 use crate::json::write_string;
 use crate::messages;
 use crate::responses;
+use crate::tool::Tools;
 
 /// What a request says that we must know, and where it says it.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ pub struct Head {
     pub choices: u32,
     /// Input tokens, estimated.
     pub input_tokens: u64,
+    /// Built-in tools that the request offers.
+    pub tools: Tools,
     /// Sampling members set to something else than their default, which models of fixed sampling
     /// refuse on Messages; other dialects leave it empty.
     pub sampling: Vec<&'static str>,

@@ -16,6 +16,7 @@ use crate::json::{Cursor, utf8};
 use crate::rejection;
 use crate::responses;
 use crate::sse::{Data, Frame, Splitter};
+use crate::tool::ToolCalls;
 use crate::usage::Usage;
 
 /// Room made for the events of one read, so that they go out in one piece.
@@ -34,6 +35,8 @@ pub struct Seen {
     pub content: bool,
     /// Output tokens counted over all deltas, reasoning included.
     pub output_tokens_counted: u64,
+    /// Calls of built-in tools that went by; a usage report may count them better.
+    pub tools: ToolCalls,
     /// Whether the end mark went by.
     pub ended: bool,
 }
@@ -151,6 +154,7 @@ impl Rewriter {
     fn note(&mut self) {
         self.seen.content = self.output.content;
         self.seen.output_tokens_counted = self.output.counter.tokens();
+        self.seen.tools = self.output.tools;
     }
 
     fn relay(&mut self, places: &Places, out: &mut Joined) -> Result<(), Broken> {

@@ -7,6 +7,7 @@ use crate::json::patch::Edit;
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::native::Head;
 use crate::native::passing::read_members;
+use crate::tool::Tools;
 
 /// Members whose text the model reads.
 const READ_BY_MODEL: [&str; 5] = ["instructions", "input", "tools", "text", "prompt"];
@@ -47,6 +48,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
             .filter(|limit| *limit != Integer::Negative)
             .map(Integer::saturating),
         choices: 1,
+        tools: Tools::by_type(members.get("tools")?),
         sampling: Vec::new(),
         input_tokens: passing.input_tokens(),
         model_span: model_span.unwrap_or_default(),

@@ -2,6 +2,7 @@
 
 mod error;
 mod head;
+mod hosted;
 mod places;
 mod request;
 mod response;

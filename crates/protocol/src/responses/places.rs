@@ -1,9 +1,11 @@
 //! Where identity, usage and output stand in a Responses answer and in its events.
 
+use super::hosted::{self, Finished};
 use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{End, Output, Places};
 use crate::native::written::count_written;
+use crate::tool::ToolCalls;
 use crate::usage::count;
 
 /// Where things stand in a response and in the events that carry it.
@@ -17,6 +19,7 @@ pub(crate) const PLACES: Places = Places {
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
     read_output,
+    tool_words: &["_call\"", "\"tool_usage\""],
     needs_items: true,
     done: None,
     data_only: false,
@@ -61,6 +64,7 @@ fn read_output(
         }
         "item" => {
             let item = cursor.value()?;
+            hosted::note(item, Finished::Said, &mut output.tools);
             // A finished item repeats its deltas.
             if std::mem::take(&mut output.deltas) == 0 {
                 read_item(item, output)?;
@@ -70,15 +74,19 @@ fn read_output(
             output.has_items = true;
             // The last event repeats the whole answer.
             let repeated = output.content;
+            let mut told = ToolCalls::default();
             cursor.array(|cursor| {
                 output.items = output.items.saturating_add(1);
                 let item = cursor.value()?;
+                hosted::note(item, Finished::ByItsPlace, &mut told);
                 if repeated {
                     return Ok(());
                 }
                 read_item(item, output)
             })?;
+            output.tools.raise(&told);
         }
+        "tool_usage" => hosted::read_report(cursor, &mut output.tools)?,
         _ => return Ok(false),
     }
     Ok(true)

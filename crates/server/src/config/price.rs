@@ -1,8 +1,10 @@
 //! `price = { … }`: the price card of a model.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use ledger::{CardFault, PriceCard, PriceError, PriceKey, PriceValue};
+use protocol::Tool;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -16,11 +18,19 @@ pub(super) fn read_price(
 ) -> Option<PriceCard> {
     let raw = section.raw(key)?;
     let path = section.path_of(key);
-    let PriceValue::Table(members) = value_of(raw.get_ref()) else {
+    let PriceValue::Table(mut members) = value_of(raw.get_ref()) else {
         let message = format!("must be a table, found {}", kind_of(raw.get_ref()));
         section.log.report(Some(raw.span()), path, message);
         return None;
     };
+    if let Some(PriceValue::Table(tools)) = members.get_mut("tools") {
+        for (name, fault) in name_tools(tools) {
+            let span = span_of(raw, &format!("tools.{name}"));
+            section
+                .log
+                .report(Some(span), format!("{path}.tools.{name}"), fault);
+        }
+    }
     match PriceCard::parse(&members) {
         Ok(card) => Some(card),
         Err(faults) => {
@@ -31,6 +41,31 @@ pub(super) fn read_price(
             None
         }
     }
+}
+
+/// Puts the names that tools are metered under in the place of their vendors' names; what is no
+/// tool would never be charged, so it is a fault.
+fn name_tools(tools: &mut BTreeMap<String, PriceValue>) -> Vec<(String, String)> {
+    let mut faults = Vec::new();
+    for (name, value) in std::mem::take(tools) {
+        let Some(tool) = Tool::of(&name) else {
+            let known = Tool::ALL.map(Tool::as_str);
+            let fault = match nearest(&name, known) {
+                Some(meant) => format!("is no built-in tool; did you mean `{meant}`?"),
+                None => format!("is no built-in tool; they are {}", known.join(", ")),
+            };
+            faults.push((name, fault));
+            continue;
+        };
+        if tools.insert(tool.as_str().to_owned(), value).is_some() {
+            let fault = format!(
+                "is another name of `{}`, which has a price already",
+                tool.as_str()
+            );
+            faults.push((name, fault));
+        }
+    }
+    faults
 }
 
 /// The place, the full path and the sentence of a fault.

@@ -8,6 +8,7 @@ mod admin;
 mod admission;
 mod auth;
 mod balance;
+mod bill;
 mod captures;
 mod catalog;
 mod chat_plain;

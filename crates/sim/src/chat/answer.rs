@@ -76,6 +76,7 @@ pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> 
     let identity = Identity::of(ask, &mut seed);
     let outputs = outputs(request, ask)?;
     let figures = Figures::of(request, &outputs, ask.script);
+    ask.used.set(Some(figures.used()));
     let completion = Completion {
         id: &identity.id,
         object: "chat.completion",

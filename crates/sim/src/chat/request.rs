@@ -132,6 +132,7 @@ mod tests {
             script: &parsed,
             seed: Seed::new(1),
             created: 0,
+            used: &std::cell::Cell::new(None),
         };
         read(request, &ask)
     }

@@ -24,6 +24,7 @@ pub(super) fn stream(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal>
     let identity = Identity::of(ask, &mut seed);
     let outputs = outputs(request, ask)?;
     let figures = Figures::of(request, &outputs, ask.script);
+    ask.used.set(Some(figures.used()));
     let choices = outputs
         .into_iter()
         .enumerate()

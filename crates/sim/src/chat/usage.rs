@@ -5,6 +5,7 @@ use crate::fault::{Script, UsageFault};
 use crate::figure::Figure;
 use crate::mind::{MediaKind, Output};
 use crate::tokens::count_tokens;
+use crate::told::{Hosted, Used};
 use serde::Serialize;
 
 /// True figures of a call.
@@ -17,6 +18,7 @@ pub(super) struct Figures {
     reasoning: u64,
     audio_in: u64,
     audio_out: u64,
+    hosted: Hosted,
 }
 
 impl Figures {
@@ -39,6 +41,22 @@ impl Figures {
                 .filter(|output| request.speaks(output))
                 .map(|output| count_tokens(output.text.as_str()))
                 .sum(),
+            hosted: Hosted {
+                fetches: 0,
+                ..script.hosted
+            },
+        }
+    }
+
+    /// What the call used, for the log.
+    pub(super) fn used(self) -> Used {
+        Used {
+            fresh_input: self.prompt - self.cached - self.cache_write,
+            cache_read: self.cached,
+            cache_write: self.cache_write,
+            output: self.completion,
+            reasoning: self.reasoning,
+            tools: self.hosted,
         }
     }
 
@@ -78,6 +96,11 @@ impl Figures {
                 accepted_prediction_tokens: bend(0),
                 rejected_prediction_tokens: bend(0),
             },
+            server_side_tool_usage_details: (!self.hosted.is_none()).then(|| HostedDetails {
+                web_search_calls: bend(self.hosted.searches),
+                code_interpreter_calls: bend(self.hosted.code_runs),
+                file_search_calls: bend(self.hosted.file_searches),
+            }),
         }
     }
 }
@@ -89,6 +112,16 @@ pub(super) struct Usage {
     total_tokens: Figure,
     prompt_tokens_details: PromptDetails,
     completion_tokens_details: CompletionDetails,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_side_tool_usage_details: Option<HostedDetails>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names of the wire")]
+struct HostedDetails {
+    web_search_calls: Figure,
+    code_interpreter_calls: Figure,
+    file_search_calls: Figure,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -120,6 +153,12 @@ mod tests {
         reasoning: 5,
         audio_in: 3,
         audio_out: 2,
+        hosted: Hosted {
+            searches: 0,
+            fetches: 0,
+            code_runs: 0,
+            file_searches: 0,
+        },
     };
 
     fn shown(usage: Option<&Usage>) -> String {

@@ -63,6 +63,7 @@
 //! | `chunks=N` | a text of exactly N content events |
 //! | `reply-bytes=N` | a text of exactly N bytes; with `chunks`, cut evenly |
 //! | `cached=N` `cache-write=N` | so many of the prompt's tokens are told as cached, as written to the cache |
+//! | `searches=N` `file-searches=N` `code-runs=N` `fetches=N` | the upstream uses tools of its own so often, and tells so where the protocol has a form for it: Chat (but for fetches), Responses (the same, by items), Messages (searches and fetches), Generate Content (searches and fetches), Interactions (searches) |
 //! | `refuse` `refuse=CATEGORY` | the model declines |
 //! | `redacted` | reasoning comes back unreadable, where the protocol has a form for it |
 //! | `interleaved` | a part of the reasoning comes before each call (Responses, Messages) |

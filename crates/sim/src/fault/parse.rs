@@ -9,6 +9,8 @@ const DURATION_MAX: Duration = Duration::from_secs(3600);
 const BYTES_MAX: usize = 64 << 20;
 const CHUNKS_MAX: usize = 1_000_000;
 const PARTS_MAX: usize = 32;
+/// Calls of one tool of the upstream's own.
+const HOSTED_MAX: usize = 1_000;
 
 /// A script that cannot be read; the text says which part and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +94,10 @@ impl Script {
             "content-filter" => self.text.content_filter = flag(value, true)?,
             "cached" => self.cached = Some(count(value)?),
             "cache-write" => self.cache_write = Some(count(value)?),
+            "searches" => self.hosted.searches = hosted(value)?,
+            "fetches" => self.hosted.fetches = hosted(value)?,
+            "code-runs" => self.hosted.code_runs = hosted(value)?,
+            "file-searches" => self.hosted.file_searches = hosted(value)?,
             "interleaved" => self.reasoning.interleaved = flag(value, true)?,
             "demand-reasoning" => self.reasoning.demanded = flag(value, true)?,
             "strict" => self.strict = flag(value, true)?,
@@ -131,6 +137,10 @@ fn flag<T>(value: Option<&str>, set: T) -> Result<T, String> {
         None => Ok(set),
         Some(_) => Err("takes no value".to_owned()),
     }
+}
+
+fn hosted(value: Option<&str>) -> Result<u64, String> {
+    number(value, 0, HOSTED_MAX).map(|calls| calls as u64)
 }
 
 fn duration(value: Option<&str>) -> Result<Duration, String> {

@@ -1,5 +1,6 @@
 //! A parsed script, grouped by who acts on it.
 
+use crate::told::Hosted;
 use std::time::Duration;
 
 /// Everything that is asked of one answer. The default is an honest one.
@@ -16,6 +17,8 @@ pub(crate) struct Script {
     /// Tokens of the prompt told as read from the cache, and as written to it.
     pub(crate) cached: Option<u64>,
     pub(crate) cache_write: Option<u64>,
+    /// How often the upstream uses tools of its own.
+    pub(crate) hosted: Hosted,
     /// Members that the protocol does not define are refused.
     pub(crate) strict: bool,
     pub(crate) reasoning: Reasoning,

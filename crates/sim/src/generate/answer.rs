@@ -61,6 +61,7 @@ pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> 
         request.picture_tokens(),
         ask.script,
     );
+    ask.used.set(Some(figures.used()));
     if let Some(reason) = &ask.script.text.blocked {
         let usage = usage::told(figures.unanswered(), ask.script.usage);
         return Ok(indented(StatusCode::OK, &identity.blocked(reason, usage)));

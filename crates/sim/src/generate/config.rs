@@ -236,6 +236,7 @@ mod tests {
             script: &script,
             seed: Seed::new(1),
             created: 0,
+            used: &std::cell::Cell::new(None),
         };
         read(&field, &ask)
     }

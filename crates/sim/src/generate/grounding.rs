@@ -7,9 +7,11 @@ use serde::Serialize;
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_field_names, reason = "the names of the wire")]
 pub(super) struct Grounding {
-    grounding_chunks: [Chunk; 1],
-    grounding_supports: [Support; 1],
-    web_search_queries: [String; 1],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    grounding_chunks: Vec<Chunk>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    grounding_supports: Vec<Support>,
+    web_search_queries: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -39,23 +41,67 @@ struct Segment {
 }
 
 impl Grounding {
-    /// The whole text is from one page.
-    pub(super) fn of(citation: &Citation, text: &str) -> Self {
+    /// So many searches without a source that is shown; none without a search.
+    pub(super) fn searched(searches: u64) -> Option<Self> {
+        (searches > 0).then(|| Self {
+            grounding_chunks: Vec::new(),
+            grounding_supports: Vec::new(),
+            web_search_queries: queries(searches),
+        })
+    }
+
+    /// The whole text is from one page, found by one search at least.
+    pub(super) fn of(citation: &Citation, text: &str, searches: u64) -> Self {
         Self {
-            grounding_chunks: [Chunk {
+            grounding_chunks: vec![Chunk {
                 web: Page {
                     uri: citation.url.clone(),
                     title: citation.title.clone(),
                 },
             }],
-            grounding_supports: [Support {
+            grounding_supports: vec![Support {
                 segment: Segment {
                     end_index: text.len(),
                     text: text.to_owned(),
                 },
                 grounding_chunk_indices: [0],
             }],
-            web_search_queries: [citation.title.clone()],
+            web_search_queries: if searches == 0 {
+                vec![citation.title.clone()]
+            } else {
+                queries(searches)
+            },
         }
+    }
+}
+
+fn queries(searches: u64) -> Vec<String> {
+    (1..=searches).map(|n| format!("sim query {n}")).collect()
+}
+
+/// Pages that were fetched for an answer.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Fetched {
+    url_metadata: Vec<FetchedPage>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FetchedPage {
+    retrieved_url: String,
+    url_retrieval_status: &'static str,
+}
+
+impl Fetched {
+    /// So many pages, where there are any.
+    pub(super) fn of(fetches: u64) -> Option<Self> {
+        let page = |n| FetchedPage {
+            retrieved_url: format!("https://sim-upstream.example/page/{n}"),
+            url_retrieval_status: "URL_RETRIEVAL_STATUS_SUCCESS",
+        };
+        (fetches > 0).then(|| Self {
+            url_metadata: (1..=fetches).map(page).collect(),
+        })
     }
 }

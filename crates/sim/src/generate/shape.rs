@@ -1,6 +1,6 @@
 //! The shapes of an answer. An event of a stream has the same shape as a whole answer.
 
-use super::grounding::Grounding;
+use super::grounding::{Fetched, Grounding};
 use super::logprobs::{self, LogprobsResult};
 use super::usage::Usage;
 use crate::logprob::Logprob;
@@ -43,6 +43,8 @@ pub(super) struct Candidate {
     pub(super) safety_ratings: Option<[SafetyRating; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) grounding_metadata: Option<Grounding>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) url_context_metadata: Option<Fetched>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) avg_logprobs: Option<Logprob>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -28,6 +28,7 @@ pub(super) fn stream(request: &Request, ask: &Ask<'_>, form: Form) -> Result<Rep
         request.picture_tokens(),
         ask.script,
     );
+    ask.used.set(Some(figures.used()));
     let mut frames = Frames::new(form);
     if let Some(reason) = &ask.script.text.blocked {
         let usage = usage::told(figures.unanswered(), ask.script.usage);

@@ -1,6 +1,6 @@
 //! What a candidate tells: the model's output, brought into what this protocol can say.
 
-use super::grounding::Grounding;
+use super::grounding::{Fetched, Grounding};
 use super::request::Request;
 use super::shape::{Blob, Candidate, FunctionCall, SafetyRating};
 use crate::ask::Ask;
@@ -34,6 +34,7 @@ pub(super) struct Ending {
     message: Option<&'static str>,
     continuation_token: Option<String>,
     grounding: Option<Grounding>,
+    fetched: Option<Fetched>,
 }
 
 /// The candidates of a call, and the outputs they tell.
@@ -72,6 +73,7 @@ fn fit(output: &mut Output, request: &Request, ask: &Ask<'_>) -> Ending {
             message: None,
             continuation_token: Some(token),
             grounding: None,
+            fetched: None,
         };
     }
     let reason = match (&ask.script.finish, output.finish) {
@@ -86,6 +88,7 @@ fn fit(output: &mut Output, request: &Request, ask: &Ask<'_>) -> Ending {
         output.calls.clear();
         retext(output, String::new());
     }
+    let searches = ask.script.hosted.searches;
     Ending {
         reason,
         message: failed.then_some("Malformed function call: print(default_api.sim_upstream("),
@@ -94,7 +97,9 @@ fn fit(output: &mut Output, request: &Request, ask: &Ask<'_>) -> Ending {
             .citation
             .as_ref()
             .filter(|_| !output.text.is_empty())
-            .map(|citation| Grounding::of(citation, output.text.as_str())),
+            .map(|citation| Grounding::of(citation, output.text.as_str(), searches))
+            .or_else(|| Grounding::searched(searches)),
+        fetched: Fetched::of(ask.script.hosted.fetches),
     }
 }
 
@@ -147,6 +152,7 @@ impl Ending {
             finish_message: self.message,
             continuation_token: self.continuation_token.clone(),
             grounding_metadata: self.grounding.clone(),
+            url_context_metadata: self.fetched.clone(),
             safety_ratings: (self.reason == "SAFETY").then(SafetyRating::blocking),
             index,
             ..Candidate::default()

@@ -78,6 +78,7 @@ struct Share {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::told::Hosted;
     use serde_json::{Value, json};
 
     const FIGURES: Figures = Figures {
@@ -89,6 +90,12 @@ mod tests {
         output: 20,
         output_images: 0,
         thoughts: 5,
+        hosted: Hosted {
+            searches: 0,
+            fetches: 0,
+            code_runs: 0,
+            file_searches: 0,
+        },
     };
 
     fn shown(usage: Option<Usage>) -> Value {

@@ -2,6 +2,7 @@
 
 use crate::fault::Script;
 use crate::mind::{MediaKind, Output, Prompt};
+use crate::told::{Hosted, Used};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Figures {
@@ -14,6 +15,7 @@ pub(crate) struct Figures {
     pub(crate) output: u64,
     pub(crate) output_images: u64,
     pub(crate) thoughts: u64,
+    pub(crate) hosted: Hosted,
 }
 
 impl Figures {
@@ -40,6 +42,23 @@ impl Figures {
             output: all.saturating_sub(thoughts) + output_images,
             output_images,
             thoughts,
+            hosted: Hosted {
+                code_runs: 0,
+                file_searches: 0,
+                ..script.hosted
+            },
+        }
+    }
+
+    /// What the call used, for the log; pictures and sound are told beside it, if at all.
+    pub(crate) fn used(self) -> Used {
+        Used {
+            fresh_input: self.input + self.tool_use - self.cached,
+            cache_read: self.cached,
+            cache_write: 0,
+            output: self.output + self.thoughts,
+            reasoning: self.thoughts,
+            tools: self.hosted,
         }
     }
 

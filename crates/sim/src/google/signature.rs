@@ -94,6 +94,7 @@ mod tests {
             script,
             seed: Seed::new(1),
             created: 0,
+            used: Box::leak(Box::new(std::cell::Cell::new(None))),
         })
     }
 

@@ -8,6 +8,7 @@ use crate::date::iso_8601;
 use crate::google::{Figures, Refusal, Signer, arguments, continue_or_stop, outputs};
 use crate::mind::{Finish, Said};
 use crate::seed::Seed;
+use crate::told::Hosted;
 use serde_json::Value;
 
 const STOPPED: Stopped = Stopped {
@@ -73,6 +74,15 @@ pub(super) fn tell(request: &Request, ask: &Ask<'_>) -> Result<Telling, Refusal>
         .and_then(|output| continue_or_stop(output, request.continued, ask));
     let picture_tokens = request.picture.map_or(0, |picture| picture.tokens);
     let figures = Figures::of(&request.prompt, &outputs, picture_tokens, ask.script);
+    // This protocol counts searches alone.
+    let figures = Figures {
+        hosted: Hosted {
+            fetches: 0,
+            ..figures.hosted
+        },
+        ..figures
+    };
+    ask.used.set(Some(figures.used()));
     let Some(output) = outputs.pop() else {
         return Err(Refusal::invalid("There is nothing to say."));
     };

@@ -42,6 +42,13 @@ fn written(figures: Figures, bend: impl Fn(u64) -> Figure) -> Usage {
         total_tool_use_tokens: bend(figures.tool_use),
         total_thought_tokens: bend(figures.thoughts),
         total_tokens: bend(figures.total()),
+        grounding_tool_count: match figures.hosted.searches {
+            0 => Vec::new(),
+            searches => vec![ToolCount {
+                r#type: "google_search",
+                count: bend(searches),
+            }],
+        },
     }
 }
 
@@ -57,6 +64,14 @@ pub(super) struct Usage {
     output_tokens_by_modality: Vec<Share>,
     total_tool_use_tokens: Figure,
     total_thought_tokens: Figure,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    grounding_tool_count: Vec<ToolCount>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct ToolCount {
+    r#type: &'static str,
+    count: Figure,
 }
 
 #[derive(Debug, Clone, Serialize)]

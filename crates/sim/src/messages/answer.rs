@@ -97,11 +97,13 @@ impl Answer {
         let mut seed = ask.seed.clone();
         let output = think(&request.prompt, ask.script, 0);
         let (question, _) = request.prompt.question();
+        let figures = Figures::of(request, &output, ask.script);
+        ask.used.set(Some(figures.used()));
         Self {
             id: format!("msg_01Sim{}", seed.letters(20)),
             model: ask.reported_model(),
             end: ending(&output, question, ask),
-            figures: Figures::of(request, &output, ask.script),
+            figures,
             blocks: blocks(&output, request, ask, &mut seed),
         }
     }

@@ -5,6 +5,7 @@ use super::request::Request;
 use crate::fault::{Script, UsageFault};
 use crate::figure::Figure;
 use crate::mind::Output;
+use crate::told::{Hosted, Used};
 use serde::Serialize;
 
 /// Shorter prompts are not cached.
@@ -20,6 +21,7 @@ pub(super) struct Figures {
     ttl: Ttl,
     output: u64,
     thinking: u64,
+    hosted: Hosted,
 }
 
 impl Figures {
@@ -41,6 +43,23 @@ impl Figures {
             ttl: request.cache.unwrap_or(Ttl::FiveMinutes),
             output: output.tokens,
             thinking: output.reasoning_tokens,
+            hosted: Hosted {
+                code_runs: 0,
+                file_searches: 0,
+                ..script.hosted
+            },
+        }
+    }
+
+    /// What the call used, for the log.
+    pub(super) fn used(self) -> Used {
+        Used {
+            fresh_input: self.fresh,
+            cache_read: self.read,
+            cache_write: self.written,
+            output: self.output,
+            reasoning: self.thinking,
+            tools: self.hosted,
         }
     }
 
@@ -49,6 +68,7 @@ impl Figures {
         let begun = Self {
             output: self.output.min(1),
             thinking: self.thinking.min(1),
+            hosted: Hosted::default(),
             ..self
         };
         match fault {
@@ -85,6 +105,10 @@ impl Figures {
             output_tokens_details: OutputDetails {
                 thinking_tokens: bend(self.thinking),
             },
+            server_tool_use: (!self.hosted.is_none()).then(|| ServerToolUse {
+                web_search_requests: bend(self.hosted.searches),
+                web_fetch_requests: bend(self.hosted.fetches),
+            }),
             service_tier: "standard",
             inference_geo: "sim-geo-4711",
         }
@@ -107,8 +131,16 @@ pub(super) struct Usage {
     cache_creation: CacheCreation,
     output_tokens: Figure,
     output_tokens_details: OutputDetails,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_tool_use: Option<ServerToolUse>,
     service_tier: &'static str,
     inference_geo: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct ServerToolUse {
+    web_search_requests: Figure,
+    web_fetch_requests: Figure,
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -1,7 +1,7 @@
 //! What is answered, item by item, and the response object around it.
 
 use super::echo::Echo;
-use super::item::{Item, Shown};
+use super::item::{HostedKind, Item, Shown};
 use super::parameters::Summary;
 use super::request::Request;
 use super::usage::{Figures, Usage};
@@ -34,12 +34,14 @@ impl Answer {
     pub(super) fn of(request: Request, ask: &Ask<'_>) -> Self {
         let mut seed = ask.seed.clone();
         let output = think(&request.prompt, ask.script, 0);
+        let figures = Figures::of(&request, &output, ask.script);
+        ask.used.set(Some(figures.used()));
         Self {
             id: id::response(&mut seed),
             created: ask.created,
             model: ask.reported_model(),
             end: Ending::of(output.finish, ask),
-            figures: Figures::of(&request, &output, ask.script),
+            figures,
             items: items(&output, &request, ask, &mut seed),
             echo: request.echo,
         }
@@ -118,6 +120,19 @@ fn items(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> 
     let mut before = Before::default();
     if let Some(thought) = thoughts.next() {
         items.push(before.reason(thought, request, ask, seed));
+    }
+    let hosted = ask.script.hosted;
+    for (kind, count) in [
+        (HostedKind::WebSearch, hosted.searches),
+        (HostedKind::FileSearch, hosted.file_searches),
+        (HostedKind::CodeInterpreter, hosted.code_runs),
+    ] {
+        for _ in 0..count {
+            items.push(Item::Hosted {
+                id: id::item(kind.prefix(), before.id.as_deref(), seed),
+                kind,
+            });
+        }
     }
     if !output.text.is_empty() || (output.calls.is_empty() && output.finish != Finish::Length) {
         items.push(Item::Message {

@@ -30,12 +30,36 @@ pub(super) enum Item {
         arguments: Said,
         custom: bool,
     },
+    /// A tool that the vendor ran itself.
+    Hosted { id: String, kind: HostedKind },
+}
+
+/// Which of the vendor's tools ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HostedKind {
+    WebSearch,
+    FileSearch,
+    CodeInterpreter,
+}
+
+impl HostedKind {
+    /// What ids of its calls begin with.
+    pub(super) fn prefix(self) -> &'static str {
+        match self {
+            Self::WebSearch => "ws",
+            Self::FileSearch => "fs",
+            Self::CodeInterpreter => "ci",
+        }
+    }
 }
 
 impl Item {
     pub(super) fn id(&self) -> &str {
         match self {
-            Self::Reasoning { id, .. } | Self::Message { id, .. } | Self::Call { id, .. } => id,
+            Self::Reasoning { id, .. }
+            | Self::Message { id, .. }
+            | Self::Call { id, .. }
+            | Self::Hosted { id, .. } => id,
         }
     }
 }
@@ -74,6 +98,31 @@ pub(super) enum Shown<'a> {
         name: &'a str,
         input: &'a str,
     },
+    WebSearchCall {
+        id: &'a str,
+        status: &'static str,
+        action: SearchAction,
+    },
+    FileSearchCall {
+        id: &'a str,
+        status: &'static str,
+        queries: [&'static str; 1],
+        results: Option<()>,
+    },
+    CodeInterpreterCall {
+        id: &'a str,
+        status: &'static str,
+        code: &'static str,
+        container_id: &'static str,
+        outputs: Option<()>,
+    },
+}
+
+/// What a web search did.
+#[derive(Serialize)]
+pub(super) struct SearchAction {
+    r#type: &'static str,
+    query: &'static str,
 }
 
 /// A part of an item's content or summary on the wire.
@@ -183,6 +232,7 @@ impl<'a> Shown<'a> {
                 phase: *phase,
             },
             Item::Call { .. } => Self::call(item, "in_progress", ""),
+            Item::Hosted { id, kind } => Self::hosted(id, *kind, "in_progress"),
         }
     }
 
@@ -216,6 +266,33 @@ impl<'a> Shown<'a> {
                 phase: *phase,
             },
             Item::Call { arguments, .. } => Self::call(item, status, arguments.as_str()),
+            Item::Hosted { id, kind } => Self::hosted(id, *kind, status),
+        }
+    }
+
+    fn hosted(id: &'a str, kind: HostedKind, status: &'static str) -> Self {
+        match kind {
+            HostedKind::WebSearch => Self::WebSearchCall {
+                id,
+                status,
+                action: SearchAction {
+                    r#type: "search",
+                    query: "sim upstream",
+                },
+            },
+            HostedKind::FileSearch => Self::FileSearchCall {
+                id,
+                status,
+                queries: ["sim upstream"],
+                results: None,
+            },
+            HostedKind::CodeInterpreter => Self::CodeInterpreterCall {
+                id,
+                status,
+                code: "print(1)",
+                container_id: "cntr_Sim1",
+                outputs: None,
+            },
         }
     }
 

@@ -153,6 +153,7 @@ impl Events {
                 At::Speak(output_index, said.pieces())
             }
             Item::Call { .. } if early => At::Close(output_index),
+            Item::Hosted { .. } => At::Close(output_index),
             Item::Call { arguments, .. } => At::Speak(output_index, arguments.pieces()),
         };
     }
@@ -251,7 +252,7 @@ impl Events {
                 };
                 self.writer.delta(name, Spot::item(id, index), piece, None)
             }
-            Item::Reasoning { id, .. } => {
+            Item::Reasoning { id, .. } | Item::Hosted { id, .. } => {
                 let spot = Spot::content(id, index);
                 let name = "response.reasoning_text.delta";
                 self.writer.delta(name, spot, piece, None)
@@ -330,7 +331,7 @@ impl Events {
                         .frame("response.content_part.done", &Data::Part { spot, part }),
                 ]);
             }
-            Item::Reasoning { .. } => {}
+            Item::Reasoning { .. } | Item::Hosted { .. } => {}
         }
         let done = Data::Item {
             output_index,

@@ -4,6 +4,7 @@ use super::request::Request;
 use crate::fault::{Script, UsageFault};
 use crate::figure::Figure;
 use crate::mind::Output;
+use crate::told::{Hosted, Used};
 use serde::Serialize;
 
 /// True figures of a call.
@@ -14,6 +15,7 @@ pub(super) struct Figures {
     cache_write: u64,
     output: u64,
     reasoning: u64,
+    hosted: Hosted,
 }
 
 impl Figures {
@@ -29,6 +31,22 @@ impl Figures {
             cache_write: script.cache_write.unwrap_or(0).min(input - cached),
             output: output.tokens,
             reasoning: output.reasoning_tokens,
+            hosted: Hosted {
+                fetches: 0,
+                ..script.hosted
+            },
+        }
+    }
+
+    /// What the call used, for the log.
+    pub(super) fn used(self) -> Used {
+        Used {
+            fresh_input: self.input - self.cached - self.cache_write,
+            cache_read: self.cached,
+            cache_write: self.cache_write,
+            output: self.output,
+            reasoning: self.reasoning,
+            tools: self.hosted,
         }
     }
 

@@ -27,6 +27,7 @@ use http::request::Parts;
 use http::{HeaderValue, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -203,12 +204,16 @@ fn ask<P: Protocol>(call: &Call<'_>, state: &State, record: &Record) -> (Reply, 
         Some(Instead::EmptyObject) => request.empty_object(),
         // The play replaces the bytes; the head is that of the true answer.
         Some(Instead::Swapped | Instead::Garbage | Instead::EndlessLine) | None => {
-            request.answer(&Ask {
+            let used = Cell::new(None);
+            let reply = request.answer(&Ask {
                 name,
                 script: &script,
                 seed: Seed::of(&[call.body, &record.seq().to_le_bytes()]),
                 created: unix_seconds(),
-            })
+                used: &used,
+            });
+            record.used(used.get());
+            reply
         }
     };
     (reply, script)

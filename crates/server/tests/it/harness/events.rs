@@ -94,8 +94,15 @@ impl Streaming {
 
     /// The bytes up to the next empty line.
     fn block(&mut self) -> Option<Vec<u8>> {
-        let end = self.rest.windows(2).position(|pair| pair == b"\n\n")?;
-        Some(self.rest.drain(..end + 2).collect())
+        let after = |line_ends: &[u8]| {
+            let place = self.rest.windows(line_ends.len());
+            let place = place.into_iter().position(|bytes| bytes == line_ends);
+            place.map(|place| place + line_ends.len())
+        };
+        // Some vendors end lines in two characters, and native routes keep them.
+        let ends = [after(b"\n\n"), after(b"\r\n\r\n")];
+        let end = ends.into_iter().flatten().min()?;
+        Some(self.rest.drain(..end).collect())
     }
 }
 

@@ -1,0 +1,162 @@
+//! Calls of tools that the upstream ran: items of the output, and the report beside usage.
+
+use crate::json::{Cursor, Raw, Shape, SyntaxError};
+use crate::tool::{self, Tool, ToolCalls};
+
+/// How it is known that an item is finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Finished {
+    /// Its status says so: an event may show it when it begins, too.
+    Said,
+    /// It stands in a whole answer; only a status that says otherwise speaks against it.
+    ByItsPlace,
+}
+
+/// Counts an item that is a call of a built-in tool.
+pub(super) fn note(item: Raw<'_>, finished: Finished, tools: &mut ToolCalls) {
+    // Most items are none, and long.
+    if item.shape() != Shape::Object
+        || memchr::memmem::find(item.text().as_bytes(), b"_call\"").is_none()
+    {
+        return;
+    }
+    let mut tool = None;
+    let mut done = finished == Finished::ByItsPlace;
+    let mut is_search = true;
+    let read = Cursor::new(item.text()).object(|cursor, name| {
+        let value = cursor.value()?;
+        match name.raw() {
+            "type" => {
+                let word = value
+                    .string()
+                    .and_then(|word| word.raw().strip_suffix("_call"));
+                tool = word.and_then(Tool::of);
+            }
+            "status" => {
+                if let Some(status) = value.string() {
+                    done = status.is("completed");
+                }
+            }
+            // Opening a page that was found costs nothing.
+            "action" => is_search = is_search_action(value),
+            _ => {}
+        }
+        Ok::<(), SyntaxError>(())
+    });
+    if let (Ok(()), Some(tool)) = (read, tool)
+        && done
+        && (tool != Tool::WebSearch || is_search)
+    {
+        tools.add(tool, 1);
+    }
+}
+
+/// Reads `tool_usage`: `{"web_search":{"num_requests":2}}`.
+pub(super) fn read_report(
+    cursor: &mut Cursor<'_>,
+    tools: &mut ToolCalls,
+) -> Result<(), SyntaxError> {
+    if cursor.shape()? != Shape::Object {
+        return cursor.value().map(drop);
+    }
+    let mut told = ToolCalls::default();
+    cursor.object(|cursor, name| {
+        let Some(tool) = Tool::of(name.raw()) else {
+            return cursor.value().map(drop);
+        };
+        if cursor.shape()? != Shape::Object {
+            return cursor.value().map(drop);
+        }
+        cursor.object(|cursor, name| {
+            let value = cursor.value()?;
+            if name.is("num_requests") {
+                told.add(tool, tool::calls(value).unwrap_or(0));
+            }
+            Ok(())
+        })
+    })?;
+    tools.raise(&told);
+    Ok(())
+}
+
+fn is_search_action(action: Raw<'_>) -> bool {
+    if action.shape() != Shape::Object {
+        return true;
+    }
+    let mut is_search = true;
+    let read = Cursor::new(action.text()).object(|cursor, name| {
+        let value = cursor.value()?;
+        if name.is("type") {
+            is_search = value.string().is_none_or(|kind| kind.is("search"));
+        }
+        Ok::<(), SyntaxError>(())
+    });
+    read.is_err() || is_search
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noted(item: &str, finished: Finished) -> Vec<(Tool, u32)> {
+        let mut tools = ToolCalls::default();
+        note(Cursor::new(item).value().unwrap(), finished, &mut tools);
+        tools.iter().collect()
+    }
+
+    #[test]
+    fn a_finished_call_of_a_built_in_tool_counts_once() {
+        use Finished::{ByItsPlace, Said};
+        for (item, finished, tool) in [
+            (
+                r#"{"type":"web_search_call","status":"completed","action":{"type":"search"}}"#,
+                Said,
+                Some(Tool::WebSearch),
+            ),
+            (
+                r#"{"type":"web_search_call","status":"in_progress"}"#,
+                Said,
+                None,
+            ),
+            (
+                r#"{"type":"web_search_call","status":"completed","action":{"type":"open_page"}}"#,
+                Said,
+                None,
+            ),
+            (r#"{"type":"web_search_call"}"#, Said, None),
+            (
+                r#"{"type":"web_search_call"}"#,
+                ByItsPlace,
+                Some(Tool::WebSearch),
+            ),
+            (
+                r#"{"type":"web_search_call","status":"failed"}"#,
+                ByItsPlace,
+                None,
+            ),
+            (
+                r#"{"status":"completed","type":"code_interpreter_call","code":"1"}"#,
+                Said,
+                Some(Tool::CodeExecution),
+            ),
+            (
+                r#"{"type":"file_search_call","status":"completed","queries":["a"]}"#,
+                ByItsPlace,
+                Some(Tool::FileSearch),
+            ),
+            (
+                r#"{"type":"function_call","status":"completed","name":"web_search"}"#,
+                ByItsPlace,
+                None,
+            ),
+            (
+                r#"{"type":"message","content":[{"text":"a web_search_call\""}]}"#,
+                ByItsPlace,
+                None,
+            ),
+        ] {
+            let expected: Vec<_> = tool.map(|tool| (tool, 1)).into_iter().collect();
+            assert_eq!(noted(item, finished), expected, "{item}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Tools that an upstream runs itself: which a request offers, and how often a call used them.
+//!
+//! Vendors have many names for the same thing, with dates and versions in them; prices are by the
+//! names here. What a client runs (functions, custom tools, a shell or a screen of its own) is none
+//! of these: it costs nothing but tokens.
+
+use crate::json::{Cursor, Raw, Shape, SyntaxError};
+use crate::usage::count;
+
+/// One built-in tool, whatever a vendor calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Tool {
+    /// Search of the web, "grounding" included.
+    WebSearch,
+    /// Pages that the upstream fetches.
+    WebFetch,
+    /// Code that the upstream runs.
+    CodeExecution,
+    /// Search of files the caller keeps there.
+    FileSearch,
+    /// Pictures made on the way.
+    ImageGeneration,
+    /// Search of maps.
+    Maps,
+    /// Servers of others that the upstream calls.
+    Mcp,
+    /// Search of posts.
+    XSearch,
+}
+
+const COUNT: usize = Tool::ALL.len();
+
+impl Tool {
+    /// Every tool, in the order of their numbers.
+    pub const ALL: [Self; 8] = [
+        Self::WebSearch,
+        Self::WebFetch,
+        Self::CodeExecution,
+        Self::FileSearch,
+        Self::ImageGeneration,
+        Self::Maps,
+        Self::Mcp,
+        Self::XSearch,
+    ];
+
+    /// The name it is priced under.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::WebSearch => "web_search",
+            Self::WebFetch => "web_fetch",
+            Self::CodeExecution => "code_execution",
+            Self::FileSearch => "file_search",
+            Self::ImageGeneration => "image_generation",
+            Self::Maps => "maps",
+            Self::Mcp => "mcp",
+            Self::XSearch => "x_search",
+        }
+    }
+
+    /// The tool that a vendor means by this word: `web_search_20260318`, `googleSearch`,
+    /// `code_interpreter`.
+    pub fn of(word: &str) -> Option<Self> {
+        // Dates and versions stand behind the name.
+        let name = word.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+        Some(match name.strip_suffix("_preview").unwrap_or(name) {
+            "web_search"
+            | "google_search"
+            | "googleSearch"
+            | "google_search_retrieval"
+            | "googleSearchRetrieval"
+            | "enterprise_web_search"
+            | "enterpriseWebSearch"
+            | "live_search" => Self::WebSearch,
+            "web_fetch" | "url_context" | "urlContext" => Self::WebFetch,
+            "code_execution"
+            | "codeExecution"
+            | "code_interpreter"
+            | "bash_code_execution"
+            | "text_editor_code_execution" => Self::CodeExecution,
+            "file_search" | "fileSearch" | "retrieval" | "document_search"
+            | "collections_search" => Self::FileSearch,
+            "image_generation" | "image_gen" => Self::ImageGeneration,
+            "maps" | "google_maps" | "googleMaps" => Self::Maps,
+            "mcp" | "mcp_server" | "mcp_server_tool" | "mcpServers" => Self::Mcp,
+            "x_search" => Self::XSearch,
+            _ => return None,
+        })
+    }
+}
+
+/// The built-in tools that a request offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tools(u8);
+
+impl Tools {
+    /// Adds a tool.
+    pub fn add(&mut self, tool: Tool) {
+        self.0 |= 1 << tool as u8;
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The tools there are.
+    pub fn iter(self) -> impl Iterator<Item = Tool> {
+        let has = move |tool: &Tool| self.0 & (1 << *tool as u8) != 0;
+        Tool::ALL.into_iter().filter(has)
+    }
+
+    /// Reads a list of tools that are told apart by their `type`.
+    pub(crate) fn by_type(list: Option<Raw<'_>>) -> Self {
+        let mut tools = Self::default();
+        each_member(list, |name, value| {
+            if name == "type" {
+                let tool = value.string().and_then(|word| Tool::of(word.raw()));
+                tool.into_iter().for_each(|tool| tools.add(tool));
+            }
+        });
+        tools
+    }
+
+    /// Reads a list of tools that are told apart by the names of their members.
+    pub(crate) fn by_name(list: Option<Raw<'_>>) -> Self {
+        let mut tools = Self::default();
+        each_member(list, |name, value| {
+            if !value.is_null() {
+                Tool::of(name).into_iter().for_each(|tool| tools.add(tool));
+            }
+        });
+        tools
+    }
+}
+
+/// How often each tool was used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ToolCalls([u32; COUNT]);
+
+impl ToolCalls {
+    /// The calls of one tool.
+    pub fn get(&self, tool: Tool) -> u32 {
+        self.0.get(tool as usize).copied().unwrap_or(0)
+    }
+
+    /// Adds calls of a tool.
+    pub fn add(&mut self, tool: Tool, calls: u32) {
+        if let Some(count) = self.0.get_mut(tool as usize) {
+            *count = count.saturating_add(calls);
+        }
+    }
+
+    /// Takes the larger count of each tool: the other list tells of the same calls.
+    pub fn raise(&mut self, other: &Self) {
+        for (count, told) in self.0.iter_mut().zip(other.0) {
+            *count = (*count).max(told);
+        }
+    }
+
+    /// The count of each tool, or the other's where there is none.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        let mut calls = *self;
+        for (count, told) in calls.0.iter_mut().zip(other.0) {
+            if *count == 0 {
+                *count = told;
+            }
+        }
+        calls
+    }
+
+    /// Whether no tool was used.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|count| *count == 0)
+    }
+
+    /// The tools that were used, and how often.
+    pub fn iter(&self) -> impl Iterator<Item = (Tool, u32)> {
+        let used = Tool::ALL.into_iter().zip(self.0);
+        used.filter(|(_, calls)| *calls > 0)
+    }
+
+    /// Reads an object of counts whose names end in `suffix`: `web_search_requests`.
+    pub(crate) fn read(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        suffix: &str,
+    ) -> Result<(), SyntaxError> {
+        if cursor.shape()? != Shape::Object {
+            return cursor.value().map(drop);
+        }
+        let mut told = Self::default();
+        cursor.object(|cursor, name| {
+            let value = cursor.value()?;
+            let tool = name.raw().strip_suffix(suffix).and_then(Tool::of);
+            if let (Some(tool), Some(calls)) = (tool, calls(value)) {
+                told.add(tool, calls);
+            }
+            Ok::<(), SyntaxError>(())
+        })?;
+        self.raise(&told);
+        Ok(())
+    }
+}
+
+/// A count of calls; what is no whole number is none.
+pub(crate) fn calls(value: Raw<'_>) -> Option<u32> {
+    count(value).map(|calls| u32::try_from(calls).unwrap_or(u32::MAX))
+}
+
+/// Visits the members of each object of a list. The text has been checked already.
+fn each_member(list: Option<Raw<'_>>, mut visit: impl FnMut(&str, Raw<'_>)) {
+    let Some(list) = list.filter(|list| list.shape() == Shape::Array) else {
+        return;
+    };
+    let _ = Cursor::new(list.text()).array(|cursor| {
+        if cursor.shape()? != Shape::Object {
+            return cursor.value().map(drop);
+        }
+        cursor.object(|cursor, name| {
+            visit(name.raw(), cursor.value()?);
+            Ok::<(), SyntaxError>(())
+        })
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Option<Raw<'_>> {
+        Cursor::new(text).value().ok()
+    }
+
+    #[test]
+    fn every_tool_is_known_by_its_own_name() {
+        for (number, tool) in Tool::ALL.into_iter().enumerate() {
+            assert_eq!(Tool::of(tool.as_str()), Some(tool));
+            assert_eq!(tool as usize, number);
+        }
+    }
+
+    #[test]
+    fn vendors_names_mean_the_same_tools() {
+        for (word, tool) in [
+            ("web_search_20260318", Some(Tool::WebSearch)),
+            ("web_search_preview_2025_03_11", Some(Tool::WebSearch)),
+            ("googleSearch", Some(Tool::WebSearch)),
+            ("url_context", Some(Tool::WebFetch)),
+            ("code_interpreter", Some(Tool::CodeExecution)),
+            ("bash_code_execution", Some(Tool::CodeExecution)),
+            ("mcp_server", Some(Tool::Mcp)),
+            ("function", None),
+            ("custom", None),
+            ("bash_20250124", None),
+            ("computer_use_preview", None),
+            ("local_shell", None),
+            ("", None),
+        ] {
+            assert_eq!(Tool::of(word), tool, "{word}");
+        }
+    }
+
+    #[test]
+    fn offered_tools_are_told_apart_by_type_or_by_name() {
+        let names = |tools: Tools| tools.iter().map(Tool::as_str).collect::<Vec<_>>();
+        let typed = r#"[{"type":"function","name":"web_search"},{"type":"web_search_preview"},7,{"type":"mcp"}]"#;
+        assert_eq!(names(Tools::by_type(raw(typed))), ["web_search", "mcp"]);
+        let named = r#"[{"functionDeclarations":[]},{"googleSearch":{},"url_context":{},"codeExecution":null}]"#;
+        assert_eq!(
+            names(Tools::by_name(raw(named))),
+            ["web_search", "web_fetch"]
+        );
+        assert!(Tools::by_type(raw("{}")).is_empty() && Tools::by_name(None).is_empty());
+    }
+
+    #[test]
+    fn a_report_goes_before_what_was_seen() {
+        let mut told = ToolCalls::default();
+        let text = r#"{"web_search_requests":2,"web_fetch_requests":-1,"other_requests":9,"web_search":5}"#;
+        told.read(&mut Cursor::new(text), "_requests").unwrap();
+        let mut seen = ToolCalls::default();
+        seen.add(Tool::WebSearch, 7);
+        seen.add(Tool::CodeExecution, 1);
+        let all: Vec<_> = told.or(&seen).iter().collect();
+        assert_eq!(all, [(Tool::WebSearch, 2), (Tool::CodeExecution, 1)]);
+    }
+}

@@ -331,18 +331,18 @@ const fn cost(last: Class, class: Class, run: usize) -> u8 {
         (Class::Sign, Class::Sign) => 16,
         (Class::Sign, _) => 56,
         // One space belongs to the word behind it; an indentation is a token.
-        (Class::Space, Class::Line) => 40,
+        (Class::Space, Class::Line) => 24,
         (Class::Space, Class::Space) if run == 2 => 40,
         (Class::Space | Class::Continuation, _) | (Class::Line, Class::Line) => 0,
-        (Class::Line, Class::Sign) => 20,
+        (Class::Line, Class::Sign) => 12,
         (Class::Line, _) => WHOLE,
-        (Class::Letter, Class::Letter) => 15,
+        (Class::Letter, Class::Letter) => 13,
         (Class::Letter, Class::Lower | Class::Upper) => 20,
         (Class::Letter, _) => 44,
         (Class::Script, Class::Script) => 18,
         (Class::Script, _) => 40,
         (Class::Kana, _) => 48,
-        (Class::Han, _) => 50,
+        (Class::Han, _) => 48,
         (Class::Hangul, _) => 46,
         (Class::Rare, _) => 96,
     }
@@ -354,12 +354,18 @@ mod tests {
 
     use super::*;
 
-    /// Texts and what a byte-pair tokenizer of 200,000 tokens makes of them.
-    const MEASURED: [(&str, u64); 10] = [
+    /// Texts and what a real tokenizer makes of them (`fixtures/count/README.md`).
+    const MEASURED: [(&str, u64); 16] = [
         (include_str!("../fixtures/count/prose.txt"), 226),
+        (include_str!("../fixtures/count/prose_long.txt"), 1024),
         (include_str!("../fixtures/count/code.txt"), 249),
+        (include_str!("../fixtures/count/code_long.txt"), 1012),
+        (include_str!("../fixtures/count/python.txt"), 634),
+        (include_str!("../fixtures/count/javascript.txt"), 586),
         (include_str!("../fixtures/count/json.txt"), 247),
+        (include_str!("../fixtures/count/json_long.txt"), 1782),
         (include_str!("../fixtures/count/chinese.txt"), 189),
+        (include_str!("../fixtures/count/chinese_long.txt"), 576),
         (include_str!("../fixtures/count/japanese.txt"), 216),
         (include_str!("../fixtures/count/korean.txt"), 142),
         (include_str!("../fixtures/count/russian.txt"), 135),
@@ -373,11 +379,11 @@ mod tests {
     }
 
     #[test]
-    fn estimates_are_within_a_fifth_of_a_tokenizer() {
+    fn estimates_are_within_fifteen_percent_of_a_tokenizer() {
         for (text, measured) in MEASURED {
             let estimate = tokens(text.as_bytes());
-            let off = estimate.abs_diff(measured) * 100 / measured;
-            assert!(off <= 20, "{estimate} for {measured}: {text}");
+            let off = estimate.abs_diff(measured) * 1000 / measured;
+            assert!(off <= 150, "{estimate} for {measured}: {text}");
         }
     }
 

@@ -4,6 +4,8 @@
 //! names here. What a client runs (functions, custom tools, a shell or a screen of its own) is none
 //! of these: it costs nothing but tokens.
 
+use std::fmt;
+
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::usage::count;
 
@@ -135,8 +137,15 @@ impl Tools {
 }
 
 /// How often each tool was used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct ToolCalls([u32; COUNT]);
+
+impl fmt::Debug for ToolCalls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let used = self.iter().map(|(tool, calls)| (tool.as_str(), calls));
+        f.debug_map().entries(used).finish()
+    }
+}
 
 impl ToolCalls {
     /// The calls of one tool.

@@ -87,9 +87,10 @@ impl Admission {
             request_id: record.request_id().into(),
             now: clock::now(),
         };
+        record.asks();
         match engine.store.admit(admit).await {
             Ok(admitted) => {
-                record.admitted();
+                record.admitted(admitted.hold);
                 Ok(Self {
                     engine: Arc::clone(engine),
                     model: Arc::clone(model),

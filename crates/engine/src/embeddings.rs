@@ -50,6 +50,9 @@ fn prepare(
     call: &EmbeddingsCall,
     record: &mut Record,
 ) -> Result<Prepared<Embeddings>, Failure> {
+    if engine.settings.journal_bodies {
+        record.keep_bodies(&call.body);
+    }
     let request = match &call.named {
         Some(named) => embeddings::read_named_request(&call.body, &named.model, named.batch)?,
         None => embeddings::read_request(&call.body)?,

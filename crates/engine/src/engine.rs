@@ -34,6 +34,8 @@ pub struct Settings {
     pub commit: Commit,
     /// Output tokens that a hold covers at first, and by which a stream's hold grows.
     pub output_reserve_tokens: u64,
+    /// Whether the journal keeps bodies, redacted.
+    pub journal_bodies: bool,
     /// Whether a request that offers a built-in tool without a price is refused.
     pub refuse_unpriced_tools: bool,
     /// The largest buffered answer of an upstream.
@@ -59,6 +61,7 @@ impl Default for Settings {
         Self {
             commit: Commit::BeforeAnswer,
             output_reserve_tokens: 4096,
+            journal_bodies: false,
             refuse_unpriced_tools: false,
             answer_bytes_max: 32 << 20,
             media_bytes_max: 100 << 20,

@@ -260,7 +260,10 @@ impl<W: Work> Attempt<'_, W> {
             admission.release(&failure);
             return Err(failure);
         }
-        admission.note(|record| record.answers(dropped.as_deref()));
+        admission.note(|record| {
+            record.answers(dropped.as_deref());
+            record.keep_answer(&opened.out, 0);
+        });
         let rates = admission.rates;
         let mut relay = Relay::new(
             opened.feed,
@@ -302,9 +305,10 @@ impl<W: Work> Attempt<'_, W> {
 
 async fn deliver_whole(
     delivery: Delivery<native::Answer>,
-    admission: Admission,
+    mut admission: Admission,
 ) -> Result<Answer, Failure> {
     let Delivery { answer, dropped } = delivery;
+    admission.note(|record| record.keep_answer(&answer.pieces, 0));
     let rates = admission.rates;
     admission
         .settle_whole(&answer.seen(), dropped.as_deref())

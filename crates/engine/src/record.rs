@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use ledger::{Meter, Micro};
-use protocol::Failure;
-use store::JournalRow;
+use protocol::json::redact::redact;
+use protocol::{Failure, Joined};
+use store::{BODY_BYTES_MAX, HoldId, JournalRow};
 
 use crate::catalog::Route;
 use crate::clock;
@@ -49,6 +50,10 @@ pub(crate) struct Record {
     row: JournalRow,
     arrived: Instant,
     route_notes: String,
+    /// When the ledger was asked.
+    asked_us: u64,
+    /// The beginning of the answer, where bodies are kept.
+    answer: Option<Vec<u8>>,
 }
 
 impl Record {
@@ -64,6 +69,8 @@ impl Record {
             row,
             arrived: arrival.at,
             route_notes: String::new(),
+            asked_us: 0,
+            answer: None,
         }
     }
 
@@ -77,9 +84,30 @@ impl Record {
         self.row.stream = stream;
     }
 
+    /// The ledger is asked.
+    pub(crate) fn asks(&mut self) {
+        self.asked_us = self.elapsed_us();
+    }
+
     /// The ledger said yes.
-    pub(crate) fn admitted(&mut self) {
-        self.row.timings.admitted_us = Some(self.elapsed_us());
+    pub(crate) fn admitted(&mut self, hold: HoldId) {
+        let now_us = self.elapsed_us();
+        self.row.hold = Some(hold);
+        self.row.timings.admitted_us = Some(now_us);
+        self.row.timings.queued_us = Some(now_us.saturating_sub(self.asked_us));
+    }
+
+    /// Keeps the request's body, without its bulk; from here on the answer's is kept too.
+    pub(crate) fn keep_bodies(&mut self, request: &[u8]) {
+        self.row.request_body = Some(redact(request, BODY_BYTES_MAX).into());
+        self.answer = Some(Vec::new());
+    }
+
+    /// Keeps what waits to go out behind the first `from` bytes, where bodies are kept.
+    pub(crate) fn keep_answer(&mut self, out: &Joined, from: usize) {
+        if let Some(answer) = &mut self.answer {
+            out.peek(from, BODY_BYTES_MAX, answer);
+        }
     }
 
     /// A route is being tried.
@@ -145,6 +173,9 @@ impl Record {
         self.row.outcome = end.map(Into::into);
         if !self.route_notes.is_empty() {
             self.row.route_notes = Some(self.route_notes.into());
+        }
+        if let Some(answer) = self.answer.filter(|answer| !answer.is_empty()) {
+            self.row.response_body = Some(redact(&answer, BODY_BYTES_MAX).into());
         }
         self.row
     }

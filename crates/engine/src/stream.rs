@@ -33,6 +33,9 @@ const DRAIN_BYTES_MAX: usize = 256 << 10;
 /// and the error event must arrive.
 const ABORT_PAUSE: Duration = Duration::from_millis(20);
 
+/// Between two tries to grow a hold while the ledger is busy.
+const GROWTH_PAUSE: Duration = Duration::from_secs(1);
+
 /// A stream being relayed, with the hold that pays for it.
 pub struct Relay {
     /// Gone when the upstream has ended, or we are done with it.
@@ -46,6 +49,8 @@ pub struct Relay {
     fresh: bool,
     end: End,
     growing: Option<Growth>,
+    /// Not before this: a busy ledger is not asked again with every piece.
+    grow_after: Option<Instant>,
     keep_alive: Option<Pin<Box<Sleep>>>,
     ending: EndingWatch,
 }
@@ -135,6 +140,7 @@ impl Relay {
             request_id,
             end: End::Clean,
             growing: None,
+            grow_after: None,
             keep_alive: None,
             ending: EndingWatch::default(),
         };
@@ -204,6 +210,7 @@ impl Relay {
             return;
         };
         let is_over = next.is_none();
+        let kept = self.out.len();
         let result = match next {
             Some(Ok(chunk)) => feed
                 .translator
@@ -223,6 +230,9 @@ impl Relay {
                 Err(call_failure(&error))
             }
         };
+        if let Some(admission) = self.admission.as_mut() {
+            admission.note(|record| record.keep_answer(&self.out, kept));
+        }
         let result = result.and_then(|()| {
             let fits = feed.charge(&self.out);
             fits.then_some(()).ok_or_else(no_memory)
@@ -267,7 +277,7 @@ impl Relay {
     }
 
     fn grow_if_needed(&mut self, seen: &Seen) {
-        if self.growing.is_some() {
+        if self.growing.is_some() || self.grow_after.is_some_and(|then| Instant::now() < then) {
             return;
         }
         let Some(admission) = self.admission.as_mut().filter(|it| it.wants_more(seen)) else {
@@ -305,7 +315,10 @@ impl Relay {
                 }
             }
             // Our own trouble is not the caller's: the settlement books what the answer costs (W6).
-            Err(error) => tracing::warn!(?error, "a stream's hold could not grow"),
+            Err(error) => {
+                tracing::warn!(?error, "a stream's hold could not grow");
+                self.grow_after = Some(Instant::now() + GROWTH_PAUSE);
+            }
         }
     }
 

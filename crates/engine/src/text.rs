@@ -55,6 +55,9 @@ fn prepare(
     call: &TextCall,
     record: &mut Record,
 ) -> Result<Prepared<Text>, Failure> {
+    if engine.settings.journal_bodies {
+        record.keep_bodies(&call.body);
+    }
     let asked = Asked::read(call, &engine.settings)?;
     record.reads(&asked.head.model, asked.head.stream);
     let catalog = engine.catalog();

@@ -73,6 +73,18 @@ impl Joined {
         self.len == 0
     }
 
+    /// Copies what waits behind the first `from` bytes into `out`, until that holds `bytes_max`.
+    pub fn peek(&self, from: usize, bytes_max: usize, out: &mut Vec<u8>) {
+        let mut passed = 0;
+        let pieces = self.ready.iter().map(|piece| &piece[..]);
+        for piece in pieces.chain([&self.tail[..]]) {
+            let room = bytes_max.saturating_sub(out.len());
+            let unread = piece.get(from.saturating_sub(passed)..).unwrap_or_default();
+            out.extend_from_slice(unread.get(..room).unwrap_or(unread));
+            passed += piece.len();
+        }
+    }
+
     /// Everything as one piece.
     pub fn into_bytes(mut self) -> Bytes {
         self.close_tail();
@@ -119,5 +131,23 @@ mod tests {
         assert_eq!(out.pop().unwrap().as_ptr(), large.as_ptr());
         assert!(out.pop().is_none());
         assert!(out.is_empty());
+    }
+
+    #[test]
+    fn what_waits_can_be_looked_at() {
+        let mut joined = Joined::new();
+        joined.copy(b"ab");
+        joined.push(Bytes::from(vec![b'x'; COPY_BYTES_MAX + 1]));
+        joined.copy(b"yz");
+        let peek = |from, bytes_max| {
+            let mut out = b"!".to_vec();
+            joined.peek(from, bytes_max, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(peek(1, 4), "!bxx");
+        assert_eq!(peek(2 + COPY_BYTES_MAX, 100), "!xyz");
+        assert_eq!(peek(0, 1), "!");
+        assert_eq!(peek(99_999, 9), "!");
+        assert_eq!(peek(0, usize::MAX).len(), 1 + joined.len());
     }
 }

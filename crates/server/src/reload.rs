@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use engine::Engine;
 use tokio::signal::unix::{SignalKind, signal};
@@ -14,6 +14,8 @@ use crate::gateway::install;
 
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long a good file waits that could not be put in place.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// Follows the file for ever.
 pub(crate) async fn watch(file: PathBuf, started_with: Config, engine: Arc<Engine>) {
@@ -25,23 +27,37 @@ pub(crate) async fn watch(file: PathBuf, started_with: Config, engine: Arc<Engin
         }
     };
     let mut seen = stamp(&file);
+    let mut retry_at = None;
     loop {
         tokio::select! {
             _ = hangups.recv() => {}
             () = tokio::time::sleep(LOOK) => {
                 let now = stamp(&file);
                 // A file that is being replaced may be missing for a moment.
-                if now == seen || now.is_none() {
+                let is_due = retry_at.is_some_and(|at| Instant::now() >= at);
+                if (now == seen && !is_due) || now.is_none() {
                     continue;
                 }
             }
         }
         seen = stamp(&file);
-        reload(&file, &started_with, &engine).await;
+        retry_at = match reload(&file, &started_with, &engine).await {
+            Reloaded::Done | Reloaded::Faulty => None,
+            Reloaded::NotInstalled => Some(Instant::now() + RETRY),
+        };
     }
 }
 
-async fn reload(file: &Path, started_with: &Config, engine: &Engine) {
+/// What came of a reload.
+enum Reloaded {
+    Done,
+    /// The file has problems; there is no use in reading it again as it is.
+    Faulty,
+    /// The file is good and could not be put in place now: the store did not answer.
+    NotInstalled,
+}
+
+async fn reload(file: &Path, started_with: &Config, engine: &Engine) -> Reloaded {
     let loaded =
         Config::load(file).and_then(|config| config::resolve(&config).map(|plan| (config, plan)));
     let (config, plan) = match loaded {
@@ -50,18 +66,21 @@ async fn reload(file: &Path, started_with: &Config, engine: &Engine) {
             for problem in &problems {
                 tracing::error!(%problem, "the configuration is not reloaded");
             }
-            return;
+            return Reloaded::Faulty;
         }
     };
     let models = plan.models.len();
     if let Err(error) = install(engine, plan).await {
-        tracing::error!(%error, "the configuration is not reloaded");
-        return;
+        tracing::error!(%error, "the configuration is not reloaded yet; it is tried again");
+        return Reloaded::NotInstalled;
     }
     tracing::info!(models, "the configuration is reloaded");
     if !config.differs_only_in_catalog(started_with) {
-        tracing::warn!("settings other than channels and models changed; they act after a restart");
+        tracing::warn!(
+            "settings other than channels, their times and models changed; they act after a restart"
+        );
     }
+    Reloaded::Done
 }
 
 fn stamp(file: &Path) -> Option<(SystemTime, u64)> {

@@ -7,16 +7,23 @@ use store::VerifyReport;
 use super::context::Context;
 use super::stop::Stop;
 use super::table::{Side, Table};
+use super::{report, reprice};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Ledger {
     /// Recompute every invariant from the entries; exit 1 on any difference.
     Verify,
+    /// Add up usage and charges by day, wallet, key and model.
+    Report(report::Report),
+    /// Price stored usage again and prove the same total; exit 1 on any difference.
+    Reprice(reprice::Reprice),
 }
 
 pub(super) async fn run(command: Ledger, context: &mut Context) -> Result<(), Stop> {
     match command {
         Ledger::Verify => verify(context).await,
+        Ledger::Report(command) => report::run(command, context).await,
+        Ledger::Reprice(command) => reprice::run(command, context).await,
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use store::{JournalEntry, JournalPlace, JournalQuery, JournalRow, KeyId, StatusRange, Store};
 
 use super::context::Context;
+use super::explain::Explanation;
 use super::stop::Stop;
 use super::table::{Side, Table};
 use super::wallet;
@@ -41,6 +42,12 @@ pub(super) struct Logs {
     /// Only calls that ended since: 15m, 2d, or a time such as 2026-12-31T00:00:00Z.
     #[arg(long, value_name = "WHEN", value_parser = when::parse)]
     since: Option<When>,
+    /// Only calls that ended before.
+    #[arg(long, value_name = "WHEN", value_parser = when::parse)]
+    until: Option<When>,
+    /// Only the call with this request id.
+    #[arg(long, value_name = "REQUEST_ID")]
+    request: Option<String>,
     /// At most so many, the newest.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
@@ -94,16 +101,21 @@ async fn query(store: &Store, command: &Logs) -> Result<JournalQuery, Stop> {
         Some(name_or_id) => Some(wallet::find(store, name_or_id).await?.id),
         None => None,
     };
-    let since = command.since.map(|when| {
-        when.before(when::now())
-            .ok_or_else(|| Stop::message("that time lies before the calendar"))
-    });
+    let time = |when: Option<When>| {
+        let time = when.map(|when| {
+            when.before(when::now())
+                .ok_or_else(|| Stop::message("that time lies before the calendar"))
+        });
+        time.transpose()
+    };
     Ok(JournalQuery {
         wallet,
         key: command.key,
         model: command.model.clone(),
         status: command.status,
-        since: since.transpose()?,
+        request_id: command.request.clone(),
+        since: time(command.since)?,
+        until: time(command.until)?,
         ..JournalQuery::default()
     })
 }
@@ -142,8 +154,13 @@ async fn show(store: &Store, request: &str, context: &mut Context) -> Result<(),
     let entry = store.journal(query).await?.into_iter().next();
     let entry =
         entry.ok_or_else(|| Stop::message(format!("no call `{request}` in the journal")))?;
+    let explanation = Explanation::of(store, &entry.row).await?;
     if context.json {
-        return context.out.json(&row_json(&entry.row));
+        let mut whole = row_json(&entry.row);
+        for (name, value) in explanation.members() {
+            whole[name] = value;
+        }
+        return context.out.json(&whole);
     }
     let mut table = Table::new([("MEMBER", Side::Left), ("VALUE", Side::Left)]);
     for (name, value) in members(&entry.row) {
@@ -155,7 +172,8 @@ async fn show(store: &Store, request: &str, context: &mut Context) -> Result<(),
         };
         table.row([name.to_owned(), shown]);
     }
-    context.out.table(&table)
+    context.out.table(&table)?;
+    explanation.print(&entry.row, context)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,6 +225,8 @@ fn members(row: &JournalRow) -> Vec<(&'static str, Value)> {
         ("upstream_model", json!(row.upstream_model)),
         ("route_notes", json!(row.route_notes)),
         ("dropped_params", json!(row.dropped_params)),
+        ("hold", json!(row.hold.map(|hold| hold.to_string()))),
+        ("queued_us", json!(timings.queued_us)),
         ("admitted_us", json!(timings.admitted_us)),
         ("upstream_us", json!(timings.upstream_us)),
         ("first_byte_us", json!(timings.first_byte_us)),

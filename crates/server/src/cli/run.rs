@@ -84,8 +84,12 @@ mod tests {
             "key disable key_0123456789abcdef",
             "key enable key_0123456789abcdef",
             "ledger verify",
+            "ledger report --day 2026-11-15 --by day,wallet,key,model --format csv",
+            "ledger report --since 30d --until 1d --wallet acme --json",
+            "ledger reprice --day 2026-11-15",
             "logs --wallet acme --key key_0123456789abcdef --model a/b --status 429 --since 1h --limit 5",
             "logs --follow --json",
+            "logs --request req_1 --until 1h",
             "logs show req_1",
             "sim --listen 127.0.0.1:9000",
         ] {
@@ -111,6 +115,9 @@ mod tests {
             "key show acme",
             "logs --since whenever",
             "logs --status 9000",
+            "ledger report --by hour",
+            "ledger report --day 15",
+            "ledger reprice --day 2026-11-15 --since 1d",
             "tasks list",
         ] {
             let words = std::iter::once("tollgate").chain(line.split(' '));

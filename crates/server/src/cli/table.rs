@@ -25,13 +25,18 @@ pub(super) enum Side {
 
 impl Table {
     pub(super) fn new<const N: usize>(columns: [(&'static str, Side); N]) -> Self {
-        let columns = columns.map(|(title, side)| Column {
+        Self::of(columns)
+    }
+
+    /// A table whose columns depend on what was asked.
+    pub(super) fn of(columns: impl IntoIterator<Item = (&'static str, Side)>) -> Self {
+        let columns = columns.into_iter().map(|(title, side)| Column {
             title,
             side,
             width_min: title.chars().count(),
         });
         Self {
-            columns: columns.into(),
+            columns: columns.collect(),
             rows: Vec::new(),
         }
     }

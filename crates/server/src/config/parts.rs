@@ -37,6 +37,7 @@ impl Config {
         engine::Settings {
             commit: self.ledger.commit,
             output_reserve_tokens: self.ledger.output_reserve_tokens,
+            journal_bodies: self.journal.bodies,
             refuse_unpriced_tools: self.ledger.refuse_unpriced_tools,
             answer_bytes_max: self.limits.answer_text_bytes,
             media_bytes_max: self.limits.answer_image_bytes,

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -104,7 +105,10 @@ impl Line {
     fn work(&self, connection: &Connection, clock: &ReadClock) {
         while let Some(job) = self.next() {
             clock.start();
-            job(connection);
+            // Its caller learns of a panic by the answer that is dropped; the reader goes on.
+            if catch_unwind(AssertUnwindSafe(|| job(connection))).is_err() {
+                tracing::error!("a read of the store panicked");
+            }
         }
     }
 
@@ -143,5 +147,23 @@ impl fmt::Debug for Reads {
         f.debug_struct("Reads")
             .field("threads", &self.threads.len())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_read_that_panics_takes_nobody_with_it() {
+        let connection = Connection::open_in_memory().unwrap();
+        let reads = Reads::new("test-read", vec![connection]).unwrap();
+        let panicked = reads.run(|_| -> rusqlite::Result<()> { panic!("planted") });
+        assert!(matches!(panicked.await, Err(StoreError::Unavailable)));
+        let one: i64 = reads
+            .run(|on| on.query_row("SELECT 1", [], |row| row.get(0)))
+            .await
+            .unwrap();
+        assert_eq!(one, 1);
     }
 }

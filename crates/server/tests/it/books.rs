@@ -1,0 +1,216 @@
+//! Looking back: reports, pricing again, one call explained, bodies in the journal.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Dialect, Key, Plot, Stage, ask, by_hand, eventually, with};
+
+/// One JSON object per line.
+fn lines(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The journal's row of a call, once it is written.
+async fn shown(stage: &Stage, request_id: &str) -> Value {
+    eventually("the row", async || {
+        let output = stage.cli(&["logs", "show", request_id, "--json"]).await;
+        serde_json::from_str(&output.stdout).ok()
+    })
+    .await
+}
+
+async fn spend(stage: &Stage, key: &Key, prompts: &[&str]) -> u64 {
+    let mut sum = 0;
+    for prompt in prompts {
+        sum += by_hand(&stage.chat(key, &ask(prompt)).await.ok().json()["usage"]);
+    }
+    sum
+}
+
+#[tokio::test]
+async fn a_report_adds_up_by_every_name_and_in_every_form() {
+    let (stage, key) = Stage::funded().await;
+    stage.wallet("other", &["--balance", "5"]).await;
+    let other = stage.key("other", &[]).await;
+    let spent = spend(&stage, &key, &["count to 5", "count to 9"]).await;
+    let beside = spend(&stage, &other, &["count to 3"]).await;
+    // Released: nothing was delivered.
+    stage.sim.queue_faults("*", "status=400", 1).unwrap();
+    assert_eq!(stage.chat(&key, &ask("hello")).await.status(), 400);
+
+    let rows = stage
+        .cli(&["ledger", "report", "--by", "wallet,key", "--json"])
+        .await;
+    let rows = lines(&rows.stdout);
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    let of = |key: &Key| rows.iter().find(|row| row["key"] == *key.id).unwrap();
+    let row = of(&key);
+    assert_eq!(
+        (&row["calls"], &row["released"]),
+        (&json!(2), &json!(1)),
+        "{row}"
+    );
+    assert_eq!(row["charge_micro"], spent.to_string());
+    assert_eq!(of(&other)["charge_micro"], beside.to_string());
+
+    // The days and models of the same calls, as a table of commas.
+    let table = stage
+        .cli(&["ledger", "report", "--by", "day,model", "--format", "csv"])
+        .await;
+    let mut csv = table.stdout.lines();
+    assert_eq!(
+        csv.next().unwrap(),
+        "day,model,calls,released,abandoned,input,cached_input,cache_write,output,tool_calls,charge_micro,abandoned_held_micro"
+    );
+    let model = csv.find(|line| line.contains("maker/chat")).unwrap();
+    let cells: Vec<_> = model.split(',').collect();
+    assert_eq!(
+        (cells[2], cells[10]),
+        ("3", (spent + beside).to_string().as_str())
+    );
+
+    // People see credits and a total.
+    let table = stage
+        .cli(&["ledger", "report", "--wallet", "other"])
+        .await
+        .stdout;
+    let micro = format!("0.{beside:06}");
+    let total = table.lines().last().unwrap();
+    assert!(
+        total.starts_with("total") && total.contains(micro.trim_end_matches('0')),
+        "{table}"
+    );
+    // Another day has nothing.
+    let none = stage
+        .cli(&["ledger", "report", "--day", "2020-01-01", "--json"])
+        .await;
+    assert_eq!((none.status.success(), none.stdout.as_str()), (true, ""));
+}
+
+#[tokio::test]
+async fn pricing_again_proves_the_same_total() {
+    let (stage, key) = Stage::funded().await;
+    let spent = spend(&stage, &key, &["count to 5", "count to 9"]).await;
+    let proof = stage.cli_json(&["ledger", "reprice"]).await;
+    assert_eq!(proof["ok"], true);
+    assert_eq!(proof["settlements"], 2);
+    assert_eq!(proof["booked_micro"], spent.to_string());
+    assert_eq!(proof["repriced_micro"], spent.to_string());
+    let said = stage.cli(&["ledger", "reprice", "--since", "1d"]).await;
+    assert!(said.stdout.contains("the same total"), "{}", said.stdout);
+}
+
+#[tokio::test]
+async fn one_call_is_explained_to_the_last_digit() {
+    let (stage, key) = Stage::funded().await;
+    let answer = stage.chat(&key, &ask("count to 7")).await.ok();
+    let usage = answer.json()["usage"].clone();
+    let id = answer.header("x-request-id").unwrap();
+    let call = shown(&stage, id).await;
+    for timing in [
+        "queued_us",
+        "admitted_us",
+        "upstream_us",
+        "first_byte_us",
+        "total_us",
+    ] {
+        assert!(call[timing].is_u64(), "{timing} in {call}");
+    }
+    let charge = by_hand(&usage).to_string();
+    let settlement = &call["settlement"];
+    assert_eq!(
+        (&settlement["kind"], &settlement["basis"]),
+        (&json!("settled"), &json!("reported"))
+    );
+    assert_eq!(settlement["charge_micro"], charge);
+    assert_eq!(settlement["balance_delta_micro"], format!("-{charge}"));
+    assert_eq!(settlement["hold"], call["hold"]);
+    let price = &call["price"];
+    assert_eq!(price["rounded_up_micro"], charge);
+    let lines = price["lines"].as_array().unwrap();
+    let output = lines
+        .iter()
+        .find(|line| line["component"] == "output")
+        .unwrap();
+    assert_eq!(output["quantity"], usage["completion_tokens"]);
+    assert_eq!(
+        (&output["unit_price"], &output["per"]),
+        (&json!("10"), &json!(1_000_000))
+    );
+
+    let text = stage.cli(&["logs", "show", id]).await.stdout;
+    for word in [
+        "admission",
+        "admitted after",
+        "for the ledger",
+        "main as sim-chat",
+        "settled as entry",
+        "rounded up once to",
+        "as the upstream reported",
+    ] {
+        assert!(text.contains(word), "no `{word}` in\n{text}");
+    }
+    // A refused call has neither hold nor price.
+    let refused = stage
+        .chat(&key, &with(ask("x"), &json!({ "model": "no/model" })))
+        .await;
+    let call = shown(&stage, refused.header("x-request-id").unwrap()).await;
+    assert_eq!(
+        (&call["settlement"], &call["price"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(call["code"], "model_not_found");
+}
+
+#[tokio::test]
+async fn bodies_are_kept_only_where_asked_for_and_without_their_bulk() {
+    let picture = format!("data:image/png;base64,{}", "iVBORw0KGgo".repeat(400));
+    let body = json!({ "model": "maker/chat", "messages": [{ "role": "user", "content": [
+        { "type": "text", "text": "say exactly: kept in mind" },
+        { "type": "image_url", "image_url": { "url": picture } },
+    ] }] });
+    let (stage, key) = Stage::funded().await;
+    let answer = stage.chat(&key, &body).await.ok();
+    let off = shown(&stage, answer.header("x-request-id").unwrap()).await;
+    assert_eq!(
+        (&off["request_body"], &off["response_body"]),
+        (&Value::Null, &Value::Null)
+    );
+
+    let (stage, key) = Plot::default()
+        .setting("journal", "bodies = true")
+        .funded()
+        .await;
+    let whole = stage.chat(&key, &body).await.ok();
+    let row = shown(&stage, whole.header("x-request-id").unwrap()).await;
+    let request = row["request_body"].as_str().unwrap();
+    assert!(
+        request.contains("kept in mind") && request.contains("<image/png base64"),
+        "{request}"
+    );
+    assert!(!request.contains("iVBORw0KGgoiVBORw0KGgo"), "{request}");
+    assert_eq!(row["response_body"].as_str().unwrap(), whole.text());
+
+    for dialect in Dialect::ALL {
+        let ask = dialect.ask("say exactly: kept in mind");
+        let streamed = stage
+            .send(&dialect.call(&key.secret, "maker/chat", ask, true))
+            .await
+            .ok();
+        let row = shown(&stage, streamed.header("x-request-id").unwrap()).await;
+        let kept = row["response_body"].as_str().unwrap();
+        // Signatures are bulk; from the first byte to the last it is what the caller got.
+        let ends = |text: &str| (text[..40].to_owned(), text[text.len() - 20..].to_owned());
+        assert_eq!(ends(kept), ends(streamed.text()), "{dialect:?}");
+    }
+    // A refused request is kept too, and there is a hard cap.
+    let long = with(
+        ask("x"),
+        &json!({ "model": "no/model", "note": "word ".repeat(40_000) }),
+    );
+    let refused = stage.chat(&key, &long).await;
+    let row = shown(&stage, refused.header("x-request-id").unwrap()).await;
+    let kept = row["request_body"].as_str().unwrap();
+    assert!((60_000..=65_536).contains(&kept.len()), "{}", kept.len());
+}

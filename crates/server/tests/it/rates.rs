@@ -1,0 +1,73 @@
+//! Limits per minute in every dialect: exact headers, and refusals in the called protocol's words.
+
+use crate::harness::{Dialect, Stage};
+
+#[tokio::test]
+async fn every_dialect_tells_the_limits_and_refuses_in_its_own_words() {
+    let (stage, _) = Stage::funded().await;
+    for dialect in Dialect::ALL {
+        for stream in [false, true] {
+            let key = stage.key("w", &["--rpm", "2", "--tpm", "100000"]).await;
+            let call = || dialect.call(&key.secret, "maker/chat", dialect.ask("hello"), stream);
+            let calls = stage.upstream_calls();
+            for left in ["1", "0"] {
+                let answer = stage.send(&call()).await.ok();
+                for (name, value) in [
+                    ("x-ratelimit-limit-requests", "2"),
+                    ("x-ratelimit-remaining-requests", left),
+                    ("x-ratelimit-limit-tokens", "100000"),
+                ] {
+                    assert_eq!(answer.header(name), Some(value), "{dialect:?} {name}");
+                }
+                assert!(answer.header("x-ratelimit-reset-requests").is_some());
+                assert!(answer.header("x-ratelimit-reset-tokens").is_some());
+                assert_eq!(answer.header("retry-after"), None);
+            }
+            let spent = stage.usage(&key).await;
+            let refused = stage.send(&call()).await;
+            let failure = dialect.failure(&refused);
+            assert_eq!(
+                failure,
+                (429, "rate_limit_exceeded".to_owned()),
+                "{dialect:?}"
+            );
+            let pause: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+            assert!((1..=30).contains(&pause), "{pause}");
+            assert_eq!(refused.header("x-ratelimit-remaining-requests"), Some("0"));
+            // It has consumed nothing.
+            assert_eq!(
+                (stage.usage(&key).await, stage.frozen(&key).await),
+                (spent, 0)
+            );
+            assert_eq!(stage.upstream_calls(), calls + 2);
+        }
+    }
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn spent_limits_and_dead_keys_are_refused_in_every_dialect() {
+    let (stage, _) = Stage::funded().await;
+    for (options, status, code) in [
+        (["--limit", "0"], 402, "key_limit_reached"),
+        (["--tpm", "5"], 429, "rate_limit_exceeded"),
+        (
+            ["--expires", "2020-01-01T00:00:00Z"],
+            401,
+            "invalid_api_key",
+        ),
+    ] {
+        let key = stage.key("w", &options).await;
+        for dialect in Dialect::ALL {
+            let call = dialect.call(&key.secret, "maker/chat", dialect.ask("hello"), false);
+            let refused = stage.send(&call).await;
+            assert_eq!(
+                dialect.failure(&refused),
+                (status, code.to_owned()),
+                "{dialect:?} {options:?}"
+            );
+        }
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+    stage.verify().await;
+}

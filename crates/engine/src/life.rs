@@ -235,16 +235,14 @@ impl<W: Work> Attempt<'_, W> {
             self.engine.settings.keep_alive,
             opened.until_content(route, &mut trial),
         );
-        match content.await {
-            Ok(Err(miss)) => Err(miss),
-            Ok(Ok(())) | Err(_) => {
-                trial.tell(Outcome::Served);
-                Ok(Delivery {
-                    answer: opened,
-                    dropped,
-                })
-            }
+        if let Ok(Err(miss)) = content.await {
+            return Err(miss);
         }
+        trial.tell(Outcome::Served);
+        Ok(Delivery {
+            answer: opened,
+            dropped,
+        })
     }
 
     async fn deliver_stream(

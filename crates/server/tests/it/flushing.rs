@@ -51,7 +51,7 @@ fn stream(dialect: Dialect) -> Vec<String> {
 fn opening(dialect: Dialect) -> String {
     let events = match dialect {
         Dialect::Chat => vec![chat(
-            json!({ "role": "assistant", "content": "" }),
+            &json!({ "role": "assistant", "content": "" }),
             &Value::Null,
         )],
         Dialect::Responses => vec![
@@ -80,7 +80,7 @@ fn opening(dialect: Dialect) -> String {
 
 fn word_event(dialect: Dialect, word: &str) -> Value {
     match dialect {
-        Dialect::Chat => chat(json!({ "content": word }), &Value::Null),
+        Dialect::Chat => chat(&json!({ "content": word }), &Value::Null),
         Dialect::Responses => {
             json!({ "type": "response.output_text.delta", "sequence_number": 3, "output_index": 0,
             "item_id": "msg_1", "content_index": 0, "delta": word, "logprobs": [] })
@@ -97,7 +97,7 @@ fn closing(dialect: Dialect) -> String {
     let said = WORDS.concat();
     match dialect {
         Dialect::Chat => {
-            let mut last = chat(json!({}), &"stop".into());
+            let mut last = chat(&json!({}), &"stop".into());
             last["usage"] =
                 json!({ "prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7 });
             written(dialect, &[last]) + "data: [DONE]\n\n"
@@ -150,7 +150,7 @@ fn closing(dialect: Dialect) -> String {
     }
 }
 
-fn chat(delta: Value, finish: &Value) -> Value {
+fn chat(delta: &Value, finish: &Value) -> Value {
     json!({ "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "any",
         "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] })
 }

@@ -138,10 +138,8 @@ struct Seen {
 impl Seen {
     fn walk(&mut self, path: &str, value: &Value) {
         match value {
-            Value::String(text) => {
-                if is_signed(text) {
-                    self.signed.push((path.to_owned(), text.clone()));
-                }
+            Value::String(text) if is_signed(text) => {
+                self.signed.push((path.to_owned(), text.clone()));
             }
             Value::Array(items) => items.iter().for_each(|item| self.walk(path, item)),
             Value::Object(members) => {

@@ -79,9 +79,10 @@ class Pictures(SimpleHTTPRequestHandler):
 class Stage:
     """Used as a context; `environment` is what a driver is told."""
 
-    def __init__(self, program: Path, png: str):
+    def __init__(self, program: Path, png: str, configuration=configuration):
         self.program = program
         self.png = base64.b64decode(png)
+        self.configuration = configuration
         self.pictures = None
         self.running: list[subprocess.Popen] = []
 
@@ -111,7 +112,7 @@ class Stage:
     def start(self):
         sim = self.spawn("sim", "--listen", "127.0.0.1:0", "--json", output="sim")
         upstream = "http://" + self.told("sim", sim, '"address"')["address"]
-        (self.path / "tollgate.toml").write_text(configuration(upstream))
+        (self.path / "tollgate.toml").write_text(self.configuration(upstream))
         gateway = self.spawn("serve", output="gateway")
         address = self.told("gateway", gateway, '"serving"')["address"]
         self.environment = {

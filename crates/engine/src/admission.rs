@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ledger::{Ask, Meter, Micro, PriceError, Rates, Refusal};
 use protocol::native::Seen;
-use protocol::{Code, Failure, ToolCalls, Usage};
+use protocol::{Code, Failure, ToolCalls};
 use store::{Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead};
 
 use crate::answer::Unanswered;
@@ -16,6 +16,7 @@ use crate::catalog::Model;
 use crate::clock;
 use crate::engine::{Commit, Engine};
 use crate::estimate::{Estimate, reserve_tools};
+use crate::gauge::Gauge;
 use crate::progress::Progress;
 use crate::record::{Outcome, Record};
 
@@ -31,6 +32,7 @@ pub(crate) struct Admission {
     growing: Option<Growing>,
     durable: Durable,
     pub(crate) rates: Rates,
+    gauge: Gauge,
     /// Input tokens as counted at admission.
     input_tokens: u64,
     /// Output tokens that the hold covers.
@@ -99,6 +101,7 @@ impl Admission {
                     growing: None,
                     durable: admitted.durable,
                     rates: admitted.rates,
+                    gauge: estimate.gauge,
                     input_tokens: estimate.reserved.input,
                     reserved_output: estimate.reserved.output,
                     output_bound: estimate.output_bound,
@@ -308,8 +311,7 @@ impl Admission {
 
     /// Reported usage where there is some, else our own count of what went by.
     fn bill(&self, seen: &Seen) -> Bill {
-        if let Some(usage) = &seen.usage {
-            let meter = meter_of(usage, &seen.tools);
+        if let Some(meter) = self.gauge.reported(seen, &self.model.price) {
             match self.model.price.price(&meter) {
                 Ok(charge) => {
                     return Bill {
@@ -324,7 +326,7 @@ impl Admission {
                 }
             }
         }
-        let meter = meter_of(&seen.counted(self.input_tokens), &seen.tools);
+        let meter = self.gauge.counted(seen, &self.model.price);
         // Our own count may be too high; what the caller agreed to is the hold. The store knows
         // whether it has grown, and has the last word.
         let growing = self.growing.as_ref();
@@ -370,27 +372,6 @@ impl Drop for Admission {
         } else {
             self.close_released(&outcome);
         }
-    }
-}
-
-/// What the protocol reads as usage, as the ledger's quantities. The tools that were seen count
-/// where the report does not count them.
-fn meter_of(usage: &Usage, seen: &ToolCalls) -> Meter {
-    let tools = usage.tools.or(seen);
-    Meter {
-        input: usage.input,
-        cached_input: usage.cached_input,
-        cache_write: usage.cache_write,
-        output: usage.output,
-        image_input: usage.image_input,
-        image_output: usage.image_output,
-        audio_input: usage.audio_input,
-        audio_output: usage.audio_output,
-        tools: tools
-            .iter()
-            .map(|(tool, calls)| (tool.as_str().to_owned(), u64::from(calls)))
-            .collect(),
-        ..Meter::default()
     }
 }
 

@@ -14,6 +14,7 @@ use crate::asked::unreachable_model;
 use crate::catalog::{Model, Route};
 use crate::engine::{Engine, Settings};
 use crate::estimate::Estimate;
+use crate::gauge::Gauge;
 use crate::record::Record;
 use crate::tries::Tries;
 use crate::work::{Arrival, Manner, Prepared, Worded, Work};
@@ -76,6 +77,9 @@ fn prepare(
         reserved: Meter {
             input: request.input_tokens,
             ..Meter::default()
+        },
+        gauge: Gauge::Tokens {
+            input_tokens: request.input_tokens,
         },
         ..Estimate::default()
     };

@@ -4,7 +4,9 @@ use ledger::{Ask, Bound, Meter, PriceCard, PriceError};
 use protocol::native::Head;
 use protocol::{Profile, Tool, ToolCalls, Tools};
 
-/// The bounds of one call.
+use crate::gauge::Gauge;
+
+/// The bounds of one call, and what it is measured by.
 #[derive(Debug, Default)]
 pub(crate) struct Estimate {
     /// What is held for at first.
@@ -13,6 +15,7 @@ pub(crate) struct Estimate {
     pub(crate) output_bound: u64,
     /// Calls of built-in tools that are held for, where they have a price.
     pub(crate) tools: ToolCalls,
+    pub(crate) gauge: Gauge,
 }
 
 impl Estimate {
@@ -31,6 +34,9 @@ impl Estimate {
             reserved: ledger::bound_meter(&bound, reserve_tokens),
             output_bound: ledger::bound_meter(&bound, 0).output,
             tools: one_of_each(head.tools),
+            gauge: Gauge::Tokens {
+                input_tokens: head.input_tokens,
+            },
         }
     }
 

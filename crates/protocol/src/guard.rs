@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::json::Members;
 
 /// Members by which callers of other gateways choose routes.
-const ROUTING: [&str; 6] = [
+pub(crate) const ROUTING: [&str; 6] = [
     "provider",
     "routing",
     "route",
@@ -43,9 +43,15 @@ pub fn tier(members: &Members<'_>, name: &'static str) -> Result<(), Failure> {
         return Ok(());
     };
     let tier = value.string().and_then(|text| text.decode().ok());
+    let tier = tier.ok_or_else(|| Failure::service_tier_not_supported(name))?;
+    free_tier(name, Some(&tier))
+}
+
+/// Refuses a tier that costs extra; none is free.
+pub(crate) fn free_tier(name: &'static str, tier: Option<&str>) -> Result<(), Failure> {
     match tier {
-        Some(tier) if FREE_TIERS.contains(&tier.as_ref()) => Ok(()),
-        _ => Err(Failure::service_tier_not_supported(name)),
+        Some(tier) if !FREE_TIERS.contains(&tier) => Err(Failure::service_tier_not_supported(name)),
+        _ => Ok(()),
     }
 }
 

@@ -5,6 +5,7 @@
 //! upstream speak the same dialect, and go on with [`convert`], the path of one where they do not.
 
 mod apart;
+mod base;
 pub mod canon;
 pub mod chat;
 pub mod convert;
@@ -15,11 +16,13 @@ mod envelope;
 pub mod failure;
 pub mod generate;
 pub mod guard;
+pub mod images;
 pub mod interactions;
 pub mod joined;
 pub mod json;
 mod logprobs;
 pub mod messages;
+pub mod multipart;
 pub mod native;
 pub mod profile;
 pub mod rejection;

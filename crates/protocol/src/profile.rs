@@ -162,6 +162,15 @@ pub struct Profile {
     /// Image qualities.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qualities: Option<Allowed>,
+    /// Encodings of images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_formats: Option<Allowed>,
+    /// Backgrounds of images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backgrounds: Option<Allowed>,
+    /// Whether images can be streamed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_stream: Option<bool>,
     /// Image or video resolutions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolutions: Option<Allowed>,
@@ -180,6 +189,25 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The profile with everything that it does not say itself taken from `base`.
+    #[must_use]
+    pub fn over_base(self) -> Self {
+        let Some(base) = self.base else {
+            return self;
+        };
+        let below = base.profile();
+        Self {
+            qualities: self.qualities.or(below.qualities),
+            output_formats: self.output_formats.or(below.output_formats),
+            backgrounds: self.backgrounds.or(below.backgrounds),
+            resolutions: self.resolutions.or(below.resolutions),
+            ratios: self.ratios.or(below.ratios),
+            image_stream: self.image_stream.or(below.image_stream),
+            image_output: self.image_output.or(below.image_output),
+            ..self
+        }
+    }
+
     /// The effort nearest to the one asked for, out of those the model can be told or, when they
     /// are not known, out of `usual`: the next lower one, else the next higher one.
     pub fn nearest_effort(&self, asked: Effort, usual: &[Effort]) -> Effort {

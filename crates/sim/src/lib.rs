@@ -12,6 +12,7 @@
 //! - `chat/` is the chat completions protocol, `openai/` what its family shares;
 //! - `responses/` is the Responses protocol, `messages/` the Messages protocol;
 //! - `embeddings/` and `embed/` give vectors, in the form of lists and in that of contents;
+//! - `images/` paints, in the habits of three families;
 //! - `generate/` is Generate Content, `interactions/` Interactions, `google/` what they share.
 //!
 //! Models differ by the beginning of their names; every other name is a plain model:
@@ -23,6 +24,7 @@
 //! | `sim-fixed` | adaptive thinking alone, and fixed sampling (Messages) |
 //! | `sim-budget` | thinking by budget alone (Messages) |
 //! | `sim-image` | answers with pictures (Generate Content, Interactions) |
+//! | `sim-paint-a` `sim-paint-content` | paint in the habits of the video-A and content families (`images/`) |
 //! | `sim-embed-float` `sim-embed-base64` | know one encoding of vectors only |
 //! | `missing` | does not exist |
 //!
@@ -41,6 +43,7 @@ pub mod fault;
 mod figure;
 mod generate;
 mod google;
+mod images;
 mod interactions;
 mod logprob;
 mod media;

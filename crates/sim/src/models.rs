@@ -7,7 +7,7 @@ use crate::reply::Reply;
 use http::StatusCode;
 use serde::Serialize;
 
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 10] = [
     "sim-chat",
     "sim-mini",
     "sim-reason",
@@ -15,6 +15,9 @@ const NAMES: [&str; 7] = [
     "sim-fixed",
     "sim-budget",
     "sim-embed",
+    "sim-paint",
+    "sim-paint-a",
+    "sim-paint-content",
 ];
 const CREATED: u64 = 1_767_225_600;
 /// Models whose name begins so do not exist.

@@ -66,7 +66,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
 }
 
 /// Base64 of either alphabet, padded or not.
-fn decode(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let signs = text.trim_end_matches('=').as_bytes();
     if signs.len() % 4 == 1 {
         return None;

@@ -38,5 +38,6 @@ pub fn convert_answer(
         usage_malformed: usage.is_none() && reports_unbillable_usage(from, body),
         output_tokens_counted,
         tools: tools.calls(),
+        pictures: None,
     })
 }

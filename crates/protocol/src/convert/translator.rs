@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::transcoder::Transcoder;
 use crate::failure::Failure;
+use crate::images;
 use crate::joined::Joined;
 use crate::native::{Broken, Rewriter, Seen};
 
@@ -14,6 +15,8 @@ pub enum Translator {
     Native(Box<Rewriter>),
     /// They speak two.
     Convert(Box<Transcoder>),
+    /// Pictures.
+    Images(Box<images::Rewriter>),
 }
 
 impl Translator {
@@ -23,6 +26,7 @@ impl Translator {
         match self {
             Self::Native(rewriter) => rewriter.push(chunk, out),
             Self::Convert(transcoder) => transcoder.push(chunk, out),
+            Self::Images(rewriter) => rewriter.push(chunk, out),
         }
     }
 
@@ -31,6 +35,7 @@ impl Translator {
         match self {
             Self::Native(rewriter) => rewriter.end(out),
             Self::Convert(transcoder) => transcoder.end(out),
+            Self::Images(rewriter) => rewriter.end(out),
         }
     }
 
@@ -39,6 +44,7 @@ impl Translator {
         match self {
             Self::Native(rewriter) => rewriter.fail(failure, request_id, out),
             Self::Convert(transcoder) => transcoder.fail(failure, request_id, out),
+            Self::Images(rewriter) => rewriter.fail(failure, request_id, out),
         }
     }
 
@@ -47,6 +53,7 @@ impl Translator {
         match self {
             Self::Native(rewriter) => rewriter.held_bytes(),
             Self::Convert(transcoder) => transcoder.held_bytes(),
+            Self::Images(rewriter) => rewriter.held_bytes(),
         }
     }
 
@@ -55,6 +62,7 @@ impl Translator {
         match self {
             Self::Native(rewriter) => rewriter.seen(),
             Self::Convert(transcoder) => transcoder.seen(),
+            Self::Images(rewriter) => rewriter.seen(),
         }
     }
 }

@@ -328,6 +328,7 @@ fn answer(pieces: Joined, usage: Option<Usage>, usage_malformed: bool) -> Answer
         usage_malformed,
         output_tokens_counted: 0,
         tools: ToolCalls::default(),
+        pictures: None,
     }
 }
 

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use super::text::string_length;
 
 /// The longest run of base64 that is left standing.
-pub const RUN_CHARS_MAX: usize = 96;
+pub const RUN_CHARS_MAX: usize = 64;
 /// The longest list of numbers that is left standing.
 const NUMBERS_MAX: usize = 32;
 /// From this length on, a line of base64 goes on behind its line end.

@@ -8,6 +8,7 @@ use super::places::{self, Output};
 use super::sighting::Sighting;
 use super::stream::Seen;
 use crate::dialect::Dialect;
+use crate::images::Pictures;
 use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, utf8};
@@ -28,6 +29,8 @@ pub struct Answer {
     pub output_tokens_counted: u64,
     /// Calls of built-in tools that it shows; the usage report may count them better.
     pub tools: ToolCalls,
+    /// Pictures in it, where pictures are what was asked for.
+    pub pictures: Option<Box<Pictures>>,
 }
 
 impl Answer {
@@ -41,6 +44,7 @@ impl Answer {
             output_tokens_counted: self.output_tokens_counted,
             tools: self.tools,
             ended: true,
+            pictures: self.pictures.clone(),
         }
     }
 }
@@ -87,5 +91,6 @@ pub fn rewrite_answer(
         usage_malformed,
         output_tokens_counted: output.counter.tokens(),
         tools: output.tools,
+        pictures: None,
     })
 }

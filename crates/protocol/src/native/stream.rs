@@ -11,6 +11,7 @@ use super::places::{self, End, Output, Places};
 use super::sighting::Sighting;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::images::Pictures;
 use crate::joined::Joined;
 use crate::json::{Cursor, utf8};
 use crate::rejection;
@@ -39,6 +40,8 @@ pub struct Seen {
     pub tools: ToolCalls,
     /// Whether the end mark went by.
     pub ended: bool,
+    /// Pictures that went by, where pictures are what was asked for.
+    pub pictures: Option<Box<Pictures>>,
 }
 
 impl Seen {

@@ -182,6 +182,6 @@ fn listed(model: &Model, idle: &[(String, String)]) -> Result<ModelSpec, String>
         created: model.created,
         routes: live,
         price: price.clone(),
-        profile: model.profile.clone(),
+        profile: model.profile.clone().over_base(),
     })
 }

@@ -10,6 +10,7 @@ use http::{HeaderMap, header};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use protocol::Failure;
+use protocol::multipart::{self, Form};
 use tokio::time::{Instant, timeout_at};
 
 /// A chunked body is charged to the node's budget in steps of this size.
@@ -28,6 +29,34 @@ pub(crate) struct Bounds {
 
 /// Refuses what the headers alone tell: encodings and forms that a JSON endpoint does not take.
 pub(crate) fn check_json_headers(headers: &HeaderMap) -> Result<(), Failure> {
+    check_plain(headers)?;
+    if is_multipart(headers) {
+        return Err(Failure::unsupported_media_type(
+            "This endpoint takes a JSON body, not a form.",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether the body is a form.
+pub(crate) fn is_multipart(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.as_bytes().get(..10))
+        .is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"))
+}
+
+/// What reads the form that the headers announce.
+pub(crate) fn form_reader(headers: &HeaderMap) -> Result<multipart::Reader, Failure> {
+    check_plain(headers)?;
+    let content_type = headers.get(header::CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    let boundary = multipart::boundary_of(content_type.unwrap_or_default())?;
+    Ok(multipart::Reader::new(&boundary))
+}
+
+/// Bodies come as they are: no coding but chunks.
+fn check_plain(headers: &HeaderMap) -> Result<(), Failure> {
     if !has_plain_transfer(headers) {
         return Err(Failure::invalid(
             "Request bodies are taken with no transfer coding but `chunked`.",
@@ -38,15 +67,6 @@ pub(crate) fn check_json_headers(headers: &HeaderMap) -> Result<(), Failure> {
     {
         return Err(Failure::unsupported_media_type(
             "Request bodies are taken without Content-Encoding.",
-        ));
-    }
-    let is_multipart = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.as_bytes().get(..10))
-        .is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"));
-    if is_multipart {
-        return Err(Failure::unsupported_media_type(
-            "This endpoint takes a JSON body, not a form.",
         ));
     }
     Ok(())
@@ -68,14 +88,7 @@ pub(crate) async fn read(
     bounds: Bounds,
     budget: &Budget,
 ) -> Result<Bytes, Failure> {
-    let length = body
-        .size_hint()
-        .exact()
-        .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    if length.is_some_and(|bytes| bytes > bounds.bytes_max) {
-        return Err(too_large(bounds.bytes_max));
-    }
-    let mut share = budget.take(length.unwrap_or(0)).ok_or_else(no_memory)?;
+    let (length, mut share) = announced(&body, bounds, budget)?;
     // A small body has arrived with its head: then there is nothing to wait for, and no timer.
     let mut waiting: Option<Instant> = None;
     let mut first = Bytes::new();
@@ -99,6 +112,11 @@ pub(crate) async fn read(
             joined.reserve(length.unwrap_or(0).min(RESERVE_BYTES_MAX));
             joined.extend_from_slice(&std::mem::take(&mut first));
         }
+        // A claim that has come true so far, and is charged, gets its room at once: growing by
+        // doubling would hold a large body twice.
+        if joined.len() + piece.len() > joined.capacity() {
+            joined.reserve(length.unwrap_or(0).saturating_sub(joined.len()));
+        }
         joined.extend_from_slice(&piece);
     }
     let whole = if joined.is_empty() {
@@ -107,6 +125,44 @@ pub(crate) async fn read(
         joined.freeze()
     };
     Ok(share.charge(whole))
+}
+
+/// Reads a form whose files stay in the pieces they came in, and the memory they take.
+pub(crate) async fn read_form(
+    mut body: Incoming,
+    mut reader: multipart::Reader,
+    bounds: Bounds,
+    budget: &Budget,
+) -> Result<(Form, Share), Failure> {
+    let (length, mut share) = announced(&body, bounds, budget)?;
+    let mut waiting = None;
+    let mut held = 0;
+    while let Some(piece) = next_piece(&mut body, bounds, &mut waiting).await? {
+        held += piece.len();
+        if held > bounds.bytes_max {
+            return Err(too_large(bounds.bytes_max));
+        }
+        if length.is_none() {
+            charge_chunked(&mut share, held)?;
+        }
+        reader.push(piece)?;
+    }
+    Ok((reader.finish()?, share))
+}
+
+/// The length that the head tells, if it may be so long, charged to the budget.
+fn announced(
+    body: &Incoming,
+    bounds: Bounds,
+    budget: &Budget,
+) -> Result<(Option<usize>, Share), Failure> {
+    let length = body.size_hint().exact();
+    let length = length.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    if length.is_some_and(|bytes| bytes > bounds.bytes_max) {
+        return Err(too_large(bounds.bytes_max));
+    }
+    let share = budget.take(length.unwrap_or(0)).ok_or_else(no_memory)?;
+    Ok((length, share))
 }
 
 /// The next data piece; `None` at the end.

@@ -4,10 +4,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{EmbeddingsCall, Engine, Named, NamedContents, TextCall, Unanswered, ids};
+use engine::{
+    EmbeddingsCall, Engine, ImagesBody, ImagesCall, Named, NamedContents, TextCall, Unanswered, ids,
+};
 use http::{HeaderMap, HeaderName, Request, Response, Uri};
 use hyper::body::Incoming;
 use ledger::Balance;
+use protocol::images::Asked;
 use protocol::{Code, Dialect, Failure};
 use store::KeyHead;
 
@@ -107,6 +110,7 @@ async fn dispatch(
             text(shared, visit, Dialect::Generate, Some(named), key, request).await
         }
         Endpoint::Embeddings => embeddings(shared, visit, None, key, request).await,
+        Endpoint::Images(asked) => images(shared, visit, asked, key, request).await,
         Endpoint::Contents(named) => embeddings(shared, visit, Some(named), key, request).await,
         Endpoint::Unknown => Err(Failure::not_found("There is no such endpoint.").into()),
     }
@@ -206,6 +210,33 @@ async fn embeddings(
         body,
     };
     shared.engine.embeddings(call).await.map(Served::Answer)
+}
+
+async fn images(
+    shared: &Shared,
+    visit: &Visit,
+    asked: Asked,
+    key: KeyHead,
+    request: Request<Incoming>,
+) -> Result<Served, Unanswered> {
+    refuse_idempotency_key(request.headers())?;
+    let bounds = bounds(shared, shared.limits.body_image_bytes);
+    let budget = shared.engine.budget();
+    let is_form = asked == Asked::Edit && body::is_multipart(request.headers());
+    let body = if is_form {
+        let reader = body::form_reader(request.headers())?;
+        let (form, share) = body::read_form(request.into_body(), reader, bounds, budget).await?;
+        ImagesBody::Form(form, share)
+    } else {
+        body::check_json_headers(request.headers())?;
+        ImagesBody::Json(body::read(request.into_body(), bounds, budget).await?)
+    };
+    let call = ImagesCall {
+        arrival: visit.arrival(key),
+        asked,
+        body,
+    };
+    shared.engine.images(call).await.map(Served::Answer)
 }
 
 fn bounds(shared: &Shared, bytes_max: usize) -> Bounds {

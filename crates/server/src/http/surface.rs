@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use engine::{Named, NamedContents};
 use http::Method;
+use protocol::images::Asked;
 use protocol::{Dialect, Family};
 
 /// An endpoint, with what its path carries.
@@ -28,6 +29,8 @@ pub(crate) enum Endpoint {
     Named(Named),
     /// `POST /v1/embeddings`
     Embeddings,
+    /// `POST /v1/images/generations` or `/v1/images/edits`
+    Images(Asked),
     /// Vectors of contents, whose path names the model.
     Contents(NamedContents),
     /// Nothing that is served.
@@ -39,7 +42,7 @@ impl Endpoint {
     pub(crate) fn is_call(&self) -> bool {
         matches!(
             self,
-            Self::Text(_) | Self::Named(_) | Self::Embeddings | Self::Contents(_)
+            Self::Text(_) | Self::Named(_) | Self::Embeddings | Self::Contents(_) | Self::Images(_)
         )
     }
 }
@@ -85,6 +88,8 @@ impl Surface {
             }
             Endpoint::Text(Dialect::Interactions) => "/v1beta/interactions",
             Endpoint::Embeddings => "/v1/embeddings",
+            Endpoint::Images(Asked::Generation) => "/v1/images/generations",
+            Endpoint::Images(Asked::Edit) => "/v1/images/edits",
             Endpoint::Contents(NamedContents { batch: false, .. }) => {
                 "/v1beta/models/{id}:embedContent"
             }
@@ -112,6 +117,8 @@ fn called(path: &str, aliases: bool) -> Endpoint {
         "/v1/messages" => Endpoint::Text(Dialect::Messages),
         "/v1beta/interactions" => Endpoint::Text(Dialect::Interactions),
         "/v1/embeddings" => Endpoint::Embeddings,
+        "/v1/images/generations" => Endpoint::Images(Asked::Generation),
+        "/v1/images/edits" => Endpoint::Images(Asked::Edit),
         "/v1/interactions" if aliases => Endpoint::Text(Dialect::Interactions),
         _ => named_call(path, aliases).unwrap_or(Endpoint::Unknown),
     }
@@ -314,6 +321,12 @@ mod tests {
                 "/v1beta/models/:generateContent",
                 Endpoint::Unknown,
                 Family::Google,
+            ),
+            (
+                "POST",
+                "/v1/images/edits",
+                Endpoint::Images(Asked::Edit),
+                Family::OpenAi,
             ),
             (
                 "POST",

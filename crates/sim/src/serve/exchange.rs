@@ -13,6 +13,7 @@ use crate::embeddings::Embeddings;
 use crate::fault::{How, Instead, Place, Script, Stop, split_model};
 use crate::generate::Generate;
 use crate::google;
+use crate::images::{Edits, Generations};
 use crate::interactions::Interactions;
 use crate::messages::{self, Messages};
 use crate::models;
@@ -138,6 +139,8 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         Ok(Endpoint::Embed) => ask::<Embed>(&call, state, record),
         Ok(Endpoint::Embeddings) => ask::<Embeddings>(&call, state, record),
         Ok(Endpoint::Generate) => ask::<Generate>(&call, state, record),
+        Ok(Endpoint::ImageEdits) => ask::<Edits>(&call, state, record),
+        Ok(Endpoint::ImageGenerations) => ask::<Generations>(&call, state, record),
         Ok(Endpoint::Interactions) => ask::<Interactions>(&call, state, record),
         Ok(Endpoint::Responses) => ask::<Responses>(&call, state, record),
         Ok(Endpoint::Messages) => ask::<Messages>(&call, state, record),

@@ -1,0 +1,179 @@
+//! Calls for pictures.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use protocol::count::MEDIUM_TOKENS;
+use protocol::images::{self, Asked, Family, Request, Rewriter};
+use protocol::multipart::Form;
+use protocol::native::{self, Broken};
+use protocol::{Dialect, Failure, Kind, Translator};
+use upstream::{Endpoint, Protocol};
+
+use crate::answer::{Answer, Unanswered};
+use crate::asked::unreachable_model;
+use crate::budget::Share;
+use crate::catalog::{Model, Route};
+use crate::clock;
+use crate::engine::{Engine, Settings};
+use crate::estimate::Estimate;
+use crate::gauge::{Gauge, PictureGauge, image_tokens_max, tiers_of};
+use crate::ids;
+use crate::record::Record;
+use crate::tries::Tries;
+use crate::work::{Arrival, Manner, Prepared, Worded, Work};
+
+/// A request for pictures of a known caller, its body read.
+#[derive(Debug)]
+pub struct ImagesCall {
+    pub arrival: Arrival,
+    pub asked: Asked,
+    pub body: ImagesBody,
+}
+
+/// The two forms in which pictures are asked for.
+#[derive(Debug)]
+pub enum ImagesBody {
+    Json(Bytes),
+    /// A form, and the memory that its files take.
+    Form(Form, Share),
+}
+
+impl Engine {
+    /// Serves a call for pictures.
+    pub async fn images(self: &Arc<Self>, call: ImagesCall) -> Result<Answer, Unanswered> {
+        let ImagesCall {
+            arrival,
+            asked,
+            body,
+        } = call;
+        self.live(arrival, move |engine, record| {
+            prepare(engine, asked, body, record)
+        })
+        .await
+    }
+}
+
+fn prepare(
+    engine: &Engine,
+    asked: Asked,
+    body: ImagesBody,
+    record: &mut Record,
+) -> Result<Prepared<Images>, Failure> {
+    if engine.settings.journal_bodies {
+        match &body {
+            ImagesBody::Json(body) => record.keep_bodies(body),
+            ImagesBody::Form(form, _) => record.keep_bodies(form.told().as_bytes()),
+        }
+    }
+    let (request, share) = match body {
+        ImagesBody::Json(body) => (images::read_json(asked, &body)?, None),
+        ImagesBody::Form(form, share) => (images::read_form(form)?, Some(share)),
+    };
+    record.reads(&request.model, request.stream);
+    let catalog = engine.catalog();
+    let model = catalog
+        .find(&request.model)
+        .ok_or_else(|| Failure::model_not_found(&request.model))?;
+    let family = family(model)?;
+    request.check(&model.profile)?;
+    let tries = Tries::of(model, |route| route.channel.speaks(Protocol::Images));
+    let tries = tries.ok_or_else(|| unreachable_model(model))?;
+    let gauge = PictureGauge {
+        prompt_tokens: request.prompt_tokens,
+        source_tokens: request.wants.sources.saturating_mul(MEDIUM_TOKENS),
+        image_tokens_max: image_tokens_max(&model.profile),
+        asked: tiers_of(&request.wants),
+    };
+    let images_max = request.images_max(family);
+    Ok(Prepared {
+        estimate: Estimate {
+            reserved: gauge.bound(images_max, &model.price),
+            gauge: Gauge::Pictures(Box::new(gauge)),
+            ..Estimate::default()
+        },
+        work: Images {
+            request,
+            family,
+            images_max,
+            model: Arc::clone(&model.id),
+            _share: share,
+        },
+        model: Arc::clone(model),
+        tries,
+    })
+}
+
+/// The family of a model that makes pictures on these endpoints.
+fn family(model: &Model) -> Result<Family, Failure> {
+    let not_here = |why: &str| {
+        let message = format!("The model `{}` {why}.", model.id);
+        Failure::model_not_supported(message)
+    };
+    if model.kind != Kind::Image {
+        return Err(not_here("does not make pictures here"));
+    }
+    let family = Family::of(&model.profile);
+    family.ok_or_else(|| not_here("makes pictures through `:generateContent`"))
+}
+
+/// A request for pictures and the model that makes them.
+struct Images {
+    request: Request,
+    family: Family,
+    images_max: u64,
+    model: Arc<str>,
+    /// What the files of a form take of the node's memory.
+    _share: Option<Share>,
+}
+
+impl Work for Images {
+    fn is_streamed(&self) -> bool {
+        self.request.stream
+    }
+
+    fn word(&self, _: &Model, route: &Route) -> Result<Worded, Failure> {
+        // Random, so that it stands in no file.
+        let boundary = ids::fresh("form-");
+        let worded = self.request.write(self.family, &route.model, &boundary)?;
+        let endpoint = match worded.asked {
+            Asked::Generation => Endpoint::ImageGenerations,
+            Asked::Edit => Endpoint::ImageEdits,
+        };
+        let mut out = Worded::json(endpoint, worded.pieces);
+        out.dropped = worded.dropped;
+        if let Some(content_type) = worded.content_type {
+            let content_type = HeaderValue::try_from(content_type);
+            out.content_type = content_type.map_err(|_| Failure::internal())?;
+        }
+        Ok(out)
+    }
+
+    fn translate(
+        &self,
+        _: Endpoint,
+        answer: Bytes,
+    ) -> Result<Result<native::Answer, Broken>, Failure> {
+        let created = clock::now().get() / 1000;
+        Ok(self
+            .request
+            .rewrite(self.family, &answer, &self.model, created))
+    }
+
+    fn translator(&self, _: Endpoint) -> Result<Translator, Failure> {
+        let rewriter = Rewriter::new(self.family, &self.model, self.images_max);
+        Ok(Translator::Images(Box::new(rewriter)))
+    }
+
+    fn manner(&self) -> Manner {
+        Manner {
+            keep_alive: Dialect::Chat.keep_alive(),
+            aborts: false,
+        }
+    }
+
+    fn answer_bytes_max(&self, settings: &Settings) -> usize {
+        settings.media_bytes_max
+    }
+}

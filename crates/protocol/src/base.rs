@@ -1,0 +1,72 @@
+//! The built-in profiles: what is known of families of models, as data.
+
+use crate::profile::{Allowed, Base, Profile};
+
+/// Aspect ratios of the video-A family's images.
+const VIDEO_A_RATIOS: [&str; 14] = [
+    "1:1", "3:4", "4:3", "9:16", "16:9", "2:3", "3:2", "9:19.5", "19.5:9", "9:20", "20:9", "1:2",
+    "2:1", "auto",
+];
+
+impl Base {
+    /// What models of this base can do unless their entry says otherwise. What is absent is not
+    /// known, and left to the upstream.
+    pub fn profile(self) -> Profile {
+        match self {
+            Self::GptImage => gpt_image(&["auto", "low", "medium", "high"]),
+            Self::GptImageMax => gpt_image(&["auto", "low", "medium", "high", "xhigh", "max"]),
+            Self::VideoAImage => Profile {
+                resolutions: words(&["1k", "2k"]),
+                ratios: words(&VIDEO_A_RATIOS),
+                image_stream: Some(false),
+                ..Profile::default()
+            },
+            Self::NativeImage => Profile {
+                image_output: Some(true),
+                ..Profile::default()
+            },
+            _ => Profile::default(),
+        }
+    }
+}
+
+fn gpt_image(qualities: &[&str]) -> Profile {
+    Profile {
+        qualities: words(qualities),
+        output_formats: words(&["png", "jpeg", "webp"]),
+        backgrounds: words(&["transparent", "opaque", "auto"]),
+        // Sizes say it all in this family.
+        resolutions: words(&[]),
+        ratios: words(&[]),
+        image_stream: Some(true),
+        ..Profile::default()
+    }
+}
+
+fn words(words: &[&str]) -> Option<Allowed> {
+    let words = words.iter().map(|word| (*word).to_owned());
+    Some(Allowed::Words(words.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_overrides_its_base() {
+        let profile: Profile =
+            serde_json::from_str(r#"{"base":"gpt-image","qualities":["low"]}"#).unwrap();
+        let profile = profile.over_base();
+        assert_eq!(profile.qualities, words(&["low"]));
+        assert_eq!(profile.output_formats, words(&["png", "jpeg", "webp"]));
+        let max = Profile {
+            base: Some(Base::GptImageMax),
+            ..Profile::default()
+        };
+        let Some(Allowed::Words(qualities)) = max.over_base().qualities else {
+            panic!("a list of words");
+        };
+        assert!(qualities.iter().any(|quality| quality == "xhigh"));
+        assert_eq!(Profile::default().over_base(), Profile::default());
+    }
+}

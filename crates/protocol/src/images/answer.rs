@@ -1,0 +1,305 @@
+//! Whole answers: pictures as they came, completed by what the caller asked for.
+
+use bytes::Bytes;
+
+use super::family::Family;
+use super::picture::Pictures;
+use super::request::Request;
+use super::usage::{self, TOTALS};
+use crate::joined::Joined;
+use crate::json::patch::{self, Edit};
+use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
+use crate::native::{Answer, Broken};
+use crate::rejection;
+use crate::tool::ToolCalls;
+
+impl Request {
+    /// Puts the public model into an answer and adds what clients expect and the upstream left
+    /// out. `created` is in Unix seconds.
+    pub fn rewrite(
+        &self,
+        family: Family,
+        body: &Bytes,
+        public_model: &str,
+        created: i64,
+    ) -> Result<Answer, Broken> {
+        let text = utf8(body)?;
+        let seen = Seen::look(text, public_model)?;
+        let mut edits = seen.edits;
+        if let Some(model) = seen.model {
+            let mut name = Vec::new();
+            write_string(&mut name, public_model);
+            edits.push(Edit::replace(model.span(), name));
+        }
+        let mut missing = Vec::new();
+        let mut complete =
+            |name: &str, told: Option<Raw<'_>>, value: Option<Vec<u8>>| match (told, value) {
+                (Some(told), Some(value)) if told.is_null() => {
+                    edits.push(Edit::replace(told.span(), value));
+                }
+                (None, Some(value)) => {
+                    missing.extend_from_slice(format!("\"{name}\":").as_bytes());
+                    missing.extend_from_slice(&value);
+                    missing.push(b',');
+                }
+                _ => {}
+            };
+        let quoted = |text: &Option<String>| {
+            text.as_ref().map(|text| {
+                let mut out = Vec::new();
+                write_string(&mut out, text);
+                out
+            })
+        };
+        complete("created", seen.created, Some(created.to_string().into()));
+        let wants = &self.wants;
+        complete(
+            "output_format",
+            seen.output_format,
+            quoted(&wants.output_format),
+        );
+        complete("quality", seen.quality, quoted(&wants.quality));
+        complete("size", seen.size, quoted(&wants.size));
+        let told = seen.usage.and_then(usage::read);
+        // These two tell no tokens, or not all of them; clients read all three totals.
+        if matches!(family, Family::VideoA | Family::Content) {
+            match seen.usage.filter(|usage| usage.shape() == Shape::Object) {
+                Some(usage) => edits.extend(zeros(usage, told.map_or([false; 3], |it| it.has))),
+                None => {
+                    let zeros = br#"{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#;
+                    complete("usage", seen.usage, Some(zeros.to_vec()));
+                }
+            }
+        }
+        if !missing.is_empty() {
+            edits.push(Edit::insert(seen.inside, missing));
+        }
+        let mut pieces = Joined::new();
+        patch::apply_to(body, edits, &mut pieces);
+        let text_of = |raw: Option<Raw<'_>>| {
+            let text = raw?.string()?.decode().ok()?;
+            Some(text.into_owned().into_boxed_str())
+        };
+        Ok(Answer {
+            pieces,
+            usage: told.and_then(|told| told.tokens),
+            usage_malformed: told.is_none() && seen.usage.is_some_and(|usage| !usage.is_null()),
+            output_tokens_counted: 0,
+            tools: ToolCalls::default(),
+            pictures: Some(Box::new(Pictures {
+                delivered: seen.delivered,
+                usd_ticks: told.and_then(|told| told.usd_ticks),
+                quality: text_of(seen.quality),
+                size: text_of(seen.size).or(seen.item_size),
+            })),
+        })
+    }
+}
+
+/// Totals that are missing, as zeros inside the usage object.
+fn zeros(usage: Raw<'_>, has: [bool; 3]) -> Option<Edit> {
+    let mut text = Vec::new();
+    for (name, has) in TOTALS.iter().zip(has) {
+        if !has {
+            text.extend_from_slice(format!("\"{name}\":0,").as_bytes());
+        }
+    }
+    if usage.is_empty() {
+        text.pop();
+    }
+    (!text.is_empty()).then(|| Edit::insert(usage.span().start + 1, text))
+}
+
+/// What was found in an answer.
+#[derive(Default)]
+struct Seen<'a> {
+    model: Option<Raw<'a>>,
+    created: Option<Raw<'a>>,
+    output_format: Option<Raw<'a>>,
+    quality: Option<Raw<'a>>,
+    size: Option<Raw<'a>>,
+    usage: Option<Raw<'a>>,
+    edits: Vec<Edit>,
+    delivered: u64,
+    item_size: Option<Box<str>>,
+    /// Behind the opening bracket.
+    inside: usize,
+}
+
+impl<'a> Seen<'a> {
+    fn look(text: &'a str, public_model: &str) -> Result<Self, Broken> {
+        let mut seen = Self::default();
+        let mut error = None;
+        let mut data = None;
+        let mut cursor = Cursor::new(text);
+        cursor.shape()?;
+        seen.inside = cursor.position().saturating_add(1);
+        cursor.object(|cursor, name| {
+            let value = cursor.value()?;
+            let place = [
+                ("model", &mut seen.model),
+                ("created", &mut seen.created),
+                ("output_format", &mut seen.output_format),
+                ("quality", &mut seen.quality),
+                ("size", &mut seen.size),
+                ("usage", &mut seen.usage),
+                ("error", &mut error),
+                ("data", &mut data),
+            ]
+            .into_iter()
+            .find(|(known, _)| name.is(known));
+            if let Some((_, place)) = place {
+                *place = Some(value);
+            }
+            Ok::<(), SyntaxError>(())
+        })?;
+        cursor.end()?;
+        if let Some(error) = error.filter(|error| rejection::is_error(*error)) {
+            let failure = rejection::read_event(error.text().as_bytes(), public_model);
+            return Err(Broken::Failure(failure));
+        }
+        let data = data.filter(|data| data.shape() == Shape::Array);
+        let data = data.ok_or_else(|| Broken::malformed("the answer has no pictures"))?;
+        let offset = data.span().start;
+        Cursor::new(data.text()).array(|cursor| seen.item(cursor, offset))?;
+        Ok(seen)
+    }
+
+    /// One picture, or why there is none.
+    fn item(&mut self, cursor: &mut Cursor<'a>, offset: usize) -> Result<(), SyntaxError> {
+        let mut has_picture = false;
+        let mut failed = false;
+        let mut size = None;
+        cursor.object(|cursor, name| {
+            let value = cursor.value()?.moved(offset);
+            if name.is("url") || name.is("b64_json") {
+                has_picture |= value.shape() == Shape::String && !value.is_empty();
+                self.edits.extend(bare_base64(value));
+            } else if name.is("size") {
+                size = value.string().and_then(|text| text.decode().ok());
+            } else if name.is("error") && rejection::is_error(value) {
+                failed = true;
+                self.edits.extend(without_message(value));
+            }
+            Ok::<(), SyntaxError>(())
+        })?;
+        if has_picture && !failed {
+            self.delivered += 1;
+            let size = size.map(|size| size.into_owned().into_boxed_str());
+            self.item_size = self.item_size.take().or(size);
+        }
+        Ok(())
+    }
+}
+
+/// Takes the head of a data URI off base64: some upstreams leave it there.
+fn bare_base64(value: Raw<'_>) -> Option<Edit> {
+    let text = value.string()?;
+    let head = text.raw().get(..text.raw().len().min(64))?;
+    if !head.starts_with("data:image/") {
+        return None;
+    }
+    let length = head.find(";base64,")? + ";base64,".len();
+    let start = text.span().start;
+    Some(Edit::remove(start..start + length))
+}
+
+/// Says that a picture failed without saying whose fault it was: the upstream's message may name
+/// it, and its code says enough.
+pub(super) fn without_message(error: Raw<'_>) -> Option<Edit> {
+    if error.shape() != Shape::Object {
+        return None;
+    }
+    let offset = error.span().start;
+    let mut edit = None;
+    let read = Cursor::new(error.text()).object(|cursor, name| {
+        let value = cursor.value()?.moved(offset);
+        if name.is("message") {
+            edit = Some(Edit::replace(
+                value.span(),
+                &b"\"This picture could not be made.\""[..],
+            ));
+        }
+        Ok::<(), SyntaxError>(())
+    });
+    read.ok().and(edit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::images::{Asked, read_json};
+
+    fn request(more: &str) -> Request {
+        let body = format!(r#"{{"model":"maker/m","prompt":"x"{more}}}"#);
+        read_json(Asked::Generation, &Bytes::from(body)).unwrap()
+    }
+
+    fn rewritten(request: &Request, family: Family, body: &'static str) -> (String, Answer) {
+        let body = Bytes::from_static(body.as_bytes());
+        let mut answer = request
+            .rewrite(family, &body, "maker/m", 1_700_000_000)
+            .unwrap();
+        let pieces = std::mem::take(&mut answer.pieces);
+        (
+            String::from_utf8(pieces.into_bytes().to_vec()).unwrap(),
+            answer,
+        )
+    }
+
+    #[test]
+    fn a_complete_answer_passes_as_it_is() {
+        let body = r#"{"created":1,"data":[{"b64_json":"QUJD"}],"output_format":"png","quality":"high","size":"1024x1024","usage":{"input_tokens":1,"output_tokens":2,"total_tokens":3},"x":1}"#;
+        let (text, answer) = rewritten(&request(r#","quality":"low""#), Family::Gpt, body);
+        assert_eq!(text, body);
+        assert_eq!(answer.usage.unwrap().image_output, 2);
+        assert_eq!(answer.pictures.unwrap().delivered, 1);
+    }
+
+    #[test]
+    fn what_is_left_out_comes_from_the_request() {
+        let request = request(r#","quality":"high","size":"2K","output_format":"jpeg""#);
+        let body = r#"{"data":[{"url":"https://x/y"}],"model":"hidden","size":null}"#;
+        let (text, _) = rewritten(&request, Family::Gpt, body);
+        insta::assert_snapshot!(text, @r#"{"created":1700000000,"output_format":"jpeg","quality":"high","data":[{"url":"https://x/y"}],"model":"maker/m","size":"2K"}"#);
+    }
+
+    #[test]
+    fn totals_are_told_by_every_family() {
+        let body = r#"{"data":[{"b64_json":"data:image/jpeg;base64,QUJD"},{"url":""}],"usage":{"cost_in_usd_ticks":400}}"#;
+        let (text, answer) = rewritten(&request(""), Family::VideoA, body);
+        insta::assert_snapshot!(text, @r#"{"created":1700000000,"data":[{"b64_json":"QUJD"},{"url":""}],"usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0,"cost_in_usd_ticks":400}}"#);
+        let pictures = answer.pictures.unwrap();
+        assert_eq!((pictures.delivered, pictures.usd_ticks), (1, Some(400)));
+        let (text, _) = rewritten(&request(""), Family::VideoA, r#"{"data":[],"usage":{}}"#);
+        assert!(text.contains(r#""usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#));
+    }
+
+    #[test]
+    fn pictures_that_failed_are_told_and_not_counted() {
+        let body = r#"{"data":[{"url":"https://a","size":"2048x2048"},{"error":{"code":"x","message":"host api.vendor.example says no"}}],"usage":{"generated_images":1,"output_tokens":9,"total_tokens":9}}"#;
+        let (text, answer) = rewritten(&request(""), Family::Content, body);
+        let pictures = answer.pictures.unwrap();
+        assert_eq!(pictures.delivered, 1);
+        assert_eq!(pictures.size.as_deref(), Some("2048x2048"));
+        assert!(!text.contains("vendor"), "{text}");
+        assert!(
+            text.contains(r#""usage":{"input_tokens":0,"generated_images":1"#),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_has_no_pictures_is_no_answer() {
+        for body in [
+            "{}",
+            "[]",
+            "",
+            r#"{"error":{"message":"x"}}"#,
+            r#"{"data":{}}"#,
+        ] {
+            let body = Bytes::from_static(body.as_bytes());
+            assert!(request("").rewrite(Family::Gpt, &body, "m/x", 0).is_err());
+        }
+    }
+}

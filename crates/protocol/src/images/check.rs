@@ -1,0 +1,90 @@
+//! Closed dimensions: what a request may ask of a model is in the model's profile.
+
+use super::family::Family;
+use super::request::Request;
+use crate::failure::Failure;
+use crate::profile::{Allowed, Profile, References};
+
+const COMPRESSION_MAX: u64 = 100;
+const PARTIALS_MAX: u64 = 3;
+
+/// Refuses what the profile does not have, before money moves. Sizes are the upstream's to judge
+/// (contract, "POST /v1/images/generations").
+pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure> {
+    let wants = &request.wants;
+    for (name, asked, allowed) in [
+        ("quality", &wants.quality, &profile.qualities),
+        ("resolution", &wants.resolution, &profile.resolutions),
+        ("aspect_ratio", &wants.aspect_ratio, &profile.ratios),
+        (
+            "output_format",
+            &wants.output_format,
+            &profile.output_formats,
+        ),
+        ("background", &wants.background, &profile.backgrounds),
+    ] {
+        if let (Some(asked), Some(allowed)) = (asked, allowed) {
+            word(name, asked, allowed)?;
+        }
+    }
+    let format = wants.output_format.as_deref();
+    if wants.background.as_deref() == Some("transparent") && format == Some("jpeg") {
+        let message = "A transparent background needs `output_format` png or webp.";
+        return Err(Failure::invalid(message).param("background"));
+    }
+    for (name, asked, most) in [
+        (
+            "output_compression",
+            wants.output_compression,
+            COMPRESSION_MAX,
+        ),
+        ("partial_images", wants.partial_images, PARTIALS_MAX),
+    ] {
+        if asked.is_some_and(|asked| asked > most) {
+            let message = format!("`{name}` must be from 0 to {most}.");
+            return Err(Failure::invalid(message).param(name));
+        }
+    }
+    if format == Some("png")
+        && wants
+            .output_compression
+            .is_some_and(|kept| kept < COMPRESSION_MAX)
+    {
+        let message = "`output_compression` is for jpeg and webp.";
+        return Err(Failure::invalid(message).param("output_compression"));
+    }
+    if request.stream && profile.image_stream == Some(false) {
+        let message = "This model does not stream pictures.";
+        return Err(Failure::unsupported_parameter("stream", message));
+    }
+    let family = Family::of(profile);
+    if wants.layers && matches!(family, Some(Family::Gpt | Family::VideoA)) {
+        let message = "This model does not take pictures apart.";
+        return Err(Failure::unsupported_parameter(
+            "layer_decomposition",
+            message,
+        ));
+    }
+    if let Some(References::All(most)) = &profile.references_max
+        && wants.sources > u64::from(*most)
+    {
+        let message = format!("This model takes at most {most} source images.");
+        return Err(Failure::unsupported_parameter("image", message));
+    }
+    Ok(())
+}
+
+fn word(name: &'static str, asked: &str, allowed: &Allowed) -> Result<(), Failure> {
+    let Allowed::Words(words) = allowed else {
+        return Ok(());
+    };
+    if words.iter().any(|word| word.eq_ignore_ascii_case(asked)) {
+        return Ok(());
+    }
+    let message = if words.is_empty() {
+        format!("This model does not take `{name}`.")
+    } else {
+        format!("This model takes `{name}` {}.", words.join(", "))
+    };
+    Err(Failure::unsupported_parameter(name, message))
+}

@@ -1,0 +1,61 @@
+//! An object written anew from the members of another, whose large values are not copied.
+
+use bytes::Bytes;
+
+use crate::joined::Joined;
+use crate::json::write_string;
+
+/// An object in the making.
+pub(super) struct Rebuilt<'b> {
+    body: &'b Bytes,
+    out: Joined,
+    any: bool,
+}
+
+impl<'b> Rebuilt<'b> {
+    pub(super) fn new(body: &'b Bytes) -> Self {
+        let mut out = Joined::new();
+        out.copy(b"{");
+        Self {
+            body,
+            out,
+            any: false,
+        }
+    }
+
+    /// Begins a member.
+    pub(super) fn name(&mut self, name: &str) -> &mut Self {
+        let mut text = Vec::with_capacity(name.len() + 4);
+        if std::mem::replace(&mut self.any, true) {
+            text.push(b',');
+        }
+        write_string(&mut text, name);
+        text.push(b':');
+        self.out.copy(&text);
+        self
+    }
+
+    /// Writes bytes of our own.
+    pub(super) fn text(&mut self, text: &[u8]) -> &mut Self {
+        self.out.copy(text);
+        self
+    }
+
+    /// Writes a string of our own.
+    pub(super) fn string(&mut self, value: &str) -> &mut Self {
+        let mut text = Vec::with_capacity(value.len() + 2);
+        write_string(&mut text, value);
+        self.text(&text)
+    }
+
+    /// Writes what stands in the body.
+    pub(super) fn span(&mut self, span: std::ops::Range<usize>) -> &mut Self {
+        self.out.share(self.body, span);
+        self
+    }
+
+    pub(super) fn finish(mut self) -> Vec<Bytes> {
+        self.out.copy(b"}");
+        self.out.into_pieces()
+    }
+}

@@ -1,0 +1,235 @@
+//! A request for pictures: what it wants, and what no model gives.
+
+use bytes::Bytes;
+
+use super::family::Family;
+use super::fields::Fields;
+use super::{check, form, sources};
+use crate::count;
+use crate::failure::Failure;
+use crate::guard;
+use crate::json::{Cursor, Integer, Members, Shape, Spelling};
+use crate::multipart::Form;
+use crate::profile::Profile;
+
+/// Pictures of a sequence, or layers of one picture, where no smaller number is asked for.
+pub(super) const SEQUENCE_MAX: u64 = 15;
+
+/// Which endpoint was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// New pictures.
+    Generation,
+    /// Pictures made from pictures.
+    Edit,
+}
+
+/// What a request asks for, as far as it is checked, billed or echoed here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// Pictures.
+    pub n: Option<u64>,
+    /// The quality.
+    pub quality: Option<String>,
+    /// The resolution tier.
+    pub resolution: Option<String>,
+    /// The size, which the upstream judges.
+    pub size: Option<String>,
+    /// The aspect ratio.
+    pub aspect_ratio: Option<String>,
+    /// The encoding of the pictures.
+    pub output_format: Option<String>,
+    /// The background.
+    pub background: Option<String>,
+    /// How much is kept, of 100.
+    pub output_compression: Option<u64>,
+    /// Previews of a stream.
+    pub partial_images: Option<u64>,
+    /// The most pictures of a sequence, where one is asked for.
+    pub sequence: Option<u64>,
+    /// Whether a picture is to be taken apart into layers.
+    pub layers: bool,
+    /// Source pictures.
+    pub sources: u64,
+}
+
+/// A request that was read and not refused.
+#[derive(Debug)]
+pub struct Request {
+    /// Which endpoint was called.
+    pub asked: Asked,
+    /// The public model id.
+    pub model: String,
+    /// Whether the answer is a stream.
+    pub stream: bool,
+    /// Tokens of the prompt, estimated.
+    pub prompt_tokens: u64,
+    /// What is asked for.
+    pub wants: Wants,
+    pub(super) body: Body,
+}
+
+/// The form it came in.
+#[derive(Debug)]
+pub(super) enum Body {
+    Json(Bytes),
+    Form(Form),
+}
+
+/// Reads a request in JSON.
+pub fn read_json(asked: Asked, body: &Bytes) -> Result<Request, Failure> {
+    if body.trim_ascii().is_empty() {
+        return Err(Failure::invalid(
+            "The body is empty; it must be a JSON object.",
+        ));
+    }
+    let members = Members::read(body, Spelling::One)?;
+    let sources = match (asked, members.get("layer_decomposition")?) {
+        // Elsewhere the form of `image` is the model's own affair.
+        (Asked::Generation, None) => loose_sources(&members)?,
+        _ => sources::read(&members)?.len() as u64,
+    };
+    let sequence = sequence(&members)?;
+    let fields = Fields::Json(members);
+    let mut request = read(asked, &fields, sources, Body::Json(body.clone()))?;
+    request.wants.sequence = sequence;
+    Ok(request)
+}
+
+/// Reads an edit that came as a form.
+pub fn read_form(form: Form) -> Result<Request, Failure> {
+    let sources = form::sources(&form).count() as u64;
+    let fields = Fields::Form(&form);
+    let request = read(Asked::Edit, &fields, sources, Body::Json(Bytes::new()))?;
+    Ok(Request {
+        body: Body::Form(form),
+        ..request
+    })
+}
+
+fn read(asked: Asked, fields: &Fields<'_>, sources: u64, body: Body) -> Result<Request, Failure> {
+    let Some(model) = fields.text("model")? else {
+        return Err(Failure::invalid("`model` is required.").param("model"));
+    };
+    guard::model_id(&model)?;
+    fields.guard()?;
+    if fields.is_set("style")? {
+        let message = "`style` is not accepted; describe it in the prompt.";
+        return Err(Failure::unsupported_parameter("style", message));
+    }
+    if fields.is_set("storage_options")? {
+        let message = "`storage_options` is not supported: the service keeps no state.";
+        return Err(Failure::stateful_not_supported(message).param("storage_options"));
+    }
+    let layers = fields.boolean("layer_decomposition")?.unwrap_or(false);
+    let prompt = fields.text("prompt")?.filter(|prompt| !prompt.is_empty());
+    if prompt.is_none() && !layers {
+        return Err(Failure::invalid("`prompt` is required.").param("prompt"));
+    }
+    if layers && sources != 1 {
+        let message = "`layer_decomposition` needs exactly one image.";
+        return Err(Failure::invalid(message).param("image"));
+    }
+    if asked == Asked::Edit && sources == 0 {
+        let message = "An edit needs `image`, or `images` with at least one item.";
+        return Err(Failure::invalid(message).param("image"));
+    }
+    let text = |name: &str| -> Result<Option<String>, Failure> {
+        Ok(fields.text(name)?.map(std::borrow::Cow::into_owned))
+    };
+    let wants = Wants {
+        n: count_of(fields, "n", 1)?,
+        quality: text("quality")?,
+        resolution: text("resolution")?,
+        size: text("size")?,
+        aspect_ratio: text("aspect_ratio")?,
+        output_format: text("output_format")?,
+        background: text("background")?,
+        output_compression: count_of(fields, "output_compression", 0)?,
+        partial_images: count_of(fields, "partial_images", 0)?,
+        sequence: None,
+        layers,
+        sources,
+    };
+    Ok(Request {
+        asked,
+        model: model.into_owned(),
+        stream: fields.boolean("stream")?.unwrap_or(false),
+        prompt_tokens: prompt.map_or(0, |prompt| count::tokens(prompt.as_bytes())),
+        wants,
+        body,
+    })
+}
+
+fn count_of(fields: &Fields<'_>, name: &'static str, least: u64) -> Result<Option<u64>, Failure> {
+    match fields.integer(name)? {
+        None => Ok(None),
+        Some(Integer::Value(count)) if count >= least => Ok(Some(count)),
+        Some(Integer::Huge) => Ok(Some(u64::MAX)),
+        Some(_) => {
+            let message = format!("`{name}` must be {least} or more.");
+            Err(Failure::invalid(message).param(name))
+        }
+    }
+}
+
+/// How many pictures `image` and `images` hold, whatever they look like.
+fn loose_sources(members: &Members<'_>) -> Result<u64, Failure> {
+    let mut count: u64 = 0;
+    for name in ["image", "images"] {
+        let Some(value) = members.get(name)? else {
+            continue;
+        };
+        count = count.saturating_add(if value.shape() == Shape::Array {
+            let mut items = 0;
+            Cursor::new(value.text()).array(|cursor| {
+                items += 1;
+                cursor.value().map(drop)
+            })?;
+            items
+        } else {
+            1
+        });
+    }
+    Ok(count)
+}
+
+/// The most pictures of a sequence, if one is asked for.
+fn sequence(members: &Members<'_>) -> Result<Option<u64>, Failure> {
+    const OPTIONS: &str = "sequential_image_generation_options";
+    let mode = members.string("sequential_image_generation")?;
+    if mode.as_deref() != Some("auto") {
+        return Ok(None);
+    }
+    let Some(options) = members.object(OPTIONS)? else {
+        return Ok(Some(SEQUENCE_MAX));
+    };
+    let path = "sequential_image_generation_options.";
+    let options = Members::nested(options, path, Spelling::One)?;
+    match options.integer("max_images")? {
+        None => Ok(Some(SEQUENCE_MAX)),
+        Some(Integer::Value(count)) if count > 0 => Ok(Some(count)),
+        Some(_) => {
+            let param = "sequential_image_generation_options.max_images";
+            Err(Failure::invalid(format!("`{param}` must be 1 or more.")).param(param))
+        }
+    }
+}
+
+impl Request {
+    /// Refuses what the model cannot do.
+    pub fn check(&self, profile: &Profile) -> Result<(), Failure> {
+        check::check(self, profile)
+    }
+
+    /// The most pictures that can come.
+    pub fn images_max(&self, family: Family) -> u64 {
+        let sequence = self.wants.layers.then_some(SEQUENCE_MAX);
+        let sequence = sequence.or(self.wants.sequence);
+        match family {
+            // No other number of pictures can be asked for.
+            Family::Content => sequence.unwrap_or(1),
+            _ => self.wants.n.unwrap_or(1).max(sequence.unwrap_or(1)),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Source pictures in JSON: strings, or objects that point to a picture in one of several ways.
+
+use std::ops::Range;
+
+use crate::failure::Failure;
+use crate::json::{Cursor, Members, Raw, Shape, Spelling};
+
+/// Where one picture comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) kind: Kind,
+    /// The string that says it, quotes included, in the whole text.
+    pub(super) span: Range<usize>,
+    pub(super) shape: Form,
+}
+
+/// What the string is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A URL or data URI.
+    Url,
+    /// The id of a file the upstream has.
+    File,
+}
+
+/// How it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `"…"`
+    Bare,
+    /// `{"url": "…"}`
+    Url,
+    /// `{"image_url": "…"}` or `{"file_id": "…"}`
+    Named,
+    /// `{"image_url": {"url": "…"}}`
+    Nested,
+}
+
+/// All source pictures of a request, first `image`, then `images`.
+pub(super) fn read(members: &Members<'_>) -> Result<Vec<Source>, Failure> {
+    let mut sources = Vec::new();
+    for name in ["image", "images"] {
+        let Some(value) = members.get(name)? else {
+            continue;
+        };
+        if value.shape() != Shape::Array {
+            sources.push(one(value, name)?);
+            continue;
+        }
+        let offset = value.span().start;
+        Cursor::new(value.text()).array(|cursor| {
+            sources.push(one(cursor.value()?.moved(offset), name)?);
+            Ok::<(), Failure>(())
+        })?;
+    }
+    Ok(sources)
+}
+
+/// One picture: `mask`, or an item of a list.
+pub(super) fn one(value: Raw<'_>, name: &'static str) -> Result<Source, Failure> {
+    let of = |kind, raw: Raw<'_>, shape| Source {
+        kind,
+        span: raw.span(),
+        shape,
+    };
+    let is_text = |raw: &Raw<'_>| raw.shape() == Shape::String && !raw.is_empty();
+    if is_text(&value) {
+        return Ok(of(Kind::Url, value, Form::Bare));
+    }
+    if value.shape() == Shape::Object {
+        let members = Members::nested(value, "image.", Spelling::One)?;
+        if let Some(url) = members.get("url")?.filter(is_text) {
+            return Ok(of(Kind::Url, url, Form::Url));
+        }
+        if let Some(url) = members.get("image_url")? {
+            if is_text(&url) {
+                return Ok(of(Kind::Url, url, Form::Named));
+            }
+            if url.shape() == Shape::Object {
+                let inner = Members::nested(url, "image.image_url.", Spelling::One)?;
+                if let Some(url) = inner.get("url")?.filter(is_text) {
+                    return Ok(of(Kind::Url, url, Form::Nested));
+                }
+            }
+        }
+        if let Some(file) = members.get("file_id")?.filter(is_text) {
+            return Ok(of(Kind::File, file, Form::Named));
+        }
+    }
+    let message = format!("`{name}` must name a picture by `url`, `image_url` or `file_id`.");
+    Err(Failure::invalid(message).param(name))
+}

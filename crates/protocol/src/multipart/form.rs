@@ -1,0 +1,127 @@
+//! The parts of a form.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+
+/// One part: a field, or a file where it has a file name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// The name of the file.
+    pub file_name: Option<String>,
+    /// The type it says it has.
+    pub content_type: Option<String>,
+    /// Its bytes, in the pieces they came in.
+    pub data: Vec<Bytes>,
+}
+
+impl Part {
+    /// A text field.
+    pub fn field(name: impl Into<String>, value: impl Into<Bytes>) -> Self {
+        Self {
+            name: name.into(),
+            data: vec![value.into()],
+            ..Self::default()
+        }
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        self.data.iter().map(Bytes::len).sum()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.data.iter().all(Bytes::is_empty)
+    }
+
+    /// The first bytes, by which a file can be known.
+    pub fn head(&self) -> &[u8] {
+        let first = self.data.iter().find(|piece| !piece.is_empty());
+        first.map_or(&[], |piece| piece)
+    }
+
+    /// The text of a field; bytes that are none are replaced.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self.data.as_slice() {
+            [whole] => String::from_utf8_lossy(whole),
+            pieces => Cow::Owned(String::from_utf8_lossy(&pieces.concat()).into_owned()),
+        }
+    }
+}
+
+/// A whole form, its parts in the order of the body.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Form {
+    /// The parts.
+    pub parts: Vec<Part>,
+}
+
+impl Form {
+    /// The parts of a name.
+    pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Part> {
+        self.parts.iter().filter(move |part| part.name == name)
+    }
+
+    /// The form for people: fields as they are, files by their type and size.
+    pub fn told(&self) -> String {
+        let mut told = String::new();
+        for part in &self.parts {
+            let Part { name, .. } = part;
+            // Writing to a string cannot fail.
+            let _ = if part.file_name.is_some() {
+                let media_type = part.content_type.as_deref().unwrap_or("file");
+                writeln!(told, "{name}: <{media_type}, {} bytes>", part.len())
+            } else {
+                writeln!(told, "{name}: {}", part.text())
+            };
+        }
+        told
+    }
+
+    /// The body under a boundary that must not occur in it; large pieces are not copied.
+    pub fn write(&self, boundary: &str) -> Vec<Bytes> {
+        let mut out = Vec::new();
+        let mut head = Vec::new();
+        for part in &self.parts {
+            head.extend_from_slice(b"--");
+            head.extend_from_slice(boundary.as_bytes());
+            head.extend_from_slice(b"\r\nContent-Disposition: form-data; name=\"");
+            escape(&part.name, &mut head);
+            if let Some(file_name) = &part.file_name {
+                head.extend_from_slice(b"\"; filename=\"");
+                escape(file_name, &mut head);
+            }
+            head.extend_from_slice(b"\"\r\n");
+            if let Some(content_type) = &part.content_type {
+                head.extend_from_slice(b"Content-Type: ");
+                head.extend_from_slice(content_type.as_bytes());
+                head.extend_from_slice(b"\r\n");
+            }
+            head.extend_from_slice(b"\r\n");
+            out.push(std::mem::take(&mut head).into());
+            out.extend(part.data.iter().cloned());
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(b"--");
+        head.extend_from_slice(boundary.as_bytes());
+        head.extend_from_slice(b"--\r\n");
+        out.push(head.into());
+        out
+    }
+}
+
+/// As browsers write names: what would end the string or the line is percent-encoded.
+fn escape(name: &str, out: &mut Vec<u8>) {
+    for byte in name.bytes() {
+        match byte {
+            b'"' => out.extend_from_slice(b"%22"),
+            b'\r' => out.extend_from_slice(b"%0D"),
+            b'\n' => out.extend_from_slice(b"%0A"),
+            byte => out.push(byte),
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Takes pieces of a body, gives the parts of a form.
+
+use bytes::{Bytes, BytesMut};
+use memchr::memmem::Finder;
+
+use super::disposition::parameter;
+use super::form::{Form, Part};
+use crate::failure::Failure;
+
+const BOUNDARY_BYTES_MAX: usize = 70;
+const PARTS_MAX: usize = 64;
+const HEADERS_BYTES_MAX: usize = 8 << 10;
+const FILE_NAME_BYTES_MAX: usize = 255;
+const FIELD_BYTES_MAX: usize = 64 << 10;
+/// The one field that may be long.
+const PROMPT_BYTES_MAX: usize = 1 << 20;
+
+/// Why a body is no form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormError {
+    /// The content type names no boundary, or none that can be one.
+    #[error("the boundary is missing or longer than 70 bytes")]
+    Boundary,
+    /// The body ended before the form did.
+    #[error("the form breaks off")]
+    Unfinished,
+    /// Something else than a line end or the end stands behind a boundary.
+    #[error("a boundary is followed by something else than a part")]
+    Delimiter,
+    /// More parts than 64.
+    #[error("the form has more than 64 parts")]
+    Parts,
+    /// Headers of a part above 8 KiB, or no text.
+    #[error("the headers of a part are too long or no text")]
+    Headers,
+    /// A part without a name, or with a file name above 255 bytes.
+    #[error("a part has no name, or a file name above 255 bytes")]
+    Name,
+    /// A field above its limit.
+    #[error("the field `{0}` is too long")]
+    Field(String),
+}
+
+impl From<FormError> for Failure {
+    fn from(error: FormError) -> Self {
+        let failure = Self::invalid(format!("The body is not a form we can read: {error}."));
+        match error {
+            FormError::Field(name) => failure.param(name),
+            _ => failure,
+        }
+    }
+}
+
+/// The boundary that a content type names.
+pub fn boundary_of(content_type: &str) -> Result<String, FormError> {
+    parameter(content_type, "boundary")
+        .filter(|boundary| (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len()))
+        .ok_or(FormError::Boundary)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// Before the first boundary.
+    Preamble,
+    /// Behind a boundary.
+    Delimiter,
+    Headers,
+    Data,
+    /// Behind the last boundary.
+    Epilogue,
+}
+
+/// Reads one form.
+#[derive(Debug)]
+pub struct Reader {
+    at: At,
+    /// A line end, two hyphens and the boundary.
+    delimiter: Finder<'static>,
+    /// What cannot be judged before more comes: never more than headers or a delimiter.
+    held: Bytes,
+    part: Part,
+    form: Form,
+}
+
+impl Reader {
+    /// A reader for this boundary.
+    pub fn new(boundary: &str) -> Self {
+        let delimiter = format!("\r\n--{boundary}");
+        Self {
+            at: At::Preamble,
+            delimiter: Finder::new(delimiter.as_bytes()).into_owned(),
+            // The first boundary may begin the body: then its line end is not in it.
+            held: Bytes::from_static(b"\r\n"),
+            part: Part::default(),
+            form: Form::default(),
+        }
+    }
+
+    /// Takes the next piece.
+    pub fn push(&mut self, piece: Bytes) -> Result<(), FormError> {
+        let mut rest = if self.held.is_empty() {
+            piece
+        } else {
+            let mut joined = BytesMut::from(&self.held[..]);
+            joined.extend_from_slice(&piece);
+            joined.freeze()
+        };
+        self.held = Bytes::new();
+        loop {
+            let went_on = match self.at {
+                At::Preamble => self.skip_preamble(&mut rest),
+                At::Delimiter => self.read_delimiter(&mut rest)?,
+                At::Headers => self.read_headers(&mut rest)?,
+                At::Data => self.read_data(&mut rest)?,
+                At::Epilogue => return Ok(()),
+            };
+            if !went_on {
+                self.held = rest;
+                return Ok(());
+            }
+        }
+    }
+
+    /// The form, when the body has ended.
+    pub fn finish(self) -> Result<Form, FormError> {
+        match self.at {
+            At::Epilogue => Ok(self.form),
+            // Two hyphens are the end; some clients leave out the line end behind them.
+            At::Delimiter if self.held.starts_with(b"--") => Ok(self.form),
+            _ => Err(FormError::Unfinished),
+        }
+    }
+
+    /// Whether the first boundary has come; keeps what could be its beginning.
+    fn skip_preamble(&mut self, rest: &mut Bytes) -> bool {
+        if let Some(found) = self.delimiter.find(rest) {
+            let _ = rest.split_to(found + self.delimiter.needle().len());
+            self.at = At::Delimiter;
+            return true;
+        }
+        let keep = self.beginning(rest);
+        let _ = rest.split_to(rest.len() - keep);
+        false
+    }
+
+    fn read_delimiter(&mut self, rest: &mut Bytes) -> Result<bool, FormError> {
+        if rest.starts_with(b"--") {
+            self.at = At::Epilogue;
+            return Ok(true);
+        }
+        // White space may stand before the line end.
+        let padding = rest.iter().take_while(|byte| **byte == b' ').count();
+        match rest.get(padding..).unwrap_or_default() {
+            [b'\r', b'\n', ..] => {
+                if self.form.parts.len() >= PARTS_MAX {
+                    return Err(FormError::Parts);
+                }
+                // The line end is kept: headers may be absent, and end with an empty line.
+                let _ = rest.split_to(padding);
+                self.at = At::Headers;
+                Ok(true)
+            }
+            [] | [b'\r'] | [b'-'] if padding < BOUNDARY_BYTES_MAX => Ok(false),
+            _ => Err(FormError::Delimiter),
+        }
+    }
+
+    fn read_headers(&mut self, rest: &mut Bytes) -> Result<bool, FormError> {
+        let Some(end) = memchr::memmem::find(rest, b"\r\n\r\n") else {
+            if rest.len() > HEADERS_BYTES_MAX {
+                return Err(FormError::Headers);
+            }
+            return Ok(false);
+        };
+        if end > HEADERS_BYTES_MAX {
+            return Err(FormError::Headers);
+        }
+        let head = rest.split_to(end + 4);
+        let head = std::str::from_utf8(&head).map_err(|_| FormError::Headers)?;
+        self.part = part_of(head)?;
+        self.at = At::Data;
+        Ok(true)
+    }
+
+    fn read_data(&mut self, rest: &mut Bytes) -> Result<bool, FormError> {
+        if let Some(found) = self.delimiter.find(rest) {
+            let data = rest.split_to(found);
+            self.take(data)?;
+            let _ = rest.split_to(self.delimiter.needle().len());
+            self.form.parts.push(std::mem::take(&mut self.part));
+            self.at = At::Delimiter;
+            return Ok(true);
+        }
+        let keep = self.beginning(rest);
+        let data = rest.split_to(rest.len() - keep);
+        self.take(data)?;
+        Ok(false)
+    }
+
+    fn take(&mut self, data: Bytes) -> Result<(), FormError> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        if self.part.file_name.is_none() {
+            let bytes_max = if self.part.name == "prompt" {
+                PROMPT_BYTES_MAX
+            } else {
+                FIELD_BYTES_MAX
+            };
+            if self.part.len() + data.len() > bytes_max {
+                return Err(FormError::Field(self.part.name.clone()));
+            }
+        }
+        self.part.data.push(data);
+        Ok(())
+    }
+
+    /// How many of the last bytes could begin a delimiter.
+    fn beginning(&self, rest: &[u8]) -> usize {
+        let needle = self.delimiter.needle();
+        let longest = rest.len().min(needle.len() - 1);
+        (1..=longest)
+            .rev()
+            .find(|length| {
+                let tail = rest.get(rest.len() - length..);
+                tail == needle.get(..*length)
+            })
+            .unwrap_or(0)
+    }
+}
+
+/// A part by its headers, which begin and end with a line end.
+fn part_of(head: &str) -> Result<Part, FormError> {
+    let header = |wanted: &str| {
+        head.split("\r\n").find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let found = name.trim().eq_ignore_ascii_case(wanted);
+            found.then(|| value.trim())
+        })
+    };
+    let disposition = header("content-disposition").ok_or(FormError::Name)?;
+    let name = parameter(disposition, "name").filter(|name| !name.is_empty());
+    let file_name = parameter(disposition, "filename");
+    let too_long = |name: &String| name.len() > FILE_NAME_BYTES_MAX;
+    if file_name.as_ref().is_some_and(too_long) || name.as_ref().is_some_and(too_long) {
+        return Err(FormError::Name);
+    }
+    Ok(Part {
+        name: name.ok_or(FormError::Name)?,
+        file_name,
+        content_type: header("content-type").map(str::to_owned),
+        data: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(body: &[u8], piece_bytes: usize) -> Result<Form, FormError> {
+        let mut reader = Reader::new("xyz");
+        for piece in body.chunks(piece_bytes.max(1)) {
+            reader.push(Bytes::copy_from_slice(piece))?;
+        }
+        reader.finish()
+    }
+
+    const BODY: &[u8] = b"--xyz\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\na \
+        cat\r\n--xyz  \r\ncontent-disposition: form-data; name=\"image[]\"; filename=\"a.png\"\r\n\
+        Content-Type: image/png\r\n\r\n\x89PNG\r\n--xy\r\n-\r\n--xyz\r\nContent-Disposition: \
+        form-data; name=\"image[]\"; filename=\"b\"\r\n\r\n\r\n--xyz--\r\nepilogue";
+
+    #[test]
+    fn parts_are_found_with_their_names_and_bytes() {
+        let form = read(BODY, usize::MAX).unwrap();
+        let names: Vec<_> = form.parts.iter().map(|part| part.name.as_str()).collect();
+        assert_eq!(names, ["prompt", "image[]", "image[]"]);
+        assert_eq!(form.parts[0].text(), "a cat");
+        let file = &form.parts[1];
+        assert_eq!(file.file_name.as_deref(), Some("a.png"));
+        assert_eq!(file.content_type.as_deref(), Some("image/png"));
+        assert_eq!(file.data.concat(), b"\x89PNG\r\n--xy\r\n-");
+        assert!(form.parts[2].is_empty());
+    }
+
+    #[test]
+    fn large_files_are_not_copied() {
+        let mut reader = Reader::new("xyz");
+        reader
+            .push(Bytes::from_static(
+                b"--xyz\r\ncontent-disposition: form-data; name=f; filename=f\r\n\r\n",
+            ))
+            .unwrap();
+        let piece = Bytes::from(vec![7; 100_000]);
+        reader.push(piece.clone()).unwrap();
+        reader.push(Bytes::from_static(b"\r\n--xyz--")).unwrap();
+        let form = reader.finish().unwrap();
+        assert_eq!(form.parts[0].data[0].as_ptr(), piece.as_ptr());
+    }
+
+    #[test]
+    fn what_is_no_form_is_refused() {
+        let field = |bytes: usize| {
+            let mut body = b"--xyz\r\ncontent-disposition: form-data; name=f\r\n\r\n".to_vec();
+            body.extend(std::iter::repeat_n(b'a', bytes));
+            body.extend_from_slice(b"\r\n--xyz--");
+            body
+        };
+        let many = b"--xyz\r\ncontent-disposition: form-data; name=f\r\n\r\n\r\n".repeat(65);
+        let cases: [(Vec<u8>, FormError); 8] = [
+            (b"".to_vec(), FormError::Unfinished),
+            (b"no form".to_vec(), FormError::Unfinished),
+            (BODY[..BODY.len() - 20].to_vec(), FormError::Unfinished),
+            (b"--xyzabc".to_vec(), FormError::Delimiter),
+            (b"--xyz\r\nx: y\r\n\r\n".to_vec(), FormError::Name),
+            (field(FIELD_BYTES_MAX + 1), FormError::Field("f".to_owned())),
+            (many, FormError::Parts),
+            (
+                [&b"--xyz\r\nx: "[..], &vec![b'a'; HEADERS_BYTES_MAX]].concat(),
+                FormError::Headers,
+            ),
+        ];
+        for (body, error) in cases {
+            assert_eq!(read(&body, 1000), Err(error));
+        }
+        assert!(read(&field(FIELD_BYTES_MAX), 1000).is_ok());
+        for content_type in ["multipart/form-data", "multipart/form-data; boundary=\"\""] {
+            assert_eq!(boundary_of(content_type), Err(FormError::Boundary));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_chunking_gives_the_same_form(piece_bytes in 1_usize..80) {
+            let whole = |form: Form| -> Vec<_> {
+                form.parts.into_iter().map(|part| (part.name.clone(), part.data.concat())).collect()
+            };
+            let expected = whole(read(BODY, usize::MAX).unwrap());
+            prop_assert_eq!(whole(read(BODY, piece_bytes).unwrap()), expected);
+        }
+
+        #[test]
+        fn what_is_written_is_read_back(
+            parts in prop::collection::vec(
+                ("[a-z\"\\[\\]]{1,8}", prop::option::of("[a-z. ]{1,8}"), prop::collection::vec(any::<u8>(), 0..300)),
+                1..5,
+            ),
+            piece_bytes in 1_usize..200,
+        ) {
+            let form = Form {
+                parts: parts.into_iter().map(|(name, file_name, data)| Part {
+                    name,
+                    file_name,
+                    content_type: None,
+                    data: vec![data.into()],
+                }).collect(),
+            };
+            let body: Vec<u8> = form.write("a-boundary-of-ours").concat();
+            let mut reader = Reader::new("a-boundary-of-ours");
+            for piece in body.chunks(piece_bytes) {
+                reader.push(Bytes::copy_from_slice(piece)).unwrap();
+            }
+            let back = reader.finish().unwrap();
+            prop_assert_eq!(form.parts.len(), back.parts.len());
+            for (one, other) in form.parts.iter().zip(&back.parts) {
+                prop_assert_eq!(one.name.replace('"', "%22"), other.name.clone());
+                prop_assert_eq!(&one.file_name, &other.file_name);
+                prop_assert_eq!(one.data.concat(), other.data.concat());
+            }
+        }
+
+        #[test]
+        fn hostile_bytes_are_refused_or_read(body in prop::collection::vec(prop_oneof![
+            any::<u8>(), Just(b'-'), Just(b'\r'), Just(b'\n'), Just(b'x'), Just(b'y'), Just(b'z')
+        ], 0..400), piece_bytes in 1_usize..50) {
+            let _ = read(&body, piece_bytes);
+        }
+    }
+}

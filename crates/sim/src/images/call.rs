@@ -1,0 +1,119 @@
+//! A call of these endpoints, from its bytes to its answer.
+
+use super::{answer, form, request, stream};
+use crate::ask::Ask;
+use crate::fault::{Instead, ScriptError, Status};
+use crate::openai::{self, Refusal};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use serde_json::Value;
+
+/// A call for new pictures.
+#[derive(Debug)]
+pub(crate) struct Generations(Call);
+
+/// A call for changed pictures.
+#[derive(Debug)]
+pub(crate) struct Edits(Call);
+
+/// A call, not yet checked beyond its model.
+#[derive(Debug)]
+struct Call {
+    fields: Value,
+    form: Option<form::Form>,
+    model: String,
+    edits: bool,
+}
+
+impl Call {
+    fn read(call: &Incoming<'_>, edits: bool) -> Result<Self, Reply> {
+        openai::authorise(&call.parts.headers, call.settings)
+            .and_then(|()| Self::parse(call, edits))
+            .map_err(|refusal| openai::failure(&refusal))
+    }
+
+    fn parse(call: &Incoming<'_>, edits: bool) -> Result<Self, Refusal> {
+        let content_type = call.parts.headers.get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let content_type = content_type.unwrap_or_default();
+        let (fields, form) = if edits && content_type.starts_with("multipart/form-data") {
+            let mut form = form::read(content_type, call.body)
+                .ok_or_else(|| Refusal::invalid("The form could not be read."))?;
+            (std::mem::take(&mut form.fields), Some(form))
+        } else {
+            (openai::parse(call.body)?, None)
+        };
+        let model = openai::model_of(&fields)?.to_owned();
+        Ok(Self {
+            fields,
+            form,
+            model,
+            edits,
+        })
+    }
+
+    fn answer(&self, ask: &Ask<'_>) -> Reply {
+        let order = match request::read(&self.fields, self.form.as_ref(), self.edits, ask) {
+            Ok(order) => order,
+            Err(refusal) => return openai::failure(&refusal),
+        };
+        let swapped = ask.script.instead == Some(Instead::Swapped);
+        if order.stream == swapped {
+            answer::whole(&order, ask)
+        } else {
+            stream::stream(order, self.edits, ask)
+        }
+    }
+
+    fn wants_stream(&self) -> bool {
+        self.fields.get("stream") == Some(&Value::Bool(true))
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        if self.wants_stream() {
+            return stream::only_error(model);
+        }
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        Reply::json(StatusCode::OK, openai::error_json(&refusal))
+    }
+}
+
+/// Both endpoints are one protocol with two names for its events.
+macro_rules! protocol {
+    ($name:ident, $edits:literal) => {
+        impl Protocol for $name {
+            fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+                Call::read(call, $edits).map(Self)
+            }
+
+            fn model(&self) -> &str {
+                &self.0.model
+            }
+
+            fn answer(&self, ask: &Ask<'_>) -> Reply {
+                self.0.answer(ask)
+            }
+
+            fn of_status(&self, status: &Status, model: &str) -> Reply {
+                openai::of_status(status, model)
+            }
+
+            fn error_in_200(&self, model: &str) -> Reply {
+                self.0.error_in_200(model)
+            }
+
+            fn empty_object(&self) -> Reply {
+                Reply::json(StatusCode::OK, "{}")
+            }
+
+            fn bad_script(&self, error: &ScriptError) -> Reply {
+                openai::failure(&Refusal::bad_script(error))
+            }
+        }
+    };
+}
+
+protocol!(Generations, false);
+protocol!(Edits, true);

@@ -1,0 +1,158 @@
+//! Draws scenes, and into pictures.
+
+use super::scene::{Scene, Thing};
+use image::{Rgba, RgbaImage, imageops};
+
+/// What a picture is drawn on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ground<'a> {
+    Coloured,
+    Transparent,
+    /// Another picture; where the mask is opaque it stays as it is.
+    Picture {
+        source: &'a RgbaImage,
+        mask: Option<&'a RgbaImage>,
+        others: &'a [RgbaImage],
+    },
+}
+
+/// Draws a scene in blocks of `block` pixels; 1 is as sharp as it gets.
+pub(super) fn paint(
+    scene: &Scene,
+    (width, height): (u32, u32),
+    ground: Ground<'_>,
+    block: u32,
+) -> RgbaImage {
+    let block = block.max(1);
+    let mut picture = match ground {
+        Ground::Picture { source, others, .. } => composed(source, others, width, height),
+        Ground::Coloured | Ground::Transparent => RgbaImage::new(width, height),
+    };
+    let mask = match ground {
+        Ground::Picture {
+            mask: Some(mask), ..
+        } => Some(scaled(mask, width, height)),
+        _ => None,
+    };
+    for y in (0..height).step_by(block as usize) {
+        for x in (0..width).step_by(block as usize) {
+            let thing = thing_at(scene, x + block / 2, y + block / 2, width, height);
+            let paint = match (thing, ground) {
+                (Some(thing), _) => Some(opaque(thing.colour)),
+                (None, Ground::Coloured) => Some(opaque(scene.background)),
+                (None, Ground::Transparent) => None,
+                // What is masked for change shows it everywhere.
+                (None, Ground::Picture { mask, .. }) => mask.map(|_| opaque(scene.background)),
+            };
+            let Some(paint) = paint else {
+                continue;
+            };
+            for y in y..(y + block).min(height) {
+                for x in x..(x + block).min(width) {
+                    let may = mask
+                        .as_ref()
+                        .is_none_or(|mask| mask.get_pixel(x, y)[3] == 0);
+                    if may {
+                        picture.put_pixel(x, y, paint);
+                    }
+                }
+            }
+        }
+    }
+    picture
+}
+
+/// Things stand side by side.
+fn thing_at(scene: &Scene, x: u32, y: u32, width: u32, height: u32) -> Option<&Thing> {
+    let count = u32::try_from(scene.things.len()).unwrap_or(1).max(1);
+    let cell = (width / count).max(1);
+    let index = (x / cell).min(count - 1);
+    let thing = scene.things.get(index as usize)?;
+    let radius = i64::from(cell.min(height)) * 2 / 5;
+    let middle = i64::from(index * cell + cell / 2);
+    let covers = thing.shape.covers(
+        i64::from(x) - middle,
+        i64::from(y) - i64::from(height / 2),
+        radius,
+    );
+    covers.then_some(thing)
+}
+
+/// The first picture at the asked size, the others small in its corner.
+fn composed(source: &RgbaImage, others: &[RgbaImage], width: u32, height: u32) -> RgbaImage {
+    let mut picture = scaled(source, width, height);
+    let (side, tall) = ((width / 5).max(1), (height / 5).max(1));
+    for (place, other) in (1_u32..).zip(others) {
+        let small = scaled(other, side, tall);
+        let x = i64::from(width) - i64::from(side * place);
+        imageops::replace(&mut picture, &small, x, i64::from(height - tall));
+    }
+    picture
+}
+
+fn scaled(picture: &RgbaImage, width: u32, height: u32) -> RgbaImage {
+    if picture.dimensions() == (width, height) {
+        return picture.clone();
+    }
+    imageops::resize(picture, width, height, imageops::FilterType::Nearest)
+}
+
+fn opaque([red, green, blue]: [u8; 3]) -> Rgba<u8> {
+    Rgba([red, green, blue, 255])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: (u32, u32) = (60, 40);
+
+    #[test]
+    fn a_picture_shows_what_it_claims() {
+        let scene = Scene::of("a red circle and a green square on a blue background", 0);
+        let picture = paint(&scene, SIZE, Ground::Coloured, 1);
+        assert_eq!(picture.get_pixel(15, 20).0, [220, 40, 40, 255]);
+        assert_eq!(picture.get_pixel(45, 20).0, [40, 160, 60, 255]);
+        assert_eq!(picture.get_pixel(0, 0).0, [40, 80, 210, 255]);
+        let clear = paint(&scene, SIZE, Ground::Transparent, 1);
+        assert_eq!(clear.get_pixel(0, 0)[3], 0);
+    }
+
+    #[test]
+    fn previews_grow_sharper() {
+        let scene = Scene::of("a red circle", 0);
+        let whole = paint(&scene, SIZE, Ground::Coloured, 1);
+        let differing = |block| {
+            let preview = paint(&scene, SIZE, Ground::Coloured, block);
+            let pixels = preview.pixels().zip(whole.pixels());
+            pixels.filter(|(one, other)| one != other).count()
+        };
+        assert!(differing(16) > differing(4));
+        assert!(differing(4) > 0);
+    }
+
+    #[test]
+    fn an_edit_changes_what_the_mask_leaves_open() {
+        let source = RgbaImage::from_pixel(60, 40, Rgba([1, 2, 3, 255]));
+        let mut mask = RgbaImage::from_pixel(60, 40, Rgba([0, 0, 0, 255]));
+        for y in 0..40 {
+            for x in 0..30 {
+                mask.put_pixel(x, y, Rgba([0, 0, 0, 0]));
+            }
+        }
+        let scene = Scene::of("a yellow star", 0);
+        let others = [RgbaImage::from_pixel(9, 9, Rgba([9, 9, 9, 255]))];
+        let ground = |mask| Ground::Picture {
+            source: &source,
+            mask,
+            others: &others,
+        };
+        let edited = paint(&scene, SIZE, ground(Some(&mask)), 1);
+        assert_ne!(edited.get_pixel(0, 0), source.get_pixel(0, 0));
+        assert_eq!(edited.get_pixel(31, 20), source.get_pixel(31, 20));
+        assert_eq!(edited.get_pixel(59, 39).0, [9, 9, 9, 255]);
+        let free = paint(&scene, SIZE, ground(None), 1);
+        assert_eq!(free.get_pixel(30, 20).0, [245, 210, 50, 255]);
+        assert_eq!(free.get_pixel(0, 0), source.get_pixel(0, 0));
+    }
+}

@@ -94,8 +94,8 @@ impl Worker {
         }
     }
 
-    /// Makes a change and commits it; once more from the start when the connection turns out to be
-    /// lost before the commit.
+    /// Makes a change and commits it; once more from the start when the connection was lost and it is
+    /// known that nothing has happened.
     async fn make(&mut self, change: &Change, locks: Locks) -> Result<Made, Unmade> {
         let mut tried = 0;
         loop {
@@ -112,15 +112,18 @@ impl Worker {
                 Err(_) => Err(Unmade::Failed(Failed::Silent)),
             };
             match made {
-                Ok((made, begun)) => {
-                    return match self.commit(&begun).await {
-                        Ok(()) => {
-                            self.went_well(1);
-                            Ok(made)
+                Ok((made, begun)) => match self.commit(&begun).await {
+                    Ok(()) => {
+                        self.went_well(1);
+                        return Ok(made);
+                    }
+                    Err(failure) => {
+                        let lost = failure.failed.trouble() == Trouble::Gone;
+                        if tried >= 2 || failure.in_doubt || !lost {
+                            return Err(Unmade::Failed(failure.failed));
                         }
-                        Err(failure) => Err(Unmade::Failed(failure.failed)),
-                    };
-                }
+                    }
+                },
                 Err(Unmade::Failed(failed)) if tried < 2 => match failed.trouble() {
                     Trouble::Gone => self.link.hang_up(),
                     Trouble::Crossed => self.link.roll_back().await,

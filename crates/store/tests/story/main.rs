@@ -6,7 +6,9 @@
 
 mod accounts;
 mod calls;
+mod cut;
 mod entries;
+mod faults;
 mod journal;
 mod law;
 mod nodes;
@@ -98,5 +100,13 @@ story!(
         nodes::a_node_of_the_same_name_is_refused,
         nodes::two_nodes_share_wallets_and_limits,
         nodes::a_newer_schema_is_refused,
+        nodes::three_nodes_race_for_seven_credits,
+        nodes::limits_are_exact_on_three_nodes,
+        nodes::a_node_that_lost_its_lease_begins_anew,
+        faults::a_commit_whose_answer_is_lost_happens_once,
+        faults::while_the_database_is_away_calls_are_refused_and_closes_wait,
+        faults::a_slow_database_is_slow_and_right,
+        faults::a_lock_holder_keeps_only_its_own_wallet_waiting,
+        faults::a_close_that_cannot_be_booked_does_not_stop_the_others,
     ]
 );

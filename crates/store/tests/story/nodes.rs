@@ -1,6 +1,9 @@
 //! Several nodes on one database.
 
-use store::{KeyLimits, OpenError, Server, Settings, Store};
+use std::time::Duration;
+
+use ledger::Micro;
+use store::{AdmitError, Admitted, KeyLimits, KeyRow, OpenError, Server, Settings, Store};
 
 use crate::place::{
     Place, admit, assert_clean, credits, funded, key, price, released, settled, wallet,
@@ -58,7 +61,7 @@ pub(crate) async fn two_nodes_share_wallets_and_limits(place: &Place) {
     let (wallet, used) = two.balance(&key.id).await.unwrap();
     assert_eq!(
         (wallet.frozen, used.usage),
-        (credits(1), ledger::Micro::new(700_000))
+        (credits(1), Micro::new(700_000))
     );
     // The third of the minute, and no fourth.
     let third = admit(&two, &key, credits(1)).await.unwrap();
@@ -86,4 +89,125 @@ pub(crate) async fn a_newer_schema_is_refused(place: &Place) {
             "{refused}"
         );
     }
+}
+
+/// Many calls at once, spread over nodes: answers those that were admitted, each with its node.
+async fn race(nodes: &[Store], key: &KeyRow, calls: usize) -> Vec<(usize, Admitted)> {
+    let mut asked = tokio::task::JoinSet::new();
+    for n in 0..calls {
+        let (node, key) = (n % nodes.len(), key.clone());
+        let store = nodes[node].clone();
+        asked.spawn(async move { (node, admit(&store, &key, credits(1)).await) });
+    }
+    let mut admitted = Vec::new();
+    while let Some(answer) = asked.join_next().await {
+        match answer.unwrap() {
+            (node, Ok(call)) => admitted.push((node, call)),
+            (_, Err(error)) => assert!(matches!(error, AdmitError::Refused { .. }), "{error:?}"),
+        }
+    }
+    admitted
+}
+
+/// Reliability 7: two nodes, last credit; many calls for k.
+pub(crate) async fn three_nodes_race_for_seven_credits(place: &Place) {
+    let nodes = [place.open(), place.open(), place.open()];
+    let version = price(&nodes[0]).await;
+    let key = funded(&nodes[0], credits(7)).await;
+    let admitted = race(&nodes, &key, 600).await;
+    assert_eq!(admitted.len(), 7);
+    for (node, call) in &admitted {
+        call.durable.wait().await.unwrap();
+        nodes[*node].close(settled(call.hold, version, 1_000_000));
+    }
+    for node in &nodes {
+        node.flush().await.unwrap();
+    }
+    let (wallet, used) = nodes[1].balance(&key.id).await.unwrap();
+    assert_eq!((wallet.balance, wallet.frozen), (Micro::ZERO, Micro::ZERO));
+    assert_eq!((used.usage, wallet.credit_used), (credits(7), Micro::ZERO));
+    assert_clean(&nodes[2]).await;
+}
+
+pub(crate) async fn limits_are_exact_on_three_nodes(place: &Place) {
+    let nodes = [place.open(), place.open(), place.open()];
+    let account = wallet(&nodes[0], "acme", credits(1_000)).await;
+    for (limits, most) in [
+        (
+            KeyLimits {
+                // One more comes every twelve seconds.
+                rpm: Some(5),
+                ..KeyLimits::default()
+            },
+            5,
+        ),
+        (
+            KeyLimits {
+                concurrency: Some(4),
+                ..KeyLimits::default()
+            },
+            4,
+        ),
+        (
+            KeyLimits {
+                limit: Some(credits(6)),
+                ..KeyLimits::default()
+            },
+            6,
+        ),
+    ] {
+        let key = key(&nodes[0], account.id, limits).await;
+        let admitted = race(&nodes, &key, 90).await;
+        assert_eq!(admitted.len(), most, "{limits:?}");
+        for (node, call) in admitted {
+            nodes[node].close(released(call.hold));
+        }
+        for node in &nodes {
+            node.flush().await.unwrap();
+        }
+        let (_, left) = nodes[0].balance(&key.id).await.unwrap();
+        assert_eq!((left.open_holds, left.frozen), (0, Micro::ZERO));
+    }
+    assert_clean(&nodes[0]).await;
+}
+
+/// Reliability 7: a node that was silent for longer than its lease. Here somebody else says so; how it is to be
+/// really silent is told in `kill.rs`.
+pub(crate) async fn a_node_that_lost_its_lease_begins_anew(place: &Place) {
+    let (first, other) = (place.open(), place.open());
+    let version = price(&first).await;
+    let key = funded(&first, credits(10)).await;
+    let open = admit(&first, &key, credits(2)).await.unwrap();
+    open.durable.wait().await.unwrap();
+    let epoch = open.hold.epoch().get();
+    place.tamper(&format!(
+        "UPDATE nodes SET closed_at = 1 WHERE epoch = {epoch}"
+    ));
+    // No hold of the closed epoch is opened any more, at once.
+    assert_eq!(
+        admit(&first, &key, credits(1)).await.unwrap_err(),
+        AdmitError::Unavailable
+    );
+    // The other node closes what is open, and the late settlement changes nothing.
+    let begun = std::time::Instant::now();
+    while other.balance(&key.id).await.unwrap().0.frozen != Micro::ZERO {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    first.close(settled(open.hold, version, 1_000_000));
+    first.flush().await.unwrap();
+    assert_eq!(first.stats().late_closes, 1);
+    assert_eq!(other.balance(&key.id).await.unwrap().0.balance, credits(10));
+    // In time the first one has a new epoch, and admits again.
+    let next = loop {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        match admit(&first, &key, credits(1)).await {
+            Ok(next) => break next,
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    };
+    assert!(next.hold.epoch() > open.hold.epoch());
+    first.close(released(next.hold));
+    first.flush().await.unwrap();
+    assert_clean(&other).await;
 }

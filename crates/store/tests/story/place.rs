@@ -8,7 +8,7 @@ use store::{
     NewKey, NewWallet, PriceVersion, Recovery, Settings, Store, WalletId, WalletRow,
 };
 
-use crate::schema::Schema;
+use crate::schema::{LockHolder, Schema};
 
 /// A database that can be opened again and again. What lies there goes with it.
 pub(crate) enum Place {
@@ -73,6 +73,14 @@ impl Place {
         match self {
             Self::Sqlite(_) => sqlite,
             Self::Postgres(_) => postgres,
+        }
+    }
+
+    /// Holds on to locks of the database until the answer is dropped.
+    pub(crate) fn hold_lock(&self, sql: &str) -> LockHolder {
+        match self {
+            Self::Sqlite(_) => panic!("SQLite has one lock; see its own fault tests"),
+            Self::Postgres(schema) => schema.hold_lock(sql),
         }
     }
 

@@ -32,6 +32,53 @@ impl Schema {
     }
 }
 
+/// A transaction that holds on to its locks until it is dropped.
+pub(crate) struct LockHolder {
+    stop: Option<std::sync::mpsc::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Schema {
+    pub(crate) fn hold_lock(&self, sql: &str) -> LockHolder {
+        let (url, sql) = (self.url(), sql.to_owned());
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let (locked, has_lock) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
+                let (client, driver) = connected.unwrap();
+                let driver = tokio::spawn(driver);
+                client.batch_execute("BEGIN").await.unwrap();
+                client.batch_execute(&sql).await.unwrap();
+                locked.send(()).unwrap();
+                // Until the other end goes.
+                let _gone = stopped.recv();
+                client.batch_execute("ROLLBACK").await.unwrap();
+                drop(client);
+                drop(driver.await);
+            });
+        });
+        has_lock.recv().unwrap();
+        LockHolder {
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for LockHolder {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
 impl Drop for Schema {
     fn drop(&mut self) {
         // A store that was forgotten on purpose may still hold locks; the server goes soon anyway.

@@ -1,0 +1,145 @@
+//! A TCP proxy that can be told to misbehave: between a store and its database.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// What the proxy does with bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Pass,
+    /// Connections are closed, and new ones at once.
+    Cut,
+    /// Connections stay and nothing passes.
+    BlackHole,
+    /// Each piece waits this long.
+    Slow(Duration),
+    /// The next piece towards the server that contains these bytes still arrives; its answer does not, and
+    /// the connection is closed. Then bytes pass again.
+    LoseAnswerTo(&'static [u8]),
+}
+
+/// A running proxy.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    address: SocketAddr,
+    mode: Arc<watch::Sender<Mode>>,
+    lost: Arc<Mutex<u32>>,
+}
+
+impl Cut {
+    /// Starts a proxy before a server.
+    pub(crate) async fn before(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mode = Arc::new(watch::Sender::new(Mode::Pass));
+        let lost = Arc::new(Mutex::new(0));
+        let (to, count) = (Arc::clone(&mode), Arc::clone(&lost));
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                if *to.borrow() == Mode::Cut {
+                    continue;
+                }
+                tokio::spawn(relay(client, server, Arc::clone(&to), Arc::clone(&count)));
+            }
+        });
+        Self {
+            address,
+            mode,
+            lost,
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn set(&self, mode: Mode) {
+        self.mode.send_replace(mode);
+    }
+
+    /// How many answers were lost.
+    pub(crate) fn lost(&self) -> u32 {
+        *self.lost.lock()
+    }
+}
+
+async fn relay(
+    client: TcpStream,
+    server: SocketAddr,
+    mode: Arc<watch::Sender<Mode>>,
+    lost: Arc<Mutex<u32>>,
+) {
+    let Ok(upstream) = TcpStream::connect(server).await else {
+        return;
+    };
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = upstream.into_split();
+    let answer_is_lost = Arc::new(Mutex::new(false));
+    let there = {
+        let (mode, answer_is_lost) = (Arc::clone(&mode), Arc::clone(&answer_is_lost));
+        async move {
+            let mut piece = vec![0; 64 * 1024];
+            while let Ok(count @ 1..) = from_client.read(&mut piece).await {
+                let bytes = &piece[..count];
+                wait(&mode).await;
+                let now = *mode.borrow();
+                if let Mode::LoseAnswerTo(needle) = now
+                    && bytes.windows(needle.len()).any(|window| window == needle)
+                {
+                    *answer_is_lost.lock() = true;
+                    *lost.lock() += 1;
+                    mode.send_replace(Mode::Pass);
+                }
+                if to_server.write_all(bytes).await.is_err() {
+                    return;
+                }
+                if *answer_is_lost.lock() {
+                    // The server gets its time to do what it was told.
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                    return;
+                }
+            }
+        }
+    };
+    let back = {
+        let mode = Arc::clone(&mode);
+        async move {
+            let mut piece = vec![0; 64 * 1024];
+            while let Ok(count @ 1..) = from_server.read(&mut piece).await {
+                if *answer_is_lost.lock() {
+                    continue;
+                }
+                wait(&mode).await;
+                if to_client.write_all(&piece[..count]).await.is_err() {
+                    return;
+                }
+            }
+        }
+    };
+    let mut watched = mode.subscribe();
+    let cut = async { drop(watched.wait_for(|mode| *mode == Mode::Cut).await) };
+    tokio::select! {
+        () = there => {}
+        () = back => {}
+        () = cut => {}
+    }
+}
+
+/// Waits as long as the mode says.
+async fn wait(mode: &watch::Sender<Mode>) {
+    let now = *mode.borrow();
+    match now {
+        Mode::Slow(time) => tokio::time::sleep(time).await,
+        Mode::BlackHole => {
+            let mut watched = mode.subscribe();
+            drop(watched.wait_for(|mode| *mode != Mode::BlackHole).await);
+        }
+        Mode::Pass | Mode::Cut | Mode::LoseAnswerTo(_) => {}
+    }
+}

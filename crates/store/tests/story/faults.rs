@@ -1,0 +1,229 @@
+//! What stays true when the database is away, slow, or silent at the wrong moment (reliability section 7).
+
+use std::time::Duration;
+
+use ledger::Micro;
+use store::{AdmitError, KeyRow, Location, PriceVersion, Settings, Store};
+
+use crate::cut::{Cut, Mode};
+use crate::place::{Place, admit, assert_clean, credits, funded, price, released, settled};
+
+/// A store that reaches its database through a proxy.
+struct Rig {
+    cut: Cut,
+    store: Store,
+    key: KeyRow,
+    version: PriceVersion,
+}
+
+impl Rig {
+    async fn new(place: &Place) -> Self {
+        let mut settings = Settings {
+            queue_wait_max: Duration::from_secs(2),
+            ..place.settings()
+        };
+        let Location::Server(server) = &mut settings.location else {
+            panic!("a server is needed");
+        };
+        let host = server.shown();
+        let host = host.trim_start_matches("postgres://");
+        let host = host.split('/').next().unwrap().to_owned();
+        let cut = Cut::before(host.parse().unwrap()).await;
+        server.url = server.url.replace(&host, &cut.address().to_string());
+        let (store, _) = Store::open(&settings).unwrap();
+        let version = price(&store).await;
+        let key = funded(&store, credits(10)).await;
+        Self {
+            cut,
+            store,
+            key,
+            version,
+        }
+    }
+
+    /// What the wallet has and what is frozen, after all that is queued.
+    async fn money(&self) -> (Micro, Micro) {
+        let (wallet, key) = self.store.balance(&self.key.id).await.unwrap();
+        assert_eq!(wallet.frozen, key.frozen);
+        (wallet.balance, wallet.frozen)
+    }
+
+    /// Waits until calls are admitted again.
+    async fn recovers(&self) {
+        let begun = std::time::Instant::now();
+        loop {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "{:#?}",
+                self.store.stats()
+            );
+            match admit(&self.store, &self.key, Micro::ZERO).await {
+                Ok(admitted) if admitted.durable.wait().await.is_ok() => {
+                    self.store.close(released(admitted.hold));
+                    return;
+                }
+                Ok(admitted) => self.store.close(released(admitted.hold)),
+                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    }
+}
+
+const COMMIT: Mode = Mode::LoseAnswerTo(b"COMMIT");
+
+pub(crate) async fn a_commit_whose_answer_is_lost_happens_once(place: &Place) {
+    let rig = Rig::new(place).await;
+    let open = admit(&rig.store, &rig.key, credits(1)).await.unwrap();
+    open.durable.wait().await.unwrap();
+
+    // A settlement, a top-up and an admission: each is there once, and nobody is told otherwise.
+    rig.cut.set(COMMIT);
+    rig.store.close(settled(open.hold, rig.version, 250_000));
+    rig.store.flush().await.unwrap();
+    assert_eq!(rig.cut.lost(), 1);
+    assert_eq!(rig.money().await, (Micro::new(9_750_000), Micro::ZERO));
+
+    rig.cut.set(COMMIT);
+    let row = rig
+        .store
+        .top_up(rig.key.wallet, credits(1), "")
+        .await
+        .unwrap();
+    assert_eq!(row.wallet.balance, Micro::new(10_750_000));
+    assert_eq!(rig.cut.lost(), 2);
+    assert_eq!(rig.money().await.0, Micro::new(10_750_000));
+
+    rig.cut.set(COMMIT);
+    let admitted = admit(&rig.store, &rig.key, credits(2)).await.unwrap();
+    assert_eq!(admitted.durable.wait().await, Ok(()));
+    assert_eq!(rig.cut.lost(), 3);
+    assert_eq!(rig.money().await.1, credits(2));
+    rig.store.close(released(admitted.hold));
+    assert_eq!(rig.money().await, (Micro::new(10_750_000), Micro::ZERO));
+    assert_eq!(rig.store.stats().late_closes, 0);
+    assert_clean(&rig.store).await;
+}
+
+pub(crate) async fn while_the_database_is_away_calls_are_refused_and_closes_wait(place: &Place) {
+    let rig = Rig::new(place).await;
+    let open = admit(&rig.store, &rig.key, credits(1)).await.unwrap();
+    open.durable.wait().await.unwrap();
+    for away in [Mode::Cut, Mode::BlackHole] {
+        rig.cut.set(away);
+        let refused = admit(&rig.store, &rig.key, credits(1)).await.unwrap_err();
+        assert!(
+            matches!(refused, AdmitError::Busy | AdmitError::Unavailable),
+            "{refused:?}"
+        );
+        if away == Mode::Cut {
+            rig.store.close(settled(open.hold, rig.version, 250_000));
+            assert!(
+                rig.store
+                    .top_up(rig.key.wallet, credits(1), "")
+                    .await
+                    .is_err()
+            );
+            assert!(!rig.store.healthy());
+        }
+        rig.cut.set(Mode::Pass);
+        rig.recovers().await;
+        rig.store.flush().await.unwrap();
+        assert_eq!(rig.money().await, (Micro::new(9_750_000), Micro::ZERO));
+    }
+    assert!(rig.store.healthy());
+    assert_clean(&rig.store).await;
+}
+
+pub(crate) async fn a_slow_database_is_slow_and_right(place: &Place) {
+    let rig = Rig::new(place).await;
+    rig.cut.set(Mode::Slow(Duration::from_millis(30)));
+    let calls: Vec<_> = (0..40)
+        .map(|_| {
+            let (store, key, version) = (rig.store.clone(), rig.key.clone(), rig.version);
+            tokio::spawn(async move {
+                let admitted = admit(&store, &key, Micro::new(2_000)).await.unwrap();
+                admitted.durable.wait().await.unwrap();
+                store.close(settled(admitted.hold, version, 1_000));
+            })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+    assert_eq!(rig.money().await, (Micro::new(9_960_000), Micro::ZERO));
+    rig.cut.set(Mode::Pass);
+    assert_clean(&rig.store).await;
+}
+
+/// A wallet whose row somebody holds on to does not hold up the others.
+pub(crate) async fn a_lock_holder_keeps_only_its_own_wallet_waiting(place: &Place) {
+    let settings = Settings {
+        queue_wait_max: Duration::from_millis(500),
+        ..place.settings()
+    };
+    let (store, _) = Store::open(&settings).unwrap();
+    let version = price(&store).await;
+    let (held, free) = (
+        funded(&store, credits(10)).await,
+        funded(&store, credits(10)).await,
+    );
+    let open = admit(&store, &held, credits(1)).await.unwrap();
+    open.durable.wait().await.unwrap();
+    let holder = place.hold_lock(&format!(
+        "SELECT 1 FROM wallets WHERE id = '{}' FOR UPDATE",
+        held.wallet
+    ));
+    store.close(settled(open.hold, version, 250_000));
+    for _ in 0..20 {
+        let quiet = admit(&store, &free, credits(1)).await.unwrap();
+        quiet.durable.wait().await.unwrap();
+        store.close(settled(quiet.hold, version, 1_000));
+    }
+    assert_eq!(
+        admit(&store, &held, credits(1)).await.unwrap_err(),
+        AdmitError::Busy
+    );
+    drop(holder);
+    store.flush().await.unwrap();
+    let (wallet, _) = store.balance(&held.id).await.unwrap();
+    assert_eq!(
+        (wallet.balance, wallet.frozen),
+        (Micro::new(9_750_000), Micro::ZERO)
+    );
+    let (wallet, _) = store.balance(&free.id).await.unwrap();
+    assert_eq!(
+        (wallet.balance, wallet.frozen),
+        (Micro::new(9_980_000), Micro::ZERO)
+    );
+    assert_eq!(store.stats().commits_failed, 0);
+    assert_clean(&store).await;
+}
+
+/// A close that the database refuses by itself is set aside; the others are booked.
+pub(crate) async fn a_close_that_cannot_be_booked_does_not_stop_the_others(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(10)).await;
+    place.tamper(
+        "CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN RAISE EXCEPTION 'poison'; END $$;
+         CREATE TRIGGER poison BEFORE INSERT ON entries FOR EACH ROW WHEN (NEW.charge = 13)
+             EXECUTE FUNCTION poison()",
+    );
+    let (poison, good) = (
+        admit(&store, &key, credits(1)).await.unwrap(),
+        admit(&store, &key, credits(1)).await.unwrap(),
+    );
+    good.durable.wait().await.unwrap();
+    store.close(settled(poison.hold, version, 13));
+    store.close(settled(good.hold, version, 250_000));
+    // Who shares the batch of the poison is told that it failed; the next one does not.
+    while store.flush().await.is_err() {}
+    let (wallet, _) = store.balance(&key.id).await.unwrap();
+    assert_eq!(
+        (wallet.balance, wallet.frozen),
+        (Micro::new(9_750_000), credits(1))
+    );
+    assert_eq!(store.stats().stuck_closes, 1);
+    assert_clean(&store).await;
+}

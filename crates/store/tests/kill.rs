@@ -1,88 +1,254 @@
-//! A server that is killed leaves a ledger that balances, with every charge somebody has seen.
+//! A server that is killed, or stopped past its lease, leaves a ledger that balances, with every charge
+//! somebody has seen.
 //!
-//! The victim is this test program itself, started again for the one test that plays it.
+//! The victim is this test program itself, started again for the one test that plays it. On `PostgreSQL` too, where
+//! there is a server (`scripts/with-postgres`). `TOLLGATE_KILLS=200` is the long version.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::io::{BufRead as _, BufReader, Lines};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
     Admit, Basis, Close, Digest, End, KeyId, KeyLimits, KeyRow, NewKey, NewWallet, PriceVersion,
-    Settings, Store,
+    Server, Settings, Store, WalletId,
 };
 
 const FOLDER: &str = "TOLLGATE_KILL_FOLDER";
+const SERVER: &str = "TOLLGATE_KILL_SERVER";
+const NODE: &str = "TOLLGATE_KILL_NODE";
 const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 const KILLS: usize = 8;
 const CALLERS: usize = 16;
+/// Short, so that nobody waits long for it to be over.
+const LEASE: Duration = Duration::from_secs(2);
 
-fn settings(folder: &Path) -> Settings {
-    Settings {
-        disk_floor_bytes: 0,
-        queue_wait_max: Duration::from_secs(60),
-        wal_bytes_max: 256 * 1024,
-        ..Settings::at(folder.join("tollgate.db"))
+/// Where a victim works: a folder, or a server and the node's name.
+#[derive(Clone)]
+struct Scene {
+    folder: PathBuf,
+    server: Option<String>,
+    node: Option<String>,
+}
+
+impl Scene {
+    fn settings(&self) -> Settings {
+        let settings = match &self.server {
+            None => Settings::at(self.folder.join("tollgate.db")),
+            Some(url) => Settings::on(Server {
+                node: self.node.clone(),
+                lease: LEASE,
+                ..Server::at(url)
+            }),
+        };
+        Settings {
+            disk_floor_bytes: 0,
+            queue_wait_max: Duration::from_secs(60),
+            wal_bytes_max: 256 * 1024,
+            ..settings
+        }
     }
+
+    /// A fresh schema of the test server; nothing where there is none.
+    fn on_server(folder: &Path, node: Option<&str>) -> Option<Self> {
+        let Ok(url) = std::env::var("TOLLGATE_TEST_POSTGRES") else {
+            eprintln!("not told on PostgreSQL: run it by scripts/with-postgres");
+            return None;
+        };
+        let name = format!("kill_{}", WalletId::random()).to_lowercase();
+        let create = format!("CREATE SCHEMA {name}");
+        let made = Command::new("psql").args([&url, "-qc", &create]).status();
+        assert!(made.unwrap().success());
+        Some(Self {
+            folder: folder.to_owned(),
+            server: Some(format!("{url}&options=-csearch_path%3D{name}")),
+            node: node.map(str::to_owned),
+        })
+    }
+
+    /// Starts a server here.
+    fn victim(&self) -> Victim {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", "the_victim", "--ignored", "--nocapture"])
+            .env(FOLDER, &self.folder)
+            .stdout(Stdio::piped());
+        for (name, value) in [(SERVER, &self.server), (NODE, &self.node)] {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Victim {
+            child,
+            lines,
+            seen: 0,
+        }
+    }
+}
+
+/// A server at work, killed when it is dropped.
+struct Victim {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    seen: i64,
+}
+
+impl Victim {
+    /// Lets it work for so many answers: a slow machine is as far into its work as a fast one.
+    fn work(&mut self, answers: usize) {
+        let spent = self
+            .lines
+            .by_ref()
+            .map_while(Result::ok)
+            .filter(|line| line.starts_with("spent "));
+        for line in spent.take(answers) {
+            self.seen = self
+                .seen
+                .max(line.trim_start_matches("spent ").parse().unwrap());
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        assert!(
+            Command::new("sh")
+                .args(["-c", &kill])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn kills() -> usize {
+    std::env::var("TOLLGATE_KILLS").map_or(KILLS, |kills| kills.parse().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_server_leaves_a_ledger_that_balances() {
     let folder = tempfile::tempdir().unwrap();
-    let key = fund(folder.path()).await;
-    let mut abandoned = 0;
-    for kill in 0..KILLS {
-        let seen = victim(folder.path(), kill);
-        let (store, recovery) = Store::open(&settings(folder.path())).unwrap();
-        abandoned += recovery.abandoned;
-        let report = store.verify().await.unwrap();
-        assert!(report.is_clean(), "{:#?}", report.differences);
-        let (wallet, spent) = store.balance(&key).await.unwrap();
-        assert_eq!(
-            (wallet.frozen, spent.frozen, spent.open_holds),
-            (Micro::ZERO, Micro::ZERO, 0)
-        );
-        assert!(
-            spent.usage >= seen,
-            "somebody has seen {seen} spent, now it is {}",
-            spent.usage
-        );
-        assert!(spent.usage > Micro::ZERO, "the victim did nothing");
+    let file = Scene {
+        folder: folder.path().to_owned(),
+        server: None,
+        node: None,
+    };
+    let server = Scene::on_server(folder.path(), Some("victim"));
+    for scene in [Some(file), server].into_iter().flatten() {
+        let key = fund(&scene).await;
+        let mut abandoned = 0;
+        for kill in 0..kills() {
+            let mut victim = scene.victim();
+            victim.work(40 + kill % 20 * 23);
+            let seen = Micro::new(victim.seen);
+            drop(victim);
+            let (store, recovery) = Store::open(&scene.settings()).unwrap();
+            abandoned += recovery.abandoned;
+            assert_clean(&store).await;
+            let (wallet, spent) = store.balance(&key).await.unwrap();
+            assert_eq!(
+                (wallet.frozen, spent.frozen, spent.open_holds),
+                (Micro::ZERO, Micro::ZERO, 0)
+            );
+            assert!(
+                spent.usage >= seen,
+                "somebody has seen {seen} spent, now it is {}",
+                spent.usage
+            );
+        }
+        assert!(abandoned > 0, "no kill met an open hold");
     }
-    assert!(abandoned > 0, "no kill met an open hold");
 }
 
-/// Starts a server, lets it work for a while, kills it. Answers the most it has shown as spent.
-fn victim(folder: &Path, kill: usize) -> Micro {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_victim", "--ignored", "--nocapture"])
-        .env(FOLDER, folder)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    // Not a time but a number of answers: a slow machine is killed as far into its work.
-    let answers = 40 + kill * 23;
-    let mut seen = 0;
-    for line in lines
-        .map_while(Result::ok)
-        .filter(|line| line.starts_with("spent "))
-        .take(answers)
-    {
-        seen = seen.max(line.trim_start_matches("spent ").parse().unwrap());
+/// A node that is gone keeps its holds for one lease; then another node closes them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dead_nodes_holds_come_back_one_lease_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(scene) = Scene::on_server(folder.path(), None) else {
+        return;
+    };
+    let key = fund(&scene).await;
+    let (other, _) = Store::open(&scene.settings()).unwrap();
+    let mut victim = scene.victim();
+    victim.work(60);
+    drop(victim);
+    assert_clean(&other).await;
+    nothing_stays_frozen(&other, &key).await;
+    assert!(other.stats().abandoned > 0, "no kill met an open hold");
+    assert_clean(&other).await;
+}
+
+/// Reliability 7: a node stopped past its lease and resumed. Its late closes change nothing, and it begins anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_stopped_past_its_lease_changes_nothing_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(scene) = Scene::on_server(folder.path(), None) else {
+        return;
+    };
+    let key = fund(&scene).await;
+    let (other, _) = Store::open(&scene.settings()).unwrap();
+    let mut victim = scene.victim();
+    for _ in 0..2 {
+        victim.work(60);
+        victim.signal("STOP");
+        nothing_stays_frozen(&other, &key).await;
+        let (_, before) = other.balance(&key).await.unwrap();
+        victim.signal("CONT");
+        // It goes on under a new epoch, and what it does then counts.
+        let seen = victim.seen;
+        while victim.seen <= seen.max(before.usage.get()) {
+            victim.work(1);
+        }
+        assert_clean(&other).await;
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    Micro::new(seen)
+    assert!(other.stats().abandoned > 0, "no stop met an open hold");
+    drop(victim);
+    nothing_stays_frozen(&other, &key).await;
+    assert_clean(&other).await;
+}
+
+/// Waits until the sweeper has closed what a silent node left open.
+async fn nothing_stays_frozen(store: &Store, key: &KeyId) {
+    let begun = Instant::now();
+    loop {
+        let (wallet, spent) = store.balance(key).await.unwrap();
+        if (wallet.frozen, spent.open_holds) == (Micro::ZERO, 0) {
+            return;
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "{:#?}",
+            store.stats()
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn assert_clean(store: &Store) {
+    let report = store.verify().await.unwrap();
+    assert!(report.is_clean(), "{:#?}", report.differences);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "plays the victim of the other test"]
+#[ignore = "plays the victim of the other tests"]
 async fn the_victim() {
-    let folder = std::env::var_os(FOLDER).expect("started by the other test");
-    let (store, _) = Store::open(&settings(Path::new(&folder))).unwrap();
+    let folder = std::env::var_os(FOLDER).expect("started by the other tests");
+    let scene = Scene {
+        folder: folder.into(),
+        server: std::env::var(SERVER).ok(),
+        node: std::env::var(NODE).ok(),
+    };
+    let (store, _) = Store::open(&scene.settings()).unwrap();
     let key = store.keys(None).await.unwrap().remove(0);
     let price = store
         .price_version("a/model", r#"{"input":"1"}"#)
@@ -92,8 +258,9 @@ async fn the_victim() {
         .map(|_| tokio::spawn(calls(store.clone(), key.clone(), price)))
         .collect();
     loop {
-        let (_, spent) = store.balance(&key.id).await.unwrap();
-        println!("spent {}", spent.usage.get());
+        if let Ok((_, spent)) = store.balance(&key.id).await {
+            println!("spent {}", spent.usage.get());
+        }
         assert!(callers.iter().all(|caller| !caller.is_finished()));
     }
 }
@@ -113,9 +280,13 @@ async fn calls(store: Store, key: KeyRow, price_version: PriceVersion) {
             request_id,
             now: NOW,
         };
-        let admitted = store.admit(admit).await.unwrap();
+        // A node whose lease is over admits nobody until it has a new one.
+        let Ok(admitted) = store.admit(admit).await else {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
         if n % 3 == 0 {
-            admitted.durable.wait().await.unwrap();
+            let _may_be_lost = admitted.durable.wait().await;
         }
         let meter = Box::new(Meter {
             input: n % 1_500,
@@ -141,8 +312,8 @@ async fn calls(store: Store, key: KeyRow, price_version: PriceVersion) {
     }
 }
 
-async fn fund(folder: &Path) -> KeyId {
-    let (store, _) = Store::open(&settings(folder)).unwrap();
+async fn fund(scene: &Scene) -> KeyId {
+    let (store, _) = Store::open(&scene.settings()).unwrap();
     let (gift, credit_limit) = (Micro::ZERO, Micro::ZERO);
     let balance = Micro::new(1_000_000_000_000);
     let wallet = store

@@ -209,16 +209,11 @@ async fn a_revoked_key_is_refused_at_once_where_money_moves() {
 #[tokio::test]
 async fn a_store_that_cannot_be_asked_is_not_a_wrong_key() {
     let (stage, key) = Stage::funded().await;
-    let database = rusqlite::Connection::open(stage.folder().join("data/tollgate.db")).unwrap();
-    database
-        .execute_batch("ALTER TABLE keys RENAME TO keys_away")
-        .unwrap();
+    stage.database().run("ALTER TABLE keys RENAME TO keys_away");
     let answer = stage.get(&key, "/v1/models").await;
     assert_eq!(answer.failure(), (503, "service_unavailable".to_owned()));
     assert!(answer.header("retry-after").is_some());
-    database
-        .execute_batch("ALTER TABLE keys_away RENAME TO keys")
-        .unwrap();
+    stage.database().run("ALTER TABLE keys_away RENAME TO keys");
     eventually("the store's return", async || {
         (stage.get(&key, "/v1/models").await.status() == 200).then_some(())
     })
@@ -227,7 +222,7 @@ async fn a_store_that_cannot_be_asked_is_not_a_wrong_key() {
     stage.verify().await;
 }
 
-/// Reliability 7, "`SQLite` locked": refused in time, and well again afterwards.
+/// Reliability 7, a locked database: refused in time, and well again afterwards.
 #[tokio::test]
 async fn a_locked_database_refuses_calls_for_the_moment() {
     let (stage, key) = Plot::default()
@@ -236,8 +231,7 @@ async fn a_locked_database_refuses_calls_for_the_moment() {
         .await;
     stage.chat(&key, &ask("hello")).await.ok();
     let spent = stage.usage(&key).await;
-    let database = rusqlite::Connection::open(stage.folder().join("data/tollgate.db")).unwrap();
-    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let lock = stage.database().lock();
     let answer = stage.chat(&key, &ask("hello")).await;
     assert_eq!(answer.failure(), (503, "service_unavailable".to_owned()));
     assert!(answer.header("retry-after").is_some());
@@ -246,8 +240,7 @@ async fn a_locked_database_refuses_calls_for_the_moment() {
         1,
         "nothing was sent for a call without a hold"
     );
-    database.execute_batch("ROLLBACK").unwrap();
-    drop(database);
+    drop(lock);
     eventually("an admitted call", async || {
         (stage.chat(&key, &ask("hello")).await.status() == 200).then_some(())
     })

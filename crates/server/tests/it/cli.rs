@@ -258,7 +258,7 @@ async fn verify_finds_what_does_not_add_up() {
     let report = stage.cli_json(&["ledger", "verify"]).await;
     assert_eq!(report["ok"], true);
     assert_eq!(report["differences"], json!([]));
-    let database = rusqlite::Connection::open(stage.folder().join("data/tollgate.db")).unwrap();
+    let database = stage.database();
     for (plant, undo) in [
         (
             "UPDATE wallets SET balance = balance + 1",
@@ -277,11 +277,12 @@ async fn verify_finds_what_does_not_add_up() {
             "UPDATE wallets SET holds_opened = holds_opened - 1",
         ),
         (
-            "INSERT INTO holds SELECT 99, w.n, k.n, 5, 5, 1, 'req_x', 0 FROM wallets w, keys k LIMIT 1",
+            "INSERT INTO holds (id, wallet, key, amount, tokens, counts, request_id, opened_at)
+             SELECT 99, w.n, k.n, 5, 5, true, 'req_x', 0 FROM wallets w, keys k LIMIT 1",
             "DELETE FROM holds",
         ),
     ] {
-        database.execute_batch(plant).unwrap();
+        database.run(plant);
         let output = stage.cli(&["ledger", "verify", "--json"]).await;
         assert_eq!(output.status.code(), Some(1), "{plant}: {}", output.stdout);
         let report: Value = serde_json::from_str(&output.stdout).unwrap();
@@ -293,16 +294,12 @@ async fn verify_finds_what_does_not_add_up() {
         let people = stage.cli(&["ledger", "verify"]).await;
         assert_eq!(people.status.code(), Some(1));
         assert!(people.stdout.contains("EXPECTED"), "{}", people.stdout);
-        database.execute_batch(undo).unwrap();
+        database.run(undo);
     }
     stage.verify().await;
     // W10: entries cannot be changed at all.
-    assert!(
-        database
-            .execute_batch("UPDATE entries SET charge = 0")
-            .is_err()
-    );
-    assert!(database.execute_batch("DELETE FROM entries").is_err());
+    assert!(database.try_run("UPDATE entries SET charge = 0").is_err());
+    assert!(database.try_run("DELETE FROM entries").is_err());
 }
 
 #[tokio::test]

@@ -31,6 +31,7 @@ mod leaks;
 mod leaks_on_pairs;
 mod limits;
 mod logprobs;
+mod nodes;
 mod pictures;
 mod rates;
 mod refusals;

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use super::answer::Answer;
 use super::connection::Connection;
+use super::database::Database;
 use super::events::Streaming;
 use super::process::{Channel, Output, Running, addresses, run};
 use super::request::Request;
@@ -26,9 +27,17 @@ pub(crate) struct Plot {
     settings: BTreeMap<String, String>,
     entries: String,
     files: Vec<(String, String)>,
+    /// One of its own unless a test brings one.
+    database: Option<Database>,
 }
 
 impl Plot {
+    /// Plays on this database.
+    pub(crate) fn database(mut self, database: Database) -> Self {
+        self.database = Some(database);
+        self
+    }
+
     /// Adds a line to a section: `.setting("timeouts", "upstream_idle_ms = 300")`.
     pub(crate) fn setting(mut self, section: &str, line: &str) -> Self {
         let lines = self.settings.entry(section.to_owned()).or_default();
@@ -55,7 +64,10 @@ impl Plot {
         let sim = Sim::start("127.0.0.1:0").await.unwrap();
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("tollgate.toml");
-        let config = config(self.settings, &self.entries, sim.address());
+        let database = self
+            .database
+            .unwrap_or_else(|| Database::fresh(folder.path()));
+        let config = config(self.settings, &self.entries, sim.address(), &database);
         std::fs::write(&file, config).unwrap();
         std::fs::write(folder.path().join("upstream-key"), UPSTREAM_KEY).unwrap();
         for (name, text) in self.files {
@@ -65,21 +77,33 @@ impl Plot {
         Stage {
             sim,
             gateway: Some(gateway),
+            others: Vec::new(),
+            database,
             file,
             folder,
         }
     }
 }
 
+/// The line with the name of the first node.
+const NODE: &str = "node = \"first\"\n";
+
 /// The usual settings, overridden where a test wants it.
-fn config(settings: BTreeMap<String, String>, entries: &str, upstream: SocketAddr) -> String {
+fn config(
+    settings: BTreeMap<String, String>,
+    entries: &str,
+    upstream: SocketAddr,
+    database: &Database,
+) -> String {
+    let mut server = "listen = \"127.0.0.1:0\"\n".to_owned();
+    if database.is_shared() {
+        // A node of the same name takes over at once what its last life left open.
+        server.push_str(NODE);
+    }
     let mut sections: BTreeMap<String, String> = [
-        ("server", "listen = \"127.0.0.1:0\"\n".to_owned()),
+        ("server", server),
         ("admin", "listen = \"127.0.0.1:0\"\n".to_owned()),
-        (
-            "store",
-            "url = \"sqlite:data/tollgate.db\"\ndisk_floor_bytes = 0\n".to_owned(),
-        ),
+        ("store", database.settings()),
         ("ledger", String::new()),
         ("timeouts", String::new()),
     ]
@@ -122,7 +146,11 @@ struct Gateway {
 
 impl Gateway {
     async fn start(folder: &Path) -> Self {
-        let arguments = ["serve", "--config", "tollgate.toml"];
+        Self::start_by(folder, "tollgate.toml").await
+    }
+
+    async fn start_by(folder: &Path, file: &str) -> Self {
+        let arguments = ["serve", "--config", file];
         let mut process = Running::start(&arguments, folder, Channel::Stderr);
         let line = process.line("\"serving\"", |line| line.contains("\"serving\""));
         let (address, admin) = addresses(&line.await);
@@ -146,6 +174,9 @@ pub(crate) struct Key {
 pub(crate) struct Stage {
     pub(crate) sim: Sim,
     gateway: Option<Gateway>,
+    /// Further nodes on the same database.
+    others: Vec<Gateway>,
+    database: Database,
     file: PathBuf,
     // Last, so that the gateway has ended before its files go.
     folder: TempDir,
@@ -164,6 +195,34 @@ impl Stage {
 
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The database, behind the gateway's back.
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Starts another node on the same database; answers its public address.
+    pub(crate) async fn another_node(&mut self) -> SocketAddr {
+        let number = self.others.len() + 2;
+        let file = format!("tollgate-{number}.toml");
+        let text = std::fs::read_to_string(&self.file).unwrap();
+        let text = text.replace(NODE, &format!("node = \"node-{number}\"\n"));
+        std::fs::write(self.folder.path().join(&file), text).unwrap();
+        let node = Gateway::start_by(self.folder.path(), &file).await;
+        let address = node.address;
+        self.others.push(node);
+        address
+    }
+
+    /// The further node that was started last.
+    pub(crate) fn last_node(&self) -> &Running {
+        &self.others.last().expect("another node runs").process
+    }
+
+    /// `kill -9` for the node that was started last.
+    pub(crate) fn kill_last_node(&mut self) {
+        self.others.pop().expect("another node runs").process.kill();
     }
 
     pub(crate) fn config_file(&self) -> &Path {

@@ -1,0 +1,137 @@
+//! The database behind a stage: a file of its own, or a schema of its own on a test server.
+//!
+//! `TOLLGATE_TEST_STORE=postgres` plays everything on the server that `TOLLGATE_TEST_POSTGRES` names
+//! (`scripts/with-postgres`).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+#[derive(Debug, Clone)]
+pub(crate) enum Database {
+    Sqlite(PathBuf),
+    Postgres { server: String, schema: String },
+}
+
+impl Database {
+    /// A fresh one, of the kind that is asked for.
+    pub(crate) fn fresh(folder: &Path) -> Self {
+        match std::env::var("TOLLGATE_TEST_STORE").as_deref() {
+            Ok("postgres") => Self::shared().expect("TOLLGATE_TEST_POSTGRES names the server"),
+            _ => Self::Sqlite(folder.join("data/tollgate.db")),
+        }
+    }
+
+    /// A fresh one that nodes can share; nothing where there is no server.
+    pub(crate) fn shared() -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let server = std::env::var("TOLLGATE_TEST_POSTGRES").ok()?;
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("it_{}_{count}", std::process::id());
+        psql(&server, &format!("CREATE SCHEMA {schema}")).unwrap();
+        Some(Self::Postgres { server, schema })
+    }
+
+    /// The lines of `[store]`.
+    pub(crate) fn settings(&self) -> String {
+        match self {
+            Self::Sqlite(_) => {
+                "url = \"sqlite:data/tollgate.db\"\ndisk_floor_bytes = 0\n".to_owned()
+            }
+            Self::Postgres { .. } => format!("url = \"{}\"\n", self.url()),
+        }
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Self::Postgres { .. })
+    }
+
+    fn url(&self) -> String {
+        match self {
+            Self::Sqlite(path) => path.display().to_string(),
+            Self::Postgres { server, schema } => {
+                format!("{server}&options=-csearch_path%3D{schema}")
+            }
+        }
+    }
+
+    /// Changes it behind the gateway's back.
+    pub(crate) fn run(&self, sql: &str) {
+        self.try_run(sql).unwrap();
+    }
+
+    /// The same, where the database is expected to refuse.
+    pub(crate) fn try_run(&self, sql: &str) -> Result<(), String> {
+        match self {
+            Self::Sqlite(path) => {
+                let database = rusqlite::Connection::open(path).unwrap();
+                database
+                    .busy_timeout(std::time::Duration::from_secs(5))
+                    .unwrap();
+                database
+                    .execute_batch(sql)
+                    .map_err(|error| error.to_string())
+            }
+            Self::Postgres { .. } => psql(&self.url(), sql),
+        }
+    }
+
+    /// Keeps everyone from writing until the answer is dropped.
+    pub(crate) fn lock(&self) -> Lock {
+        match self {
+            Self::Sqlite(path) => {
+                let database = rusqlite::Connection::open(path).unwrap();
+                database.execute_batch("BEGIN IMMEDIATE").unwrap();
+                Lock::Sqlite(database)
+            }
+            Self::Postgres { .. } => {
+                use std::io::{BufRead as _, BufReader, Write as _};
+                let mut child = Command::new("psql")
+                    .args([&self.url(), "-qAt"])
+                    .stdin(std::process::Stdio::piped())
+                    .stdout(std::process::Stdio::piped())
+                    .spawn()
+                    .unwrap();
+                let mut words = child.stdin.take().unwrap();
+                words
+                    .write_all(b"BEGIN; LOCK TABLE wallets IN EXCLUSIVE MODE; SELECT 'locked';\n")
+                    .unwrap();
+                let mut line = String::new();
+                let mut answers = BufReader::new(child.stdout.take().unwrap());
+                answers.read_line(&mut line).unwrap();
+                assert_eq!(line.trim(), "locked");
+                Lock::Postgres(child)
+            }
+        }
+    }
+}
+
+/// Somebody who holds on to the database.
+#[derive(Debug)]
+pub(crate) enum Lock {
+    Sqlite(rusqlite::Connection),
+    Postgres(std::process::Child),
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        match self {
+            Self::Sqlite(database) => database.execute_batch("ROLLBACK").unwrap(),
+            Self::Postgres(child) => {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+fn psql(url: &str, sql: &str) -> Result<(), String> {
+    let run = Command::new("psql")
+        .args([url, "-q", "-v", "ON_ERROR_STOP=1", "-c", sql])
+        .output()
+        .unwrap();
+    if run.status.success() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&run.stderr).into_owned())
+}

@@ -2,6 +2,9 @@
 //!
 //! `cargo run --release -p tollgate-store --example throughput [folder [keys [line]]]`
 //!
+//! A `postgres://` URL in place of the folder measures that server; it should be an empty database:
+//! `scripts/with-postgres sh -c 'cargo run --release -p tollgate-store --example throughput "$TOLLGATE_TEST_POSTGRES"'`
+//!
 //! Each line is one load: callers that admit, perhaps wait for the disk or an upstream, settle and
 //! journal, again and again. CPU is the whole process, callers included, from `/proc`.
 #![expect(
@@ -20,7 +23,7 @@ use std::time::{Duration, Instant};
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
     Admit, AdmitError, Basis, Close, Digest, End, JournalRow, KeyId, KeyLimits, KeyRow, NewKey,
-    NewWallet, PriceVersion, Settings, Store, Timings,
+    NewWallet, PriceVersion, Server, Settings, Store, Timings,
 };
 
 // As in the server.
@@ -45,11 +48,16 @@ struct Load {
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    let folder = std::env::args()
-        .nth(1)
-        .map_or_else(|| PathBuf::from("target/throughput"), PathBuf::from);
-    drop(std::fs::remove_dir_all(&folder));
-    let (store, _) = Store::open(&Settings::at(folder.join("bench.db"))).unwrap();
+    let place = std::env::args().nth(1);
+    let place = place.unwrap_or_else(|| "target/throughput".to_owned());
+    let folder = PathBuf::from(&place);
+    let settings = if place.starts_with("postgres") {
+        Settings::on(Server::at(&place))
+    } else {
+        drop(std::fs::remove_dir_all(&folder));
+        Settings::at(folder.join("bench.db"))
+    };
+    let (store, _) = Store::open(&settings).unwrap();
     let price = store
         .price_version("bench/model", r#"{"input":"1","output":"1"}"#)
         .await

@@ -115,7 +115,10 @@ async fn a_node_stopped_past_its_lease_serves_again_and_charges_nothing_late() {
     };
     stage.wallet("w", &["--balance", "100"]).await;
     let key = stage.key("w", &[]).await;
-    stage.sim.queue_faults("sim-chat", "delay=1500ms", 1).ok();
+    stage
+        .sim
+        .queue_faults("sim-chat", "delay=1500ms", 1)
+        .unwrap();
     let late = tokio::spawn({
         let (node, key) = (nodes[2], key.clone());
         async move { call(node, &key, "reply with 9 words").await }

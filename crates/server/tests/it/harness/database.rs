@@ -94,7 +94,7 @@ impl Database {
                     .unwrap();
                 let mut words = child.stdin.take().unwrap();
                 words
-                    .write_all(b"BEGIN; LOCK TABLE wallets IN EXCLUSIVE MODE; SELECT 'locked';\n")
+                    .write_all(b"BEGIN; SELECT 'locked' FROM wallets FOR UPDATE;\n")
                     .unwrap();
                 let mut line = String::new();
                 let mut answers = BufReader::new(child.stdout.take().unwrap());

@@ -378,9 +378,19 @@ async fn drain(mut feed: Feed, admission: Admission) {
     let mut unread = Joined::new();
     let mut read_bytes = 0;
     let _ = timeout(patience, async {
-        while let Some(Ok(chunk)) = feed.upstream.next().await {
-            read_bytes += chunk.len();
-            let parsed = feed.translator.push(chunk, &mut unread);
+        loop {
+            let parsed = match feed.upstream.next().await {
+                Some(Ok(chunk)) => {
+                    read_bytes += chunk.len();
+                    feed.translator.push(chunk, &mut unread)
+                }
+                Some(Err(_)) => break,
+                // Where a stream has no end mark, only its end says which report was the last.
+                None => {
+                    let _ = feed.translator.end(&mut unread);
+                    break;
+                }
+            };
             while unread.pop().is_some() {}
             if parsed.is_err() || feed.translator.seen().ended || read_bytes > DRAIN_BYTES_MAX {
                 break;

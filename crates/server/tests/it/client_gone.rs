@@ -1,12 +1,13 @@
 //! Callers that leave: what they pay, and that the upstream is told (S1, reliability 3.2).
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use sim::{Call, End};
 
 use crate::harness::{
-    Canned, Connection, Event, Key, Plot, Request, Stage, Streaming, ask, by_hand, cost,
+    Canned, Connection, Dialect, Event, Key, Plot, Request, Stage, Streaming, ask, by_hand, cost,
     eventually, with, within,
 };
 
@@ -63,6 +64,44 @@ async fn usage_learnt_after_the_caller_left_is_what_is_charged() {
     assert_eq!(call.end, End::Completed, "it was heard out");
     assert_eq!(settled(&stage, &key).await - before, by_hand(&usage));
     stage.verify().await;
+}
+
+/// Where a stream has no end mark, the last of its reports is known by its close.
+#[tokio::test]
+async fn a_report_that_only_the_end_makes_final_is_what_is_charged() {
+    let mut entries = String::new();
+    for upstream in Dialect::ALL {
+        let name = upstream.name();
+        let _ = writeln!(
+            entries,
+            "[[model]]
+            id = \"sim/{name}\"
+            kind = \"text\"
+            routes = [{{ channel = \"main\", model = \"sim-chat+usage=running+chunk-delay=5ms\", dialect = \"{name}\" }}]
+            price = {{ input = \"1.25\", output = \"10\" }}
+            profile = {{ context_tokens = 400000, max_output_tokens = 128000 }}"
+        );
+    }
+    let (stage, key) = Plot::default().entries(&entries).funded().await;
+    for caller in Dialect::ALL {
+        for upstream in Dialect::ALL {
+            let model = format!("sim/{}", upstream.name());
+            let call = caller.call(&key.secret, &model, caller.ask("reply with 60 words"), true);
+            let before = stage.usage(&key).await;
+            let mut connection = Connection::open(stage.address()).await;
+            connection.send(&call).await;
+            let head = connection.head().await.expect("an answer");
+            let mut stream = Streaming::new(head, connection);
+            stream.next().await.expect("an event");
+            stream.leave();
+            let used = ended(&stage).await.used.expect("an answer");
+            let exact = used.fresh_input * 1_250_000 + used.output * 10_000_000;
+            let charged = settled(&stage, &key).await - before;
+            let pair = format!("{} to {}", caller.name(), upstream.name());
+            assert_eq!(charged, exact.div_ceil(1_000_000), "{pair}");
+            stage.sim.forget_calls();
+        }
+    }
 }
 
 /// 3.2: input as admitted, output as counted over all deltas received.

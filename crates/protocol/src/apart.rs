@@ -92,7 +92,9 @@ fn tool_calls(cursor: &mut Cursor<'_>, tools: &mut ToolCalls) -> Result<(), Synt
             }
             Ok::<(), SyntaxError>(())
         })?;
-        tool.into_iter().for_each(|tool| tools.add(tool, calls));
+        if let Some(tool) = tool {
+            tools.add(tool, calls);
+        }
         Ok::<(), SyntaxError>(())
     })
 }

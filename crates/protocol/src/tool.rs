@@ -118,7 +118,9 @@ impl Tools {
         each_member(list, |name, value| {
             if name == "type" {
                 let tool = value.string().and_then(|word| Tool::of(word.raw()));
-                tool.into_iter().for_each(|tool| tools.add(tool));
+                if let Some(tool) = tool {
+                    tools.add(tool);
+                }
             }
         });
         tools
@@ -128,8 +130,8 @@ impl Tools {
     pub(crate) fn by_name(list: Option<Raw<'_>>) -> Self {
         let mut tools = Self::default();
         each_member(list, |name, value| {
-            if !value.is_null() {
-                Tool::of(name).into_iter().for_each(|tool| tools.add(tool));
+            if let Some(tool) = Tool::of(name).filter(|_| !value.is_null()) {
+                tools.add(tool);
             }
         });
         tools

@@ -210,7 +210,7 @@ fn size(path: &Path) -> u64 {
     let folder = std::fs::read_dir(path.parent().unwrap()).unwrap();
     let files = folder
         .map(Result::unwrap)
-        .filter(|file| file.file_name().to_string_lossy().contains("journal"));
+        .filter(|file| file.file_name().to_string_lossy().contains("-calls"));
     files.map(|file| file.metadata().unwrap().len()).sum()
 }
 

@@ -84,7 +84,9 @@ fn note_tool(step: Raw<'_>, tools: &mut ToolCalls) {
             let word = value.string();
             let word = word.and_then(|word| word.raw().strip_suffix("_call"));
             let tool = word.and_then(Tool::of);
-            tool.into_iter().for_each(|tool| tools.add(tool, 1));
+            if let Some(tool) = tool {
+                tools.add(tool, 1);
+            }
         }
         Ok::<(), SyntaxError>(())
     });

@@ -13,7 +13,8 @@ const EXAMPLE: &str = include_str!("../../../../config/example.toml");
 
 /// Every variable that ends so is set.
 fn environment(name: &str) -> Option<String> {
-    let is_set = name.ends_with("_KEY") || name.ends_with("_ID") || name.ends_with("_TOKEN");
+    const SECRETS: [&str; 4] = ["_KEY", "_ID", "_TOKEN", "_PASSWORD"];
+    let is_set = SECRETS.iter().any(|kind| name.ends_with(kind));
     is_set.then(|| "secret".to_owned())
 }
 

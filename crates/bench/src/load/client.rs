@@ -6,13 +6,15 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::request::{Request, Shape};
+use super::request::{Language, Request, Shape};
 use crate::answer::{CONTENT_CHUNKS, STREAM_END};
 use crate::wire::{Head, Inbox};
 
 /// Up to this size head and body are copied together and leave in one write.
 const ONE_WRITE_BYTES_MAX: usize = 16 * 1024;
 const COMPLAINT_BYTES_MAX: usize = 300;
+/// The last bytes of every complete stream of Messages.
+const MESSAGES_STREAM_END: &[u8; STREAM_END.len()] = b"ssage_stop\"}\n\n";
 
 pub(crate) struct Client {
     socket: TcpStream,
@@ -73,9 +75,10 @@ impl Client {
         let mut tail = Tail::default();
         self.call(request, key, |content| tail.push(content))
             .await?;
-        let complete = match shape {
-            Shape::Stream => tail.0 == *STREAM_END,
-            Shape::Plain | Shape::Body => tail.0.ends_with(b"}"),
+        let complete = match (shape.is_stream(), request.language) {
+            (true, Language::Chat) => tail.0 == *STREAM_END,
+            (true, Language::Messages) => tail.0 == *MESSAGES_STREAM_END,
+            (false, _) => tail.0.ends_with(b"}"),
         };
         if complete {
             Ok(())
@@ -94,9 +97,11 @@ impl Client {
         let mut answer = Vec::new();
         self.call(request, key, |content| answer.extend_from_slice(content))
             .await?;
-        match shape {
-            Shape::Stream => check_stream(&answer),
-            Shape::Plain | Shape::Body => check_answer(&answer),
+        match (shape.is_stream(), request.language) {
+            (true, Language::Chat) => check_stream(&answer),
+            (true, Language::Messages) => check_messages_stream(&answer),
+            (false, Language::Chat) => check_answer(&answer),
+            (false, Language::Messages) => check_message(&answer),
         }
     }
 
@@ -210,6 +215,38 @@ fn check_stream(answer: &[u8]) -> io::Result<()> {
         let chunk: serde_json::Value = serde_json::from_str(data)?;
         contents += usize::from(chunk["choices"][0]["delta"]["content"].is_string());
         usages += usize::from(chunk["usage"].is_object());
+    }
+    if (contents, usages) == (CONTENT_CHUNKS, 1) {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!(
+            "a stream with {contents} contents and {usages} usages"
+        )))
+    }
+}
+
+fn check_message(answer: &[u8]) -> io::Result<()> {
+    let answer: serde_json::Value = serde_json::from_slice(answer)?;
+    let whole =
+        answer["content"][0]["text"].is_string() && answer["usage"]["output_tokens"].is_u64();
+    if whole {
+        Ok(())
+    } else {
+        Err(io::Error::other("a message without content or usage"))
+    }
+}
+
+fn check_messages_stream(answer: &[u8]) -> io::Result<()> {
+    if !answer.ends_with(MESSAGES_STREAM_END) {
+        return Err(io::Error::other("a stream without its end"));
+    }
+    let text = str::from_utf8(answer).map_err(io::Error::other)?;
+    let mut contents = 0;
+    let mut usages = 0;
+    for data in text.lines().filter_map(|line| line.strip_prefix("data: ")) {
+        let event: serde_json::Value = serde_json::from_str(data)?;
+        contents += usize::from(event["type"] == "content_block_delta");
+        usages += usize::from(event["usage"]["output_tokens"] == 100);
     }
     if (contents, usages) == (CONTENT_CHUNKS, 1) {
         Ok(())

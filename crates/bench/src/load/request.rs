@@ -17,6 +17,38 @@ pub(crate) enum Shape {
     Stream,
     /// A request of a megabyte, a small answer.
     Body,
+    /// As `Plain`, but the gateway is asked in another dialect than its upstream speaks.
+    Converted,
+    /// As `Stream`, but the gateway is asked in another dialect than its upstream speaks.
+    ConvertedStream,
+}
+
+impl Shape {
+    pub(crate) fn is_stream(self) -> bool {
+        matches!(self, Self::Stream | Self::ConvertedStream)
+    }
+
+    /// Whether a gateway has to convert it.
+    pub(crate) fn is_converted(self) -> bool {
+        matches!(self, Self::Converted | Self::ConvertedStream)
+    }
+}
+
+/// In which dialect is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    Chat,
+    Messages,
+}
+
+impl Language {
+    fn of(path: &str) -> Self {
+        if path.ends_with("/messages") {
+            Self::Messages
+        } else {
+            Self::Chat
+        }
+    }
 }
 
 impl fmt::Display for Shape {
@@ -25,6 +57,8 @@ impl fmt::Display for Shape {
             Self::Plain => "plain",
             Self::Stream => "stream",
             Self::Body => "body",
+            Self::Converted => "converted",
+            Self::ConvertedStream => "converted-stream",
         })
     }
 }
@@ -34,13 +68,19 @@ pub(crate) struct Request {
     before_key: String,
     after_key: String,
     pub(crate) body: Vec<u8>,
+    pub(crate) language: Language,
 }
 
 impl Request {
     pub(crate) fn new(shape: Shape, host: &str, path: &str, model: &str) -> Self {
-        let body = body(shape, model);
+        let language = Language::of(path);
+        let (body, credential) = match language {
+            Language::Chat => (chat(shape, model), "authorization: Bearer "),
+            Language::Messages => (messages(shape, model), "x-api-key: "),
+        };
         Self {
-            before_key: format!("POST {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer "),
+            language,
+            before_key: format!("POST {path} HTTP/1.1\r\nhost: {host}\r\n{credential}"),
             after_key: format!(
                 "\r\ncontent-type: application/json\r\naccept: application/json\r\n\
                  user-agent: tollgate-bench\r\ncontent-length: {}\r\n\r\n",
@@ -58,19 +98,34 @@ impl Request {
     }
 }
 
-fn body(shape: Shape, model: &str) -> String {
+const SYSTEM: &str = "You are the keeper of a toll gate. Answer in one sentence.";
+const QUESTION: &str = "Who pays the toll at night, and who writes it down?";
+
+fn chat(shape: Shape, model: &str) -> String {
     // Usage is asked for, so that every target sends the same events.
-    let stream = match shape {
-        Shape::Stream => r#""stream":true,"stream_options":{"include_usage":true},"#,
-        Shape::Plain | Shape::Body => "",
+    let stream = if shape.is_stream() {
+        r#""stream":true,"stream_options":{"include_usage":true},"#
+    } else {
+        ""
     };
-    let question = "Who pays the toll at night, and who writes it down?";
     let text = match shape {
         Shape::Body => document(),
-        Shape::Plain | Shape::Stream => question.to_owned(),
+        _ => QUESTION.to_owned(),
     };
     format!(
-        r#"{{"model":"{model}",{stream}"temperature":0.2,"max_tokens":200,"messages":[{{"role":"system","content":"You are the keeper of a toll gate. Answer in one sentence."}},{{"role":"user","content":"{text}"}}]}}"#
+        r#"{{"model":"{model}",{stream}"temperature":0.2,"max_tokens":200,"messages":[{{"role":"system","content":"{SYSTEM}"}},{{"role":"user","content":"{text}"}}]}}"#
+    )
+}
+
+/// The same question in the words of Messages.
+fn messages(shape: Shape, model: &str) -> String {
+    let stream = if shape.is_stream() {
+        r#""stream":true,"#
+    } else {
+        ""
+    };
+    format!(
+        r#"{{"model":"{model}",{stream}"temperature":0.2,"max_tokens":200,"system":"{SYSTEM}","messages":[{{"role":"user","content":"{QUESTION}"}}]}}"#
     )
 }
 
@@ -86,12 +141,16 @@ mod tests {
 
     #[test]
     fn bodies_are_json_of_their_shape() {
-        for (shape, stream, size) in [
-            (Shape::Plain, false, 200..400),
-            (Shape::Stream, true, 200..400),
-            (Shape::Body, false, 1_000_000..1_001_000),
+        for (shape, path, stream, size) in [
+            (Shape::Plain, "/v1/x", false, 200..400),
+            (Shape::Stream, "/v1/x", true, 200..400),
+            (Shape::Body, "/v1/x", false, 1_000_000..1_001_000),
+            (Shape::Converted, "/v1/x", false, 200..400),
+            (Shape::ConvertedStream, "/v1/x", true, 200..400),
+            (Shape::Converted, "/v1/messages", false, 200..400),
+            (Shape::ConvertedStream, "/v1/messages", true, 200..400),
         ] {
-            let request = Request::new(shape, "localhost", "/v1", "maker/model");
+            let request = Request::new(shape, "localhost", path, "maker/model");
             let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
             assert_eq!(body["model"], "maker/model");
             assert_eq!(body["stream"] == true, stream);

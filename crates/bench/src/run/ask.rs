@@ -43,11 +43,15 @@ impl Asked<'_> {
     }
 
     fn path(&self, scenario: Scenario) -> String {
-        let base = match self.target {
-            Target::Direct | Target::Bare => scenario.upstream.base_path(),
-            // The gateway finds the way by the model.
-            Target::BeforeAnswer | Target::Behind => "/v1",
-        };
-        format!("{base}/chat/completions")
+        match self.target {
+            Target::Direct | Target::Bare => {
+                format!("{}/chat/completions", scenario.upstream.base_path())
+            }
+            // The gateway finds the way by the model, and may be asked in other words.
+            Target::BeforeAnswer | Target::Behind if scenario.shape.is_converted() => {
+                "/v1/messages".to_owned()
+            }
+            Target::BeforeAnswer | Target::Behind => "/v1/chat/completions".to_owned(),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The bounds that calls on native routes must keep, and whether they were kept.
+//! The bounds that calls must keep, and whether they were kept.
 
 #![expect(clippy::float_arithmetic, reason = "figures for people; no money here")]
 
@@ -71,6 +71,20 @@ pub(super) fn judge(sheets: &[Sheet], memory: Option<&Memory>) -> Vec<Bound> {
             Better::Less,
             (1.0, 0.6),
             times_bare("stream-instant-64", cpu_us),
+        );
+        add(
+            what("converted call, 64 connections: CPU"),
+            "x bare",
+            Better::Less,
+            (2.2, 1.6),
+            times_bare("converted-instant-64", cpu_us),
+        );
+        add(
+            what("converted 100-chunk stream, 64 connections: CPU"),
+            "x bare",
+            Better::Less,
+            (2.5, 1.5),
+            times_bare("converted-stream-instant-64", cpu_us),
         );
         add(
             what("1 MB body, 64 connections: CPU"),

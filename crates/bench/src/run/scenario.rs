@@ -102,6 +102,8 @@ impl Extent {
                 (Shape::Plain, Instant, &[1, 64]),
                 (Shape::Plain, Delayed, &[512]),
                 (Shape::Stream, Instant, &[64]),
+                (Shape::Converted, Instant, &[64]),
+                (Shape::ConvertedStream, Instant, &[64]),
                 (Shape::Body, Instant, &[64]),
             ],
             Self::Usual => &[
@@ -109,6 +111,8 @@ impl Extent {
                 (Shape::Plain, Delayed, &[64, 512]),
                 (Shape::Stream, Instant, &[1, 64, 512]),
                 (Shape::Stream, Delayed, &[512]),
+                (Shape::Converted, Instant, &[64]),
+                (Shape::ConvertedStream, Instant, &[64]),
                 (Shape::Body, Instant, &[1, 64]),
                 (Shape::Body, Delayed, &[64]),
             ],
@@ -117,6 +121,8 @@ impl Extent {
                 (Shape::Plain, Delayed, &[1, 64, 512]),
                 (Shape::Stream, Instant, &[1, 64, 512]),
                 (Shape::Stream, Delayed, &[1, 64, 512]),
+                (Shape::Converted, Instant, &[1, 64, 512]),
+                (Shape::ConvertedStream, Instant, &[1, 64, 512]),
                 (Shape::Body, Instant, &[1, 64, 512]),
                 (Shape::Body, Delayed, &[1, 64, 512]),
             ],
@@ -139,7 +145,7 @@ mod tests {
     #[test]
     fn larger_extents_hold_the_smaller_ones() {
         let all = Extent::Full.scenarios();
-        assert_eq!(all.len(), 18);
+        assert_eq!(all.len(), 24);
         let usual = Extent::Usual.scenarios();
         assert!(usual.iter().all(|scenario| all.contains(scenario)));
         assert!(
@@ -164,6 +170,8 @@ mod tests {
                 "plain-instant-64",
                 "plain-50ms-512",
                 "stream-instant-64",
+                "converted-instant-64",
+                "converted-stream-instant-64",
                 "body-instant-64"
             ]
         );

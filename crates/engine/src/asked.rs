@@ -15,6 +15,7 @@ use crate::budget::Share;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::{Engine, Settings};
+use crate::gather::FREE_BYTES;
 use crate::text::{Named, TextCall};
 use crate::work::Worded;
 
@@ -30,8 +31,9 @@ pub(crate) struct Asked {
     common: Option<Box<canon::Request>>,
     /// What an answer may repeat of it.
     repeated: OnceLock<Arc<canon::Request>>,
-    /// The memory of pictures that were fetched into it.
-    pictures: Vec<Share>,
+    /// What it takes of the node's memory beside the body: small parts in great number, and
+    /// pictures that were fetched into it.
+    memory: Vec<Share>,
 }
 
 impl Asked {
@@ -49,7 +51,7 @@ impl Asked {
             refuses_unpriced_tools: settings.refuse_unpriced_tools,
             common: None,
             repeated: OnceLock::new(),
-            pictures: Vec::new(),
+            memory: Vec::new(),
         })
     }
 
@@ -73,14 +75,11 @@ impl Asked {
         }
         let mut common = match self.common.take() {
             Some(common) => common,
-            None => {
-                let read = convert::read_request(self.dialect, &self.body, self.head.stream)?;
-                Box::new(read)
-            }
+            None => Box::new(self.read_common(engine)?),
         };
         let must_be_inline = |url: &str| !convert::takes_image_url(spoken, &model.profile, url);
         let shares = engine.pictures.inline(&mut common, must_be_inline).await?;
-        self.pictures.extend(shares);
+        self.memory.extend(shares);
         if is_private {
             let linked = common
                 .images_mut()
@@ -93,6 +92,16 @@ impl Asked {
         }
         self.common = Some(common);
         Ok(())
+    }
+
+    /// Takes the request apart, once its many small parts are charged to the node.
+    fn read_common(&mut self, engine: &Engine) -> Result<canon::Request, Failure> {
+        let weight = convert::weigh_request(&self.body)?;
+        if weight > FREE_BYTES {
+            let share = engine.budget().take(weight).ok_or_else(no_memory)?;
+            self.memory.push(share);
+        }
+        convert::read_request(self.dialect, &self.body, self.head.stream)
     }
 
     fn spoken(&self, model: &Model, route: &Route) -> Result<Dialect, Failure> {
@@ -206,6 +215,10 @@ fn priced_tools(model: &Model, offered: Tools) -> Result<(), Failure> {
             ),
         )),
     }
+}
+
+fn no_memory() -> Failure {
+    Failure::unavailable("The service has no memory left for this request.").retry_after(1)
 }
 
 /// No route of the model can be spoken to.

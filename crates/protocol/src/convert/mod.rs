@@ -11,9 +11,11 @@ mod images;
 mod observer;
 mod transcoder;
 mod translator;
+mod weight;
 
 pub use answer::convert_answer;
 pub use codecs::{read_request, write_request};
 pub use images::takes_image_url;
 pub use transcoder::Transcoder;
 pub use translator::Translator;
+pub use weight::weigh_request;

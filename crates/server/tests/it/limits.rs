@@ -332,3 +332,30 @@ async fn calls_above_the_nodes_bound_are_refused() {
     second.ok();
     assert_eq!(canned.bodies().len(), 2);
 }
+
+#[tokio::test]
+async fn a_converted_request_of_very_many_parts_is_refused_or_charged() {
+    let entries = "[[channel]]
+        name = \"other\"
+        preset = \"sim\"
+        base_url = \"http://SIM/v1\"
+        protocols = [\"messages\"]
+        [[model]]
+        id = \"maker/other\"
+        kind = \"text\"
+        routes = [{ channel = \"other\", model = \"sim-chat\" }]
+        price = { input = \"1\", output = \"2\" }
+        profile = { context_tokens = 4000000, max_output_tokens = 1000 }";
+    let (stage, key) = Plot::default()
+        .entries(entries)
+        .setting("limits", "body_memory_bytes = 8000000")
+        .funded()
+        .await;
+    // A message of one letter takes some 700 bytes: 5,000 fit into the node, 20,000 do not.
+    for (messages, status) in [(5_000, 200), (20_000, 503), (100_001, 400), (5_000, 200)] {
+        let messages = vec![json!({ "role": "user", "content": "a" }); messages];
+        let body = json!({ "model": "maker/other", "messages": messages });
+        let answer = stage.chat(&key, &body).await;
+        assert_eq!(answer.status(), status, "{}", answer.text());
+    }
+}

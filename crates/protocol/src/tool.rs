@@ -276,11 +276,11 @@ mod tests {
     #[test]
     fn offered_tools_are_told_apart_by_type_or_by_name() {
         let names = |tools: Tools| tools.iter().map(Tool::as_str).collect::<Vec<_>>();
-        let typed = r#"[{"type":"function","name":"web_search"},{"type":"web_search_preview"},7,{"type":"mcp"}]"#;
-        assert_eq!(names(Tools::by_type(raw(typed))), ["web_search", "mcp"]);
-        let named = r#"[{"functionDeclarations":[]},{"googleSearch":{},"url_context":{},"codeExecution":null}]"#;
+        let by_type = r#"[{"type":"function","name":"web_search"},{"type":"web_search_preview"},7,{"type":"mcp"}]"#;
+        assert_eq!(names(Tools::by_type(raw(by_type))), ["web_search", "mcp"]);
+        let by_name = r#"[{"functionDeclarations":[]},{"googleSearch":{},"url_context":{},"codeExecution":null}]"#;
         assert_eq!(
-            names(Tools::by_name(raw(named))),
+            names(Tools::by_name(raw(by_name))),
             ["web_search", "web_fetch"]
         );
         assert!(Tools::by_type(raw("{}")).is_empty() && Tools::by_name(None).is_empty());

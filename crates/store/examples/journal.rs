@@ -121,7 +121,7 @@ fn row(n: usize, rows: usize, now: UnixMs, wallets: &[(WalletId, [KeyId; 2])]) -
     let (wallet, keys) = wallets[n * 31 % wallets.len()];
     let age =
         DAYS * DAY_MS - i64::try_from(n).unwrap() * (DAYS * DAY_MS / i64::try_from(rows).unwrap());
-    let failed = n % 50 == 0;
+    let failed = n.is_multiple_of(50);
     JournalRow {
         at: UnixMs::new(now.get() - age),
         request_id: format!("req_{n:026}").into(),
@@ -133,7 +133,7 @@ fn row(n: usize, rows: usize, now: UnixMs, wallets: &[(WalletId, [KeyId; 2])]) -
         upstream_model: Some("gpt-6-luna-2026".into()),
         status: if failed { 502 } else { 200 },
         code: failed.then(|| "upstream_error".into()),
-        stream: n % 2 == 0,
+        stream: n.is_multiple_of(2),
         outcome: Some(if failed { "released" } else { "settled" }.into()),
         meter: (!failed).then(|| {
             Box::new(Meter {

@@ -112,7 +112,9 @@ fn seeds(ending: &str) -> Vec<Vec<u8>> {
 
 fn run(ending: &str, rounds: usize, body: fn(&[u8])) {
     let seeds = seeds(ending);
-    seeds.iter().for_each(|seed| body(seed));
+    for seed in &seeds {
+        body(seed);
+    }
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     for _ in 0..rounds {
         let input = dice.mutated(&seeds);

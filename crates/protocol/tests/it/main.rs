@@ -4,6 +4,7 @@
 
 mod answers;
 #[path = "../../../../fuzz/src/bodies.rs"]
+#[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
 mod bodies;
 mod cases;
 mod chat;

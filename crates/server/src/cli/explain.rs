@@ -1,5 +1,7 @@
 //! `tollgate logs show`: one call explained, from its admission to the lines of its price.
 
+use std::fmt::Write as _;
+
 use ledger::{Exact, Line, Meter, Micro, PriceCard};
 use serde_json::{Value, json};
 use store::{Basis, ClosedRow, EntryQuery, EntryRow, JournalRow, PriceRow, Store};
@@ -146,8 +148,8 @@ async fn priced(store: &Store, close: &ClosedRow) -> Result<Option<Priced>, Stop
         return Ok(None);
     };
     let lines = card.lines(&meter);
-    let exact = lines.iter().filter_map(|line| line.amount);
-    let exact = exact.fold(Some(Exact::ZERO), |sum, amount| sum?.checked_add(amount));
+    let mut amounts = lines.iter().filter_map(|line| line.amount);
+    let exact = amounts.try_fold(Exact::ZERO, Exact::checked_add);
     Ok(Some(Priced {
         version,
         lines,
@@ -228,16 +230,17 @@ fn settlement(entry: &EntryRow) -> String {
     if entry.charge != Micro::ZERO {
         let delta = &entry.delta;
         let shown = |micro: i64| Micro::new(micro).to_string();
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             ": charge {} (gift {}, balance {}, credit line {})",
             entry.charge,
             shown(delta.gift_balance),
             shown(delta.balance),
             shown(delta.credit_used)
-        ));
+        );
     }
     if let Some(note) = &entry.note {
-        text.push_str(&format!(" ({note})"));
+        let _ = write!(text, " ({note})");
     }
     text
 }

@@ -106,7 +106,7 @@ impl Worker {
                 Ok(session) => session,
                 Err(failed) => return Err(Unmade::Failed(failed)),
             };
-            let steps = steps(session, &mut self.books, change, locks);
+            let steps = Box::pin(steps(session, &mut self.books, change, locks));
             let made = match tokio::time::timeout(FLIGHT_MAX, steps).await {
                 Ok(made) => made,
                 Err(_) => Err(Unmade::Failed(Failed::Silent)),
@@ -155,7 +155,7 @@ fn answer(
             drop(reply.send(Ok((version, durable))));
         }
         (Change::CreateWallet { reply, .. } | Change::Wallet { reply, .. }, Err(error)) => {
-            drop(reply.send(Err(error)))
+            drop(reply.send(Err(error)));
         }
         (Change::CreateKey { reply, .. } | Change::Key { reply, .. }, Err(error)) => {
             drop(reply.send(Err(error)));

@@ -106,7 +106,8 @@ impl Target {
             Ok(client)
         };
         // The configured time is for each address; this is for all of it.
-        match tokio::time::timeout(CONNECT_MAX * 2, connecting).await {
+        // On the heap: connecting is rare, and its state is large.
+        match tokio::time::timeout(CONNECT_MAX * 2, Box::pin(connecting)).await {
             Ok(connected) => connected,
             Err(_) => Err(Failed::Silent),
         }

@@ -51,7 +51,7 @@ impl Link {
         }
         if self.session.is_none() {
             let client = self.target.connect(self.role).await?;
-            let preparing = Statements::prepare(&client);
+            let preparing = Box::pin(Statements::prepare(&client));
             let sql = within(FLIGHT_MAX, preparing).await?;
             self.session = Some(Session { client, sql });
         }

@@ -13,7 +13,7 @@ use super::transaction::{self, Begun, Locks, NamedKey, Needs, Owned, Uncommitted
 use super::trouble::{Failed, Trouble};
 use crate::books::{Books, Closed};
 use crate::call::Admitted;
-use crate::command::{Closing, Command, Ending, Granted};
+use crate::command::{Change, Closing, Command, Ending, Granted};
 use crate::durable::Batch;
 use crate::error::AdmitError;
 use crate::ids::{HoldId, KeyId, WalletId};
@@ -472,8 +472,7 @@ pub(super) struct Failure {
 fn key_of(command: &Command) -> Option<KeyId> {
     match command {
         Command::Admit(admit, _) => Some(admit.key),
-        Command::Balance(key, _) => Some(*key),
-        Command::Change(crate::command::Change::Key { key, .. }) => Some(*key),
+        Command::Balance(key, _) | Command::Change(Change::Key { key, .. }) => Some(*key),
         _ => None,
     }
 }

@@ -10,8 +10,8 @@ use crate::books::Books;
 pub(super) struct Written<'b> {
     wallets: Wallets,
     keys: Keys,
-    opened: Opened<'b>,
-    changed: Changed,
+    opened: NewHolds<'b>,
+    changed: ChangedHolds,
     closed: (Vec<i64>, Vec<i64>),
     entries: Entries<'b>,
 }
@@ -41,7 +41,7 @@ struct Keys {
 }
 
 #[derive(Default)]
-struct Opened<'b> {
+struct NewHolds<'b> {
     wallet: Vec<i64>,
     id: Vec<i64>,
     key: Vec<i64>,
@@ -53,7 +53,7 @@ struct Opened<'b> {
 }
 
 #[derive(Default)]
-struct Changed {
+struct ChangedHolds {
     wallet: Vec<i64>,
     id: Vec<i64>,
     amount: Vec<i64>,

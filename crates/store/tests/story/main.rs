@@ -1,7 +1,7 @@
 //! One story for every database: what the verbs promise, told against [`store::Store`] alone.
 //!
 //! A database is a [`Place`] where stores can be opened again and again; `story!` tells every chapter on one.
-//! PostgreSQL needs a server: `scripts/with-postgres cargo test -p tollgate-store`.
+//! `PostgreSQL` needs a server: `scripts/with-postgres cargo test -p tollgate-store`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod accounts;

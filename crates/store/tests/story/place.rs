@@ -26,6 +26,7 @@ pub(crate) const LONG_AGO: UnixMs = UnixMs::new(1_000_000_000_000);
 pub(crate) const CARD: &str = r#"{"input":"1","output":"1"}"#;
 
 impl Place {
+    #[expect(clippy::unnecessary_wraps, reason = "told like the other one")]
     pub(crate) fn sqlite() -> Option<Self> {
         Some(Self::Sqlite(tempfile::tempdir().unwrap()))
     }

@@ -100,6 +100,8 @@ impl Database {
                 let mut answers = BufReader::new(child.stdout.take().unwrap());
                 answers.read_line(&mut line).unwrap();
                 assert_eq!(line.trim(), "locked");
+                // At the end of its input it would let go.
+                child.stdin = Some(words);
                 Lock::Postgres(child)
             }
         }

@@ -250,6 +250,10 @@ impl Lane {
             .map(|parked| parked.commands.len())
             .sum();
         for queued in left {
+            if let Command::Flush(reply) = queued.command {
+                state.flushes.push(reply);
+                continue;
+            }
             let Some(wallet) = wallet_of(&state, &queued.command) else {
                 continue;
             };

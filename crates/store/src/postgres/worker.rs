@@ -148,7 +148,9 @@ impl Worker {
             self.books.last_hold = self.lane.last_hold(begun.epoch);
         }
         for queued in turn {
-            if self.is_locked(&queued.command) {
+            // Who wants to know that everything is written waits for those that wait.
+            let waits = matches!(queued.command, Command::Flush(_)) && !left.is_empty();
+            if waits || self.is_locked(&queued.command) {
                 locked.extend(self.lane.wallet_of(&queued.command));
                 left.push(queued);
                 continue;

@@ -5,6 +5,7 @@
 //! itself by the formula of `reliability.md` 3.2, so that no path can leak a hold.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ledger::{Ask, Meter, Micro, PriceError, Rates, Refusal};
 use protocol::native::Seen;
@@ -92,6 +93,7 @@ impl Admission {
         record.asks();
         match engine.store.admit(admit).await {
             Ok(admitted) => {
+                progress.mark_admitted(admitted.hold);
                 record.admitted(admitted.hold);
                 Ok(Self {
                     engine: Arc::clone(engine),
@@ -197,6 +199,12 @@ impl Admission {
     /// The caller has gone: the call only drains, and no longer counts against concurrency.
     pub(crate) fn stop_counting(&self) {
         self.engine.store.stop_counting(self.hold);
+    }
+
+    /// How long the call is still heard out after its caller has left.
+    pub(crate) fn patience(&self) -> Duration {
+        let drain = self.engine.settings.client_gone_drain;
+        self.progress.patience(drain)
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {

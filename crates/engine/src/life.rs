@@ -28,13 +28,7 @@ impl Engine {
     ) -> Result<Answer, Unanswered> {
         let progress = Arc::new(Progress::default());
         let run = run(Arc::clone(self), arrival, prepare, Arc::clone(&progress));
-        Outliving::new(
-            run,
-            progress,
-            self.settings.client_gone_drain,
-            self.tasks.clone(),
-        )
-        .await
+        Outliving::new(run, progress, Arc::clone(self)).await
     }
 }
 

@@ -2,20 +2,24 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio_util::task::TaskTracker;
+use store::HoldId;
 
-/// Two facts that decide what a caller's leaving means.
+use crate::engine::Engine;
+
+/// What decides what a caller's leaving means.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// A request byte may have left us: from here on the call costs.
     sent: AtomicBool,
-    /// The caller has left: no further route is worth trying.
-    gone: AtomicBool,
+    /// When the caller left: no further route is worth trying.
+    gone: OnceLock<Instant>,
+    /// What is held for the call, once it is admitted.
+    hold: OnceLock<HoldId>,
 }
 
 impl Progress {
@@ -32,8 +36,18 @@ impl Progress {
         self.sent.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn mark_admitted(&self, hold: HoldId) {
+        let _ = self.hold.set(hold);
+    }
+
     pub(crate) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Relaxed)
+        self.gone.get().is_some()
+    }
+
+    /// How much is left of the time for which a call is heard out, counted from its caller's leaving.
+    pub(crate) fn patience(&self, drain: Duration) -> Duration {
+        let gone = self.gone.get().map_or(Duration::ZERO, Instant::elapsed);
+        drain.saturating_sub(gone)
     }
 }
 
@@ -44,22 +58,19 @@ impl Progress {
 pub(crate) struct Outliving<T: Send + 'static> {
     call: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
     progress: Arc<Progress>,
-    drain: Duration,
-    tasks: TaskTracker,
+    engine: Arc<Engine>,
 }
 
 impl<T: Send + 'static> Outliving<T> {
     pub(crate) fn new(
         call: impl Future<Output = T> + Send + 'static,
         progress: Arc<Progress>,
-        drain: Duration,
-        tasks: TaskTracker,
+        engine: Arc<Engine>,
     ) -> Self {
         Self {
             call: Some(Box::pin(call)),
             progress,
-            drain,
-            tasks,
+            engine,
         }
     }
 }
@@ -85,12 +96,16 @@ impl<T: Send + 'static> Drop for Outliving<T> {
         let Some(call) = self.call.take() else {
             return;
         };
-        self.progress.gone.store(true, Ordering::Relaxed);
+        let _ = self.progress.gone.set(Instant::now());
         // Dropping the future closes its hold; there is nothing to learn before the first byte,
         // and no runtime to learn it on once the runtime ends.
         if self.progress.is_sent() && tokio::runtime::Handle::try_current().is_ok() {
-            let drain = self.drain;
-            self.tasks.spawn(async move {
+            // It only drains, and no longer counts against concurrency.
+            if let Some(hold) = self.progress.hold.get() {
+                self.engine.store.stop_counting(*hold);
+            }
+            let drain = self.engine.settings.client_gone_drain;
+            self.engine.tasks.spawn(async move {
                 let _ = tokio::time::timeout(drain, call).await;
             });
         }

@@ -374,7 +374,7 @@ impl Drop for Relay {
 }
 
 async fn drain(mut feed: Feed, admission: Admission) {
-    let patience = admission.engine().settings.client_gone_drain;
+    let patience = admission.patience();
     let mut unread = Joined::new();
     let mut read_bytes = 0;
     let _ = timeout(patience, async {

@@ -249,6 +249,32 @@ async fn a_draining_call_does_not_block_the_keys_next_one() {
     assert!(stage.frozen(&key).await > 0, "and still holds its credits");
 }
 
+/// Nor is one whose answer was to come in one piece.
+#[tokio::test]
+async fn a_whole_answer_that_nobody_waits_for_does_not_block_the_keys_next_call() {
+    let (stage, _) = Stage::funded().await;
+    let key = stage.key("w", &["--concurrency", "1"]).await;
+    stage.sim.queue_faults("sim-chat", "hang=head", 1).unwrap();
+    let request = Request::chat(&ask("hello")).bearer(&key.secret);
+    let mut connection = Connection::open(stage.address()).await;
+    connection.send(&request).await;
+    within("the call", stage.sim.calls_until(|calls| !calls.is_empty())).await;
+    let refused = stage.chat(&key, &ask("hello")).await;
+    assert_eq!(
+        refused.failure(),
+        (429, "concurrency_limit_exceeded".to_owned())
+    );
+    drop(connection);
+    let admitted = eventually("the place", async || {
+        let answer = stage.chat(&key, &ask("hello")).await;
+        (answer.status() == 200).then_some(())
+    });
+    tokio::time::timeout(Duration::from_secs(3), admitted)
+        .await
+        .unwrap();
+    assert!(stage.frozen(&key).await > 0, "it still holds its credits");
+}
+
 /// S4: whoever takes no byte for long is treated as gone.
 #[tokio::test]
 async fn a_reader_that_takes_nothing_is_let_go() {

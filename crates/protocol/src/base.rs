@@ -16,8 +16,8 @@ impl Base {
             Self::GptImage => gpt_image(&["auto", "low", "medium", "high"]),
             Self::GptImageMax => gpt_image(&["auto", "low", "medium", "high", "xhigh", "max"]),
             Self::VideoAImage => Profile {
-                resolutions: words(&["1k", "2k"]),
-                ratios: words(&VIDEO_A_RATIOS),
+                resolutions: Some(words(&["1k", "2k"])),
+                ratios: Some(words(&VIDEO_A_RATIOS)),
                 image_stream: Some(false),
                 ..Profile::default()
             },
@@ -32,20 +32,20 @@ impl Base {
 
 fn gpt_image(qualities: &[&str]) -> Profile {
     Profile {
-        qualities: words(qualities),
-        output_formats: words(&["png", "jpeg", "webp"]),
-        backgrounds: words(&["transparent", "opaque", "auto"]),
+        qualities: Some(words(qualities)),
+        output_formats: Some(words(&["png", "jpeg", "webp"])),
+        backgrounds: Some(words(&["transparent", "opaque", "auto"])),
         // Sizes say it all in this family.
-        resolutions: words(&[]),
-        ratios: words(&[]),
+        resolutions: Some(words(&[])),
+        ratios: Some(words(&[])),
         image_stream: Some(true),
         ..Profile::default()
     }
 }
 
-fn words(words: &[&str]) -> Option<Allowed> {
+fn words(words: &[&str]) -> Allowed {
     let words = words.iter().map(|word| (*word).to_owned());
-    Some(Allowed::Words(words.collect()))
+    Allowed::Words(words.collect())
 }
 
 #[cfg(test)]
@@ -57,8 +57,8 @@ mod tests {
         let profile: Profile =
             serde_json::from_str(r#"{"base":"gpt-image","qualities":["low"]}"#).unwrap();
         let profile = profile.over_base();
-        assert_eq!(profile.qualities, words(&["low"]));
-        assert_eq!(profile.output_formats, words(&["png", "jpeg", "webp"]));
+        assert_eq!(profile.qualities, Some(words(&["low"])));
+        assert_eq!(profile.output_formats, Some(words(&["png", "jpeg", "webp"])));
         let max = Profile {
             base: Some(Base::GptImageMax),
             ..Profile::default()

@@ -115,13 +115,12 @@ pub(super) fn rewrite_list(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, 
     let mut model = Vec::new();
     write_string(&mut model, wanted.model);
     let mut missing = Vec::new();
-    match seen.model {
-        Some(named) => edits.push(Edit::replace(named.span(), model)),
-        None => {
-            missing.extend_from_slice(b"\"model\":");
-            missing.extend_from_slice(&model);
-            missing.push(b',');
-        }
+    if let Some(named) = seen.model {
+        edits.push(Edit::replace(named.span(), model));
+    } else {
+        missing.extend_from_slice(b"\"model\":");
+        missing.extend_from_slice(&model);
+        missing.push(b',');
     }
     let usage = seen.usage();
     if usage.is_none() {

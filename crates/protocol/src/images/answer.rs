@@ -63,12 +63,11 @@ impl Request {
         let told = seen.usage.and_then(usage::read);
         // These two tell no tokens, or not all of them; clients read all three totals.
         if matches!(family, Family::VideoA | Family::Content) {
-            match seen.usage.filter(|usage| usage.shape() == Shape::Object) {
-                Some(usage) => edits.extend(zeros(usage, told.map_or([false; 3], |it| it.has))),
-                None => {
-                    let zeros = br#"{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#;
-                    complete("usage", seen.usage, Some(zeros.to_vec()));
-                }
+            if let Some(usage) = seen.usage.filter(|usage| usage.shape() == Shape::Object) {
+                edits.extend(zeros(usage, told.map_or([false; 3], |it| it.has)));
+            } else {
+                let zeros = br#"{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#;
+                complete("usage", seen.usage, Some(zeros.to_vec()));
             }
         }
         if !missing.is_empty() {

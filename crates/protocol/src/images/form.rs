@@ -50,7 +50,8 @@ pub(super) fn rewrite(
         if part.name == "model" {
             part.data = vec![Bytes::copy_from_slice(upstream_model.as_bytes())];
         } else if is_source(&part.name) {
-            part.name = if several { "image[]" } else { "image" }.to_owned();
+            let name = if several { "image[]" } else { "image" };
+            name.clone_into(&mut part.name);
         }
         if part.file_name.is_some() {
             part.content_type = Some(media_type(&part));
@@ -75,9 +76,17 @@ pub(super) fn to_json(
         if name == "model" || is_source(name) {
             continue;
         }
+        let value = part.text();
+        let (name, value) = match (family, name) {
+            // Tiers are sizes there.
+            (Family::Content, "resolution") if form.named("size").next().is_none() => {
+                ("size", value.to_ascii_uppercase().into())
+            }
+            _ => (name, value),
+        };
         let unsaid = match family {
             Family::VideoA => name == "size",
-            Family::Content => name == "n",
+            Family::Content => name == "resolution" || (name == "n" && value != "1"),
             Family::Gpt | Family::Plain => false,
         };
         // Files beside the sources, such as a mask, have no place there.
@@ -85,10 +94,12 @@ pub(super) fn to_json(
             dropped.name(name);
             continue;
         }
+        if family == Family::Content && name == "n" {
+            continue;
+        }
         text.push(b',');
         write_string(&mut text, name);
         text.push(b':');
-        let value = part.text();
         let is_json = TYPED.contains(&name)
             && (matches!(&*value, "true" | "false") || value.parse::<i64>().is_ok());
         if is_json {
@@ -99,7 +110,7 @@ pub(super) fn to_json(
     }
     let count = sources(form).count();
     let member: &[u8] = match (family, count) {
-        (Family::Content, 1) | (Family::VideoA, 1) => b",\"image\":",
+        (Family::Content | Family::VideoA, 1) => b",\"image\":",
         (Family::Content, _) => b",\"image\":[",
         _ => b",\"images\":[",
     };

@@ -160,7 +160,7 @@ impl Reader {
                 self.at = At::Headers;
                 Ok(true)
             }
-            [] | [b'\r'] | [b'-'] if padding < BOUNDARY_BYTES_MAX => Ok(false),
+            [] | [b'\r' | b'-'] if padding < BOUNDARY_BYTES_MAX => Ok(false),
             _ => Err(FormError::Delimiter),
         }
     }

@@ -1,4 +1,5 @@
 //! Vectors: `/v1/embeddings`, and `:embedContent` with its batch.
+#![expect(clippy::float_arithmetic, reason = "vectors are compared")]
 
 use serde_json::{Value, json};
 use sim::count_tokens;
@@ -97,7 +98,6 @@ fn base64_bytes(text: &str) -> Vec<u8> {
         .collect()
 }
 
-#[expect(clippy::float_arithmetic, reason = "vectors are compared")]
 fn nearness(one: &Value, other: &Value) -> f64 {
     let numbers = |it: &Value| -> Vec<f64> {
         let list = it.as_array().unwrap().iter();

@@ -32,9 +32,10 @@ impl Protocol for Embeddings {
     }
 
     fn answer(&self, ask: &Ask<'_>) -> Reply {
-        request::read(&self.request, ask)
-            .map(|request| answer::whole(&request, ask))
-            .unwrap_or_else(|refusal| openai::failure(&refusal))
+        match request::read(&self.request, ask) {
+            Ok(request) => answer::whole(&request, ask),
+            Err(refusal) => openai::failure(&refusal),
+        }
     }
 
     fn of_status(&self, status: &Status, model: &str) -> Reply {

@@ -63,7 +63,7 @@ impl Call {
         if order.stream == swapped {
             answer::whole(&order, ask)
         } else {
-            stream::stream(order, self.edits, ask)
+            stream::stream(&order, self.edits, ask)
         }
     }
 

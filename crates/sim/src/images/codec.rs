@@ -40,11 +40,8 @@ pub(super) fn encode(picture: &RgbaImage, format: Format, quality: u8) -> Vec<u8
     // Memory takes everything, and the sizes are those of the picture.
     let _ = match format {
         Format::Png => {
-            let encoder = PngEncoder::new_with_quality(
-                &mut bytes,
-                CompressionType::Fast,
-                FilterType::NoFilter,
-            );
+            let encoder =
+                PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Sub);
             encoder.write_image(picture.as_raw(), width, height, colour)
         }
         Format::Jpeg => {

@@ -1,6 +1,6 @@
 //! `POST /v1/images/generations` and `POST /v1/images/edits`.
 //!
-//! Pictures are real: PNG, JPEG or WebP at the asked size, drawn from the prompt. `scene.rs` says
+//! Pictures are real: PNG, JPEG or `WebP` at the asked size, drawn from the prompt. `scene.rs` says
 //! which words it knows; the picture shows them and `revised_prompt` claims them. Previews are the
 //! same picture in coarser blocks. An edit draws into the given picture, inside the mask alone
 //! where there is one, and pastes further pictures into its corner.

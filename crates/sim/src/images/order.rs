@@ -6,8 +6,8 @@ use super::painting::{Ground, paint};
 use super::scene::Scene;
 use image::RgbaImage;
 
-/// The coarsest preview.
-const COARSEST: u32 = 64;
+/// The blocks of the coarsest preview, across the shorter side.
+const COARSEST_BLOCKS: u32 = 8;
 
 #[derive(Debug)]
 pub(super) struct Order {
@@ -40,8 +40,8 @@ impl Order {
 
     /// The picture on its way; later previews are sharper.
     pub(super) fn preview(&self, index: u64, preview: u32) -> Vec<u8> {
-        let block = COARSEST >> (preview * 2).min(5);
-        self.painted(index, block.max(2))
+        let coarsest = self.size.0.min(self.size.1) / COARSEST_BLOCKS;
+        self.painted(index, (coarsest >> (preview * 2).min(8)).max(2))
     }
 
     fn painted(&self, index: u64, block: u32) -> Vec<u8> {

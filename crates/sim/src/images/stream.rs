@@ -13,15 +13,15 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 /// `edits`: whether the events are named for that endpoint.
-pub(super) fn stream(order: Order, edits: bool, ask: &Ask<'_>) -> Reply {
+pub(super) fn stream(order: &Order, edits: bool, ask: &Ask<'_>) -> Reply {
     let prefix = if edits {
         "image_edit"
     } else {
         "image_generation"
     };
     let events = match order.family {
-        Family::Content => content(&order, prefix, ask),
-        Family::Gpt | Family::VideoA => gpt(&order, prefix, ask),
+        Family::Content => content(order, prefix, ask),
+        Family::Gpt | Family::VideoA => gpt(order, prefix, ask),
     };
     Reply::events(with_faults(events, ask).into_iter())
 }

@@ -96,7 +96,7 @@ fn prepare(
         work: Images {
             request,
             family,
-            images_max,
+            count_max: images_max,
             model: Arc::clone(&model.id),
             _share: share,
         },
@@ -122,7 +122,8 @@ fn family(model: &Model) -> Result<Family, Failure> {
 struct Images {
     request: Request,
     family: Family,
-    images_max: u64,
+    /// The most pictures that may come.
+    count_max: u64,
     model: Arc<str>,
     /// What the files of a form take of the node's memory.
     _share: Option<Share>,
@@ -162,7 +163,7 @@ impl Work for Images {
     }
 
     fn translator(&self, _: Endpoint) -> Result<Translator, Failure> {
-        let rewriter = Rewriter::new(self.family, &self.model, self.images_max);
+        let rewriter = Rewriter::new(self.family, &self.model, self.count_max);
         Ok(Translator::Images(Box::new(rewriter)))
     }
 

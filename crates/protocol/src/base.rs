@@ -58,7 +58,10 @@ mod tests {
             serde_json::from_str(r#"{"base":"gpt-image","qualities":["low"]}"#).unwrap();
         let profile = profile.over_base();
         assert_eq!(profile.qualities, Some(words(&["low"])));
-        assert_eq!(profile.output_formats, Some(words(&["png", "jpeg", "webp"])));
+        assert_eq!(
+            profile.output_formats,
+            Some(words(&["png", "jpeg", "webp"]))
+        );
         let max = Profile {
             base: Some(Base::GptImageMax),
             ..Profile::default()

@@ -84,7 +84,7 @@ impl Gateway {
         engine.guarded().set_listeners(vec![address, admin_address]);
         behind.push(tokio::spawn(admin.run(stop_all.clone())));
         if let Some(file) = config.file.clone() {
-            let watch = reload::watch(file, config.clone(), Arc::clone(&engine));
+            let watch = Box::pin(reload::watch(file, config.clone(), Arc::clone(&engine)));
             let stop = stop_all.clone();
             behind.push(tokio::spawn(async move {
                 stop.run_until_cancelled(watch).await;

@@ -259,6 +259,7 @@ async fn the_video_a_family_answers_as_asked() {
 
 /// Closed dimensions are those of the model's profile; nothing is held or sent.
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 async fn what_a_model_cannot_do_is_refused_before_money_moves() {
     let (stage, key) = stage().await;
     let no_model = json!({ "prompt": "x" });

@@ -10,6 +10,10 @@ use image::RgbaImage;
 const COARSEST_BLOCKS: u32 = 8;
 
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the request"
+)]
 pub(super) struct Order {
     pub(super) family: Family,
     pub(super) prompt: String,

@@ -14,9 +14,9 @@ use super::super::value;
 pub struct Store {
     /// Which database.
     pub url: StoreUrl,
-    /// The password of a PostgreSQL server.
+    /// The password of a `PostgreSQL` server.
     pub password: Option<SecretSource>,
-    /// Certificates that vouch for a PostgreSQL server, beside the public ones.
+    /// Certificates that vouch for a `PostgreSQL` server, beside the public ones.
     pub ca_file: Option<PathBuf>,
     /// How long a node that falls silent keeps its holds.
     pub lease: Duration,
@@ -29,7 +29,7 @@ pub struct Store {
 pub enum StoreUrl {
     /// The file of the embedded database.
     File(PathBuf),
-    /// A PostgreSQL server.
+    /// A `PostgreSQL` server.
     Server(String),
 }
 

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use http::HeaderValue;
 use http_body::{Body, Frame, SizeHint};
 use ledger::Rates;
 use protocol::{Failure, Joined};
@@ -13,7 +14,7 @@ use crate::stream::Relay;
 /// The answer to an admitted call.
 #[derive(Debug)]
 pub struct Answer {
-    pub content_type: &'static str,
+    pub content_type: HeaderValue,
     /// How the key's limits stand after this call.
     pub rates: Rates,
     /// The value of `x-dropped-params`.

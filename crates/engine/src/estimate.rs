@@ -40,6 +40,15 @@ impl Estimate {
         }
     }
 
+    /// A call that uses `meter` at most, measured by `gauge`.
+    pub(crate) fn voice(meter: Meter, gauge: impl FnOnce(Box<Meter>) -> Gauge) -> Self {
+        Self {
+            reserved: meter.clone(),
+            gauge: gauge(Box::new(meter)),
+            ..Self::default()
+        }
+    }
+
     /// What the ledger is asked for.
     pub(crate) fn ask(&self, price: &PriceCard) -> Result<Ask, PriceError> {
         let tokens = self.reserved.input_total();

@@ -15,6 +15,10 @@ pub(crate) enum Gauge {
     },
     /// Pictures.
     Pictures(Box<PictureGauge>),
+    /// Speech: the request itself tells what it costs.
+    Spoken(Box<Meter>),
+    /// A transcript: seconds as reported, else the bound.
+    Heard(Box<Meter>),
 }
 
 impl Default for Gauge {
@@ -32,6 +36,11 @@ impl Gauge {
                 Some(meter_of(usage, &seen.tools))
             }
             Self::Pictures(gauge) => gauge.reported(seen, price),
+            Self::Spoken(meter) => Some(Meter::clone(meter)),
+            Self::Heard(_) => Some(Meter {
+                stt_seconds: seen.seconds?,
+                ..Meter::default()
+            }),
         }
     }
 
@@ -40,6 +49,7 @@ impl Gauge {
         match self {
             Self::Tokens { input_tokens } => meter_of(&seen.counted(*input_tokens), &seen.tools),
             Self::Pictures(gauge) => gauge.counted(seen, price),
+            Self::Spoken(meter) | Self::Heard(meter) => Meter::clone(meter),
         }
     }
 }

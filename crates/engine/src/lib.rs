@@ -30,6 +30,7 @@ mod stream;
 mod text;
 mod trial;
 mod tries;
+mod voice;
 mod work;
 
 pub use answer::{Aborted, Answer, AnswerBody, Unanswered};
@@ -42,4 +43,5 @@ pub use metrics::Metrics;
 pub use pictures::PictureBounds;
 pub use stream::Relay;
 pub use text::{Named, TextCall};
+pub use voice::{SpeechCall, TranscriptCall, VoiceForm, VoicesCall};
 pub use work::Arrival;

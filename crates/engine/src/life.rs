@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::HeaderValue;
 use protocol::native::{self, Broken};
 use protocol::{Failure, Joined};
 use upstream::{Endpoint, Incoming, Outcome};
@@ -216,9 +217,14 @@ impl<W: Work> Attempt<'_, W> {
         let mut trial = Trial::of(&route.channel);
         let (incoming, spoken, dropped) = self.send(route, &mut trial).await?;
         admission.note(Record::head_came);
+        if !self.work.takes(incoming.content_type.as_ref()) {
+            let why = format!("an answer of type {:?}", incoming.content_type);
+            return Err(broken_miss(route, &Broken::Malformed(why), &mut trial));
+        }
         let translator = self.work.translator(spoken).map_err(Miss::here)?;
         let budget = self.engine.budget().clone();
         let mut opened = Opened {
+            content_type: self.work.content_type(incoming.content_type.as_ref()),
             feed: Feed::new(incoming.body, translator, budget),
             out: Joined::new(),
             broken: None,
@@ -268,7 +274,7 @@ impl<W: Work> Attempt<'_, W> {
             relay.break_off(failure);
         }
         Ok(Answer {
-            content_type: "text/event-stream",
+            content_type: opened.content_type,
             rates,
             dropped,
             body: AnswerBody::Stream(Box::new(relay)),
@@ -306,7 +312,7 @@ async fn deliver_whole(
         .settle_whole(&answer.seen(), dropped.as_deref())
         .await?;
     Ok(Answer {
-        content_type: "application/json",
+        content_type: HeaderValue::from_static("application/json"),
         rates,
         dropped,
         body: AnswerBody::Whole(answer.pieces),
@@ -315,6 +321,7 @@ async fn deliver_whole(
 
 /// A stream whose head has come.
 struct Opened {
+    content_type: HeaderValue,
     feed: Feed,
     out: Joined,
     /// It broke behind its first content, in the same read.
@@ -362,7 +369,7 @@ impl Opened {
 }
 
 /// An answer that is none: another route may do better, for nothing has reached the caller.
-fn broken_miss(route: &Route, broken: &Broken, trial: &mut Trial<'_>) -> Miss {
+pub(crate) fn broken_miss(route: &Route, broken: &Broken, trial: &mut Trial<'_>) -> Miss {
     tracing::warn!(channel = route.channel.name(), %broken, "an upstream's answer is not one");
     let failure = broken_failure(broken);
     // A refusal of the request under a good status is an answer; all else is none.

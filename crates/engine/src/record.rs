@@ -103,6 +103,11 @@ impl Record {
         self.answer = Some(Vec::new());
     }
 
+    /// Keeps the request's body, without its bulk; its answer is nothing to read.
+    pub(crate) fn keep_request(&mut self, request: &[u8]) {
+        self.row.request_body = Some(redact(request, BODY_BYTES_MAX).into());
+    }
+
     /// Keeps what waits to go out behind the first `from` bytes, where bodies are kept.
     pub(crate) fn keep_answer(&mut self, out: &Joined, from: usize) {
         if let Some(answer) = &mut self.answer {
@@ -146,6 +151,11 @@ impl Record {
     /// The call was refused before a hold.
     pub(crate) fn refused(self, failure: &Failure) -> JournalRow {
         self.ended(&Outcome::failed(failure), None)
+    }
+
+    /// The call was answered, and costs nothing.
+    pub(crate) fn free(self) -> JournalRow {
+        self.ended(&Outcome::done(), None)
     }
 
     /// The hold was released.

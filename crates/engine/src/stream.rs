@@ -341,6 +341,9 @@ impl Relay {
         let Some(admission) = self.admission.as_ref() else {
             return Poll::Pending;
         };
+        if self.manner.keep_alive.is_empty() {
+            return Poll::Pending;
+        }
         let silence = admission.engine().settings.keep_alive;
         let timer = self
             .keep_alive

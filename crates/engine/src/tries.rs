@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use protocol::Failure;
-use protocol::native;
+use protocol::scrub::Names;
+use protocol::{Failure, native, voice};
 use rand::RngExt as _;
 use upstream::{CallError, Candidate, Endpoint, Incoming, Outcome, Outgoing, Sent, What, order};
 
@@ -145,6 +145,7 @@ pub(crate) async fn send(
     let outgoing = Outgoing {
         endpoint,
         upstream_model: &route.model,
+        item: worded.item.as_deref(),
         content_type: worded.content_type,
         body: worded.pieces,
         extra: worded.extra,
@@ -181,13 +182,21 @@ async fn refused(
         .collect(ERROR_BYTES_MAX)
         .await
         .unwrap_or_default();
-    let mut failure = native::read_failure(
-        endpoint.dialect(),
-        status,
-        &text,
-        &route.model,
-        public_model,
-    );
+    let mut failure = if endpoint.is_voice() {
+        let names = Names {
+            upstream: &route.model,
+            public: public_model,
+        };
+        voice::read_failure(status, &text, names)
+    } else {
+        native::read_failure(
+            endpoint.dialect(),
+            status,
+            &text,
+            &route.model,
+            public_model,
+        )
+    };
     if failure.status() == 503 {
         let seconds = retry_after.map_or(1, |pause| pause.as_secs().clamp(1, RETRY_AFTER_S_MAX));
         failure = failure.retry_after(u32::try_from(seconds).unwrap_or(1));

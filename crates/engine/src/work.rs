@@ -58,6 +58,16 @@ pub(crate) trait Work: Send + Sync + 'static {
     /// How the caller's protocol treats streams.
     fn manner(&self) -> Manner;
 
+    /// Whether an answer of this type can be one.
+    fn takes(&self, _content_type: Option<&HeaderValue>) -> bool {
+        true
+    }
+
+    /// The type of the stream that the caller gets, when the upstream's has this one.
+    fn content_type(&self, _upstream: Option<&HeaderValue>) -> HeaderValue {
+        HeaderValue::from_static("text/event-stream")
+    }
+
     /// The largest whole answer.
     fn answer_bytes_max(&self, settings: &Settings) -> usize {
         settings.answer_bytes_max
@@ -69,6 +79,8 @@ pub(crate) trait Work: Send + Sync + 'static {
 pub(crate) struct Worded {
     /// What of the upstream is called.
     pub(crate) endpoint: Endpoint,
+    /// The one thing of a list that is asked for.
+    pub(crate) item: Option<String>,
     pub(crate) content_type: HeaderValue,
     pub(crate) pieces: Vec<Bytes>,
     pub(crate) extra: HeaderMap,
@@ -81,6 +93,7 @@ impl Worded {
     pub(crate) fn json(endpoint: Endpoint, pieces: Vec<Bytes>) -> Self {
         Self {
             endpoint,
+            item: None,
             content_type: HeaderValue::from_static("application/json"),
             pieces,
             extra: HeaderMap::new(),
@@ -92,7 +105,7 @@ impl Worded {
 /// How a protocol's clients take streams that are silent or fail.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
-    /// A sign of life that they survive.
+    /// A sign of life that they survive; empty where there is none.
     pub(crate) keep_alive: &'static [u8],
     /// Whether a clean close would mean success to them.
     pub(crate) aborts: bool,

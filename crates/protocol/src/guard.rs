@@ -32,6 +32,17 @@ pub fn routing(members: &Members<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses routing controls and paid tiers that stand in a form or a query.
+pub fn query_choice(name: &str, value: &str) -> Result<(), Failure> {
+    if let Some(name) = ROUTING.into_iter().find(|it| *it == name) {
+        return Err(Failure::routing_not_supported(name));
+    }
+    if name == "service_tier" && !FREE_TIERS.contains(&value) {
+        return Err(Failure::service_tier_not_supported("service_tier"));
+    }
+    Ok(())
+}
+
 /// Refuses paid service tiers, and whatever else stands in their place.
 pub fn service_tier(members: &Members<'_>) -> Result<(), Failure> {
     tier(members, "service_tier")

@@ -32,6 +32,7 @@ mod signature;
 pub mod sse;
 mod tool;
 pub mod usage;
+pub mod voice;
 
 pub use convert::Translator;
 pub use dialect::Dialect;

@@ -88,6 +88,11 @@ pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     complaint.into_failure(fault, names).because(cause)
 }
 
+/// Whether an error body says that the upstream refused us, not the caller.
+pub(crate) fn is_ours(body: &[u8]) -> bool {
+    Complaint::read(body).says(&OURS)
+}
+
 /// A failure that came where an answer should be, behind a status of 200. `error` is the error
 /// object as it stood there. The upstream's own name for the model is not known here, so that its
 /// message is kept for the log alone.
@@ -161,9 +166,11 @@ impl Complaint {
             .as_str()
             .or_else(|| text("message"))
             .or_else(|| text("detail"));
+        // Where `error` is the message itself, the words stand beside it.
+        let around = if error.is_string() { &value } else { error };
         let mut words = Vec::new();
         for name in ["type", "code", "status"] {
-            words.extend(error.get(name).and_then(word));
+            words.extend(around.get(name).and_then(word));
         }
         let details = error.get("details").and_then(Value::as_array);
         for detail in details.into_iter().flatten() {

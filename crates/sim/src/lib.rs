@@ -13,6 +13,7 @@
 //! - `responses/` is the Responses protocol, `messages/` the Messages protocol;
 //! - `embeddings/` and `embed/` give vectors, in the form of lists and in that of contents;
 //! - `images/` paints, in the habits of three families;
+//! - `voice/` speaks and listens, in tones;
 //! - `generate/` is Generate Content, `interactions/` Interactions, `google/` what they share.
 //!
 //! Models differ by the beginning of their names; every other name is a plain model:
@@ -62,6 +63,7 @@ mod serve;
 mod tokens;
 mod told;
 mod vector;
+mod voice;
 
 pub use calls::{Call, Counts, End};
 pub use fault::ScriptError;

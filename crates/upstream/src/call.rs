@@ -21,6 +21,12 @@ pub enum Endpoint {
     ImageGenerations,
     /// Pictures made from pictures.
     ImageEdits,
+    /// Speech from text.
+    Speech,
+    /// Text from speech.
+    Transcript,
+    /// The voices that speak, or the one that [`Outgoing::item`] names.
+    Voices,
 }
 
 impl Endpoint {
@@ -29,8 +35,23 @@ impl Endpoint {
         match self {
             Self::Text { dialect, .. } => dialect,
             Self::EmbedContent { .. } => Dialect::Generate,
-            Self::Embeddings | Self::ImageGenerations | Self::ImageEdits => Dialect::Chat,
+            Self::Embeddings
+            | Self::ImageGenerations
+            | Self::ImageEdits
+            | Self::Speech
+            | Self::Transcript
+            | Self::Voices => Dialect::Chat,
         }
+    }
+
+    /// Whether it only asks, and has no body.
+    pub(crate) fn is_get(self) -> bool {
+        self == Self::Voices
+    }
+
+    /// Whether the protocol is that of voice.
+    pub fn is_voice(self) -> bool {
+        matches!(self, Self::Speech | Self::Transcript | Self::Voices)
     }
 }
 
@@ -40,6 +61,8 @@ pub struct Outgoing<'a> {
     pub endpoint: Endpoint,
     /// The upstream's name for the model, which stands in the path of some endpoints.
     pub upstream_model: &'a str,
+    /// The one thing of a list that is asked for.
+    pub item: Option<&'a str>,
     pub content_type: HeaderValue,
     /// The body in order; a large one is not copied together.
     pub body: Vec<Bytes>,
@@ -54,6 +77,7 @@ impl<'a> Outgoing<'a> {
         Self {
             endpoint,
             upstream_model,
+            item: None,
             content_type: HeaderValue::from_static("application/json"),
             body,
             extra: HeaderMap::new(),

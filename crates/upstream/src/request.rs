@@ -35,6 +35,9 @@ pub(crate) struct Template {
     embeddings: Box<str>,
     image_generations: Box<str>,
     image_edits: Box<str>,
+    speech: Box<str>,
+    voices: Box<str>,
+    transcript: Box<str>,
     /// What stands before a model's name.
     generate: Box<str>,
 }
@@ -63,6 +66,9 @@ impl Template {
             embeddings: format!("{openai_like}/embeddings").into(),
             image_generations: format!("{openai_like}/images/generations").into(),
             image_edits: format!("{openai_like}/images/edits").into(),
+            speech: format!("{openai_like}/tts").into(),
+            voices: format!("{openai_like}/tts/voices").into(),
+            transcript: format!("{openai_like}/stt").into(),
             generate: format!("{root}/v1beta/models/").into(),
         })
     }
@@ -70,10 +76,15 @@ impl Template {
     /// Writes the head of a call. A header value cannot hold a line end, and paths are made
     /// of checked parts, so nothing can be smuggled in.
     pub(crate) fn write_head(&self, call: &Outgoing<'_>, head: &mut Vec<u8>) {
-        head.extend_from_slice(b"POST ");
+        let is_get = call.endpoint.is_get();
+        head.extend_from_slice(if is_get { &b"GET "[..] } else { b"POST " });
         self.write_target(call, head);
         head.extend_from_slice(b" HTTP/1.1\r\n");
         head.extend_from_slice(&self.lines);
+        if is_get {
+            head.extend_from_slice(b"\r\n");
+            return;
+        }
         write_line(head, "content-type", &call.content_type);
         for name in FORWARDED {
             for value in call.extra.get_all(name) {
@@ -113,12 +124,19 @@ impl Template {
             Endpoint::EmbedContent { batch: false } => (&self.generate, Some(":embedContent")),
             Endpoint::ImageGenerations => (&self.image_generations, None),
             Endpoint::ImageEdits => (&self.image_edits, None),
+            Endpoint::Speech => (&self.speech, None),
+            Endpoint::Transcript => (&self.transcript, None),
+            Endpoint::Voices => (&self.voices, None),
         };
         head.extend_from_slice(path.as_bytes());
         // An action stands behind the model's name.
         if let Some(action) = action {
             write_segment(call.upstream_model, head);
             head.extend_from_slice(action.as_bytes());
+        }
+        if let Some(item) = call.item {
+            head.push(b'/');
+            write_segment(item, head);
         }
     }
 }

@@ -37,6 +37,7 @@ pub fn convert_answer(
         usage,
         usage_malformed: usage.is_none() && reports_unbillable_usage(from, body),
         output_tokens_counted,
+        seconds: None,
         tools: tools.calls(),
         pictures: None,
     })

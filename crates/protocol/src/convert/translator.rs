@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::images;
 use crate::joined::Joined;
 use crate::native::{Broken, Rewriter, Seen};
+use crate::voice::Passing;
 
 /// Turns what an upstream streams into what its caller reads.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub enum Translator {
     Convert(Box<Transcoder>),
     /// Pictures.
     Images(Box<images::Rewriter>),
+    /// Audio, which nobody speaks.
+    Audio(Box<Passing>),
 }
 
 impl Translator {
@@ -27,6 +30,7 @@ impl Translator {
             Self::Native(rewriter) => rewriter.push(chunk, out),
             Self::Convert(transcoder) => transcoder.push(chunk, out),
             Self::Images(rewriter) => rewriter.push(chunk, out),
+            Self::Audio(passing) => passing.push(chunk, out),
         }
     }
 
@@ -36,6 +40,7 @@ impl Translator {
             Self::Native(rewriter) => rewriter.end(out),
             Self::Convert(transcoder) => transcoder.end(out),
             Self::Images(rewriter) => rewriter.end(out),
+            Self::Audio(passing) => passing.end(),
         }
     }
 
@@ -45,6 +50,8 @@ impl Translator {
             Self::Native(rewriter) => rewriter.fail(failure, request_id, out),
             Self::Convert(transcoder) => transcoder.fail(failure, request_id, out),
             Self::Images(rewriter) => rewriter.fail(failure, request_id, out),
+            // There is no word for it in audio: the answer is cut off.
+            Self::Audio(_) => {}
         }
     }
 
@@ -54,6 +61,7 @@ impl Translator {
             Self::Native(rewriter) => rewriter.held_bytes(),
             Self::Convert(transcoder) => transcoder.held_bytes(),
             Self::Images(rewriter) => rewriter.held_bytes(),
+            Self::Audio(_) => 0,
         }
     }
 
@@ -63,6 +71,7 @@ impl Translator {
             Self::Native(rewriter) => rewriter.seen(),
             Self::Convert(transcoder) => transcoder.seen(),
             Self::Images(rewriter) => rewriter.seen(),
+            Self::Audio(passing) => passing.seen(),
         }
     }
 }

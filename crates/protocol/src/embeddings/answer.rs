@@ -326,6 +326,7 @@ fn answer(pieces: Joined, usage: Option<Usage>, usage_malformed: bool) -> Answer
         usage,
         usage_malformed,
         output_tokens_counted: 0,
+        seconds: None,
         tools: ToolCalls::default(),
         pictures: None,
     }

@@ -85,6 +85,7 @@ impl Request {
             usage_malformed: told.is_none() && seen.usage.is_some_and(|usage| !usage.is_null()),
             output_tokens_counted: 0,
             tools: ToolCalls::default(),
+            seconds: None,
             pictures: Some(Box::new(Pictures {
                 delivered: seen.delivered,
                 usd_ticks: told.and_then(|told| told.usd_ticks),

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use super::raw::{Integer, Raw};
 use super::scan::{Cursor, Shape, Strings};
@@ -169,6 +170,28 @@ impl<'a> Members<'a> {
     /// Behind the opening bracket, where a member can be put in.
     pub fn inside(&self) -> usize {
         self.inside
+    }
+
+    /// The span of a member with its name and the comma beside it, for cutting it out of `body`,
+    /// the text that was read.
+    pub fn with_name(&self, body: &[u8], name: &str) -> Result<Option<Range<usize>>, Failure> {
+        let Some(value) = self.find(name)? else {
+            return Ok(None);
+        };
+        let end = value.span().end;
+        let place = self.list.iter().position(|it| it.value.span().end == end);
+        let before = place.and_then(|place| place.checked_sub(1));
+        if let Some(before) = before.and_then(|place| self.list.get(place)) {
+            return Ok(Some(before.value.span().end..end));
+        }
+        // The first one: the comma is behind it, if there is one.
+        let comma = if self.list.len() > 1 {
+            let after = body.get(end..).unwrap_or_default();
+            memchr::memchr(b',', after).map_or(0, |at| at + 1)
+        } else {
+            0
+        };
+        Ok(Some(self.inside..end + comma))
     }
 
     /// The members in the order of the text.

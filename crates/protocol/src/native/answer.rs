@@ -17,7 +17,7 @@ use crate::tool::ToolCalls;
 use crate::usage::Usage;
 
 /// A whole answer, rewritten.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Answer {
     /// The bytes for the caller.
     pub pieces: Joined,
@@ -27,6 +27,8 @@ pub struct Answer {
     pub usage_malformed: bool,
     /// Output tokens as we count them, for answers without usage.
     pub output_tokens_counted: u64,
+    /// Seconds of audio that were heard, rounded up, where that is what was asked for.
+    pub seconds: Option<u64>,
     /// Calls of built-in tools that it shows; the usage report may count them better.
     pub tools: ToolCalls,
     /// Pictures in it, where pictures are what was asked for.
@@ -45,6 +47,7 @@ impl Answer {
             tools: self.tools,
             ended: true,
             pictures: self.pictures.clone(),
+            seconds: self.seconds,
         }
     }
 }
@@ -90,6 +93,7 @@ pub fn rewrite_answer(
         usage,
         usage_malformed,
         output_tokens_counted: output.counter.tokens(),
+        seconds: None,
         tools: output.tools,
         pictures: None,
     })

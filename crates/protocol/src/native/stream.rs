@@ -42,6 +42,8 @@ pub struct Seen {
     pub ended: bool,
     /// Pictures that went by, where pictures are what was asked for.
     pub pictures: Option<Box<Pictures>>,
+    /// Seconds of audio that were heard, rounded up, where that is what was asked for.
+    pub seconds: Option<u64>,
 }
 
 impl Seen {

@@ -122,9 +122,8 @@ struct Sample {
 impl Sample {
     async fn take(shown: &Shown) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let before = shown.balance().await?;
-        let path = "/v1/chat/completions";
         let answer =
-            fetch::json(shown.address, Method::POST, path, &shown.secret, QUESTION).await?;
+            fetch::json(shown.address, Method::POST, CHAT, &shown.secret, QUESTION).await?;
         let after = shown.balance().await?;
         let text = answer.pointer("/choices/0/message/content");
         Ok(Self {
@@ -140,6 +139,9 @@ impl Sample {
 const QUESTION: &str =
     r#"{"model":"sim/chat","messages":[{"role":"user","content":"Say hello to Tollgate."}]}"#;
 const QUESTION_STREAMED: &str = r#"{"model":"sim/chat","stream":true,"messages":[{"role":"user","content":"Say hello to Tollgate."}]}"#;
+
+const CHAT: &str = "/v1/chat/completions";
+const SPEECH: &str = r#"{"model":"sim/voice","text":"Hello from Tollgate.","language":"en","output_format":{"codec":"wav"}}"#;
 
 /// What a visitor needs to know.
 #[derive(Debug)]
@@ -158,9 +160,9 @@ impl Shown {
         Ok(available.ok_or("a balance without `available`")?.to_owned())
     }
 
-    fn curl(&self, options: &str, body: &str) -> String {
+    fn curl(&self, options: &str, path: &str, body: &str) -> String {
         format!(
-            "curl {options}http://{}/v1/chat/completions \\\n  \
+            "curl {options}http://{}{path} \\\n  \
              -H 'Authorization: Bearer {}' \\\n  \
              -H 'Content-Type: application/json' \\\n  \
              -d '{body}'",
@@ -204,10 +206,15 @@ As a stream:
 
 {stream}
 
+Speech, saved to a file:
+
+{speech}
+
 The key works until the demo is started again. Ctrl-C stops it; the data stays.",
             data = data.display(),
-            plain = self.curl("", QUESTION),
-            stream = self.curl("-N ", QUESTION_STREAMED),
+            plain = self.curl("", CHAT, QUESTION),
+            stream = self.curl("-N ", CHAT, QUESTION_STREAMED),
+            speech = self.curl("-o hello.wav ", "/v1/tts", SPEECH),
         )
     }
 

@@ -8,8 +8,10 @@ mod catch;
 mod credentials;
 mod listener;
 mod pulse;
+mod query;
 mod reply;
 mod service;
 mod surface;
+mod voice;
 
 pub(crate) use listener::{Limits, Public};

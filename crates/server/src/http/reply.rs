@@ -49,11 +49,7 @@ impl Visit {
 
     /// An answer of the engine.
     pub(crate) fn answer(self, answer: Answer) -> Response<ReplyBody> {
-        let mut response = self.response(
-            StatusCode::OK,
-            HeaderValue::from_static(answer.content_type),
-            answer.body,
-        );
+        let mut response = self.response(StatusCode::OK, answer.content_type, answer.body);
         write_rates(response.headers_mut(), &answer.rates);
         // The names are escaped to plain ASCII where they are written.
         if let Some(Ok(names)) = answer.dropped.map(HeaderValue::try_from) {

@@ -20,7 +20,7 @@ use super::listener::Limits;
 use super::pulse::Pulse;
 use super::reply::{ReplyBody, Visit};
 use super::surface::{Endpoint, Surface};
-use super::{catalog, credentials};
+use super::{catalog, credentials, voice};
 
 /// What all connections of the public listener share.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ pub(crate) async fn serve(
     }
 }
 
-enum Served {
+pub(super) enum Served {
     Document(Vec<u8>),
     Answer(engine::Answer),
 }
@@ -112,6 +112,9 @@ async fn dispatch(
         Endpoint::Embeddings => embeddings(shared, visit, None, key, request).await,
         Endpoint::Images(asked) => images(shared, visit, asked, key, request).await,
         Endpoint::Contents(named) => embeddings(shared, visit, Some(named), key, request).await,
+        Endpoint::Speech(form) => voice::speech(shared, visit, form, key, request).await,
+        Endpoint::Transcript(form) => voice::transcript(shared, visit, form, key, request).await,
+        Endpoint::Voices(name) => voice::voices(shared, visit, name, key, &request).await,
         Endpoint::Unknown => Err(Failure::not_found("There is no such endpoint.").into()),
     }
 }
@@ -239,7 +242,7 @@ async fn images(
     shared.engine.images(call).await.map(Served::Answer)
 }
 
-fn bounds(shared: &Shared, bytes_max: usize) -> Bounds {
+pub(super) fn bounds(shared: &Shared, bytes_max: usize) -> Bounds {
     Bounds {
         bytes_max,
         idle: shared.limits.body_idle,
@@ -259,7 +262,7 @@ fn forwarded(dialect: Dialect, headers: &HeaderMap) -> HeaderMap {
     forwarded
 }
 
-fn refuse_idempotency_key(headers: &HeaderMap) -> Result<(), Failure> {
+pub(super) fn refuse_idempotency_key(headers: &HeaderMap) -> Result<(), Failure> {
     if headers.contains_key("idempotency-key") {
         return Err(Failure::idempotency_key_not_supported());
     }

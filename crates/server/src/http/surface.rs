@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use engine::{Named, NamedContents};
+use engine::{Named, NamedContents, VoiceForm};
 use http::Method;
 use protocol::images::Asked;
 use protocol::{Dialect, Family};
@@ -33,6 +33,12 @@ pub(crate) enum Endpoint {
     Images(Asked),
     /// Vectors of contents, whose path names the model.
     Contents(NamedContents),
+    /// `POST /v1/tts`, or the name that SDKs know.
+    Speech(VoiceForm),
+    /// `POST /v1/stt`, or the name that SDKs know.
+    Transcript(VoiceForm),
+    /// `GET /v1/tts/voices`, or one of them.
+    Voices(Option<String>),
     /// Nothing that is served.
     Unknown,
 }
@@ -42,7 +48,14 @@ impl Endpoint {
     pub(crate) fn is_call(&self) -> bool {
         matches!(
             self,
-            Self::Text(_) | Self::Named(_) | Self::Embeddings | Self::Contents(_) | Self::Images(_)
+            Self::Text(_)
+                | Self::Named(_)
+                | Self::Embeddings
+                | Self::Contents(_)
+                | Self::Images(_)
+                | Self::Speech(_)
+                | Self::Transcript(_)
+                | Self::Voices(_)
         )
     }
 }
@@ -96,6 +109,12 @@ impl Surface {
             Endpoint::Contents(NamedContents { batch: true, .. }) => {
                 "/v1beta/models/{id}:batchEmbedContents"
             }
+            Endpoint::Speech(VoiceForm::Own) => "/v1/tts",
+            Endpoint::Speech(VoiceForm::Renamed) => "/v1/audio/speech",
+            Endpoint::Transcript(VoiceForm::Own) => "/v1/stt",
+            Endpoint::Transcript(VoiceForm::Renamed) => "/v1/audio/transcriptions",
+            Endpoint::Voices(None) => "/v1/tts/voices",
+            Endpoint::Voices(Some(_)) => "/v1/tts/voices/{voice_id}",
             Endpoint::Unknown => "unknown",
         }
     }
@@ -106,7 +125,8 @@ fn asked(path: &str) -> Endpoint {
         "/v1/models" => Endpoint::Models,
         "/v1beta/models" => Endpoint::GoogleModels,
         "/v1/balance" => Endpoint::Balance,
-        _ => named_model(path),
+        "/v1/tts/voices" => Endpoint::Voices(None),
+        _ => named_voice(path).unwrap_or_else(|| named_model(path)),
     }
 }
 
@@ -119,6 +139,10 @@ fn called(path: &str, aliases: bool) -> Endpoint {
         "/v1/embeddings" => Endpoint::Embeddings,
         "/v1/images/generations" => Endpoint::Images(Asked::Generation),
         "/v1/images/edits" => Endpoint::Images(Asked::Edit),
+        "/v1/tts" => Endpoint::Speech(VoiceForm::Own),
+        "/v1/audio/speech" if aliases => Endpoint::Speech(VoiceForm::Renamed),
+        "/v1/stt" => Endpoint::Transcript(VoiceForm::Own),
+        "/v1/audio/transcriptions" if aliases => Endpoint::Transcript(VoiceForm::Renamed),
         "/v1/interactions" if aliases => Endpoint::Text(Dialect::Interactions),
         _ => named_call(path, aliases).unwrap_or(Endpoint::Unknown),
     }
@@ -143,6 +167,12 @@ fn named_call(path: &str, aliases: bool) -> Option<Endpoint> {
         "batchEmbedContents" if aliases => contents(model, true),
         _ => return None,
     })
+}
+
+fn named_voice(path: &str) -> Option<Endpoint> {
+    let voice = percent_decoded(path.strip_prefix("/v1/tts/voices/")?)?;
+    let is_one = !voice.is_empty() && voice != "." && voice != "..";
+    is_one.then(|| Endpoint::Voices(Some(voice.into_owned())))
 }
 
 fn named_model(path: &str) -> Endpoint {
@@ -182,7 +212,7 @@ fn family(method: &Method, path: &str) -> Family {
 }
 
 /// Decodes `%XX` once; `None` when the result is no UTF-8 or an escape is cut.
-fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
+pub(super) fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('%') {
         return Some(Cow::Borrowed(text));
     }
@@ -343,6 +373,36 @@ mod tests {
                 }),
                 Family::Google,
             ),
+            (
+                "POST",
+                "/v1/tts",
+                Endpoint::Speech(VoiceForm::Own),
+                Family::OpenAi,
+            ),
+            (
+                "POST",
+                "/v1/audio/speech",
+                Endpoint::Speech(VoiceForm::Renamed),
+                Family::OpenAi,
+            ),
+            (
+                "GET",
+                "/v1/tts/voices",
+                Endpoint::Voices(None),
+                Family::OpenAi,
+            ),
+            (
+                "GET",
+                "/v1/tts/voices/a%2Fb",
+                Endpoint::Voices(Some("a/b".to_owned())),
+                Family::OpenAi,
+            ),
+            (
+                "GET",
+                "/v1/tts/voices/..",
+                Endpoint::Unknown,
+                Family::OpenAi,
+            ),
             ("GET", "/", Endpoint::Unknown, Family::OpenAi),
         ];
         for (method, path, endpoint, family) in table {
@@ -358,6 +418,7 @@ mod tests {
     #[test]
     fn aliases_can_be_switched_off() {
         for path in [
+            "/v1/audio/speech",
             "/v1/interactions",
             "/v1beta/a/b:generateContent",
             "/v1beta/models/a/b:embedContent",

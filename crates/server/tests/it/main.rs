@@ -37,5 +37,7 @@ mod rates;
 mod refusals;
 mod reload;
 mod shutdown;
+mod speech;
+mod transcript;
 mod upstream_plain;
 mod upstream_stream;

@@ -22,6 +22,7 @@ use crate::protocol::{Incoming as Call, Protocol};
 use crate::reply::{Play, Reply, Vendor, html_page, identity_headers, request_id};
 use crate::responses::Responses;
 use crate::seed::Seed;
+use crate::voice::{self, SpeechCall, TranscriptCall};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
@@ -135,6 +136,10 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         Err(why) => unserved(no_endpoint(&call, why)),
         Ok(Endpoint::Models) => unserved(models::list(&call)),
         Ok(Endpoint::Model(id)) => unserved(models::show(id, &call)),
+        Ok(Endpoint::Voices) => unserved(voice::list(&call)),
+        Ok(Endpoint::Voice(id)) => unserved(voice::show(id, &call)),
+        Ok(Endpoint::Transcript) => ask::<TranscriptCall>(&call, state, record),
+        Ok(Endpoint::Speech) => ask::<SpeechCall>(&call, state, record),
         Ok(Endpoint::Chat) => ask::<Chat>(&call, state, record),
         Ok(Endpoint::Embed) => ask::<Embed>(&call, state, record),
         Ok(Endpoint::Embeddings) => ask::<Embeddings>(&call, state, record),

@@ -15,6 +15,10 @@ pub(super) enum Endpoint<'a> {
     Interactions,
     Responses,
     Messages,
+    Speech,
+    Transcript,
+    Voices,
+    Voice(&'a str),
     Models,
     Model(&'a str),
 }
@@ -36,11 +40,18 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
         "/v1/embeddings" => (Method::POST, Endpoint::Embeddings),
         "/v1/images/edits" => (Method::POST, Endpoint::ImageEdits),
         "/v1/images/generations" => (Method::POST, Endpoint::ImageGenerations),
+        "/v1/tts" => (Method::POST, Endpoint::Speech),
+        "/v1/stt" => (Method::POST, Endpoint::Transcript),
+        "/v1/tts/voices" => (Method::GET, Endpoint::Voices),
         "/v1/models" => (Method::GET, Endpoint::Models),
         _ if generate::is_target(path) => (Method::POST, Endpoint::Generate),
         _ if embed::is_target(path) => (Method::POST, Endpoint::Embed),
-        _ => match path.strip_prefix("/v1/models/") {
-            Some(id) if !id.is_empty() => (Method::GET, Endpoint::Model(id)),
+        _ => match (
+            path.strip_prefix("/v1/models/"),
+            path.strip_prefix("/v1/tts/voices/"),
+        ) {
+            (Some(id), _) if !id.is_empty() => (Method::GET, Endpoint::Model(id)),
+            (_, Some(id)) => (Method::GET, Endpoint::Voice(id)),
             _ => return Err(NoEndpoint::Path),
         },
     };
@@ -86,6 +97,8 @@ mod tests {
                 "/v1/models/a/b:embedContent",
                 Ok(Endpoint::Embed),
             ),
+            (Method::POST, "/v1/tts", Ok(Endpoint::Speech)),
+            (Method::GET, "/v1/tts/voices/a", Ok(Endpoint::Voice("a"))),
             (Method::GET, "/", Err(NoEndpoint::Path)),
             (Method::POST, "/v1/nothing", Err(NoEndpoint::Path)),
         ] {

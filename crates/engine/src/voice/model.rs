@@ -1,0 +1,36 @@
+//! Which models speak and listen.
+
+use std::sync::Arc;
+
+use ledger::PriceKey;
+use protocol::{Failure, Kind};
+use upstream::Protocol;
+
+use crate::asked::unreachable_model;
+use crate::catalog::Model;
+use crate::engine::Engine;
+use crate::tries::Tries;
+
+/// An audio model that has a price for what is asked of it, and the routes to it.
+pub(super) fn find(
+    engine: &Engine,
+    id: &str,
+    price: Option<PriceKey>,
+) -> Result<(Arc<Model>, Tries), Failure> {
+    let catalog = engine.catalog();
+    let model = catalog
+        .find(id)
+        .ok_or_else(|| Failure::model_not_found(id))?;
+    if model.kind != Kind::Audio {
+        return Err(Failure::model_not_supported(format!(
+            "The model `{id}` neither speaks nor listens."
+        )));
+    }
+    // What has no price is not offered.
+    if price.is_some_and(|key| model.price.unit_price(key).is_none()) {
+        return Err(unreachable_model(model));
+    }
+    let tries = Tries::of(model, |route| route.channel.speaks(Protocol::Voice));
+    let tries = tries.ok_or_else(|| unreachable_model(model))?;
+    Ok((Arc::clone(model), tries))
+}

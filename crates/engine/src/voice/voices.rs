@@ -1,0 +1,97 @@
+//! The voices of a model: asked of its upstream, and free.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::scrub::Names;
+use protocol::{Failure, guard, voice};
+use upstream::{Endpoint, Outcome};
+
+use super::model;
+use crate::catalog::{Model, Route};
+use crate::engine::Engine;
+use crate::gather::{Ungathered, gather};
+use crate::life::{broken_miss, no_memory};
+use crate::progress::Progress;
+use crate::record::Record;
+use crate::trial::Trial;
+use crate::tries::{self, Miss};
+use crate::work::{Arrival, Worded};
+
+/// The largest list of voices.
+const VOICES_BYTES_MAX: usize = 4 << 20;
+
+/// A request for the voices of a model, or for one of them.
+#[derive(Debug)]
+pub struct VoicesCall {
+    pub arrival: Arrival,
+    pub model: String,
+    pub voice: Option<String>,
+}
+
+impl Engine {
+    /// Lists voices as the upstream does. Nothing is held or charged.
+    pub async fn voices(self: &Arc<Self>, call: VoicesCall) -> Result<Bytes, Failure> {
+        let mut record = Box::new(Record::begin(&call.arrival));
+        record.reads(&call.model, false);
+        let listed = list(self, &call, &mut record).await;
+        self.journal(match &listed {
+            Ok(_) => record.free(),
+            Err(failure) => record.refused(failure),
+        });
+        listed
+    }
+}
+
+async fn list(
+    engine: &Arc<Engine>,
+    call: &VoicesCall,
+    record: &mut Record,
+) -> Result<Bytes, Failure> {
+    guard::model_id(&call.model)?;
+    let (model, mut tries) = model::find(engine, &call.model, None)?;
+    let progress = Progress::default();
+    while let Some(index) = tries.next(engine, &progress) {
+        let Some(route) = tries.route(index) else {
+            continue;
+        };
+        record.tries(route);
+        match ask(engine, call, &model, route, &progress).await {
+            Ok(voices) => return Ok(voices),
+            Err(miss) => {
+                record.missed(&miss.failure);
+                tries.miss(miss);
+            }
+        }
+    }
+    Err(tries.failure())
+}
+
+async fn ask(
+    engine: &Engine,
+    call: &VoicesCall,
+    model: &Model,
+    route: &Route,
+    progress: &Progress,
+) -> Result<Bytes, Miss> {
+    let mut trial = Trial::of(&route.channel);
+    let worded = Worded {
+        item: call.voice.clone(),
+        ..Worded::json(Endpoint::Voices, Vec::new())
+    };
+    let incoming = tries::send(route, &model.id, worded, progress, &mut trial).await?;
+    let body = gather(incoming.body, VOICES_BYTES_MAX, engine.budget()).await;
+    let body = body.map_err(|ungathered| match ungathered {
+        Ungathered::Lost(error) => tries::lost(route, &error, &mut trial),
+        Ungathered::TooLarge => Miss::here(Failure::upstream_error()),
+        Ungathered::NoMemory => Miss::here(no_memory()),
+    })?;
+    let names = Names {
+        upstream: &route.model,
+        public: &model.id,
+    };
+    let voices = voice::clean_voices(&body, names);
+    let voices = voices.map_err(|broken| broken_miss(route, &broken, &mut trial))?;
+    trial.tell(Outcome::Served);
+    Ok(voices)
+}

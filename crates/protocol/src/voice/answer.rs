@@ -1,0 +1,165 @@
+//! Whole answers of voice upstreams.
+
+use bytes::Bytes;
+
+use crate::joined::Joined;
+use crate::json::patch::{self, Edit};
+use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError, utf8, write_string};
+use crate::native::{Answer, Broken};
+use crate::rejection;
+use crate::scrub::{Names, scrub};
+
+/// Speech with timestamps: JSON with the audio in it, which passes as it is.
+pub fn read_timed_speech(body: Bytes, public_model: &str) -> Result<Answer, Broken> {
+    let members = Members::read(&body, Spelling::One)
+        .map_err(|error| Broken::malformed(error.to_string()))?;
+    let member = |name: &str| members.iter().find(|it| it.name == name);
+    if let Some(error) = member("error").filter(|it| rejection::is_error(it.value)) {
+        let failure = rejection::read_event(error.value.text().as_bytes(), public_model);
+        return Err(Broken::Failure(failure));
+    }
+    if member("audio").is_none_or(|it| it.value.string().is_none()) {
+        return Err(Broken::malformed("no audio in the answer"));
+    }
+    Ok(whole(body))
+}
+
+/// A transcript, which passes as it is; the duration that it reports is what is billed.
+pub fn read_transcription(body: Bytes, public_model: &str) -> Result<Answer, Broken> {
+    let members = Members::read(&body, Spelling::One)
+        .map_err(|error| Broken::malformed(error.to_string()))?;
+    let member = |name: &str| members.iter().find(|it| it.name == name);
+    if let Some(error) = member("error").filter(|it| rejection::is_error(it.value)) {
+        let failure = rejection::read_event(error.value.text().as_bytes(), public_model);
+        return Err(Broken::Failure(failure));
+    }
+    if member("text").is_none_or(|it| it.value.string().is_none()) {
+        return Err(Broken::malformed("no text in the answer"));
+    }
+    let seconds = member("duration").and_then(|it| whole_seconds(it.value.text()));
+    Ok(Answer {
+        seconds,
+        ..whole(body)
+    })
+}
+
+/// Seconds in decimals, rounded up; what is no plain number is none.
+fn whole_seconds(number: &str) -> Option<u64> {
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let is_digits = |text: &str| text.bytes().all(|it| it.is_ascii_digit());
+    let seconds: u64 = whole.parse().ok().filter(|_| is_digits(part))?;
+    seconds.checked_add(u64::from(part.bytes().any(|it| it != b'0')))
+}
+
+/// Voices as the upstream lists them, without anything that tells who it is.
+pub fn clean_voices(body: &Bytes, names: Names<'_>) -> Result<Bytes, Broken> {
+    let mut cursor = Cursor::new(utf8(body)?);
+    let mut edits = Vec::new();
+    if cursor.shape()? != Shape::Object {
+        return Err(Broken::malformed("no object"));
+    }
+    let mut any = false;
+    cursor.object(|cursor, name| {
+        any = true;
+        let value = cursor.value()?;
+        if name.is("error") && rejection::is_error(value) {
+            let failure = rejection::read_event(value.text().as_bytes(), names.public);
+            return Err(Broken::Failure(failure));
+        }
+        Ok(clean(value, names, &mut edits)?)
+    })?;
+    cursor.end()?;
+    if !any {
+        return Err(Broken::malformed("an empty object"));
+    }
+    Ok(patch::apply(body, edits))
+}
+
+fn clean(value: Raw<'_>, names: Names<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
+    let offset = value.span().start;
+    let mut cursor = Cursor::new(value.text());
+    match value.shape() {
+        Shape::String => {
+            let text = value.string().map(|text| text.decode_lossy());
+            let text = text.unwrap_or_default();
+            let shown = scrub(&text, names);
+            if shown != text.trim() {
+                let mut replaced = Vec::new();
+                write_string(&mut replaced, &shown);
+                edits.push(Edit::replace(value.span(), replaced));
+            }
+            Ok(())
+        }
+        Shape::Object => {
+            cursor.object(|cursor, _| clean(cursor.value()?.moved(offset), names, edits))
+        }
+        Shape::Array => cursor.array(|cursor| clean(cursor.value()?.moved(offset), names, edits)),
+        _ => Ok(()),
+    }
+}
+
+fn whole(body: Bytes) -> Answer {
+    let mut pieces = Joined::new();
+    pieces.push(body);
+    Answer {
+        pieces,
+        ..Answer::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: Names<'_> = Names {
+        upstream: "voice-x",
+        public: "maker/x",
+    };
+
+    #[test]
+    fn voices_keep_every_byte_but_the_upstreams_identity() {
+        let body = r#"{ "voices": [ {"voice_id":"eve","name":"Eve \u00e9","n":1.50},
+            {"voice_id":"ara","preview":"https://v.example/ara.mp3","model":"voice-x"} ] }"#;
+        let clean = clean_voices(&Bytes::from_static(body.as_bytes()), NAMES).unwrap();
+        let expected = body
+            .replace("https://v.example/ara.mp3", "[url]")
+            .replace("voice-x", "maker/x");
+        assert_eq!(clean, expected);
+    }
+
+    #[test]
+    fn a_transcript_is_billed_by_its_duration_rounded_up() {
+        for (duration, seconds) in [
+            ("12.34", Some(13)),
+            ("12.00", Some(12)),
+            ("12", Some(12)),
+            ("0.01", Some(1)),
+            ("0", Some(0)),
+            ("-1", None),
+            ("1e3", None),
+            ("\"12\"", None),
+            ("null", None),
+            ("99999999999999999999", None),
+        ] {
+            let body = format!(r#"{{"text":"Hi","duration":{duration}}}"#);
+            let answer = read_transcription(Bytes::from(body.clone()), "m/v").unwrap();
+            assert_eq!(answer.seconds, seconds, "{duration}");
+            assert_eq!(answer.pieces.into_bytes(), body);
+        }
+        for body in ["{}", r#"{"text":7}"#, r#"{"error":"no"}"#] {
+            assert!(read_transcription(Bytes::from_static(body.as_bytes()), "m/v").is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_told() {
+        for body in ["", "[]", "{}", "<html>", r#"{"error":{"message":"no"}}"#] {
+            let body = Bytes::from_static(body.as_bytes());
+            assert!(clean_voices(&body, NAMES).is_err());
+            assert!(read_timed_speech(body, "maker/x").is_err());
+        }
+        let timed = r#"{"audio":"AAAA","duration":0.92}"#;
+        let answer = read_timed_speech(Bytes::from_static(timed.as_bytes()), "maker/x").unwrap();
+        assert_eq!(answer.pieces.into_bytes(), timed);
+    }
+}

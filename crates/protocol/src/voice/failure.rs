@@ -1,0 +1,66 @@
+//! What a voice upstream says when it refuses.
+
+use crate::failure::Failure;
+use crate::rejection;
+use crate::scrub::Names;
+
+/// Reads a refusal. Unlike a text upstream's, a 404 is about what the caller named: a voice.
+pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
+    let failure = rejection::read_failure(status, body, names);
+    if status == 404 && !rejection::is_ours(body) {
+        let told = rejection::read_failure(400, body, names);
+        return Failure {
+            status: Some(404),
+            cause: failure.cause,
+            ..told
+        };
+    }
+    failure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Code;
+
+    #[test]
+    fn an_unknown_voice_stays_unknown_and_our_model_name_is_ours() {
+        let names = Names {
+            upstream: "voice-x",
+            public: "maker/x",
+        };
+        for (status, body, code, told) in [
+            (
+                404,
+                r#"{"code":"not-found","error":"The voice zed does not exist."}"#,
+                Code::UpstreamRejected,
+                404,
+            ),
+            (404, "", Code::UpstreamRejected, 404),
+            (
+                404,
+                r#"{"error":{"message":"no voice-x","code":"model_not_found"}}"#,
+                Code::UpstreamError,
+                502,
+            ),
+            (
+                404,
+                r#"{"code":"model_not_found","error":"no voice-x"}"#,
+                Code::UpstreamError,
+                502,
+            ),
+            (
+                400,
+                r#"{"code":"bad","error":"speed"}"#,
+                Code::UpstreamRejected,
+                400,
+            ),
+            (401, "{}", Code::UpstreamError, 502),
+            (429, "{}", Code::UpstreamOverloaded, 503),
+        ] {
+            let failure = read_failure(status, body.as_bytes(), names);
+            assert_eq!((failure.code, failure.status()), (code, told), "{body}");
+            assert!(!failure.message.contains("voice-x"), "{body}");
+        }
+    }
+}

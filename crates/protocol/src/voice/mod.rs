@@ -1,0 +1,13 @@
+//! Voice: speech, transcripts and voices, in the one wire format that they have.
+
+mod answer;
+mod failure;
+mod passing;
+mod speech;
+mod transcript;
+
+pub use answer::{clean_voices, read_timed_speech, read_transcription};
+pub use failure::read_failure;
+pub use passing::Passing;
+pub use speech::{Speech, read_renamed_speech, read_speech};
+pub use transcript::{Transcript, read_renamed_transcript, read_transcript};

@@ -1,0 +1,69 @@
+//! Audio on its way through: no byte of it is looked at.
+
+use bytes::Bytes;
+
+use crate::joined::Joined;
+use crate::native::{Broken, Seen};
+
+/// Passes audio on as it comes, up to a limit.
+#[derive(Debug)]
+pub struct Passing {
+    left: usize,
+    bytes_max: usize,
+    seen: Seen,
+}
+
+impl Passing {
+    /// Passes at most `bytes_max` bytes.
+    pub fn new(bytes_max: usize) -> Self {
+        Self {
+            left: bytes_max,
+            bytes_max,
+            seen: Seen::default(),
+        }
+    }
+
+    /// Passes a piece on.
+    pub fn push(&mut self, chunk: Bytes, out: &mut Joined) -> Result<(), Broken> {
+        self.left = self
+            .left
+            .checked_sub(chunk.len())
+            .ok_or(Broken::TooLarge(self.bytes_max))?;
+        self.seen.content |= !chunk.is_empty();
+        out.push(chunk);
+        Ok(())
+    }
+
+    /// The upstream has ended its answer, which must not be empty.
+    pub fn end(&mut self) -> Result<(), Broken> {
+        if !self.seen.content {
+            return Err(Broken::malformed("no audio came"));
+        }
+        self.seen.ended = true;
+        Ok(())
+    }
+
+    /// What has been seen.
+    pub fn seen(&self) -> &Seen {
+        &self.seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn audio_passes_up_to_its_limit() {
+        let mut passing = Passing::new(5);
+        let mut out = Joined::new();
+        assert!(passing.end().is_err());
+        passing.push(Bytes::from_static(b"abc"), &mut out).unwrap();
+        assert!(passing.seen().content && !passing.seen().ended);
+        passing.end().unwrap();
+        assert!(passing.seen().ended);
+        let more = passing.push(Bytes::from_static(b"def"), &mut out);
+        assert_eq!(more, Err(Broken::TooLarge(5)));
+        assert_eq!(out.into_bytes(), "abc");
+    }
+}

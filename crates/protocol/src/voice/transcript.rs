@@ -1,0 +1,305 @@
+//! Requests for transcripts: the form of `POST /v1/stt`, and of `POST /v1/audio/transcriptions`.
+
+use crate::failure::Failure;
+use crate::guard;
+use crate::multipart::{Form, Part};
+
+/// The part that is no text.
+const FILE: &str = "file";
+/// Audio behind a URL is taken for this long.
+const URL_SECONDS: u64 = 6 * 3600;
+/// No speech codec makes less of a second.
+const BYTES_PER_SECOND_MIN: u64 = 750;
+const CHANNELS_MAX: u64 = 8;
+
+/// What common SDKs may say besides, and this upstream has no word for.
+const DROPPED: [&str; 5] = [
+    "chunking_strategy",
+    "include[]",
+    "prompt",
+    "temperature",
+    "timestamp_granularities[]",
+];
+
+/// A request for a transcript that was read and not refused.
+#[derive(Debug)]
+pub struct Transcript {
+    /// The public id of the model.
+    pub model: String,
+    /// The most seconds that may be heard.
+    pub seconds_max: u64,
+    /// The public address of the audio, where it is not in the form.
+    pub url: Option<String>,
+    /// The value of `x-dropped-params`.
+    pub dropped: Option<String>,
+    /// All fields but `model` in their order, then the file: the upstream demands it last.
+    parts: Vec<Part>,
+}
+
+impl Transcript {
+    /// The form for an upstream that knows the model by this name.
+    pub fn form(&self, upstream_model: &str) -> Form {
+        let mut parts = Vec::with_capacity(self.parts.len() + 1);
+        parts.push(Part::field("model", upstream_model.to_owned()));
+        parts.extend(self.parts.iter().cloned());
+        Form { parts }
+    }
+}
+
+/// Reads `POST /v1/stt`.
+pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Failure> {
+    let mut model = None;
+    let mut url = None;
+    let mut file = None;
+    let mut fields = Vec::with_capacity(form.parts.len());
+    for part in form.parts {
+        if part.name != FILE {
+            guard::query_choice(&part.name, &part.text())?;
+        }
+        let place = match part.name.as_str() {
+            "model" => &mut model,
+            "url" => &mut url,
+            FILE => &mut file,
+            _ => {
+                fields.push(part);
+                continue;
+            }
+        };
+        if place.is_some() {
+            let twice = format!("`{}` stands in the form twice.", part.name);
+            return Err(Failure::invalid(twice).param(part.name));
+        }
+        *place = Some(part);
+    }
+    let model = model.map(|part| part.text().into_owned());
+    let model = model.ok_or_else(|| Failure::invalid("`model` is required.").param("model"))?;
+    guard::model_id(&model)?;
+    let bytes = file
+        .as_ref()
+        .map(|file| u64::try_from(file.len()).unwrap_or(u64::MAX));
+    let told = url.as_ref().map(|part| part.text().into_owned());
+    let seconds_max = match (bytes, &told) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::invalid("`file` and `url` exclude each other.").param("url"));
+        }
+        (None, None) => return Err(Failure::invalid("`file` or `url` is required.").param("file")),
+        (Some(0), _) => return Err(Failure::invalid("`file` is empty.").param("file")),
+        (Some(bytes), _) if bytes > file_bytes_max => {
+            return Err(Failure::request_too_large(file_bytes_max));
+        }
+        (Some(bytes), _) => seconds_of(bytes, &fields).min(URL_SECONDS),
+        (None, Some(_)) => URL_SECONDS,
+    };
+    fields.extend(url);
+    fields.extend(file);
+    Ok(Transcript {
+        model,
+        seconds_max,
+        url: told,
+        dropped: None,
+        parts: fields,
+    })
+}
+
+/// Reads `POST /v1/audio/transcriptions`: what the upstream has no word for is left out.
+pub fn read_renamed_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Failure> {
+    let mut dropped: Vec<&str> = Vec::new();
+    let mut parts = Vec::with_capacity(form.parts.len());
+    for part in form.parts {
+        if part.name == FILE {
+            parts.push(part);
+            continue;
+        }
+        let refused = match (part.name.as_str(), &*part.text()) {
+            ("stream", "true") => Some("stream"),
+            ("response_format", format) if !matches!(format, "json" | "verbose_json") => {
+                Some("response_format")
+            }
+            _ => None,
+        };
+        if let Some(name) = refused {
+            let message = format!("`{name}` has no value that is supported.");
+            return Err(Failure::unsupported_parameter(name, message));
+        }
+        // JSON is what comes anyway.
+        if matches!(part.name.as_str(), "stream" | "response_format") {
+            continue;
+        }
+        match DROPPED.iter().find(|name| **name == part.name) {
+            Some(name) => {
+                let name = name.trim_end_matches("[]");
+                if !dropped.contains(&name) {
+                    dropped.push(name);
+                }
+            }
+            None => parts.push(part),
+        }
+    }
+    let transcript = read_transcript(Form { parts }, file_bytes_max)?;
+    Ok(Transcript {
+        dropped: (!dropped.is_empty()).then(|| dropped.join(",")),
+        ..transcript
+    })
+}
+
+/// How long audio of this size sounds at most. Audio without a header tells it exactly.
+fn seconds_of(bytes: u64, fields: &[Part]) -> u64 {
+    let field = |name: &str| {
+        let part = fields.iter().find(|part| part.name == name);
+        part.map(|part| part.text().into_owned())
+    };
+    let number = |name: &str| field(name).and_then(|text| text.parse::<u64>().ok());
+    let sample_bytes = match field("audio_format").as_deref() {
+        Some("pcm") => Some(2),
+        Some("mulaw" | "alaw") => Some(1),
+        _ => None,
+    };
+    let rate = number("sample_rate").filter(|rate| (8000..=48_000).contains(rate));
+    let per_second = match (sample_bytes, rate) {
+        (Some(sample_bytes), Some(rate)) => {
+            let channels = number("channels").unwrap_or(1).clamp(1, CHANNELS_MAX);
+            rate * sample_bytes * channels
+        }
+        _ => BYTES_PER_SECOND_MIN,
+    };
+    bytes.div_ceil(per_second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(fields: &[(&str, &str)]) -> Form {
+        let part = |(name, value): &(&str, &str)| Part::field(*name, (*value).to_owned());
+        Form {
+            parts: fields.iter().map(part).collect(),
+        }
+    }
+
+    #[test]
+    fn the_file_comes_last_and_the_rest_keeps_its_order() {
+        let fields = [
+            ("file", "RIFF"),
+            ("keyterm", "b"),
+            ("model", "m/v"),
+            ("keyterm", "a"),
+            ("unknown", "x"),
+        ];
+        let transcript = read_transcript(form(&fields), 100).unwrap();
+        let sent = transcript.form("secret");
+        let names: Vec<(&str, String)> = sent
+            .parts
+            .iter()
+            .map(|part| (part.name.as_str(), part.text().into_owned()))
+            .collect();
+        let expected = [
+            ("model", "secret"),
+            ("keyterm", "b"),
+            ("keyterm", "a"),
+            ("unknown", "x"),
+            ("file", "RIFF"),
+        ]
+        .map(|(name, value)| (name, value.to_owned()));
+        assert_eq!(names, expected);
+        assert_eq!(transcript.model, "m/v");
+    }
+
+    #[test]
+    fn the_bound_follows_the_size_or_is_six_hours() {
+        let audio = "x".repeat(32_001);
+        for (fields, seconds) in [
+            (vec![("file", audio.as_str())], 43),
+            (
+                vec![
+                    ("audio_format", "pcm"),
+                    ("sample_rate", "16000"),
+                    ("file", &audio),
+                ],
+                2,
+            ),
+            (
+                vec![
+                    ("file", &audio),
+                    ("audio_format", "mulaw"),
+                    ("sample_rate", "8000"),
+                    ("channels", "2"),
+                ],
+                3,
+            ),
+            (
+                vec![
+                    ("file", &audio),
+                    ("audio_format", "pcm"),
+                    ("sample_rate", "999999999"),
+                ],
+                43,
+            ),
+            (vec![("url", "https://a.example/x")], 21_600),
+        ] {
+            let fields: Vec<_> = [("model", "m/v")].into_iter().chain(fields).collect();
+            let transcript = read_transcript(form(&fields), 50_000).unwrap();
+            assert_eq!(transcript.seconds_max, seconds, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn forms_that_say_too_little_or_too_much_are_refused() {
+        for (fields, status, param) in [
+            (vec![("file", "x")], 400, Some("model")),
+            (vec![("model", "m/v")], 400, Some("file")),
+            (
+                vec![("model", "m/v"), ("file", "x"), ("url", "u")],
+                400,
+                Some("url"),
+            ),
+            (
+                vec![("model", "m/v"), ("model", "m/w"), ("file", "x")],
+                400,
+                Some("model"),
+            ),
+            (
+                vec![("model", "m/v"), ("file", "x"), ("file", "y")],
+                400,
+                Some("file"),
+            ),
+            (vec![("model", "m/v"), ("file", "")], 400, Some("file")),
+            (
+                vec![("model", "m/v"), ("file", "x"), ("provider", "y")],
+                400,
+                Some("provider"),
+            ),
+            (vec![("model", "m/v"), ("file", "12345")], 413, None),
+        ] {
+            let failure = read_transcript(form(&fields), 4).unwrap_err();
+            assert_eq!(
+                (failure.status(), failure.param.as_deref()),
+                (status, param),
+                "{fields:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_sdks_add_is_left_out_and_listed() {
+        let fields = [
+            ("model", "m/v"),
+            ("prompt", "p"),
+            ("response_format", "json"),
+            ("timestamp_granularities[]", "word"),
+            ("timestamp_granularities[]", "segment"),
+            ("language", "en"),
+            ("file", "x"),
+        ];
+        let transcript = read_renamed_transcript(form(&fields), 100).unwrap();
+        assert_eq!(
+            transcript.dropped.as_deref(),
+            Some("prompt,timestamp_granularities")
+        );
+        assert_eq!(transcript.form("s").parts.len(), 3);
+        for field in [("response_format", "srt"), ("stream", "true")] {
+            let fields = [("model", "m/v"), ("file", "x"), field];
+            let failure = read_renamed_transcript(form(&fields), 100).unwrap_err();
+            assert_eq!(failure.param.as_deref(), Some(field.0));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Voice over HTTP: speech, transcripts and voices.
+
+use engine::{SpeechCall, TranscriptCall, Unanswered, VoiceForm, VoicesCall};
+use http::Request;
+use hyper::body::Incoming;
+use protocol::Failure;
+use store::KeyHead;
+
+use super::body;
+use super::query::Query;
+use super::reply::Visit;
+use super::service::{Served, Shared, bounds, refuse_idempotency_key};
+
+/// `POST /v1/tts` and its other name.
+pub(super) async fn speech(
+    shared: &Shared,
+    visit: &Visit,
+    form: VoiceForm,
+    key: KeyHead,
+    request: Request<Incoming>,
+) -> Result<Served, Unanswered> {
+    refuse_idempotency_key(request.headers())?;
+    body::check_json_headers(request.headers())?;
+    let bounds = bounds(shared, shared.limits.body_tts_bytes);
+    let body = body::read(request.into_body(), bounds, shared.engine.budget()).await?;
+    let call = SpeechCall {
+        arrival: visit.arrival(key),
+        form,
+        body,
+    };
+    shared.engine.speech(call).await.map(Served::Answer)
+}
+
+/// `POST /v1/stt` and its other name. Beside the audio a form has room for its fields.
+pub(super) async fn transcript(
+    shared: &Shared,
+    visit: &Visit,
+    form: VoiceForm,
+    key: KeyHead,
+    request: Request<Incoming>,
+) -> Result<Served, Unanswered> {
+    const FIELDS_BYTES: usize = 1 << 20;
+    refuse_idempotency_key(request.headers())?;
+    if !body::is_multipart(request.headers()) {
+        let message = "This endpoint takes `multipart/form-data`.";
+        return Err(Failure::unsupported_media_type(message).into());
+    }
+    let reader = body::form_reader(request.headers())?;
+    let file_bytes_max = shared.limits.body_stt_bytes;
+    let bounds = bounds(shared, file_bytes_max.saturating_add(FIELDS_BYTES));
+    let budget = shared.engine.budget();
+    let (fields, share) = body::read_form(request.into_body(), reader, bounds, budget).await?;
+    let call = TranscriptCall {
+        arrival: visit.arrival(key),
+        form,
+        fields,
+        file_bytes_max: u64::try_from(file_bytes_max).unwrap_or(u64::MAX),
+        share,
+    };
+    shared.engine.transcript(call).await.map(Served::Answer)
+}
+
+/// `GET /v1/tts/voices`, and one of them.
+pub(super) async fn voices(
+    shared: &Shared,
+    visit: &Visit,
+    voice: Option<String>,
+    key: KeyHead,
+    request: &Request<Incoming>,
+) -> Result<Served, Unanswered> {
+    refuse_idempotency_key(request.headers())?;
+    let query = Query::read(request.uri())?;
+    query.refuse_choices()?;
+    let model = query.get("model")?;
+    let model = model.ok_or_else(|| Failure::invalid("`model` is required.").param("model"))?;
+    let call = VoicesCall {
+        arrival: visit.arrival(key),
+        model: model.into_owned(),
+        voice,
+    };
+    let voices = shared.engine.voices(call).await?;
+    Ok(Served::Document(voices.to_vec()))
+}

@@ -1,0 +1,118 @@
+//! `POST /v1/stt`: a form with audio, and what was heard.
+
+use super::form::{self, Part};
+use super::refusal::invalid;
+use crate::ask::Ask;
+use crate::fault::{ScriptError, Status, UsageFault};
+use crate::openai::{self, Refusal};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use http::StatusCode;
+use serde_json::{Value, json};
+
+/// What audio behind a URL is taken for.
+const URL_MS: u64 = 90_000;
+
+/// A call, its form taken apart.
+#[derive(Debug)]
+pub(crate) struct TranscriptCall {
+    model: String,
+    parts: Vec<Part>,
+}
+
+impl TranscriptCall {
+    fn field(&self, name: &str) -> Option<String> {
+        let part = self.parts.iter().find(|part| part.name == name);
+        part.map(|part| String::from_utf8_lossy(&part.data).into_owned())
+    }
+
+    fn heard(&self) -> Result<u64, Reply> {
+        let file = self.parts.iter().position(|part| part.name == "file");
+        match (file, self.field("url")) {
+            (Some(_), Some(_)) | (None, None) => Err(invalid("exactly one of file and url")),
+            (None, Some(_)) => Ok(URL_MS),
+            (Some(place), None) if place + 1 != self.parts.len() => {
+                Err(invalid("file must be the last part"))
+            }
+            (Some(place), None) => {
+                let data = self.parts.get(place).map(|part| part.data.as_slice());
+                let data = data.unwrap_or_default();
+                self.duration_ms(data)
+                    .ok_or_else(|| invalid("the audio cannot be read"))
+            }
+        }
+    }
+
+    /// The true length of the audio: of a WAV file from its header, of headerless audio from its
+    /// rate. Everything else is taken for speech of 32 kbit/s.
+    fn duration_ms(&self, data: &[u8]) -> Option<u64> {
+        let bytes = u64::try_from(data.len()).ok()?;
+        if data.starts_with(b"RIFF") {
+            let rate = data.get(28..32)?.try_into().ok().map(u32::from_le_bytes)?;
+            return (bytes.saturating_sub(44) * 1000).checked_div(rate.into());
+        }
+        let sample_bytes = match self.field("audio_format").as_deref() {
+            Some("pcm") => 2,
+            Some("mulaw" | "alaw") => 1,
+            _ => return Some(bytes / 4),
+        };
+        let rate: u64 = self.field("sample_rate")?.parse().ok()?;
+        (bytes * 1000).checked_div(rate * sample_bytes)
+    }
+}
+
+impl Protocol for TranscriptCall {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        openai::authorise(&call.parts.headers, call.settings)
+            .map_err(|refusal| openai::failure(&refusal))?;
+        let parts = form::read(call).ok_or_else(|| invalid("the form cannot be read"))?;
+        let model = parts.iter().find(|part| part.name == "model");
+        let model = model.map(|part| String::from_utf8_lossy(&part.data).into_owned());
+        let model = model.ok_or_else(|| invalid("model is required"))?;
+        Ok(Self { model, parts })
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, ask: &Ask<'_>) -> Reply {
+        let millis = match self.heard() {
+            Ok(millis) => millis,
+            Err(refusal) => return refusal,
+        };
+        let hundredths = millis.div_ceil(10);
+        let duration = format!("{}.{:02}", hundredths / 100, hundredths % 100);
+        let duration: Value = serde_json::from_str(&duration).unwrap_or_default();
+        let words = ["It", "sounds", "like", "tones."];
+        let mut answer = json!({
+            "text": words.join(" "),
+            "language": self.field("language").unwrap_or_default(),
+            "duration": duration,
+            "words": words.map(|word| json!({"text": word, "start": 0.0, "end": duration})),
+        });
+        if matches!(ask.script.usage, UsageFault::Missing)
+            && let Some(answer) = answer.as_object_mut()
+        {
+            answer.remove("duration");
+        }
+        Reply::json(StatusCode::OK, answer.to_string())
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        openai::of_status(status, model)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        Reply::json(StatusCode::OK, openai::error_json(&refusal))
+    }
+
+    fn empty_object(&self) -> Reply {
+        Reply::json(StatusCode::OK, "{}")
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        openai::failure(&Refusal::bad_script(error))
+    }
+}

@@ -68,7 +68,7 @@ async fn the_printed_curl_line_answers_and_streams() {
     assert!(text.contains(data.to_str().unwrap()), "{text}");
     assert!(folder.path().join("data/tollgate.db").exists());
     let commands = curl_lines(&lines);
-    assert_eq!(commands.len(), 2, "{text}");
+    assert_eq!(commands.len(), 3, "{text}");
     if has_curl() {
         let answer = pasted(&commands[0].replacen("curl", "curl -sS", 1));
         let answer: Value = serde_json::from_str(&answer).unwrap();
@@ -77,6 +77,10 @@ async fn the_printed_curl_line_answers_and_streams() {
         let stream = pasted(&commands[1].replacen("curl", "curl -sS", 1));
         assert!(stream.starts_with("data: {"), "{stream}");
         assert!(stream.ends_with("data: [DONE]\n\n"), "{stream}");
+        let saved = folder.path().join("hello.wav");
+        let speech = commands[2].replacen("curl", "curl -sS", 1);
+        pasted(&speech.replace("hello.wav", saved.to_str().unwrap()));
+        assert!(std::fs::read(saved).unwrap().starts_with(b"RIFF"));
     }
     signal("INT", demo.pid());
     assert!(demo.ended().await.success());

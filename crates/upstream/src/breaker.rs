@@ -44,7 +44,7 @@ impl Outcome {
         match status {
             401 => Self::CredentialRefused,
             // Mostly about one model, region or project: the channel's other models must not suffer
-            // (docs/decisions/013).
+            // (docs/decisions/015).
             403 => Self::Unknown,
             429 | 529 => Self::Overloaded { retry_after },
             503 if retry_after.is_some() => Self::Overloaded { retry_after },

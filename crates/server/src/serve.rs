@@ -10,6 +10,7 @@ use crate::telemetry;
 /// Serves until SIGTERM or SIGINT. A second signal ends the process at once: that is as safe
 /// as `kill -9`, which the ledger survives.
 pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
+    let stopped = until_stopped();
     telemetry::start(LevelFilter::INFO);
     let gateway = Gateway::start(config).await?;
     let recovery = gateway.recovery();
@@ -19,7 +20,7 @@ pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
         holds_abandoned = recovery.abandoned,
         "serving"
     );
-    until_stopped().await;
+    stopped.await;
     tracing::info!("stopping; a second signal stops at once");
     tokio::select! {
         () = gateway.stop() => tracing::info!("stopped"),
@@ -28,21 +29,22 @@ pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Waits for SIGTERM or SIGINT.
-pub(crate) async fn until_stopped() {
+/// Waits for SIGTERM or SIGINT, which are caught from the call on: who is told that we run may stop
+/// us at once.
+pub(crate) fn until_stopped() -> impl Future<Output = ()> {
     let listen = |kind: SignalKind| -> Option<Signal> {
         signal(kind)
             .inspect_err(|error| tracing::error!(%error, "a signal cannot be received"))
             .ok()
     };
-    let (Some(mut terminate), Some(mut interrupt)) = (
-        listen(SignalKind::terminate()),
-        listen(SignalKind::interrupt()),
-    ) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(listen);
+    async {
+        let [Some(mut terminate), Some(mut interrupt)] = signals else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
 }

@@ -45,6 +45,7 @@ pub(super) struct Demo {
 }
 
 pub(super) async fn run(command: Demo, context: &mut Context) -> Result<(), Stop> {
+    let stopped = until_stopped();
     telemetry::start(LevelFilter::WARN);
     let settings = sim::Settings {
         pace: Some(PACE),
@@ -71,7 +72,7 @@ pub(super) async fn run(command: Demo, context: &mut Context) -> Result<(), Stop
     } else {
         context.out.line(shown.text(&sample))?;
     }
-    until_stopped().await;
+    stopped.await;
     gateway.stop().await;
     upstream.stop().await;
     Ok(())

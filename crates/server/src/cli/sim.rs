@@ -18,6 +18,7 @@ pub(super) struct Sim {
 }
 
 pub(super) async fn run(command: Sim, context: &mut Context) -> Result<(), Stop> {
+    let stopped = until_stopped();
     let started = Upstream::start(command.listen).await;
     let upstream = started
         .map_err(|error| Stop::message(format!("cannot listen on {}: {error}", command.listen)))?;
@@ -34,7 +35,7 @@ pub(super) async fn run(command: Sim, context: &mut Context) -> Result<(), Stop>
             format!("[[channel]]\nname = \"sim\"\npreset = \"sim\"\nbase_url = \"{base_url}\"");
         context.out.line(channel)?;
     }
-    until_stopped().await;
+    stopped.await;
     upstream.stop().await;
     Ok(())
 }

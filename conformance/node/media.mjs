@@ -85,6 +85,18 @@ const cells = {
     const events = await all(await client.images.edit({ ...asked, image: await file(32), stream: true }));
     assert.equal(events.at(-1).type, "image_edit.completed");
   },
+  async edit_json() {
+    const link = (colour) => {
+      const data = png(16, colour).toString("base64");
+      return { type: "image_url", url: `data:image/png;base64,${data}` };
+    };
+    const [image, mask] = [link([9, 9, 9, 255]), link([0, 0, 0, 0])];
+    for (const pictures of [{ image }, { image, mask }, { images: [image, image] }]) {
+      const body = { model: "maker/gpt", prompt: "x", ...pictures };
+      const answer = await client.post("/images/edits", { body });
+      assert.deepEqual(sizeOf(answer.data[0].b64_json), [16, 16]);
+    }
+  },
 };
 
 for (const [cell, run] of Object.entries(cells)) {

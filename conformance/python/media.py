@@ -146,10 +146,16 @@ def edit_stream():
 
 
 def edit_json():
-    uri = "data:image/png;base64," + base64.b64encode(png(16, 16, lambda x, y: (9, 9, 9, 255))).decode()
-    body = {"model": "maker/gpt", "prompt": "x", "image": {"type": "image_url", "url": uri}}
-    answer = client.post("/images/edits", body=body, cast_to=object)
-    assert size_of(answer["data"][0]["b64_json"]) == (16, 16)
+    def link(pixel):
+        data = base64.b64encode(png(16, 16, pixel)).decode()
+        return {"type": "image_url", "url": "data:image/png;base64," + data}
+
+    source = link(lambda x, y: (9, 9, 9, 255))
+    mask = link(lambda x, y: (0, 0, 0, 0 if x < 8 else 255))
+    for pictures in ({"image": source}, {"image": source, "mask": mask}, {"images": [source, source]}):
+        body = {"model": "maker/gpt", "prompt": "x", **pictures}
+        answer = client.post("/images/edits", body=body, cast_to=object)
+        assert size_of(answer["data"][0]["b64_json"]) == (16, 16)
 
 
 def refusals():

@@ -43,7 +43,8 @@ fn signs(stage: &Stage) -> Vec<String> {
     ]
     .map(str::to_owned)
     .to_vec();
-    signs.push(stage.sim.address().port().to_string());
+    // With its colon: the digits alone may stand in a time or an id by chance.
+    signs.push(format!(":{}", stage.sim.address().port()));
     signs
 }
 

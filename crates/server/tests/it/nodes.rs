@@ -59,6 +59,11 @@ async fn limits_hold_over_three_nodes() {
     stage.wallet("w", &["--balance", "100"]).await;
     let key = stage.key("w", &["--rpm", "5"]).await;
     assert_eq!(race(&nodes, &key, 60).await, 5);
+    // A node settles behind its answers: what it has not told the database yet is still frozen.
+    eventually("the calls to be settled", async || {
+        (stage.frozen(&key).await == 0).then_some(())
+    })
+    .await;
     // What each node was told is charged once, and every node shows the same.
     let spent = stage.usage(&key).await;
     assert!(spent > 0);

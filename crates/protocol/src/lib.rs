@@ -21,6 +21,7 @@ pub mod interactions;
 pub mod joined;
 pub mod json;
 mod logprobs;
+pub mod media;
 pub mod messages;
 pub mod multipart;
 pub mod native;

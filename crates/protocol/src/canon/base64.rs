@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::opaque;
-
 /// The text in the standard alphabet, padded. Clients send either alphabet, padded or not.
 pub fn standard(text: &str) -> Cow<'_, str> {
     let bare = text.trim_end_matches('=');
@@ -82,7 +80,65 @@ pub(super) fn spell(bytes: &[u8], alphabet: &[u8; 64], text: &mut String) {
 
 /// The bytes, from either alphabet, padded or not; nothing if it is no base64.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
-    opaque::decode(text)
+    let mut decoder = Decoder::default();
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    decoder.push(text.as_bytes(), &mut bytes)?;
+    decoder.finish(&mut bytes)?;
+    Some(bytes)
+}
+
+/// Reads text that comes in pieces, in either alphabet, padded or not.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    /// The digits of the group that is being read, the latest last.
+    bits: u32,
+    digits: usize,
+    /// Behind the first `=` there is nothing but others.
+    ended: bool,
+}
+
+impl Decoder {
+    /// Appends what the next piece spells; `None` if it is no base64.
+    pub fn push(&mut self, text: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
+        for byte in text {
+            if *byte == b'=' {
+                self.ended = true;
+                continue;
+            }
+            let value = value_of(*byte).filter(|_| !self.ended)?;
+            self.bits = self.bits << 6 | u32::from(value);
+            self.digits += 1;
+            if self.digits == 4 {
+                let [_, group @ ..] = self.bits.to_be_bytes();
+                bytes.extend_from_slice(&group);
+                (self.bits, self.digits) = (0, 0);
+            }
+        }
+        Some(())
+    }
+
+    /// Appends what the last group spells; `None` if it is cut within a byte.
+    pub fn finish(self, bytes: &mut Vec<u8>) -> Option<()> {
+        let missing = match self.digits {
+            0 => return Some(()),
+            1 => return None,
+            digits => 4 - digits,
+        };
+        let [_, group @ ..] = (self.bits << (6 * missing)).to_be_bytes();
+        bytes.extend_from_slice(group.get(..3 - missing)?);
+        Some(())
+    }
+}
+
+fn value_of(digit: u8) -> Option<u8> {
+    Some(match digit {
+        b'A'..=b'Z' => digit - b'A',
+        b'a'..=b'z' => digit - b'a' + 26,
+        b'0'..=b'9' => digit - b'0' + 52,
+        b'-' | b'+' => 62,
+        b'_' | b'/' => 63,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -101,6 +157,37 @@ mod tests {
             let text = encoder.finish();
             prop_assert_eq!(&standard(&text), &text);
             prop_assert_eq!(decode(&text), Some(pieces.concat()));
+        }
+
+        #[test]
+        fn text_is_read_alike_however_it_is_cut(bytes: Vec<u8>, step in 1..9_usize) {
+            let mut encoder = Encoder::default();
+            encoder.push(&bytes);
+            let (mut decoder, mut read) = (Decoder::default(), Vec::new());
+            for piece in encoder.finish().as_bytes().chunks(step) {
+                prop_assert!(decoder.push(piece, &mut read).is_some());
+            }
+            prop_assert!(decoder.finish(&mut read).is_some());
+            prop_assert_eq!(read, bytes);
+        }
+    }
+
+    #[test]
+    fn what_is_no_base64_is_refused() {
+        for (text, expected) in [
+            ("", Some(&b""[..])),
+            ("QUJD", Some(b"ABC")),
+            ("QUI=", Some(b"AB")),
+            ("QUI", Some(b"AB")),
+            ("QQ==", Some(b"A")),
+            ("-_-_", Some(b"\xfb\xff\xbf")),
+            ("Q", None),
+            ("QUJDQ", None),
+            ("QU=I", None),
+            ("QU I", None),
+            ("QU\nI", None),
+        ] {
+            assert_eq!(decode(text).as_deref(), expected, "{text:?}");
         }
     }
 

@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::opaque::{Opaque, base64url, decode};
+use super::base64::decode;
+use super::opaque::{Opaque, base64url};
 use super::request::Thought;
 use crate::dialect::Dialect;
 

@@ -33,7 +33,7 @@ impl Opaque {
     /// Reads what [`Opaque::wrap`] wrote, in either base64 alphabet, padded or not. `None` for
     /// values that are not ours.
     pub fn unwrap(text: &str) -> Option<Self> {
-        let plain = String::from_utf8(decode(text)?).ok()?;
+        let plain = String::from_utf8(base64::decode(text)?).ok()?;
         let (origin, rest) = plain.strip_prefix(MARK)?.split_once('|')?;
         let (model, text) = rest.split_once('|')?;
         Some(Self {
@@ -48,36 +48,6 @@ pub(super) fn base64url(bytes: &[u8]) -> String {
     let mut text = String::new();
     base64::spell(bytes, base64::URL_SAFE, &mut text);
     text
-}
-
-pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
-    let value = |byte: u8| {
-        Some(match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'-' | b'+' => 62,
-            b'_' | b'/' => 63,
-            _ => return None,
-        })
-    };
-    let text = text.trim_end_matches('=').as_bytes();
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
-    for chunk in text.chunks(4) {
-        let mut bits: u32 = 0;
-        for at in 0..4 {
-            bits = bits << 6 | u32::from(chunk.get(at).map_or(Some(0), |byte| value(*byte))?);
-        }
-        let [_, first, second, third] = bits.to_be_bytes();
-        let count = match chunk.len() {
-            4 => 3,
-            3 => 2,
-            2 => 1,
-            _ => return None,
-        };
-        bytes.extend([first, second, third].into_iter().take(count));
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

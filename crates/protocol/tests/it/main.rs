@@ -19,6 +19,7 @@ mod grammar;
 mod hostile;
 mod interactions;
 mod laws;
+mod media;
 mod messages;
 mod requests;
 mod responses;

@@ -1,0 +1,43 @@
+//! Why a file is not accepted.
+
+use std::io;
+
+/// A check that did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The reader failed: nothing is known of the file.
+    #[error("the file could not be read: {0}")]
+    Unreadable(#[from] io::Error),
+    /// The file was read, and is not what it should be.
+    #[error(transparent)]
+    Bad(#[from] Bad),
+}
+
+/// What is wrong with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Bad {
+    #[error("the file does not begin as one of its type does")]
+    Start,
+    #[error("the file is of a type that is not served")]
+    Brand,
+    #[error("a part of the file is cut off")]
+    Truncated,
+    #[error("a part of the file has a size that cannot be")]
+    Size,
+    #[error("the file has more parts than are read")]
+    TooMany,
+    #[error("the parts of the file stand in one another too deep")]
+    TooDeep,
+    #[error("the description of the video is larger than is read")]
+    TooLarge,
+    #[error("a part that must be there is missing: {0}")]
+    Missing(&'static str),
+    #[error("a part that may be there once is there again: {0}")]
+    Twice(&'static str),
+    #[error("a header cannot be: {0}")]
+    Header(&'static str),
+    #[error("a checksum is wrong")]
+    Checksum,
+    #[error("something follows the end")]
+    After,
+}

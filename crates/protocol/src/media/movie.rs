@@ -1,0 +1,124 @@
+//! The description of a video, `moov`: how long it is, how large, and that there is one at all.
+
+use super::boxes::{Boxes, be32, be64, four};
+use super::fault::Bad;
+
+/// Boxes in `moov`, and in each box of it.
+const CHILDREN_MAX: usize = 1024;
+/// `moov` is the first level; sample tables stand on the fifth.
+const DEPTH_MAX: usize = 6;
+/// Boxes that are made of boxes and nothing else, as far as is looked.
+const CONTAINERS: [[u8; 4]; 6] = [*b"trak", *b"mdia", *b"minf", *b"stbl", *b"mvex", *b"moov"];
+
+/// What `moov` tells.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Movie {
+    pub(super) timescale: u32,
+    /// In units of the timescale, where the file knows it.
+    pub(super) duration: Option<u64>,
+    /// The same, of all fragments.
+    pub(super) fragments_duration: Option<u64>,
+    /// Width and height of the first video track.
+    pub(super) dimensions: Option<(u32, u32)>,
+}
+
+/// What has been found so far.
+#[derive(Default)]
+struct Finding {
+    header: Option<(u32, Option<u64>)>,
+    fragments_duration: Option<u64>,
+    /// The track that is being read.
+    track: Track,
+    video: Option<Track>,
+}
+
+#[derive(Default)]
+struct Track {
+    is_video: bool,
+    dimensions: Option<(u32, u32)>,
+}
+
+impl Movie {
+    /// Reads the payload of `moov`.
+    pub(super) fn read(payload: &[u8]) -> Result<Self, Bad> {
+        let mut finding = Finding::default();
+        walk(*b"moov", payload, 1, &mut finding)?;
+        let (timescale, duration) = finding.header.ok_or(Bad::Missing("mvhd"))?;
+        let video = finding.video.ok_or(Bad::Missing("a video track"))?;
+        Ok(Self {
+            timescale,
+            duration,
+            fragments_duration: finding.fragments_duration,
+            dimensions: video.dimensions,
+        })
+    }
+}
+
+fn walk(parent: [u8; 4], payload: &[u8], depth: usize, finding: &mut Finding) -> Result<(), Bad> {
+    if depth > DEPTH_MAX {
+        return Err(Bad::TooDeep);
+    }
+    for child in Boxes::of(payload, CHILDREN_MAX) {
+        let (kind, payload) = child?;
+        match (&parent, &kind) {
+            (b"moov", b"mvhd") => {
+                let header = read_header(payload)?;
+                if finding.header.replace(header).is_some() {
+                    return Err(Bad::Twice("mvhd"));
+                }
+            }
+            (b"moov", b"trak") => {
+                finding.track = Track::default();
+                walk(kind, payload, depth + 1, finding)?;
+                let track = std::mem::take(&mut finding.track);
+                if track.is_video && finding.video.is_none() {
+                    finding.video = Some(track);
+                }
+            }
+            (b"trak", b"tkhd") => finding.track.dimensions = read_dimensions(payload),
+            // Other handlers stand elsewhere: of data in `minf`, of notes in `meta`.
+            (b"mdia", b"hdlr") => finding.track.is_video = four(payload, 8) == Some(*b"vide"),
+            (b"mvex", b"mehd") => finding.fragments_duration = read_fragments_duration(payload),
+            _ if CONTAINERS.contains(&kind) => walk(kind, payload, depth + 1, finding)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Timescale and duration of `mvhd`.
+fn read_header(payload: &[u8]) -> Result<(u32, Option<u64>), Bad> {
+    let (timescale, duration) = match payload.first() {
+        Some(0) => (be32(payload, 12), be32(payload, 16).map(known32)),
+        Some(1) => (be32(payload, 20), be64(payload, 24).map(known64)),
+        _ => (None, None),
+    };
+    match (timescale, duration) {
+        (Some(timescale @ 1..), Some(duration)) => Ok((timescale, duration)),
+        _ => Err(Bad::Header("mvhd")),
+    }
+}
+
+fn read_fragments_duration(payload: &[u8]) -> Option<u64> {
+    match payload.first()? {
+        0 => be32(payload, 4).and_then(known32),
+        1 => be64(payload, 4).and_then(known64),
+        _ => None,
+    }
+}
+
+/// The last eight bytes of `tkhd`, 16 bits before the point and 16 behind it.
+fn read_dimensions(payload: &[u8]) -> Option<(u32, u32)> {
+    let at = payload.len().checked_sub(8)?;
+    let (width, height) = (be32(payload, at)? >> 16, be32(payload, at + 4)? >> 16);
+    (width > 0 && height > 0).then_some((width, height))
+}
+
+/// All ones mean that nobody knows.
+fn known32(duration: u32) -> Option<u64> {
+    (duration != u32::MAX).then(|| duration.into())
+}
+
+fn known64(duration: u64) -> Option<u64> {
+    (duration != u64::MAX).then_some(duration)
+}

@@ -1,0 +1,159 @@
+//! MP4 and MOV: a walk over the boxes of a file, past the media itself.
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+use super::boxes::{BoxHead, HEADER_BYTES_MAX, four};
+use super::fault::{Bad, Fault};
+use super::movie::Movie;
+
+/// Boxes on the first level; a fragmented video of an hour has fewer.
+const TOP_BOXES_MAX: usize = 4096;
+/// `ftyp` with its header.
+const TYPE_BYTES: std::ops::RangeInclusive<u64> = 16..=4096;
+/// The description of a clip is some tens of KiB.
+const MOVIE_BYTES_MAX: u64 = 16 << 20;
+
+const MOV_BRAND: [u8; 4] = *b"qt  ";
+const MP4_BRANDS: [[u8; 4]; 11] = [
+    *b"isom", *b"iso2", *b"iso3", *b"iso4", *b"iso5", *b"iso6", *b"mp41", *b"mp42", *b"avc1",
+    *b"M4V ", *b"dash",
+];
+
+/// What a file that is a video says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Video {
+    pub container: Container,
+    /// Nothing where the file does not know, as fragmented ones may not.
+    pub duration_ms: Option<u64>,
+    /// Width and height in pixels.
+    pub dimensions: Option<(u32, u32)>,
+}
+
+/// The form of a video file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Container {
+    Mp4,
+    Mov,
+}
+
+/// What the first level has shown so far.
+#[derive(Default)]
+struct Finding {
+    container: Option<Container>,
+    movie: Option<Movie>,
+    has_media: bool,
+    has_fragments: bool,
+}
+
+/// Checks that a file is a whole video: typed, described, with a video track and media.
+///
+/// Headers and the description are read, the media is passed over.
+pub fn check_video(file: &mut (impl Read + Seek)) -> Result<Video, Fault> {
+    let end = file.seek(SeekFrom::End(0))?;
+    let mut finding = Finding::default();
+    let mut at = 0;
+    let mut boxes_left = TOP_BOXES_MAX;
+    while at < end {
+        boxes_left = boxes_left.checked_sub(1).ok_or(Bad::TooMany)?;
+        let head = read_head(file, at, end)?;
+        take(file, at, head, &mut finding)?;
+        // A header is at least eight bytes, so the walk ends.
+        at = at.saturating_add(head.bytes);
+    }
+    Ok(finding.conclude()?)
+}
+
+fn take(
+    file: &mut (impl Read + Seek),
+    at: u64,
+    head: BoxHead,
+    finding: &mut Finding,
+) -> Result<(), Fault> {
+    if finding.container.is_none() {
+        if head.kind != *b"ftyp" {
+            return Err(Bad::Start.into());
+        }
+        if !TYPE_BYTES.contains(&head.bytes) {
+            return Err(Bad::Size.into());
+        }
+        let brands = read_payload(file, at, head)?;
+        finding.container = Some(container_of(&brands).ok_or(Bad::Brand)?);
+        return Ok(());
+    }
+    match &head.kind {
+        b"ftyp" => return Err(Bad::Twice("ftyp").into()),
+        b"moov" => {
+            if head.bytes > MOVIE_BYTES_MAX {
+                return Err(Bad::TooLarge.into());
+            }
+            let movie = Movie::read(&read_payload(file, at, head)?)?;
+            if finding.movie.replace(movie).is_some() {
+                return Err(Bad::Twice("moov").into());
+            }
+        }
+        b"mdat" => finding.has_media |= head.bytes > head.header_bytes,
+        b"moof" => finding.has_fragments = true,
+        _ => {}
+    }
+    Ok(())
+}
+
+impl Finding {
+    fn conclude(self) -> Result<Video, Bad> {
+        let container = self.container.ok_or(Bad::Start)?;
+        let movie = self.movie.ok_or(Bad::Missing("moov"))?;
+        if !self.has_media {
+            return Err(Bad::Missing("mdat"));
+        }
+        // The header of a fragmented file counts what stands before its fragments: nothing.
+        let known = movie
+            .duration
+            .filter(|duration| *duration > 0 || !self.has_fragments);
+        let duration = known.or(movie.fragments_duration);
+        Ok(Video {
+            container,
+            duration_ms: duration.map(|units| millis(units, movie.timescale)),
+            dimensions: movie.dimensions,
+        })
+    }
+}
+
+fn millis(units: u64, timescale: u32) -> u64 {
+    let millis = u128::from(units) * 1000 / u128::from(timescale.max(1));
+    u64::try_from(millis).unwrap_or(u64::MAX)
+}
+
+/// By the major brand, or by any that the file says it is compatible with.
+fn container_of(payload: &[u8]) -> Option<Container> {
+    let major = four(payload, 0)?;
+    let compatible = payload.get(8..)?.as_chunks::<4>().0;
+    if major == MOV_BRAND {
+        Some(Container::Mov)
+    } else if MP4_BRANDS.contains(&major) || compatible.iter().any(|it| MP4_BRANDS.contains(it)) {
+        Some(Container::Mp4)
+    } else {
+        compatible.contains(&MOV_BRAND).then_some(Container::Mov)
+    }
+}
+
+fn read_head(file: &mut (impl Read + Seek), at: u64, end: u64) -> Result<BoxHead, Fault> {
+    let room = end.saturating_sub(at);
+    let mut bytes = [0; HEADER_BYTES_MAX];
+    let length = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+    let head = bytes.get_mut(..length).unwrap_or_default();
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(head)?;
+    Ok(BoxHead::read(head, room)?)
+}
+
+/// Only for boxes whose size has been judged.
+fn read_payload(file: &mut (impl Read + Seek), at: u64, head: BoxHead) -> Result<Vec<u8>, Fault> {
+    let length = head.bytes - head.header_bytes;
+    let mut payload = Vec::new();
+    file.seek(SeekFrom::Start(at.saturating_add(head.header_bytes)))?;
+    file.by_ref().take(length).read_to_end(&mut payload)?;
+    if u64::try_from(payload.len()) != Ok(length) {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
+    Ok(payload)
+}

@@ -1,0 +1,144 @@
+//! What is a PNG and what is not.
+
+use std::io::Cursor;
+
+use protocol::media::{Bad, Fault, Picture, check_png};
+
+use super::build::{chunk, good_png, ihdr, png};
+
+fn check(file: &[u8]) -> Result<Picture, Bad> {
+    check_png(&mut Cursor::new(file)).map_err(|fault| match fault {
+        Fault::Bad(bad) => bad,
+        Fault::Unreadable(error) => panic!("{error}"),
+    })
+}
+
+const SMALL: Picture = Picture {
+    width: 2,
+    height: 3,
+};
+
+#[test]
+fn a_whole_picture_tells_its_size() {
+    assert_eq!(check(&good_png()), Ok(SMALL));
+}
+
+#[test]
+fn depths_go_with_colour_types() {
+    let legal: [(u8, &[u8]); 5] = [
+        (0, &[1, 2, 4, 8, 16]),
+        (2, &[8, 16]),
+        (3, &[1, 2, 4, 8]),
+        (4, &[8, 16]),
+        (6, &[8, 16]),
+    ];
+    for colour in 0..=7 {
+        for depth in 0..=17 {
+            let file = png(&[
+                ihdr(depth, colour),
+                chunk(b"IDAT", b"x"),
+                chunk(b"IEND", b""),
+            ]);
+            let is_legal = legal
+                .iter()
+                .any(|(c, depths)| *c == colour && depths.contains(&depth));
+            let expected = if is_legal {
+                Ok(SMALL)
+            } else {
+                Err(Bad::Header("IHDR"))
+            };
+            assert_eq!(check(&file), expected, "depth {depth}, colour {colour}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_whole_picture_is_refused() {
+    let end = || chunk(b"IEND", b"");
+    let pixels = || chunk(b"IDAT", b"x");
+    let header = |bytes: [u8; 13]| png(&[chunk(b"IHDR", &bytes), pixels(), end()]);
+    let mut bad_crc = good_png();
+    bad_crc[29] ^= 1;
+    let mut bad_end = good_png();
+    *bad_end.last_mut().unwrap() ^= 1;
+    for (name, file, expected) in [
+        ("nothing", vec![], Bad::Start),
+        (
+            "text",
+            b"not found, not found, not found, not found".to_vec(),
+            Bad::Start,
+        ),
+        ("signature alone", png(&[]), Bad::Start),
+        (
+            "another first chunk",
+            png(&[chunk(b"gAMA", &[0; 13]), end()]),
+            Bad::Start,
+        ),
+        ("bad checksum", bad_crc, Bad::Checksum),
+        (
+            "no width",
+            header([0, 0, 0, 0, 0, 0, 0, 3, 8, 2, 0, 0, 0]),
+            Bad::Header("IHDR"),
+        ),
+        (
+            "too high",
+            header([0, 0, 0, 2, 0, 0, 0x40, 1, 8, 2, 0, 0, 0]),
+            Bad::Header("IHDR"),
+        ),
+        (
+            "compression 1",
+            header([0, 0, 0, 2, 0, 0, 0, 3, 8, 2, 1, 0, 0]),
+            Bad::Header("IHDR"),
+        ),
+        (
+            "filter 1",
+            header([0, 0, 0, 2, 0, 0, 0, 3, 8, 2, 0, 1, 0]),
+            Bad::Header("IHDR"),
+        ),
+        (
+            "interlace 2",
+            header([0, 0, 0, 2, 0, 0, 0, 3, 8, 2, 0, 0, 2]),
+            Bad::Header("IHDR"),
+        ),
+        ("no pixels", png(&[ihdr(8, 2), end()]), Bad::Missing("IDAT")),
+        (
+            "empty pixels",
+            png(&[ihdr(8, 2), chunk(b"IDAT", b""), end()]),
+            Bad::Missing("IDAT"),
+        ),
+        ("no end", png(&[ihdr(8, 2), pixels()]), Bad::Missing("IEND")),
+        ("bad end", bad_end, Bad::Header("IEND")),
+        (
+            "two headers",
+            png(&[ihdr(8, 2), ihdr(8, 2), pixels(), end()]),
+            Bad::Twice("IHDR"),
+        ),
+        (
+            "more behind the end",
+            png(&[ihdr(8, 2), pixels(), end(), vec![0]]),
+            Bad::After,
+        ),
+        (
+            "a chunk of 2 GiB",
+            png(&[ihdr(8, 2), b"\x80\0\0\0IDAT\0\0\0\0".to_vec()]),
+            Bad::Size,
+        ),
+        (
+            "a chunk that is cut",
+            png(&[ihdr(8, 2), b"\0\0\0\x09IDATxxxx".to_vec()]),
+            Bad::Truncated,
+        ),
+        (
+            "endless chunks",
+            png(&[
+                ihdr(8, 2),
+                chunk(b"tEXt", b"").repeat(65_536),
+                pixels(),
+                end(),
+            ]),
+            Bad::TooMany,
+        ),
+    ] {
+        assert_eq!(check(&file), Err(expected), "{name}");
+    }
+}

@@ -156,6 +156,16 @@ impl Catalog {
         self.models.get(id).filter(|model| model.is_callable(now))
     }
 
+    /// A model by its public id, whether or not it can be called now.
+    pub fn get(&self, id: &str) -> Option<&Arc<Model>> {
+        self.models.get(id)
+    }
+
+    /// A channel by its name.
+    pub fn channel(&self, name: &str) -> Option<&Channel> {
+        self.channels.get(name)
+    }
+
     /// The models that can be called now, by id.
     pub fn list(&self) -> impl Iterator<Item = &Arc<Model>> {
         let now = Instant::now();

@@ -18,6 +18,7 @@ use crate::keyring::{Keyring, Unrecognised};
 use crate::metrics::{Metrics, Reading};
 use crate::pictures::{PictureBounds, Pictures};
 use crate::retries::RetryBudget;
+use crate::task::TaskSettings;
 
 /// When the answer may leave, measured against the hold's commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub struct Settings {
     pub keep_alive: Duration,
     /// Calls in flight on this node.
     pub in_flight_max: usize,
+    /// How asynchronous work is followed.
+    pub tasks: TaskSettings,
 }
 
 impl Default for Settings {
@@ -71,6 +74,7 @@ impl Default for Settings {
             client_gone_drain: Duration::from_secs(5),
             keep_alive: Duration::from_secs(15),
             in_flight_max: 10_000,
+            tasks: TaskSettings::default(),
         }
     }
 }

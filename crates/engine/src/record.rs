@@ -175,6 +175,16 @@ impl Record {
         self.ended(outcome, Some("settled"))
     }
 
+    /// The call has opened a task, whose hold ends with it.
+    pub(crate) fn opened(self) -> JournalRow {
+        self.ended(&Outcome::done(), None)
+    }
+
+    /// The call has opened a task that came to nothing; `end` is what became of the hold.
+    pub(crate) fn ended_early(self, outcome: &Outcome, end: &str) -> JournalRow {
+        self.ended(outcome, Some(end))
+    }
+
     fn ended(mut self, outcome: &Outcome, end: Option<&str>) -> JournalRow {
         self.row.timings.total_us = self.elapsed_us();
         self.row.at = clock::now();

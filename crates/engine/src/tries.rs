@@ -169,7 +169,7 @@ pub(crate) async fn send(
 }
 
 /// The upstream answered with an error.
-async fn refused(
+pub(crate) async fn refused(
     route: &Route,
     public_model: &str,
     endpoint: Endpoint,

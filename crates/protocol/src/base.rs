@@ -1,6 +1,6 @@
 //! The built-in profiles: what is known of families of models, as data.
 
-use crate::profile::{Allowed, Base, Profile};
+use crate::profile::{Allowed, Base, Profile, References};
 
 /// Aspect ratios of the video-A family's images.
 const VIDEO_A_RATIOS: [&str; 14] = [
@@ -25,8 +25,27 @@ impl Base {
                 image_output: Some(true),
                 ..Profile::default()
             },
+            Self::VideoA => video_a(),
             _ => Profile::default(),
         }
+    }
+}
+
+fn video_a() -> Profile {
+    let most = [("image", 7), ("audio", 3)];
+    Profile {
+        resolutions: Some(words(&["480p", "720p", "1080p"])),
+        reference_resolutions: Some(words(&["480p", "720p"])),
+        durations: Some(Allowed::Bounds { min: 1, max: 15 }),
+        extension_durations: Some(Allowed::Bounds { min: 2, max: 10 }),
+        // A source may take 8.7 s.
+        source_seconds_max: Some(9),
+        ratios: Some(words(&["1:1", "16:9", "9:16", "4:3", "3:4", "3:2", "2:3"])),
+        modes: Some(words(&["text", "image", "reference", "edit", "extension"])),
+        references_max: Some(References::ByKind(
+            most.map(|(kind, most)| (kind.to_owned(), most)).into(),
+        )),
+        ..Profile::default()
     }
 }
 

@@ -33,6 +33,7 @@ mod signature;
 pub mod sse;
 mod tool;
 pub mod usage;
+pub mod video;
 pub mod voice;
 
 pub use convert::Translator;

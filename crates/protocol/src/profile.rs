@@ -116,6 +116,47 @@ pub enum Allowed {
     Max(i64),
 }
 
+impl Allowed {
+    /// Whether a word is among them; numbers allow no words.
+    pub fn has_word(&self, word: &str) -> bool {
+        matches!(self, Self::Words(words) if words.iter().any(|known| known == word))
+    }
+
+    /// Whether a number is among them; words allow no numbers.
+    pub fn has_number(&self, number: i64) -> bool {
+        match self {
+            Self::Words(_) => false,
+            Self::Numbers(numbers) => numbers.contains(&number),
+            Self::Bounds { min, max } => (*min..=*max).contains(&number),
+            Self::Max(max) => number <= *max,
+        }
+    }
+
+    /// The greatest number.
+    pub fn largest(&self) -> Option<i64> {
+        match self {
+            Self::Words(_) => None,
+            Self::Numbers(numbers) => numbers.iter().max().copied(),
+            Self::Bounds { max, .. } | Self::Max(max) => Some(*max),
+        }
+    }
+}
+
+/// As callers are told it.
+impl std::fmt::Display for Allowed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Words(words) => f.write_str(&words.join(", ")),
+            Self::Numbers(numbers) => {
+                let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+                f.write_str(&numbers.join(", "))
+            }
+            Self::Bounds { min, max } => write!(f, "{min} to {max}"),
+            Self::Max(max) => write!(f, "at most {max}"),
+        }
+    }
+}
+
 /// The capabilities of one model. What is absent is taken from `base`, or unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -177,6 +218,15 @@ pub struct Profile {
     /// Video lengths in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durations: Option<Allowed>,
+    /// Lengths that a video can be extended by, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extension_durations: Option<Allowed>,
+    /// The longest source video, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_seconds_max: Option<u64>,
+    /// Resolutions of videos made from references, where they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference_resolutions: Option<Allowed>,
     /// Aspect ratios.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratios: Option<Allowed>,
@@ -202,6 +252,12 @@ impl Profile {
             backgrounds: self.backgrounds.or(below.backgrounds),
             resolutions: self.resolutions.or(below.resolutions),
             ratios: self.ratios.or(below.ratios),
+            reference_resolutions: self.reference_resolutions.or(below.reference_resolutions),
+            durations: self.durations.or(below.durations),
+            extension_durations: self.extension_durations.or(below.extension_durations),
+            source_seconds_max: self.source_seconds_max.or(below.source_seconds_max),
+            modes: self.modes.or(below.modes),
+            references_max: self.references_max.or(below.references_max),
             image_stream: self.image_stream.or(below.image_stream),
             image_output: self.image_output.or(below.image_output),
             ..self
@@ -226,6 +282,16 @@ pub enum References {
     All(u32),
     /// A limit for each kind of medium.
     ByKind(std::collections::BTreeMap<String, u32>),
+}
+
+impl References {
+    /// The most of this kind; none when it is not bounded.
+    pub fn of(&self, kind: &str) -> Option<u32> {
+        match self {
+            Self::All(most) => Some(*most),
+            Self::ByKind(most) => most.get(kind).copied(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -90,6 +90,16 @@ impl Gateway {
                 stop.run_until_cancelled(watch).await;
             }));
         }
+        // They stop with the listener: what they have begun is waited for behind it.
+        let (follow, deliver) = (Arc::clone(&engine), Arc::clone(&engine));
+        let stop = stop_public.clone();
+        behind.push(tokio::spawn(async move {
+            stop.run_until_cancelled(follow.follow_tasks()).await;
+        }));
+        let stop = stop_public.clone();
+        behind.push(tokio::spawn(async move {
+            stop.run_until_cancelled(deliver.deliver_callbacks()).await;
+        }));
         let public = tokio::spawn(public.run(stop_public.clone(), config.timeouts.shutdown_drain));
         Ok(Self {
             engine,

@@ -14,6 +14,7 @@
 //! - `embeddings/` and `embed/` give vectors, in the form of lists and in that of contents;
 //! - `images/` paints, in the habits of three families;
 //! - `voice/` speaks and listens, in tones;
+//! - `video_a/` makes films: tasks that are created, polled and end;
 //! - `generate/` is Generate Content, `interactions/` Interactions, `google/` what they share.
 //!
 //! Models differ by the beginning of their names; every other name is a plain model:
@@ -63,6 +64,7 @@ mod serve;
 mod tokens;
 mod told;
 mod vector;
+mod video_a;
 mod voice;
 
 pub use calls::{Call, Counts, End};

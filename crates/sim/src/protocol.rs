@@ -4,8 +4,10 @@ use crate::ask::Ask;
 use crate::fault::{ScriptError, Status};
 use crate::reply::Reply;
 use crate::serve::Settings;
+use crate::video_a::Jobs;
 use bytes::Bytes;
 use http::request::Parts;
+use std::sync::Arc;
 
 /// A call as it came in.
 #[derive(Debug)]
@@ -13,6 +15,8 @@ pub(crate) struct Incoming<'a> {
     pub(crate) parts: &'a Parts,
     pub(crate) body: &'a Bytes,
     pub(crate) settings: &'a Settings,
+    /// The tasks under way.
+    pub(crate) jobs: &'a Arc<Jobs>,
     /// The id under which the vendor files the call. It stands in a header, and with some vendors
     /// in errors too.
     pub(crate) request_id: &'a str,

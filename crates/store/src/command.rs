@@ -11,6 +11,9 @@ use crate::durable::Durable;
 use crate::error::{AdmitError, StoreError};
 use crate::ids::{HoldId, KeyId, PriceVersion, WalletId};
 use crate::queue::Queue;
+use crate::task::{
+    CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskNote, TaskRow,
+};
 
 /// An answer that is given when the writer has decided; the receiver then waits for the disk.
 pub(crate) type Reply<T> = oneshot::Sender<Result<(T, Durable), StoreError>>;
@@ -25,7 +28,34 @@ pub(crate) enum Command {
     Uncount(HoldId),
     Balance(KeyId, Reply<(ledger::Wallet, ledger::Key)>),
     Change(Change),
+    Task(TaskCommand),
     Flush(oneshot::Sender<Durable>),
+}
+
+/// A step of a task or of a callback. The answer `false` says that the claim is no longer held, and
+/// that nothing was written.
+#[derive(Debug)]
+pub(crate) enum TaskCommand {
+    Open(
+        Box<NewTask>,
+        oneshot::Sender<Result<(OpenedTask, Durable), AdmitError>>,
+    ),
+    Accept(Box<TaskAccepted>, Reply<bool>),
+    /// The upstream has not taken it: the hold is released, and the row goes.
+    Refuse(Claim, UnixMs, Reply<bool>),
+    Note(Box<TaskNote>, Reply<bool>),
+    End(Box<TaskEnd>, Reply<bool>),
+    Claim(DueWork, Reply<Vec<TaskRow>>),
+    ClaimCallbacks(DueWork, Reply<Vec<CallbackRow>>),
+    NoteCallback(CallbackNote, Reply<bool>),
+}
+
+/// How much due work is claimed, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DueWork {
+    pub(crate) count_max: u32,
+    pub(crate) lease: std::time::Duration,
+    pub(crate) now: UnixMs,
 }
 
 /// An administrative change.
@@ -183,9 +213,11 @@ impl Command {
         match self {
             Self::Admit(_, reply) => drop(reply.send(Err(why))),
             Self::Extend(_, reply) => drop(reply.send(Err(why))),
+            Self::Task(TaskCommand::Open(_, reply)) => drop(reply.send(Err(why))),
             // Dropping the other end of an answer says that the store is not available.
             Self::Balance(..)
             | Self::Change(..)
+            | Self::Task(..)
             | Self::Flush(..)
             | Self::Close(..)
             | Self::Uncount(..) => {}

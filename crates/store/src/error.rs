@@ -103,6 +103,16 @@ pub enum AdmitError {
     Unavailable,
 }
 
+impl AdmitError {
+    /// How the key's limits stand, once the ledger was asked.
+    pub fn rates(&self) -> Option<Rates> {
+        match self {
+            Self::Refused { rates, .. } => Some(*rates),
+            Self::Busy | Self::Unavailable => None,
+        }
+    }
+}
+
 /// The commit or sync of a decision failed: it never happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the decision did not become durable")]

@@ -29,6 +29,9 @@ mod settings;
 mod sqlite;
 mod stats;
 mod store;
+mod task;
+mod task_id;
+mod tasks;
 mod ticker;
 mod verify;
 
@@ -47,4 +50,9 @@ pub use journal::{
 pub use settings::{Location, Server, Settings};
 pub use stats::Stats;
 pub use store::{Recovery, Store};
+pub use task::{
+    CallbackNote, CallbackOutcome, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd,
+    TaskNote, TaskRow, TaskUpstream, TaskView,
+};
+pub use task_id::{TaskId, TaskIdError};
 pub use verify::{Difference, Rule, VerifyReport};

@@ -266,7 +266,7 @@ impl Queue {
             Command::Admit(..) | Command::Extend(..) | Command::Balance(..) => {
                 waited > self.bounds.call_wait_max
             }
-            Command::Change(..) => waited > self.bounds.change_wait_max,
+            Command::Change(..) | Command::Task(..) => waited > self.bounds.change_wait_max,
             Command::Close(..) | Command::Uncount(..) | Command::Flush(..) => false,
         }
     }

@@ -262,7 +262,10 @@ impl Store {
         self.ask(|reply| Command::Change(change(reply))).await
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, StoreError> {
+    pub(crate) async fn ask<T>(
+        &self,
+        command: impl FnOnce(Reply<T>) -> Command,
+    ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.backend.push(command(reply)).await?;
         let (value, durable) = answer.await.map_err(|_| StoreError::Unavailable)??;

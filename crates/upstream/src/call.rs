@@ -27,6 +27,14 @@ pub enum Endpoint {
     Transcript,
     /// The voices that speak, or the one that [`Outgoing::item`] names.
     Voices,
+    /// A new video-A task: a video.
+    VideoGenerations,
+    /// A new video-A task: a video made from a video.
+    VideoEdits,
+    /// A new video-A task: the continuation of a video.
+    VideoExtensions,
+    /// How a video-A task stands.
+    Video,
 }
 
 impl Endpoint {
@@ -40,13 +48,17 @@ impl Endpoint {
             | Self::ImageEdits
             | Self::Speech
             | Self::Transcript
-            | Self::Voices => Dialect::Chat,
+            | Self::Voices
+            | Self::VideoGenerations
+            | Self::VideoEdits
+            | Self::VideoExtensions
+            | Self::Video => Dialect::Chat,
         }
     }
 
     /// Whether it only asks, and has no body.
     pub(crate) fn is_get(self) -> bool {
-        self == Self::Voices
+        matches!(self, Self::Voices | Self::Video)
     }
 
     /// Whether the protocol is that of voice.
@@ -59,7 +71,8 @@ impl Endpoint {
 #[derive(Debug)]
 pub struct Outgoing<'a> {
     pub endpoint: Endpoint,
-    /// The upstream's name for the model, which stands in the path of some endpoints.
+    /// The upstream's name for the model, or for the task that is asked about, which stands in the path of
+    /// some endpoints.
     pub upstream_model: &'a str,
     /// The one thing of a list that is asked for.
     pub item: Option<&'a str>,

@@ -38,6 +38,11 @@ pub(crate) struct Template {
     speech: Box<str>,
     voices: Box<str>,
     transcript: Box<str>,
+    video_generations: Box<str>,
+    video_edits: Box<str>,
+    video_extensions: Box<str>,
+    /// What stands before a task's name.
+    videos: Box<str>,
     /// What stands before a model's name.
     generate: Box<str>,
 }
@@ -69,6 +74,10 @@ impl Template {
             speech: format!("{openai_like}/tts").into(),
             voices: format!("{openai_like}/tts/voices").into(),
             transcript: format!("{openai_like}/stt").into(),
+            video_generations: format!("{openai_like}/videos/generations").into(),
+            video_edits: format!("{openai_like}/videos/edits").into(),
+            video_extensions: format!("{openai_like}/videos/extensions").into(),
+            videos: format!("{openai_like}/videos/").into(),
             generate: format!("{root}/v1beta/models/").into(),
         })
     }
@@ -127,6 +136,10 @@ impl Template {
             Endpoint::Speech => (&self.speech, None),
             Endpoint::Transcript => (&self.transcript, None),
             Endpoint::Voices => (&self.voices, None),
+            Endpoint::VideoGenerations => (&self.video_generations, None),
+            Endpoint::VideoEdits => (&self.video_edits, None),
+            Endpoint::VideoExtensions => (&self.video_extensions, None),
+            Endpoint::Video => (&self.videos, Some("")),
         };
         head.extend_from_slice(path.as_bytes());
         // An action stands behind the model's name.
@@ -318,7 +331,7 @@ mod tests {
 
     #[test]
     fn vectors_and_pictures_have_their_paths() {
-        use Preset::{Ark, Gemini, Openai, Sim};
+        use Preset::{Ark, Gemini, Openai, Sim, Xai};
         let sim = Some("http://127.0.0.1:9/v1");
         for (preset, base_url, endpoint, target) in [
             (Openai, None, Endpoint::Embeddings, "/v1/embeddings"),
@@ -347,12 +360,27 @@ mod tests {
                 "/api/v3/images/generations",
             ),
             (Openai, None, Endpoint::ImageEdits, "/v1/images/edits"),
+            (Xai, None, Endpoint::VideoEdits, "/v1/videos/edits"),
         ] {
             let call = Outgoing::json(endpoint, "m-1.5", Vec::new());
             let head = head(preset, base_url, &call);
             let line = format!("POST {target} HTTP/1.1\r\n");
             assert!(head.starts_with(&line), "{preset}: {head}");
         }
+    }
+
+    #[test]
+    fn a_task_is_asked_about_without_a_body() {
+        let call = Outgoing::json(Endpoint::Video, "a/b?c", Vec::new());
+        let head = head(Preset::Xai, None, &call);
+        assert!(
+            head.starts_with("GET /v1/videos/a%2Fb%3Fc HTTP/1.1\r\n"),
+            "{head}"
+        );
+        assert!(
+            head.ends_with("\r\n\r\n") && !head.contains("content-"),
+            "{head}"
+        );
     }
 
     #[test]

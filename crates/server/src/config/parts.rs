@@ -62,6 +62,11 @@ impl Config {
             client_gone_drain: self.timeouts.client_gone_drain,
             keep_alive: self.timeouts.stream_keep_alive,
             in_flight_max: self.limits.requests_in_flight,
+            tasks: engine::TaskSettings {
+                poll_first: self.tasks.poll_first,
+                poll_max: self.tasks.poll_max,
+                callback_retry: self.tasks.callback_retry.clone(),
+            },
         }
     }
 

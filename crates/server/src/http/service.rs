@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use engine::{
-    EmbeddingsCall, Engine, ImagesBody, ImagesCall, Named, NamedContents, TextCall, Unanswered, ids,
+    EmbeddingsCall, Engine, ImagesBody, ImagesCall, Named, NamedContents, TextCall, Unanswered,
+    VideoCall, ids,
 };
 use http::{HeaderMap, HeaderName, Request, Response, Uri};
 use hyper::body::Incoming;
 use ledger::Balance;
 use protocol::images::Asked;
+use protocol::video::video_a::Operation;
 use protocol::{Code, Dialect, Failure};
 use store::KeyHead;
 
@@ -115,6 +117,8 @@ async fn dispatch(
         Endpoint::Speech(form) => voice::speech(shared, visit, form, key, request).await,
         Endpoint::Transcript(form) => voice::transcript(shared, visit, form, key, request).await,
         Endpoint::Voices(name) => voice::voices(shared, visit, name, key, &request).await,
+        Endpoint::Video(operation) => video(shared, visit, operation, key, request).await,
+        Endpoint::Task(id) => Ok(Served::Document(engine.task(&key, &id).await?.into())),
         Endpoint::Unknown => Err(Failure::not_found("There is no such endpoint.").into()),
     }
 }
@@ -240,6 +244,25 @@ async fn images(
         body,
     };
     shared.engine.images(call).await.map(Served::Answer)
+}
+
+async fn video(
+    shared: &Shared,
+    visit: &Visit,
+    operation: Operation,
+    key: KeyHead,
+    request: Request<Incoming>,
+) -> Result<Served, Unanswered> {
+    refuse_idempotency_key(request.headers())?;
+    body::check_json_headers(request.headers())?;
+    let bounds = bounds(shared, shared.limits.body_video_bytes);
+    let body = body::read(request.into_body(), bounds, shared.engine.budget()).await?;
+    let call = VideoCall {
+        arrival: visit.arrival(key),
+        operation,
+        body,
+    };
+    shared.engine.create_video(call).await.map(Served::Answer)
 }
 
 pub(super) fn bounds(shared: &Shared, bytes_max: usize) -> Bounds {

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use engine::{Named, NamedContents, VoiceForm};
 use http::Method;
 use protocol::images::Asked;
+use protocol::video::video_a::Operation;
 use protocol::{Dialect, Family};
 
 /// An endpoint, with what its path carries.
@@ -39,6 +40,10 @@ pub(crate) enum Endpoint {
     Transcript(VoiceForm),
     /// `GET /v1/tts/voices`, or one of them.
     Voices(Option<String>),
+    /// A new video-A task.
+    Video(Operation),
+    /// A task by its id.
+    Task(String),
     /// Nothing that is served.
     Unknown,
 }
@@ -56,6 +61,7 @@ impl Endpoint {
                 | Self::Speech(_)
                 | Self::Transcript(_)
                 | Self::Voices(_)
+                | Self::Video(_)
         )
     }
 }
@@ -115,6 +121,10 @@ impl Surface {
             Endpoint::Transcript(VoiceForm::Renamed) => "/v1/audio/transcriptions",
             Endpoint::Voices(None) => "/v1/tts/voices",
             Endpoint::Voices(Some(_)) => "/v1/tts/voices/{voice_id}",
+            Endpoint::Video(Operation::Generation) => "/v1/videos/generations",
+            Endpoint::Video(Operation::Edit) => "/v1/videos/edits",
+            Endpoint::Video(Operation::Extension) => "/v1/videos/extensions",
+            Endpoint::Task(_) => "/v1/tasks/{id}",
             Endpoint::Unknown => "unknown",
         }
     }
@@ -126,8 +136,18 @@ fn asked(path: &str) -> Endpoint {
         "/v1beta/models" => Endpoint::GoogleModels,
         "/v1/balance" => Endpoint::Balance,
         "/v1/tts/voices" => Endpoint::Voices(None),
-        _ => named_voice(path).unwrap_or_else(|| named_model(path)),
+        _ => named_voice(path)
+            .or_else(|| task(path))
+            .unwrap_or_else(|| named_model(path)),
     }
+}
+
+/// `/v1/tasks/{id}`, and the path that the protocol's own clients poll: `/v1/videos/{id}`.
+fn task(path: &str) -> Option<Endpoint> {
+    let id = path
+        .strip_prefix("/v1/tasks/")
+        .or_else(|| path.strip_prefix("/v1/videos/"))?;
+    Some(Endpoint::Task(id.to_owned()))
 }
 
 fn called(path: &str, aliases: bool) -> Endpoint {
@@ -143,6 +163,9 @@ fn called(path: &str, aliases: bool) -> Endpoint {
         "/v1/audio/speech" if aliases => Endpoint::Speech(VoiceForm::Renamed),
         "/v1/stt" => Endpoint::Transcript(VoiceForm::Own),
         "/v1/audio/transcriptions" if aliases => Endpoint::Transcript(VoiceForm::Renamed),
+        "/v1/videos/generations" => Endpoint::Video(Operation::Generation),
+        "/v1/videos/edits" => Endpoint::Video(Operation::Edit),
+        "/v1/videos/extensions" => Endpoint::Video(Operation::Extension),
         "/v1/interactions" if aliases => Endpoint::Text(Dialect::Interactions),
         _ => named_call(path, aliases).unwrap_or(Endpoint::Unknown),
     }
@@ -386,9 +409,21 @@ mod tests {
                 Family::OpenAi,
             ),
             (
+                "POST",
+                "/v1/videos/edits",
+                Endpoint::Video(Operation::Edit),
+                Family::OpenAi,
+            ),
+            (
                 "GET",
                 "/v1/tts/voices",
                 Endpoint::Voices(None),
+                Family::OpenAi,
+            ),
+            (
+                "GET",
+                "/v1/tasks/abc",
+                Endpoint::Task("abc".to_owned()),
                 Family::OpenAi,
             ),
             (
@@ -403,6 +438,13 @@ mod tests {
                 Endpoint::Unknown,
                 Family::OpenAi,
             ),
+            (
+                "GET",
+                "/v1/videos/abc",
+                Endpoint::Task("abc".to_owned()),
+                Family::OpenAi,
+            ),
+            ("POST", "/v1/tasks/abc", Endpoint::Unknown, Family::OpenAi),
             ("GET", "/", Endpoint::Unknown, Family::OpenAi),
         ];
         for (method, path, endpoint, family) in table {

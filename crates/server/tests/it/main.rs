@@ -41,3 +41,4 @@ mod speech;
 mod transcript;
 mod upstream_plain;
 mod upstream_stream;
+mod videos;

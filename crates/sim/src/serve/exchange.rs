@@ -22,6 +22,7 @@ use crate::protocol::{Incoming as Call, Protocol};
 use crate::reply::{Play, Reply, Vendor, html_page, identity_headers, request_id};
 use crate::responses::Responses;
 use crate::seed::Seed;
+use crate::video_a;
 use crate::voice::{self, SpeechCall, TranscriptCall};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -129,6 +130,7 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         parts,
         body,
         settings: &state.settings,
+        jobs: &state.jobs,
         request_id: &request_id(record.seq()),
     };
     let path = parts.uri.path();
@@ -148,6 +150,9 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         Ok(Endpoint::ImageGenerations) => ask::<Generations>(&call, state, record),
         Ok(Endpoint::Interactions) => ask::<Interactions>(&call, state, record),
         Ok(Endpoint::Responses) => ask::<Responses>(&call, state, record),
+        Ok(Endpoint::Videos) => ask::<video_a::Create>(&call, state, record),
+        Ok(Endpoint::Video) => ask::<video_a::Poll>(&call, state, record),
+        Ok(Endpoint::Film) => unserved(video_a::film(&call)),
         Ok(Endpoint::Messages) => ask::<Messages>(&call, state, record),
     }
 }

@@ -4,6 +4,7 @@ use super::exchange::exchange;
 use super::wire::{Socket, Wire};
 use crate::calls::{Bounds, Call, Calls, Counts};
 use crate::fault::{Queue, QueueError, Queued, ScriptError};
+use crate::video_a::Jobs;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -59,6 +60,7 @@ pub(crate) struct State {
     pub(crate) settings: Settings,
     pub(crate) calls: Arc<Calls>,
     pub(crate) queue: Queue,
+    pub(crate) jobs: Arc<Jobs>,
 }
 
 impl State {
@@ -72,6 +74,7 @@ impl State {
             settings,
             calls: Arc::new(Calls::new(bounds)),
             queue: Queue::default(),
+            jobs: Arc::default(),
         }
     }
 }

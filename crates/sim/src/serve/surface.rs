@@ -21,6 +21,12 @@ pub(super) enum Endpoint<'a> {
     Voice(&'a str),
     Models,
     Model(&'a str),
+    /// A new film.
+    Videos,
+    /// How one stands.
+    Video,
+    /// The film itself.
+    Film,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +50,11 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
         "/v1/stt" => (Method::POST, Endpoint::Transcript),
         "/v1/tts/voices" => (Method::GET, Endpoint::Voices),
         "/v1/models" => (Method::GET, Endpoint::Models),
+        "/v1/videos/generations" | "/v1/videos/edits" | "/v1/videos/extensions" => {
+            (Method::POST, Endpoint::Videos)
+        }
+        _ if path.starts_with("/v1/videos/films/") => (Method::GET, Endpoint::Film),
+        _ if path.starts_with("/v1/videos/") => (Method::GET, Endpoint::Video),
         _ if generate::is_target(path) => (Method::POST, Endpoint::Generate),
         _ if embed::is_target(path) => (Method::POST, Endpoint::Embed),
         _ => match (

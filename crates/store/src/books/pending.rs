@@ -21,6 +21,8 @@ pub(crate) struct Pending {
     /// Holds of earlier batches that were closed.
     pub(crate) closed: Vec<HoldId>,
     pub(crate) postings: Vec<Posting>,
+    /// Closes that are part of a larger step: what fails of it is repeated whole or not at all.
+    pub(crate) inseparable: Vec<HoldId>,
     /// Something was written at once, by an administrative change.
     pub(crate) wrote: bool,
 }
@@ -32,13 +34,18 @@ impl Pending {
 
     /// Forgets everything, and gives back the closes, which must not be forgotten.
     pub(crate) fn take_closings(&mut self) -> Vec<Closing> {
-        let postings = std::mem::take(self).postings;
+        let Self {
+            postings,
+            inseparable,
+            ..
+        } = std::mem::take(self);
         postings
             .into_iter()
             .filter_map(|posting| match posting.what {
                 What::Close { closing, .. } => Some(closing),
                 What::Credit { .. } => None,
             })
+            .filter(|closing| !inseparable.contains(&closing.hold))
             .collect()
     }
 
@@ -50,6 +57,7 @@ impl Pending {
         self.changed.clear();
         self.closed.clear();
         self.postings.clear();
+        self.inseparable.clear();
         self.wrote = false;
     }
 }

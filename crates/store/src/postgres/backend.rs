@@ -200,7 +200,7 @@ impl Postgres {
                 Change::Key { key, .. } => self.wallet_of(*key).await,
                 Change::PriceVersion { .. } => None,
             },
-            Command::Flush(_) => None,
+            Command::Task(_) | Command::Flush(_) => None,
         };
         let lane = wallet.map_or(0, |wallet| self.lane_of(wallet));
         self.lane(lane).push(command)

@@ -326,7 +326,7 @@ impl Lane {
             Command::Admit(..) | Command::Extend(..) | Command::Balance(..) => {
                 waited > self.settings.call_wait_max
             }
-            Command::Change(..) => waited > self.settings.change_wait_max,
+            Command::Change(..) | Command::Task(..) => waited > self.settings.change_wait_max,
             Command::Close(..) | Command::Uncount(..) | Command::Flush(..) => false,
         }
     }
@@ -394,7 +394,7 @@ fn wallet_of(state: &State, command: &Command) -> Option<WalletId> {
             | Change::CreateKey { .. }
             | Change::PriceVersion { .. } => None,
         },
-        Command::Flush(_) => None,
+        Command::Task(_) | Command::Flush(_) => None,
     }
 }
 

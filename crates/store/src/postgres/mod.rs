@@ -23,6 +23,7 @@ mod rows;
 mod schema;
 mod statements;
 mod sweep;
+mod tasks;
 mod tls;
 mod transaction;
 mod trouble;

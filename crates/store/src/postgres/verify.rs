@@ -113,6 +113,7 @@ fn hold_found(row: &Row) -> Read<HoldFound> {
         key: row.try_get(2)?,
         amount: row.try_get(3)?,
         counts: row.try_get(4)?,
+        of_task: false,
     })
 }
 

@@ -302,6 +302,8 @@ impl Worker {
                     drop(reply.send(batch.durable()));
                 }
             }
+            // No task has been opened here, so none is claimed.
+            Command::Task(_) => command.refuse(AdmitError::Unavailable),
             Command::Change(_) => unreachable!("a change has a transaction of its own"),
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ledger::UnixMs;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
@@ -23,7 +24,7 @@ use super::reads::Reads;
 use super::schema::Schema;
 use super::verify::verify;
 use super::writer::{Shared, Writer};
-use super::{entries, journal, lookups};
+use super::{entries, journal, lookups, tasks};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::command::Command;
 use crate::durable::SyncLine;
@@ -35,6 +36,8 @@ use crate::queue::{Bounds, Queue, Refused};
 use crate::settings::Settings;
 use crate::stats::{Counters, Stats};
 use crate::store::Recovery;
+use crate::task::TaskView;
+use crate::task_id::TaskId;
 use crate::ticker::Ticker;
 use crate::verify::VerifyReport;
 
@@ -323,6 +326,29 @@ impl Sqlite {
 
     pub(crate) async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {
         self.reads.run(entries::prices).await
+    }
+
+    pub(crate) async fn find_task(
+        &self,
+        wallet: WalletId,
+        task: TaskId,
+    ) -> Result<Option<TaskView>, StoreError> {
+        self.reads
+            .run(move |on| tasks::find(on, wallet, task))
+            .await
+    }
+
+    /// Looked up on the read pool, so that the writer is woken for work alone.
+    pub(crate) async fn has_due_tasks(&self, now: UnixMs) -> Result<bool, StoreError> {
+        self.reads
+            .run(move |on| tasks::has_due(on, "tasks", now))
+            .await
+    }
+
+    pub(crate) async fn has_due_callbacks(&self, now: UnixMs) -> Result<bool, StoreError> {
+        self.reads
+            .run(move |on| tasks::has_due(on, "callbacks", now))
+            .await
     }
 
     /// On a thread and a connection of its own: it reads everything, and look-ups must not wait for it.

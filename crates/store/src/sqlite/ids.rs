@@ -1,9 +1,10 @@
-//! How ids stand in the tables: wallets and keys as the texts callers know.
+//! How ids stand in the tables: wallets, keys and tasks as the texts callers know.
 
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 
 use crate::ids::{KeyId, WalletId};
+use crate::task_id::TaskId;
 
 macro_rules! as_text {
     ($name:ident) => {
@@ -23,3 +24,4 @@ macro_rules! as_text {
 
 as_text!(WalletId);
 as_text!(KeyId);
+as_text!(TaskId);

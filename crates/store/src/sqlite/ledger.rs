@@ -24,6 +24,8 @@ pub(super) struct Ledger<'c> {
     pub(super) connection: &'c Connection,
     pub(super) sql: Statements<'c>,
     pub(super) books: Books,
+    /// This start.
+    pub(super) epoch: Epoch,
     data_version: i64,
     /// The last transaction failed.
     doubtful: bool,
@@ -40,6 +42,7 @@ impl<'c> Ledger<'c> {
             connection,
             sql: Statements::prepare(connection)?,
             books: Books::new(epoch, cached_rows_max, counters),
+            epoch,
             data_version: 0,
             doubtful: false,
         })

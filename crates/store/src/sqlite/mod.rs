@@ -25,6 +25,7 @@ mod recovery;
 mod rows;
 mod schema;
 mod statements;
+mod tasks;
 mod trouble;
 mod verify;
 mod writer;

@@ -13,6 +13,7 @@ use super::ledger::Ledger;
 use super::lock::ServerLock;
 use super::recovery::{begin_epoch, close_orphans};
 use super::schema::{Age, Schema};
+use super::tasks::void_claims;
 use crate::clock;
 use crate::error::OpenError;
 use crate::ids::Epoch;
@@ -42,6 +43,7 @@ pub(super) fn for_server(
     let sql = |error| refusal(path, error);
     let now = clock::now();
     let epoch = begin_epoch(&writer, now).map_err(sql)?;
+    void_claims(&writer, epoch, now).map_err(sql)?;
     let mut ledger = Ledger::new(
         &writer,
         epoch,

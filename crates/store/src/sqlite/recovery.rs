@@ -64,7 +64,9 @@ pub(super) fn close_orphans(
 }
 
 fn orphans(on: &Connection, after: HoldId, epoch: Epoch) -> rusqlite::Result<Vec<(HoldId, Micro)>> {
-    let select = "SELECT id, amount FROM holds WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3";
+    // The hold of an unfinished task is the task's.
+    let select = "SELECT id, amount FROM holds WHERE id > ?1 AND id < ?2 AND NOT EXISTS
+                  (SELECT 1 FROM tasks t WHERE t.hold = holds.id AND t.ended_at IS NULL) ORDER BY id LIMIT ?3";
     let mut select = on.prepare_cached(select)?;
     let bounds = params![after.get(), HoldId::first_of(epoch).get(), CHUNK];
     let rows = select.query_map(bounds, |row| {

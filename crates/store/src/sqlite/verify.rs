@@ -26,7 +26,8 @@ pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
         check.price_version(row.get(0)?, &row.get::<_, String>(1)?);
         Ok(())
     })?;
-    let holds = "SELECT id, wallet, key, amount, counts FROM holds";
+    let holds = "SELECT id, wallet, key, amount, counts, EXISTS (SELECT 1 FROM tasks t WHERE t.hold = holds.id
+                 AND t.ended_at IS NULL) FROM holds";
     each(&snapshot, holds, |row| {
         check.hold(&hold_found(row)?);
         Ok(())
@@ -47,6 +48,22 @@ pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
     let both = "SELECT h.id, h.wallet FROM holds h WHERE EXISTS (SELECT 1 FROM entries e WHERE e.closes = h.id)";
     each(&snapshot, both, |row| {
         check.open_and_closed(row.get(0)?, row.get(1)?);
+        Ok(())
+    })?;
+    let unsettled = "SELECT wallet, id FROM tasks t WHERE ended_at IS NOT NULL
+                     AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.closes = t.hold)";
+    each(&snapshot, unsettled, |row| {
+        check.unfinished_end(row.get(0)?, &row.get::<_, String>(1)?, "a closed hold");
+        Ok(())
+    })?;
+    let untold = "SELECT wallet, id FROM tasks t WHERE ended_at IS NOT NULL AND callback_url IS NOT NULL
+                  AND NOT EXISTS (SELECT 1 FROM callbacks c WHERE c.task = t.id AND c.body = t.snapshot)";
+    each(&snapshot, untold, |row| {
+        check.unfinished_end(
+            row.get(0)?,
+            &row.get::<_, String>(1)?,
+            "a callback of equal bytes",
+        );
         Ok(())
     })?;
     snapshot.finish()?;
@@ -94,6 +111,7 @@ fn hold_found(row: &Row<'_>) -> rusqlite::Result<HoldFound> {
         key: row.get(2)?,
         amount: row.get(3)?,
         counts: row.get(4)?,
+        of_task: row.get(5)?,
     })
 }
 

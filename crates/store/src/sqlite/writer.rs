@@ -17,7 +17,7 @@ use super::ledger::Ledger;
 use super::trouble::Trouble;
 use crate::books::Closed;
 use crate::call::Admitted;
-use crate::command::{Change, Closing, Command, Granted, Reply};
+use crate::command::{Change, Closing, Command, Granted, Reply, TaskCommand};
 use crate::durable::{Batch, SyncLine};
 use crate::error::{AdmitError, StoreError};
 use crate::queue::{Pace, Queue, Queued, Wake};
@@ -352,7 +352,8 @@ impl<'c> Writer<'c> {
             Command::Change(change) if self.ledger.is_in_transaction() => {
                 self.change(change, batch);
             }
-            Command::Change(_) => {}
+            Command::Task(task) if self.ledger.is_in_transaction() => self.task(task, batch),
+            Command::Change(_) | Command::Task(_) => {}
             Command::Flush(reply) => drop(reply.send(batch.durable())),
         }
     }
@@ -402,6 +403,38 @@ impl<'c> Writer<'c> {
                 reply,
             } => {
                 answer(reply, ledger.price_version(&model, &card, now), batch);
+            }
+        }
+    }
+
+    fn task(&mut self, task: TaskCommand, batch: &Arc<Batch>) {
+        let ledger = &mut self.ledger;
+        match task {
+            TaskCommand::Open(new, reply) => {
+                // Nobody has been told of it yet, so nobody need be held for.
+                if reply.is_closed() {
+                    return;
+                }
+                let opened = match ledger.open_task(*new) {
+                    Ok(opened) => opened.map(|opened| (opened, batch.durable())),
+                    Err(error) => Err(unavailable(&error)),
+                };
+                drop(reply.send(opened));
+            }
+            TaskCommand::Accept(accepted, reply) => {
+                answer(reply, ledger.accept_task(&accepted), batch);
+            }
+            TaskCommand::Refuse(claim, now, reply) => {
+                answer(reply, ledger.refuse_task(claim, now), batch);
+            }
+            TaskCommand::Note(note, reply) => answer(reply, ledger.note_task(&note), batch),
+            TaskCommand::End(ended, reply) => answer(reply, ledger.end_task(*ended), batch),
+            TaskCommand::Claim(due, reply) => answer(reply, ledger.claim_tasks(due), batch),
+            TaskCommand::ClaimCallbacks(due, reply) => {
+                answer(reply, ledger.claim_callbacks(due), batch);
+            }
+            TaskCommand::NoteCallback(note, reply) => {
+                answer(reply, ledger.note_callback(&note), batch);
             }
         }
     }

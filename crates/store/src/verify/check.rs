@@ -68,7 +68,7 @@ impl Check {
             sums.frozen += amount;
             sums.counting += i64::from(hold.counts);
         }
-        if !self.live.contains(&id.epoch()) {
+        if !hold.of_task && !self.live.contains(&id.epoch()) {
             self.differs(
                 wallet,
                 Rule::V6Owner,
@@ -190,6 +190,12 @@ impl Check {
     pub(crate) fn open_and_closed(&mut self, hold: i64, wallet: i64) {
         let what = format!("closes of hold {}", HoldId::new(hold));
         self.differs(wallet, Rule::V4Closes, what, "open or closed", 1);
+    }
+
+    /// V8: a finished task that lacks what its end owes.
+    pub(crate) fn unfinished_end(&mut self, wallet: i64, task: &str, lacks: &str) {
+        let what = format!("end of task {task}");
+        self.differs(wallet, Rule::V8Tasks, what, lacks, "none");
     }
 
     /// What differs, when everything has been fed.

@@ -48,6 +48,8 @@ pub enum Rule {
     V6Owner,
     /// Stored usage re-prices to the stored charge.
     V7Price,
+    /// Each finished task has a closed hold and, where it was asked for, a callback of equal bytes.
+    V8Tasks,
 }
 
 impl fmt::Display for Rule {
@@ -60,6 +62,7 @@ impl fmt::Display for Rule {
             Self::V5Usage => "V5 key usage = its entries",
             Self::V6Owner => "V6 holds have a live owner",
             Self::V7Price => "V7 usage re-prices to the charge",
+            Self::V8Tasks => "V8 finished tasks are settled and told",
         })
     }
 }

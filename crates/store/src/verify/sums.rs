@@ -30,6 +30,8 @@ pub(crate) struct HoldFound {
     pub(crate) key: i64,
     pub(crate) amount: i64,
     pub(crate) counts: bool,
+    /// Whether it belongs to an unfinished task, and so to no node.
+    pub(crate) of_task: bool,
 }
 
 /// An entry as stored.

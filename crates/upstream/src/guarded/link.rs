@@ -37,6 +37,19 @@ impl Link {
         Ok(link)
     }
 
+    /// Reads a URL by its syntax alone; whether its name is public is judged when it is called.
+    pub fn parse_any(text: &str) -> Result<Self, Refusal> {
+        Self::read(text)
+    }
+
+    /// Whom a URL names, for counting; nothing when it cannot be read.
+    pub fn host_of(text: &str) -> Option<String> {
+        Self::read(text).ok().map(|link| match link.host {
+            LinkHost::Name(name) => name,
+            LinkHost::Address(address) => address.to_string(),
+        })
+    }
+
     /// Reads a URL by the rules of browsers: `0x7f.1` and `2130706433` are addresses here as
     /// everywhere else.
     pub(super) fn read(text: &str) -> Result<Self, Refusal> {

@@ -1,0 +1,192 @@
+//! Callbacks: the end of a task, told to whoever asked for it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use parking_lot::Mutex;
+use store::{CallbackNote, CallbackOutcome, CallbackRow, WalletId};
+use upstream::{Link, Post};
+
+use super::pace;
+use crate::clock;
+use crate::engine::Engine;
+
+/// From the look at the name to the head of the answer (contract, "Terminal callbacks").
+const ATTEMPT_WITHIN: Duration = Duration::from_secs(10);
+/// A claim outlasts an attempt and its note.
+const LEASE: Duration = Duration::from_secs(60);
+/// A slow receiver delays nobody else (reliability C3).
+const WORKERS: usize = 64;
+const WORKERS_PER_HOST: usize = 4;
+const WORKERS_PER_WALLET: usize = 16;
+/// When one that found its host or wallet busy is looked at again.
+const BUSY_PAUSE: Duration = Duration::from_secs(1);
+const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// Who is being called now.
+#[derive(Debug, Default)]
+struct Busy {
+    hosts: HashMap<String, usize>,
+    wallets: HashMap<WalletId, usize>,
+    all: usize,
+}
+
+/// One attempt's place among them, given back when dropped.
+struct Place {
+    busy: Arc<Mutex<Busy>>,
+    host: String,
+    wallet: WalletId,
+}
+
+impl Place {
+    fn take(busy: &Arc<Mutex<Busy>>, host: String, wallet: WalletId) -> Option<Self> {
+        let mut now = busy.lock();
+        let has_room = now.hosts.get(&host).is_none_or(|it| *it < WORKERS_PER_HOST)
+            && now
+                .wallets
+                .get(&wallet)
+                .is_none_or(|it| *it < WORKERS_PER_WALLET);
+        if !has_room {
+            return None;
+        }
+        *now.hosts.entry(host.clone()).or_default() += 1;
+        *now.wallets.entry(wallet).or_default() += 1;
+        now.all += 1;
+        Some(Self {
+            busy: Arc::clone(busy),
+            host,
+            wallet,
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut busy = self.busy.lock();
+        busy.all = busy.all.saturating_sub(1);
+        leave(&mut busy.hosts, &self.host);
+        leave(&mut busy.wallets, &self.wallet);
+    }
+}
+
+fn leave<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, who: &K) {
+    if let Some(count) = counts.get_mut(who) {
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            counts.remove(who);
+        }
+    }
+}
+
+impl Engine {
+    /// Delivers callbacks for as long as the future is polled; attempts under way are the engine's to
+    /// wait for.
+    pub async fn deliver_callbacks(self: Arc<Self>) {
+        let busy = Arc::new(Mutex::new(Busy::default()));
+        let look_every = pace::look_every(self.settings.tasks.poll_first);
+        loop {
+            let free = u32::try_from(WORKERS.saturating_sub(busy.lock().all)).unwrap_or(0);
+            if free == 0 {
+                tokio::time::sleep(look_every).await;
+                continue;
+            }
+            match self.store.claim_callbacks(free, LEASE, clock::now()).await {
+                Ok(due) if due.is_empty() => tokio::time::sleep(look_every).await,
+                Ok(due) => {
+                    for row in due {
+                        let host = Link::host_of(&row.url).unwrap_or_default();
+                        let place = Place::take(&busy, host, row.wallet);
+                        let engine = Arc::clone(&self);
+                        self.tasks.spawn(async move {
+                            let outcome = match &place {
+                                Some(_) => engine.deliver(&row).await,
+                                None => CallbackOutcome::NotTried { after: BUSY_PAUSE },
+                            };
+                            engine.note_attempt(&row, outcome).await;
+                            drop(place);
+                        });
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "due callbacks cannot be claimed");
+                    tokio::time::sleep(TROUBLE_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    async fn deliver(&self, row: &CallbackRow) -> CallbackOutcome {
+        let mut headers = HeaderMap::new();
+        if let Ok(id) = HeaderValue::try_from(row.claim.task.to_string()) {
+            headers.insert(IDEMPOTENCY_KEY, id);
+        }
+        let post = Post {
+            url: &row.url,
+            content_type: HeaderValue::from_static("application/json"),
+            headers: &headers,
+            body: Bytes::copy_from_slice(&row.body),
+            within: ATTEMPT_WITHIN,
+        };
+        // The deadline is of the whole attempt, whatever part of it hangs.
+        let answered = tokio::time::timeout(ATTEMPT_WITHIN, self.guarded.post(&post)).await;
+        let attempt = row.claim.fence;
+        match answered {
+            Ok(Ok(status)) if (200..300).contains(&status) => return CallbackOutcome::Delivered,
+            Ok(Ok(status)) => {
+                tracing::info!(task = %row.claim.task, attempt, status, "a callback was refused");
+            }
+            Ok(Err(error)) => {
+                tracing::info!(task = %row.claim.task, attempt, %error, "a callback was not delivered");
+            }
+            Err(_) => tracing::info!(task = %row.claim.task, attempt, "a callback took too long"),
+        }
+        let retries = &self.settings.tasks.callback_retry;
+        let next = usize::try_from(attempt - 1)
+            .ok()
+            .and_then(|at| retries.get(at));
+        match next {
+            Some(pause) => CallbackOutcome::Again {
+                after: pace::jittered(*pause),
+            },
+            None => CallbackOutcome::GivenUp,
+        }
+    }
+
+    async fn note_attempt(&self, row: &CallbackRow, outcome: CallbackOutcome) {
+        let note = CallbackNote {
+            claim: row.claim,
+            outcome,
+            now: clock::now(),
+        };
+        if let Err(error) = self.store.note_callback(note).await {
+            tracing::warn!(%error, task = %row.claim.task, "an attempt at a callback could not be noted");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_takes_all_the_places() {
+        let busy = Arc::new(Mutex::new(Busy::default()));
+        let (one, other) = (WalletId::random(), WalletId::random());
+        let take = |host: &str, wallet| Place::take(&busy, host.to_owned(), wallet);
+        let mut places: Vec<Place> = (0..WORKERS_PER_HOST)
+            .filter_map(|_| take("a", one))
+            .collect();
+        assert_eq!(places.len(), WORKERS_PER_HOST);
+        assert!(take("a", other).is_none(), "the host is busy");
+        places.extend((0..WORKERS).filter_map(|host| take(&host.to_string(), one)));
+        assert_eq!(places.len(), WORKERS_PER_WALLET);
+        assert!(take("b", other).is_some());
+        places.clear();
+        assert_eq!(busy.lock().all, 0);
+        assert!(busy.lock().hosts.is_empty() && busy.lock().wallets.is_empty());
+    }
+}

@@ -1,0 +1,22 @@
+//! Look-ups: a task as its owner sees it.
+
+use bytes::Bytes;
+use protocol::Failure;
+use store::{KeyHead, TaskId};
+
+use crate::engine::Engine;
+
+impl Engine {
+    /// The latest snapshot of a task. A task of another wallet is as missing as one that never was, and
+    /// trouble of the store is not a missing task (reliability T13).
+    pub async fn task(&self, key: &KeyHead, id: &str) -> Result<Bytes, Failure> {
+        let id = TaskId::parse(id).map_err(|_| Failure::task_not_found())?;
+        let found = self.store.find_task(key.wallet, id).await;
+        let found = found.map_err(|error| {
+            tracing::warn!(%error, "a task could not be looked up");
+            Failure::unavailable("Tasks cannot be looked up now.").retry_after(1)
+        })?;
+        let task = found.ok_or_else(Failure::task_not_found)?;
+        Ok(Bytes::from(task.snapshot))
+    }
+}

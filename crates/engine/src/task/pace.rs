@@ -1,0 +1,58 @@
+//! When things are done again.
+
+use std::time::Duration;
+
+use rand::RngExt as _;
+
+/// The pause before the poll that comes after `polls` of them: half as long again each time, up to
+/// `longest`, and never shorter than what the upstream asks for.
+pub(super) fn poll_pause(
+    first: Duration,
+    longest: Duration,
+    polls: u32,
+    retry_after: Option<Duration>,
+) -> Duration {
+    let mut pause = first;
+    for _ in 0..polls.min(32) {
+        if pause >= longest {
+            break;
+        }
+        pause += pause / 2;
+    }
+    jittered(pause.min(longest)).max(retry_after.unwrap_or_default())
+}
+
+/// The pause and up to a tenth of it, so that what began together does not stay together.
+pub(super) fn jittered(pause: Duration) -> Duration {
+    let most = u64::try_from(pause.as_micros() / 10).unwrap_or(u64::MAX);
+    pause.saturating_add(Duration::from_micros(rand::rng().random_range(0..=most)))
+}
+
+/// How often due work is looked for: often enough that no poll is a tenth late.
+pub(super) fn look_every(first: Duration) -> Duration {
+    const SHORTEST: Duration = Duration::from_millis(10);
+    const LONGEST: Duration = Duration::from_millis(250);
+    (first / 20).clamp(SHORTEST, LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polls_become_rarer_and_wait_as_long_as_they_are_told() {
+        let seconds = Duration::from_secs;
+        for (polls, retry_after, least, most) in [
+            (0, None, 5_000, 5_500),
+            (1, None, 7_500, 8_250),
+            (4, None, 25_312, 27_844),
+            (5, None, 30_000, 33_000),
+            (1_000, None, 30_000, 33_000),
+            (0, Some(seconds(120)), 120_000, 120_000),
+            (9, Some(seconds(1)), 30_000, 33_000),
+        ] {
+            let pause = poll_pause(seconds(5), seconds(30), polls, retry_after).as_millis();
+            assert!((least..=most).contains(&pause), "{polls}: {pause}");
+        }
+    }
+}

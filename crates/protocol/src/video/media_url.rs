@@ -1,0 +1,52 @@
+//! Media that a request names: by URL, by data URI, or by the upstream's own file.
+
+use crate::failure::Failure;
+use crate::json::{Members, Raw, Spelling};
+
+/// Checks an object that names one medium by `url` (a public one, or a data URI of `media_type`) or by one
+/// of `others`, such as `file_id`. `path` is the member's name, for the caller.
+pub(super) fn check(
+    raw: Raw<'_>,
+    path: &'static str,
+    media_type: &str,
+    others: &[&str],
+) -> Result<(), Failure> {
+    let members = Members::nested(raw, path, Spelling::One)?;
+    let mut named = 0;
+    if let Some(url) = members.string("url")? {
+        named += 1;
+        let has = |scheme: &str| {
+            let start = url.get(..scheme.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        };
+        if !has("https://") && !has("http://") && !has(&format!("data:{media_type}")) {
+            return Err(wrong(
+                path,
+                &format!("`{path}url` must be an http(s) URL or a data URI of {media_type}."),
+            ));
+        }
+    }
+    for other in others {
+        if members.string(other)?.is_some_and(|name| !name.is_empty()) {
+            named += 1;
+        }
+    }
+    if named == 1 {
+        return Ok(());
+    }
+    let names: Vec<String> = ["url"]
+        .iter()
+        .chain(others)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let what = path.trim_end_matches('.');
+    let names = names.join(" or ");
+    Err(wrong(
+        path,
+        &format!("`{what}` needs exactly one of {names}."),
+    ))
+}
+
+fn wrong(path: &'static str, message: &str) -> Failure {
+    Failure::invalid(message.to_owned()).param(path.trim_end_matches('.'))
+}

@@ -1,0 +1,174 @@
+//! What a poll brings.
+
+use serde_json::{Number, Value};
+
+use super::snapshot::{error, snapshot, usage, write_expired, write_failed, write_pending};
+use crate::scrub::{Names, scrub};
+use crate::video::task::{Identity, Outcome, Polled, Used};
+
+/// The longest error code that is passed on.
+const CODE_BYTES_MAX: usize = 64;
+
+/// Reads the answer to a poll. A running task is told by 202 whatever its body; old answers of finished
+/// ones have no `status`.
+pub fn read_poll(status: u16, body: &[u8], identity: &Identity<'_>) -> Polled {
+    let value: Option<Value> = serde_json::from_slice(body).ok();
+    match (status, value) {
+        (202, value) => running(value.as_ref(), identity),
+        (404, _) => Polled::Missing,
+        (200, Some(value)) => told(&value, identity),
+        _ => Polled::Unclear,
+    }
+}
+
+fn told(value: &Value, identity: &Identity<'_>) -> Polled {
+    let ticks = value["usage"]["cost_in_usd_ticks"].as_u64();
+    match value["status"].as_str() {
+        Some("pending") => running(Some(value), identity),
+        Some("done") => Polled::Ended(done(&value["video"], ticks, identity)),
+        None if value["video"]["url"].is_string() => {
+            Polled::Ended(done(&value["video"], ticks, identity))
+        }
+        Some("failed") => Polled::Ended(failed(&value["error"], ticks, identity)),
+        Some("expired") => Polled::Ended(Outcome {
+            used: Used {
+                usd_ticks: ticks,
+                seconds: None,
+            },
+            ..write_expired(identity)
+        }),
+        _ => Polled::Unclear,
+    }
+}
+
+fn running(value: Option<&Value>, identity: &Identity<'_>) -> Polled {
+    let progress = value.and_then(|value| value["progress"].as_u64());
+    // 100 means done to a reader.
+    let progress = progress.map(|progress| u8::try_from(progress.min(99)).unwrap_or(99));
+    Polled::Running(progress.map(|progress| write_pending(identity, progress)))
+}
+
+/// A finished task. The URL is the upstream's, untouched (contract, "Asynchronous video task"); it is
+/// empty when the result is withheld, since clients demand a string.
+fn done(video: &Value, ticks: Option<u64>, identity: &Identity<'_>) -> Outcome {
+    let seconds = video["duration"].as_number().and_then(whole_seconds);
+    let snapshot = snapshot(identity, "done", 100, |object| {
+        object.object("video", |shown| {
+            shown.text("url", video["url"].as_str().unwrap_or_default());
+            if let Some(seconds) = seconds {
+                shown.number("duration", seconds);
+            }
+            let respected = video["respect_moderation"].as_bool();
+            shown.boolean("respect_moderation", respected.unwrap_or(true));
+        });
+        usage(object, ticks);
+    });
+    Outcome {
+        status: "done",
+        is_success: true,
+        used: Used {
+            usd_ticks: ticks,
+            seconds,
+        },
+        snapshot,
+    }
+}
+
+fn failed(told: &Value, ticks: Option<u64>, identity: &Identity<'_>) -> Outcome {
+    let is_code = |code: &&str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte);
+        !code.is_empty() && code.len() <= CODE_BYTES_MAX && code.bytes().all(plain)
+    };
+    let code = told["code"].as_str().filter(is_code);
+    let code = code.unwrap_or("internal_error");
+    let names = Names {
+        upstream: identity.upstream_model,
+        public: identity.model,
+    };
+    let message = told["message"].as_str().map(|text| scrub(text, names));
+    let message = message.filter(|message| !message.is_empty());
+    let message = message.unwrap_or_else(|| "The task failed.".to_owned());
+    Outcome {
+        used: Used {
+            usd_ticks: ticks,
+            seconds: None,
+        },
+        snapshot: snapshot(identity, "failed", 0, |object| {
+            error(object, code, &message);
+            usage(object, ticks);
+        }),
+        ..write_failed(identity, code, &message)
+    }
+}
+
+/// Seconds, rounded up, read off the digits: no float is near what is billed.
+fn whole_seconds(number: &Number) -> Option<u64> {
+    if let Some(seconds) = number.as_u64() {
+        return Some(seconds);
+    }
+    let text = number.to_string();
+    let (whole, fraction) = text.split_once('.')?;
+    let more = fraction.bytes().any(|digit| digit != b'0');
+    if !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    whole.parse::<u64>().ok()?.checked_add(u64::from(more))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDENTITY: Identity<'_> = Identity {
+        id: "task-1",
+        model: "maker/video",
+        upstream_model: "imagine-video",
+    };
+
+    fn shown(polled: Polled) -> String {
+        match polled {
+            Polled::Running(Some(snapshot)) => String::from_utf8(snapshot).unwrap(),
+            Polled::Ended(outcome) => format!(
+                "{} {:?} {}",
+                outcome.status,
+                outcome.used,
+                String::from_utf8(outcome.snapshot).unwrap()
+            ),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_answer_to_a_poll_is_understood() {
+        let read = |status, body: &str| shown(read_poll(status, body.as_bytes(), &IDENTITY));
+        let answers = [
+            read(202, ""),
+            read(202, "<html>"),
+            read(202, r#"{"status":"pending","progress":37}"#),
+            read(200, r#"{"status":"pending","progress":100}"#),
+            read(
+                200,
+                r#"{"status":"done","progress":100,"model":"imagine-video","video":{"url":"https://v.example/a.mp4","duration":8,"respect_moderation":true},"usage":{"cost_in_usd_ticks":4000000000}}"#,
+            ),
+            read(
+                200,
+                r#"{"video":{"url":"https://v.example/a.mp4","duration":8.2}}"#,
+            ),
+            read(
+                200,
+                r#"{"status":"done","video":{"url":null,"duration":8,"respect_moderation":false},"usage":{"cost_in_usd_ticks":-1}}"#,
+            ),
+            read(
+                200,
+                r#"{"status":"failed","error":{"code":"invalid_argument","message":"imagine-video cannot read https://a.example/x"},"usage":{"cost_in_usd_ticks":5}}"#,
+            ),
+            read(200, r#"{"status":"failed","error":{"code":"<script>"}}"#),
+            read(200, r#"{"status":"expired"}"#),
+            read(404, r#"{"code":"not found","error":"no such request"}"#),
+            read(200, r#"{"status":"resting"}"#),
+            read(200, "[]"),
+            read(500, r#"{"status":"done"}"#),
+        ];
+        insta::assert_snapshot!(answers.join("\n"));
+    }
+}

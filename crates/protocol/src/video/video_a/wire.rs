@@ -1,0 +1,44 @@
+//! What is said to an upstream at a creation, and what it answers.
+
+use bytes::Bytes;
+
+use super::request::Request;
+use crate::failure::Failure;
+use crate::joined::Joined;
+use crate::json::{Members, Spelling, write_string};
+
+/// Members that are ours or that another member stands for; an upstream never sees them.
+const CONSUMED: [&str; 4] = ["model", "duration", "seconds", "callback_url"];
+impl Request {
+    /// The request for an upstream: its name for the model, the length as a number, nothing that is
+    /// ours; every other member as it came.
+    pub fn write(&self, upstream_model: &str) -> Result<Vec<Bytes>, Failure> {
+        let mut head = b"{\"model\":".to_vec();
+        write_string(&mut head, upstream_model);
+        if let Some(seconds) = self.seconds {
+            head.extend_from_slice(format!(",\"duration\":{seconds}").as_bytes());
+        }
+        let mut out = Joined::new();
+        out.copy(&head);
+        let members = Members::read(&self.body, Spelling::One)?;
+        for member in members.iter() {
+            if CONSUMED.contains(&&*member.name) || member.value.is_null() {
+                continue;
+            }
+            let mut name = b",".to_vec();
+            write_string(&mut name, &member.name);
+            name.push(b':');
+            out.copy(&name);
+            out.share(&self.body, member.value.span());
+        }
+        out.copy(b"}");
+        Ok(out.into_pieces())
+    }
+}
+
+/// The upstream's id in its answer to a creation.
+pub fn read_accepted(body: &[u8]) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let id = value["request_id"].as_str()?;
+    (!id.is_empty()).then(|| id.to_owned())
+}

@@ -1,0 +1,371 @@
+//! Video-A tasks: created once, followed, settled, told; also through sudden ends.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use crate::harness::{Answer, Key, Plot, Request, Stage, eventually};
+
+const ENTRIES: &str = r#"
+[[model]]
+id = "maker/video"
+kind = "video"
+routes = [{ channel = "main", model = "sim-video" }]
+price = { video_second = { default = "0.05", 720p = "0.07" }, usd = "2" }
+profile = { base = "video-a" }
+[[model]]
+id = "maker/small"
+kind = "video"
+routes = [{ channel = "main", model = "sim-small" }]
+price = { video_second = "0.05" }
+profile = { base = "video-a", resolutions = ["480p"], modes = ["text"], durations = { min = 2, max = 6 } }
+"#;
+
+fn plot() -> Plot {
+    Plot::default()
+        .entries(ENTRIES)
+        .setting("tasks", "poll_first_ms = 20")
+        .setting("tasks", "poll_max_ms = 40")
+        .setting("tasks", "callback_retry_ms = [20, 30, 40]")
+}
+
+fn film(prompt: &str) -> Value {
+    json!({ "model": "maker/video", "prompt": prompt })
+}
+
+async fn post(stage: &Stage, key: &Key, path: &str, body: &Value) -> Answer {
+    let request = Request::post(path).json(body).bearer(&key.secret);
+    stage.send(&request).await
+}
+
+/// Creates a task and gives its id.
+async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
+    let answer = post(stage, key, "/v1/videos/generations", body).await.ok();
+    let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
+    assert_eq!(members, ["request_id"]);
+    answer.json()["request_id"].as_str().unwrap().to_owned()
+}
+
+/// The answer to a look-up once the task has ended.
+async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
+    eventually("the end of the task", async || {
+        let answer = stage.get(key, &format!("/v1/tasks/{id}")).await.ok();
+        (answer.json()["status"] != "pending").then_some(answer)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_task_is_followed_to_its_end_and_settled_on_the_reported_cost() {
+    let (stage, key) = plot().funded().await;
+    let body = json!({ "model": "maker/video", "prompt": "a boat [polls=3]", "seconds": "6", "user": null });
+    let id = create(&stage, &key, &body).await;
+    // Six seconds at 0.05, held by the task until it ends.
+    let held = stage.frozen(&key).await;
+    assert!(held == 300_000 || held == 0, "{held}");
+    let answer = ended(&stage, &key, &id).await;
+    let shown = answer.json();
+    let url = shown["video"]["url"].as_str().unwrap().to_owned();
+    assert_eq!(
+        shown,
+        json!({
+            "request_id": id, "status": "done", "progress": 100, "model": "maker/video",
+            "video": { "url": url, "duration": 6, "respect_moderation": true },
+            "usage": { "cost_in_usd_ticks": 3_000_000_000_u64 },
+        })
+    );
+    // The path that the protocol's own clients poll shows the same bytes.
+    let native = stage.get(&key, &format!("/v1/videos/{id}")).await.ok();
+    assert_eq!(native.body, answer.body);
+    // 0.3 dollars at 2 credits each.
+    assert_eq!(stage.usage(&key).await, 600_000);
+    assert_eq!(stage.frozen(&key).await, 0);
+    stage.verify().await;
+    // The film is the upstream's own, and a real one.
+    let path = url.split_once("/v1/").unwrap().1;
+    let mut upstream = crate::harness::Connection::open(stage.sim.address()).await;
+    upstream.send(&Request::get(&format!("/v1/{path}"))).await;
+    let file = upstream.answer().await.ok();
+    assert_eq!(file.header("content-type"), Some("video/mp4"));
+    assert_eq!(&file.body[4..12], b"ftypisom");
+}
+
+#[tokio::test]
+async fn a_task_is_seen_by_its_own_wallet_alone() {
+    let (stage, key) = plot().funded().await;
+    let id = create(&stage, &key, &film("a boat")).await;
+    stage.wallet("other", &[]).await;
+    let stranger = stage.key("other", &[]).await;
+    let brother = stage.key("w", &[]).await;
+    stage.get(&brother, &format!("/v1/tasks/{id}")).await.ok();
+    let foreign = stage.get(&stranger, &format!("/v1/tasks/{id}")).await;
+    assert_eq!(foreign.failure(), (404, "task_not_found".to_owned()));
+    for missing in ["01987654-0000-7000-8000-000000000000", "nothing", ""] {
+        let missing = stage.get(&stranger, &format!("/v1/tasks/{missing}")).await;
+        assert_eq!(missing.status(), 404);
+        assert_eq!(missing.body, foreign.body);
+    }
+}
+
+#[tokio::test]
+async fn each_end_costs_what_it_should() {
+    let (stage, key) = plot().funded().await;
+    let mut spent = 0;
+    for (prompt, status, charge) in [
+        ("[fail]", "failed", 0),
+        ("[expire]", "expired", 0),
+        // Eight seconds: 0.4 dollars at 2 credits each, also when moderation refused after the work.
+        ("[refuse]", "failed", 800_000),
+        ("[withhold]", "done", 800_000),
+        // By the second where nothing is reported.
+        ("[unpriced]", "done", 400_000),
+    ] {
+        let id = create(&stage, &key, &film(prompt)).await;
+        let shown = ended(&stage, &key, &id).await.json();
+        assert_eq!(shown["status"], status, "{shown}");
+        assert!(!shown.to_string().contains("sim-video"), "{shown}");
+        spent += charge;
+        assert_eq!(stage.usage(&key).await, spent, "{prompt}");
+        assert_eq!(stage.frozen(&key).await, 0, "{prompt}");
+    }
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
+    let (stage, key) = plot().funded().await;
+    let small = |more: Value| {
+        let mut body = json!({ "model": "maker/small", "prompt": "x" });
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        body
+    };
+    let url = json!({ "url": "https://x.example/a" });
+    for (path, body, code) in [
+        (
+            "generations",
+            small(json!({ "resolution": "720p" })),
+            "invalid_request",
+        ),
+        (
+            "generations",
+            small(json!({ "duration": 8 })),
+            "invalid_request",
+        ),
+        (
+            "generations",
+            small(json!({ "image": url })),
+            "model_not_supported",
+        ),
+        (
+            "edits",
+            small(json!({ "video": url })),
+            "model_not_supported",
+        ),
+        (
+            "generations",
+            small(json!({ "output": {} })),
+            "stateful_not_supported",
+        ),
+        (
+            "generations",
+            small(json!({ "route": "x" })),
+            "routing_not_supported",
+        ),
+        (
+            "generations",
+            small(json!({ "callback_url": "ftp://x.example" })),
+            "invalid_request",
+        ),
+        (
+            "generations",
+            small(json!({ "callback_url": "nowhere" })),
+            "invalid_request",
+        ),
+        (
+            "generations",
+            json!({ "model": "maker/chat", "prompt": "x" }),
+            "model_not_supported",
+        ),
+    ] {
+        let answer = post(&stage, &key, &format!("/v1/videos/{path}"), &body).await;
+        assert_eq!(answer.failure(), (400, code.to_owned()), "{body}");
+    }
+    let request = Request::post("/v1/videos/generations")
+        .json(&film("x"))
+        .bearer(&key.secret)
+        .header("idempotency-key", "1");
+    let answer = stage.send(&request).await;
+    assert_eq!(
+        answer.failure(),
+        (400, "idempotency_key_not_supported".to_owned())
+    );
+    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(stage.frozen(&key).await, 0);
+}
+
+/// Reliability T3: a refusal is told as one; anything else without an id is ambiguous, and sent once.
+#[tokio::test]
+async fn a_creation_is_sent_once_and_told_as_it_is() {
+    for (faults, status, retry) in [
+        ("status=400", 400, None),
+        ("status=429", 503, None),
+        ("status=500", 502, Some("false")),
+        ("empty-object", 502, Some("false")),
+        ("reset=head", 502, Some("false")),
+    ] {
+        let (stage, key) = plot().funded().await;
+        stage.sim.queue_faults("sim-video", faults, 1).unwrap();
+        let answer = post(&stage, &key, "/v1/videos/generations", &film("x")).await;
+        assert_eq!(answer.status(), status, "{faults}: {}", answer.text());
+        assert_eq!(answer.header("x-should-retry"), retry, "{faults}");
+        assert_eq!(stage.upstream_calls(), 1, "{faults}");
+        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+        stage.verify().await;
+    }
+}
+
+/// Reliability T11: trouble with a poll is no end.
+#[tokio::test]
+async fn polls_that_fail_do_not_end_a_task() {
+    let (stage, key) = plot().funded().await;
+    for faults in [
+        "status=500",
+        "status=404",
+        "wrong-type",
+        "reset=head",
+        "status=503",
+    ] {
+        stage.sim.queue_faults("poll/sim-video", faults, 1).unwrap();
+    }
+    let id = create(&stage, &key, &film("x")).await;
+    assert_eq!(ended(&stage, &key, &id).await.json()["status"], "done");
+    stage.verify().await;
+}
+
+/// Reliability 7, kill@created: nobody knows what became of the creation; it is not sent again.
+#[tokio::test]
+async fn killed_in_a_creation_the_task_fails_and_nothing_stays_frozen() {
+    let (mut stage, key) = plot().funded().await;
+    stage.sim.queue_faults("sim-video", "hang=head", 1).unwrap();
+    let mut caller = crate::harness::Connection::open(stage.address()).await;
+    let request = Request::post("/v1/videos/generations")
+        .json(&film("x"))
+        .bearer(&key.secret);
+    caller.send(&request).await;
+    eventually("the creation", async || {
+        (stage.upstream_calls() == 1).then_some(())
+    })
+    .await;
+    stage.kill();
+    stage.verify().await;
+    stage.restart().await;
+    eventually("the end of the hold", async || {
+        (stage.frozen(&key).await == 0).then_some(())
+    })
+    .await;
+    assert_eq!((stage.upstream_calls(), stage.usage(&key).await), (1, 0));
+    stage.verify().await;
+}
+
+/// Reliability 7, kill@poll and @terminal: from the row it goes on, ends once and settles once.
+#[tokio::test]
+async fn killed_again_and_again_each_task_ends_and_settles_once() {
+    let (mut stage, key) = plot().funded().await;
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        for _ in 0..3 {
+            ids.push(create(&stage, &key, &film("a boat [polls=4]")).await);
+        }
+        stage.kill();
+        stage.verify().await;
+        stage.restart().await;
+    }
+    for id in &ids {
+        assert_eq!(ended(&stage, &key, id).await.json()["status"], "done");
+    }
+    assert_eq!(stage.usage(&key).await, 12 * 800_000);
+    assert_eq!(stage.frozen(&key).await, 0);
+    stage.verify().await;
+}
+
+/// A receiver of callbacks: answers with each status in turn, the last one for ever.
+async fn receiver(statuses: &'static [u16]) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/told?token=t", listener.local_addr().unwrap());
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&heard);
+    tokio::spawn(async move {
+        for turn in 0.. {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut text = Vec::new();
+            while !text.ends_with(b"}") {
+                let mut piece = [0; 4096];
+                match socket.read(&mut piece).await {
+                    Ok(0) | Err(_) => break,
+                    Ok(length) => text.extend_from_slice(&piece[..length]),
+                }
+            }
+            kept.lock().unwrap().push(String::from_utf8(text).unwrap());
+            let status = statuses.get(turn).or(statuses.last()).unwrap();
+            let answer =
+                format!("HTTP/1.1 {status} x\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n");
+            let _ = socket.write_all(answer.as_bytes()).await;
+        }
+    });
+    (url, heard)
+}
+
+/// Contract, "Terminal callbacks": equal bytes, the task's id as key, four attempts at most, no redirects.
+#[tokio::test]
+async fn the_end_of_a_task_is_told_until_it_is_heard() {
+    for (statuses, attempts) in [(&[204][..], 1), (&[500, 302, 200], 3), (&[500], 4)] {
+        let plot = plot().setting("outbound", "allow = [\"127.0.0.0/8\"]");
+        let (stage, key) = plot.funded().await;
+        let (url, heard) = receiver(statuses).await;
+        let body = json!({ "model": "maker/video", "prompt": "x", "callback_url": url });
+        let id = create(&stage, &key, &body).await;
+        let shown = ended(&stage, &key, &id).await;
+        eventually("the callbacks", async || {
+            (heard.lock().unwrap().len() >= attempts).then_some(())
+        })
+        .await;
+        stage.verify().await;
+        let heard = heard.lock().unwrap().clone();
+        assert_eq!(heard.len(), attempts);
+        for request in heard {
+            let (head, told) = request.split_once("\r\n\r\n").unwrap();
+            assert_eq!(told.as_bytes(), shown.body);
+            assert!(
+                head.starts_with("POST /told?token=t HTTP/1.1\r\n"),
+                "{head}"
+            );
+            assert!(
+                head.contains(&format!("\r\nidempotency-key: {id}\r\n")),
+                "{head}"
+            );
+            assert!(!head.contains("authorization"), "{head}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_callback_to_an_address_that_is_not_public_is_never_made() {
+    let (stage, key) = plot().funded().await;
+    let (url, heard) = receiver(&[200]).await;
+    let body = json!({ "model": "maker/video", "prompt": "x", "callback_url": url });
+    let id = create(&stage, &key, &body).await;
+    ended(&stage, &key, &id).await;
+    eventually("the last attempt", async || {
+        let tried = |line: &String| {
+            line.contains("a callback was not delivered") && line.contains("\"attempt\":4")
+        };
+        stage.log().iter().any(tried).then_some(())
+    })
+    .await;
+    assert!(heard.lock().unwrap().is_empty());
+    stage.verify().await;
+}

@@ -1,0 +1,101 @@
+//! A creation, from its bytes to the task's id.
+
+use super::jobs::{Job, Jobs};
+use crate::ask::Ask;
+use crate::fault::{ScriptError, Status};
+use crate::openai::{self, Refusal};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use http::StatusCode;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What a vendor makes without being told a length.
+const SECONDS: u64 = 8;
+
+#[derive(Debug)]
+pub(crate) struct Create {
+    request: Value,
+    model: String,
+    path: String,
+    jobs: Arc<Jobs>,
+}
+
+impl Protocol for Create {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        openai::authorise(&call.parts.headers, call.settings)
+            .and_then(|()| openai::parse(call.body))
+            .and_then(|request| {
+                let model = openai::model_of(&request)?.to_owned();
+                Ok(Self {
+                    request,
+                    model,
+                    path: call.parts.uri.path().to_owned(),
+                    jobs: Arc::clone(call.jobs),
+                })
+            })
+            .map_err(|refusal| openai::failure(&refusal))
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, ask: &Ask<'_>) -> Reply {
+        if let Err(refusal) = self.check() {
+            return openai::failure(&refusal);
+        }
+        let mut seed = ask.seed.clone();
+        let id = format!("vid-{}", seed.letters(24));
+        self.jobs.add(Job {
+            id: id.clone(),
+            model: ask.name.to_owned(),
+            prompt: self.request["prompt"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+            seconds: self.request["duration"].as_u64().unwrap_or(SECONDS),
+            polls: 0,
+        });
+        Reply::json(StatusCode::OK, json!({ "request_id": id }).to_string())
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        openai::of_status(status, model)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        Reply::json(StatusCode::OK, openai::error_json(&refusal))
+    }
+
+    fn empty_object(&self) -> Reply {
+        Reply::json(StatusCode::OK, "{}")
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        openai::failure(&Refusal::bad_script(error))
+    }
+}
+
+impl Create {
+    /// What the vendor refuses at once. Members that only a gateway knows are among it.
+    fn check(&self) -> Result<(), Refusal> {
+        for name in ["callback_url", "seconds"] {
+            if self.request.get(name).is_some() {
+                return Err(Refusal::invalid(format!("unknown field {name}")).param(name));
+            }
+        }
+        let duration = &self.request["duration"];
+        let seconds = duration.as_u64();
+        if !duration.is_null() && !seconds.is_some_and(|seconds| (1..=15).contains(&seconds)) {
+            let message = "duration must be between 1 and 15";
+            return Err(Refusal::invalid(message).param("duration"));
+        }
+        let needs_video = !self.path.ends_with("/generations");
+        if needs_video && !self.request["video"].is_object() {
+            return Err(Refusal::invalid("video is required").param("video"));
+        }
+        Ok(())
+    }
+}

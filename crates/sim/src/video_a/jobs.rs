@@ -1,0 +1,56 @@
+//! The tasks that the simulator has.
+
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+
+/// Tasks that are kept; the oldest go first.
+const JOBS_MAX: usize = 20_000;
+
+/// One task.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub(crate) id: String,
+    pub(crate) model: String,
+    pub(crate) prompt: String,
+    pub(crate) seconds: u64,
+    pub(crate) polls: u64,
+}
+
+impl Job {
+    /// Whether the prompt holds a word in brackets.
+    pub(crate) fn is(&self, word: &str) -> bool {
+        self.prompt.contains(&format!("[{word}]"))
+    }
+
+    /// How many polls it is shown as running.
+    pub(crate) fn polls_pending(&self) -> u64 {
+        let told = self.prompt.split_once("[polls=");
+        let told = told.and_then(|(_, rest)| rest.split_once(']')?.0.parse().ok());
+        told.unwrap_or(2)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Jobs(Mutex<VecDeque<Job>>);
+
+impl Jobs {
+    pub(crate) fn add(&self, job: Job) {
+        let mut jobs = self.0.lock();
+        if jobs.len() >= JOBS_MAX {
+            jobs.pop_front();
+        }
+        jobs.push_back(job);
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Option<Job> {
+        self.0.lock().iter().rfind(|job| job.id == id).cloned()
+    }
+
+    /// The task as it stands at this poll, which is counted.
+    pub(crate) fn poll(&self, id: &str) -> Option<Job> {
+        let mut jobs = self.0.lock();
+        let job = jobs.iter_mut().rfind(|job| job.id == id)?;
+        job.polls += 1;
+        Some(job.clone())
+    }
+}

@@ -1,0 +1,25 @@
+//! The video-A protocol: tasks that are created, polled, and end with a real film.
+//!
+//! A task shows progress for two polls and is done at the third. Words in brackets in its prompt change its
+//! life:
+//!
+//! | word | |
+//! |---|---|
+//! | `[polls=N]` | done at poll N + 1 |
+//! | `[fail]` | fails, and costs nothing |
+//! | `[refuse]` | is refused by moderation after the work, and costs |
+//! | `[withhold]` | is done, but its film is withheld |
+//! | `[expire]` | expires |
+//! | `[unpriced]` | is done without telling its cost |
+//!
+//! Faults of a creation stand behind its model's name or are queued for it; those of a poll are queued for
+//! `poll/` and the model's name.
+
+mod call;
+mod jobs;
+mod mp4;
+mod poll;
+
+pub(crate) use call::Create;
+pub(crate) use jobs::Jobs;
+pub(crate) use poll::{Poll, film};

@@ -1,0 +1,165 @@
+//! A real film: one drawn picture a second, in a container that players open.
+
+use crate::picture;
+
+const WIDTH: u16 = 64;
+const HEIGHT: u16 = 36;
+const TIMESCALE: u32 = 1000;
+
+/// A film of so many seconds whose colours depend on some words.
+pub(crate) fn film(seconds: u64, words: &str) -> Vec<u8> {
+    let frames: Vec<Vec<u8>> = (0..seconds)
+        .map(|second| {
+            let words = format!("{words} {second}");
+            picture::png(WIDTH.into(), HEIGHT.into(), &words)
+        })
+        .collect();
+    let kind = atom(*b"ftyp", &[b"isom", &[0; 4], b"isom", b"iso2", b"mp41"]);
+    let media = atom(*b"mdat", &[&frames.concat()]);
+    let first = length(kind.len() + 8);
+    [kind, media, movie(&frames, first)].concat()
+}
+
+fn movie(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
+    let duration = length(frames.len()).saturating_mul(TIMESCALE).to_be_bytes();
+    let scale = TIMESCALE.to_be_bytes();
+    let matrix = matrix();
+    let head = full(
+        *b"mvhd",
+        0,
+        &[
+            &[0; 8],
+            &scale,
+            &duration,
+            &0x0001_0000_u32.to_be_bytes(),
+            &0x0100_u16.to_be_bytes(),
+            &[0; 10],
+            &matrix,
+            &[0; 24],
+            &2_u32.to_be_bytes(),
+        ],
+    );
+    let fixed = |size: u16| (u32::from(size) << 16).to_be_bytes();
+    let track_head = full(
+        *b"tkhd",
+        3,
+        &[
+            &[0; 8],
+            &1_u32.to_be_bytes(),
+            &[0; 4],
+            &duration,
+            &[0; 16],
+            &matrix,
+            &fixed(WIDTH),
+            &fixed(HEIGHT),
+        ],
+    );
+    // The language code 0x55c4 is "und".
+    let media_head = full(
+        *b"mdhd",
+        0,
+        &[&[0; 8], &scale, &duration, &[0x55, 0xc4, 0, 0]],
+    );
+    let handler = full(*b"hdlr", 0, &[&[0; 4], b"vide", &[0; 12], b"film\0"]);
+    let place = full(
+        *b"dref",
+        0,
+        &[&1_u32.to_be_bytes(), &full(*b"url ", 1, &[])],
+    );
+    let information = atom(
+        *b"minf",
+        &[
+            &full(*b"vmhd", 1, &[&[0; 8]]),
+            &atom(*b"dinf", &[&place]),
+            &samples(frames, first),
+        ],
+    );
+    let media = atom(*b"mdia", &[&media_head, &handler, &information]);
+    atom(*b"moov", &[&head, &atom(*b"trak", &[&track_head, &media])])
+}
+
+/// Where each picture stands, how long it is and how long it is shown.
+fn samples(frames: &[Vec<u8>], first: u32) -> Vec<u8> {
+    let one = 1_u32.to_be_bytes();
+    let count = length(frames.len()).to_be_bytes();
+    let resolution = 0x0048_0000_u32.to_be_bytes();
+    let entry = atom(
+        *b"png ",
+        &[
+            &[0; 6],
+            &1_u16.to_be_bytes(),
+            &[0; 16],
+            &WIDTH.to_be_bytes(),
+            &HEIGHT.to_be_bytes(),
+            &resolution,
+            &resolution,
+            &[0; 4],
+            &1_u16.to_be_bytes(),
+            &[0; 32],
+            &24_u16.to_be_bytes(),
+            &[0xff, 0xff],
+        ],
+    );
+    let sizes: Vec<u8> = frames
+        .iter()
+        .flat_map(|frame| length(frame.len()).to_be_bytes())
+        .collect();
+    atom(
+        *b"stbl",
+        &[
+            &full(*b"stsd", 0, &[&one, &entry]),
+            &full(*b"stts", 0, &[&one, &count, &TIMESCALE.to_be_bytes()]),
+            &full(*b"stsc", 0, &[&one, &one, &count, &one]),
+            &full(*b"stsz", 0, &[&[0; 4], &count, &sizes]),
+            &full(*b"stco", 0, &[&one, &first.to_be_bytes()]),
+        ],
+    )
+}
+
+/// The picture as it is, neither turned nor stretched.
+fn matrix() -> Vec<u8> {
+    [0x0001_0000_u32, 0, 0, 0, 0x0001_0000, 0, 0, 0, 0x4000_0000]
+        .iter()
+        .flat_map(|number| number.to_be_bytes())
+        .collect()
+}
+
+fn atom(kind: [u8; 4], parts: &[&[u8]]) -> Vec<u8> {
+    let content = parts.concat();
+    let size = length(content.len() + 8).to_be_bytes();
+    [&size[..], &kind, &content].concat()
+}
+
+/// An atom of version 0 with flags.
+fn full(kind: [u8; 4], flags: u32, parts: &[&[u8]]) -> Vec<u8> {
+    atom(kind, &[&flags.to_be_bytes(), &parts.concat()])
+}
+
+fn length(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_film_is_as_long_as_it_says_and_its_pictures_stand_where_it_says() {
+        let film = film(3, "a red boat");
+        let at = |name: &[u8]| film.windows(4).position(|four| four == name).unwrap();
+        let number = |place: usize| u32::from_be_bytes(film[place..place + 4].try_into().unwrap());
+        let head = at(b"mvhd") + 4;
+        assert_eq!((number(head + 12), number(head + 16)), (1000, 3000));
+        let first = usize::try_from(number(at(b"stco") + 12)).unwrap();
+        assert_eq!(&film[first..first + 8], b"\x89PNG\r\n\x1a\n");
+        // Every atom of the top level ends where the next begins.
+        let mut place = 0;
+        let mut kinds = Vec::new();
+        while place < film.len() {
+            kinds.push(film[place + 4..place + 8].to_vec());
+            place += usize::try_from(number(place)).unwrap();
+        }
+        assert_eq!(place, film.len());
+        assert_eq!(kinds, [b"ftyp", b"mdat", b"moov"]);
+    }
+}

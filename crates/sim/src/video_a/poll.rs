@@ -1,0 +1,126 @@
+//! A poll, and the film at the end.
+
+use super::jobs::Job;
+use super::mp4;
+use crate::ask::Ask;
+use crate::fault::{ScriptError, Status};
+use crate::openai::{self, Refusal};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use http::StatusCode;
+use http::header::HOST;
+use serde_json::{Value, json};
+
+/// What a second costs, in ticks of 1e-10 US dollar.
+const TICKS_PER_SECOND: u64 = 500_000_000;
+const PREFIX: &str = "/v1/videos/";
+const FILMS: &str = "/v1/videos/films/";
+
+#[derive(Debug)]
+pub(crate) struct Poll {
+    job: Job,
+    model: String,
+    host: String,
+}
+
+impl Protocol for Poll {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        openai::authorise(&call.parts.headers, call.settings)
+            .map_err(|refusal| openai::failure(&refusal))?;
+        let id = call.parts.uri.path().strip_prefix(PREFIX);
+        let job = id.and_then(|id| call.jobs.poll(id));
+        let job = job.ok_or_else(|| {
+            let unknown = json!({ "code": "not-found", "error": "no such request" });
+            Reply::json(StatusCode::NOT_FOUND, unknown.to_string())
+        })?;
+        let host = call.parts.headers.get(HOST);
+        let host = host.and_then(|host| host.to_str().ok());
+        Ok(Self {
+            model: format!("poll/{}", job.model),
+            host: host.unwrap_or_default().to_owned(),
+            job,
+        })
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, _: &Ask<'_>) -> Reply {
+        let job = &self.job;
+        let pending = job.polls_pending();
+        if job.polls <= pending {
+            // The first answer of a running task may be without a body.
+            let progress = job.polls * 100 / (pending + 1);
+            let body = match job.polls {
+                1 => String::new(),
+                _ => json!({ "status": "pending", "progress": progress }).to_string(),
+            };
+            return Reply::json(StatusCode::ACCEPTED, body);
+        }
+        Reply::json(StatusCode::OK, self.end().to_string())
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        openai::of_status(status, model)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        Reply::json(StatusCode::OK, openai::error_json(&refusal))
+    }
+
+    fn empty_object(&self) -> Reply {
+        Reply::json(StatusCode::OK, "{}")
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        openai::failure(&Refusal::bad_script(error))
+    }
+}
+
+impl Poll {
+    fn end(&self) -> Value {
+        let job = &self.job;
+        let usage = json!({ "cost_in_usd_ticks": job.seconds * TICKS_PER_SECOND });
+        if job.is("expire") {
+            return json!({ "status": "expired" });
+        }
+        if job.is("fail") {
+            let message = format!("{} could not decode the input", job.model);
+            let error = json!({ "code": "invalid_argument", "message": message });
+            return json!({ "status": "failed", "progress": 0, "model": job.model, "error": error });
+        }
+        if job.is("refuse") {
+            let error =
+                json!({ "code": "permission_denied", "message": "The result was moderated." });
+            return json!({ "status": "failed", "progress": 0, "error": error, "usage": usage });
+        }
+        let withheld = job.is("withhold");
+        let url = match withheld {
+            true => String::new(),
+            false => format!("http://{}{FILMS}{}.mp4", self.host, job.id),
+        };
+        let video = json!({ "url": url, "duration": job.seconds, "respect_moderation": !withheld });
+        let mut end =
+            json!({ "status": "done", "progress": 100, "model": job.model, "video": video });
+        if !job.is("unpriced") {
+            end["usage"] = usage;
+        }
+        end
+    }
+}
+
+/// The film of a task; no key is needed.
+pub(crate) fn film(call: &Incoming<'_>) -> Reply {
+    let name = call.parts.uri.path().strip_prefix(FILMS);
+    let id = name.and_then(|name| name.strip_suffix(".mp4"));
+    match id.and_then(|id| call.jobs.find(id)) {
+        Some(job) => Reply::whole(
+            StatusCode::OK,
+            "video/mp4",
+            mp4::film(job.seconds, &job.prompt),
+        ),
+        None => Reply::whole(StatusCode::NOT_FOUND, "text/plain", "no such film"),
+    }
+}

@@ -1,0 +1,337 @@
+//! Tasks in the ledger's own transaction: a step of a task and what it does to a hold are written together.
+
+use std::time::Duration;
+
+use ledger::{Rates, UnixMs};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::ledger::Ledger;
+use crate::books::Closed;
+use crate::call::{Close, End};
+use crate::command::{Closing, DueWork, Ending};
+use crate::error::{AdmitError, StoreError};
+use crate::ids::{Epoch, HoldId, PriceVersion, WalletId};
+use crate::task::{
+    CallbackNote, CallbackOutcome, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd,
+    TaskNote, TaskRow, TaskUpstream, TaskView,
+};
+use crate::task_id::TaskId;
+
+/// The fence of a task's creator.
+const FIRST_FENCE: i64 = 1;
+
+/// Columns of a claimed task, for [`task_row`].
+const TASK: &str = "t.id, t.fence, w.id, t.hold, t.protocol, t.model, t.price_version, t.bound, t.channel, t.upstream_model,
+    t.upstream_id, t.snapshot, t.polls, t.missing, t.missing_since, t.created_at, t.expires_at";
+
+impl Ledger<'_> {
+    /// A task without a row would be a hold without an owner, so both are there or neither.
+    pub(super) fn open_task(
+        &mut self,
+        new: NewTask,
+    ) -> rusqlite::Result<Result<OpenedTask, AdmitError>> {
+        let now = new.admit.now;
+        let key = new.admit.key;
+        let (hold, rates) = match self.admit(new.admit.clone())? {
+            Ok(admitted) => admitted,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let wallet = self.books.rows_of(key).map(|rows| rows.key.wallet);
+        match self.insert_task(&new, hold, wallet, now) {
+            Ok(()) => Ok(Ok(opened(new.id, hold, rates))),
+            Err(error) => {
+                let end = Ending::Released;
+                let _ = self.books.close(Closing { hold, now, end });
+                Err(error)
+            }
+        }
+    }
+
+    fn insert_task(
+        &mut self,
+        new: &NewTask,
+        hold: HoldId,
+        wallet: Option<i64>,
+        now: UnixMs,
+    ) -> rusqlite::Result<()> {
+        let insert = "INSERT INTO tasks (id, wallet, hold, protocol, model, price_version, bound, callback_url, snapshot,
+                      created_at, expires_at, next_at, fence, claimed_by)
+                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+        self.connection.prepare_cached(insert)?.execute(params![
+            new.id,
+            wallet,
+            hold.get(),
+            new.protocol,
+            new.model,
+            new.price_version.get(),
+            // A meter is a struct of numbers and names; it always has a JSON form.
+            serde_json::to_string(&new.bound).unwrap_or_default(),
+            new.callback_url,
+            new.snapshot,
+            now.get(),
+            after(now, new.lifetime),
+            after(now, new.lease),
+            FIRST_FENCE,
+            self.epoch.get(),
+        ])?;
+        self.books.pending.wrote = true;
+        Ok(())
+    }
+
+    pub(super) fn accept_task(&mut self, accepted: &TaskAccepted) -> Result<bool, StoreError> {
+        let update = "UPDATE tasks SET channel = ?3, upstream_model = ?4, upstream_id = ?5, next_at = ?6, claimed_by = NULL
+                      WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
+        let changed = self.connection.prepare_cached(update)?.execute(params![
+            accepted.claim.task,
+            accepted.claim.fence,
+            accepted.channel,
+            accepted.upstream_model,
+            accepted.upstream_id,
+            after(accepted.now, accepted.next_in),
+        ])?;
+        Ok(self.wrote(changed))
+    }
+
+    pub(super) fn refuse_task(&mut self, claim: Claim, now: UnixMs) -> Result<bool, StoreError> {
+        let Some(hold) = self.hold_of_task(claim)? else {
+            return Ok(false);
+        };
+        self.close_with_task(hold, End::Released, now)?;
+        let delete = "DELETE FROM tasks WHERE id = ?1";
+        let changed = self
+            .connection
+            .prepare_cached(delete)?
+            .execute([claim.task])?;
+        Ok(self.wrote(changed))
+    }
+
+    pub(super) fn note_task(&mut self, note: &TaskNote) -> Result<bool, StoreError> {
+        let update = "UPDATE tasks SET snapshot = coalesce(?3, snapshot), next_at = ?4, polls = polls + 1, claimed_by = NULL,
+                      missing = CASE WHEN ?5 THEN missing + 1 ELSE 0 END,
+                      missing_since = CASE WHEN ?5 THEN coalesce(missing_since, ?6) END
+                      WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
+        let changed = self.connection.prepare_cached(update)?.execute(params![
+            note.claim.task,
+            note.claim.fence,
+            note.snapshot,
+            after(note.now, note.next_in),
+            note.missing,
+            note.now.get(),
+        ])?;
+        Ok(self.wrote(changed))
+    }
+
+    pub(super) fn end_task(&mut self, ended: TaskEnd) -> Result<bool, StoreError> {
+        let claim = ended.claim;
+        let Some(hold) = self.hold_of_task(claim)? else {
+            return Ok(false);
+        };
+        // The close comes first: one that cannot be booked leaves the task as it was.
+        self.close_with_task(hold, ended.end, ended.now)?;
+        let update = "UPDATE tasks SET status = ?2, snapshot = ?3, next_at = NULL, claimed_by = NULL, ended_at = ?4
+                      WHERE id = ?1";
+        let changed = self.connection.prepare_cached(update)?.execute(params![
+            claim.task,
+            ended.status,
+            ended.snapshot,
+            ended.now.get()
+        ])?;
+        let call_back = "INSERT INTO callbacks (task, wallet, url, body, next_at)
+                         SELECT id, wallet, callback_url, snapshot, ended_at FROM tasks
+                         WHERE id = ?1 AND callback_url IS NOT NULL";
+        self.connection
+            .prepare_cached(call_back)?
+            .execute([claim.task])?;
+        Ok(self.wrote(changed))
+    }
+
+    pub(super) fn claim_tasks(&mut self, due: DueWork) -> Result<Vec<TaskRow>, StoreError> {
+        let claim = "UPDATE tasks SET fence = fence + 1, next_at = ?2, claimed_by = ?3 WHERE id IN (
+                     SELECT id FROM tasks WHERE next_at <= ?1 ORDER BY next_at LIMIT ?4) RETURNING id";
+        let (until, epoch) = (after(due.now, due.lease), self.epoch.get());
+        let claimed = self
+            .connection
+            .prepare_cached(claim)?
+            .query_map(params![due.now.get(), until, epoch, due.count_max], |row| {
+                row.get(0)
+            })?
+            .collect::<rusqlite::Result<Vec<TaskId>>>()?;
+        self.books.pending.wrote |= !claimed.is_empty();
+        let select =
+            format!("SELECT {TASK} FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE t.id = ?1");
+        let mut select = self.connection.prepare_cached(&select)?;
+        let rows = claimed
+            .into_iter()
+            .map(|id| select.query_row([id], |row| task_row(row, due.now)));
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    pub(super) fn claim_callbacks(&mut self, due: DueWork) -> Result<Vec<CallbackRow>, StoreError> {
+        let claim = "UPDATE callbacks SET attempts = attempts + 1, next_at = ?2, claimed_by = ?3 WHERE task IN (
+                     SELECT task FROM callbacks WHERE next_at <= ?1 ORDER BY next_at LIMIT ?4) RETURNING task";
+        let (until, epoch) = (after(due.now, due.lease), self.epoch.get());
+        let claimed = self
+            .connection
+            .prepare_cached(claim)?
+            .query_map(params![due.now.get(), until, epoch, due.count_max], |row| {
+                row.get(0)
+            })?
+            .collect::<rusqlite::Result<Vec<TaskId>>>()?;
+        self.books.pending.wrote |= !claimed.is_empty();
+        let select = "SELECT c.task, c.attempts, w.id, c.url, c.body FROM callbacks c
+                      JOIN wallets w ON w.n = c.wallet WHERE c.task = ?1";
+        let mut select = self.connection.prepare_cached(select)?;
+        let rows = claimed
+            .into_iter()
+            .map(|id| select.query_row([id], callback_row));
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    pub(super) fn note_callback(&mut self, note: &CallbackNote) -> Result<bool, StoreError> {
+        let (next_at, outcome, tried) = match note.outcome {
+            CallbackOutcome::Delivered => (None, Some("delivered"), true),
+            CallbackOutcome::GivenUp => (None, Some("given_up"), true),
+            CallbackOutcome::Again { after: pause } => (Some(after(note.now, pause)), None, true),
+            CallbackOutcome::NotTried { after: pause } => {
+                (Some(after(note.now, pause)), None, false)
+            }
+        };
+        let update = "UPDATE callbacks SET next_at = ?3, outcome = ?4, claimed_by = NULL,
+                      attempts = CASE WHEN ?5 THEN attempts ELSE attempts - 1 END
+                      WHERE task = ?1 AND attempts = ?2 AND outcome IS NULL";
+        let changed = self.connection.prepare_cached(update)?.execute(params![
+            note.claim.task,
+            note.claim.fence,
+            next_at,
+            outcome,
+            tried,
+        ])?;
+        Ok(self.wrote(changed))
+    }
+
+    /// The hold of a task that goes on and is claimed as `claim` says.
+    fn hold_of_task(&self, claim: Claim) -> rusqlite::Result<Option<HoldId>> {
+        let select = "SELECT hold FROM tasks WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
+        self.connection
+            .prepare_cached(select)?
+            .query_row(params![claim.task, claim.fence], |row| {
+                row.get(0).map(HoldId::new)
+            })
+            .optional()
+    }
+
+    /// Closes a hold together with its task: when the transaction fails, both are undone.
+    fn close_with_task(&mut self, hold: HoldId, end: End, now: UnixMs) -> Result<(), StoreError> {
+        let closing = Closing::from(Close { hold, end, now });
+        self.books.pending.inseparable.push(hold);
+        match self.close(closing).map_err(|unread| unread.1)? {
+            Closed::Booked => Ok(()),
+            Closed::Late => {
+                self.books.counters.late_closes.add(1);
+                Ok(())
+            }
+            Closed::Unbookable(_) => {
+                tracing::error!(%hold, "a task's hold could not be closed: the stored amounts do not contain it");
+                Err(StoreError::Overflow)
+            }
+        }
+    }
+
+    fn wrote(&mut self, changed: usize) -> bool {
+        self.books.pending.wrote |= changed > 0;
+        changed > 0
+    }
+}
+
+/// A start's own claims are void when it starts again: the work goes on at once.
+pub(super) fn void_claims(on: &Connection, epoch: Epoch, now: UnixMs) -> rusqlite::Result<()> {
+    for table in ["tasks", "callbacks"] {
+        let void = format!(
+            "UPDATE {table} SET next_at = min(next_at, ?2), claimed_by = NULL WHERE next_at IS NOT NULL
+             AND claimed_by IS NOT NULL AND claimed_by < ?1"
+        );
+        on.execute(&void, params![epoch.get(), now.get()])?;
+    }
+    Ok(())
+}
+
+pub(super) fn find(
+    on: &Connection,
+    wallet: WalletId,
+    task: TaskId,
+) -> rusqlite::Result<Option<TaskView>> {
+    let select = "SELECT t.protocol, t.snapshot FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE t.id = ?1 AND w.id = ?2";
+    on.prepare_cached(select)?
+        .query_row(params![task, wallet], |row| {
+            Ok(TaskView {
+                protocol: row.get(0)?,
+                snapshot: bytes(row, 1)?,
+            })
+        })
+        .optional()
+}
+
+pub(super) fn has_due(on: &Connection, table: &'static str, now: UnixMs) -> rusqlite::Result<bool> {
+    on.prepare_cached(&format!(
+        "SELECT 1 FROM {table} WHERE next_at <= ?1 LIMIT 1"
+    ))?
+    .exists([now.get()])
+}
+
+fn opened(task: TaskId, hold: HoldId, rates: Rates) -> OpenedTask {
+    let fence = FIRST_FENCE;
+    OpenedTask {
+        claim: Claim { task, fence },
+        hold,
+        rates,
+    }
+}
+
+fn task_row(row: &Row<'_>, now: UnixMs) -> rusqlite::Result<TaskRow> {
+    let bound: String = row.get(7)?;
+    let upstream = match (row.get(8)?, row.get(9)?, row.get(10)?) {
+        (Some(channel), Some(model), Some(id)) => Some(TaskUpstream { channel, model, id }),
+        _ => None,
+    };
+    Ok(TaskRow {
+        claim: Claim {
+            task: row.get(0)?,
+            fence: row.get(1)?,
+        },
+        wallet: row.get(2)?,
+        hold: HoldId::new(row.get(3)?),
+        protocol: row.get(4)?,
+        model: row.get(5)?,
+        price_version: PriceVersion(row.get(6)?),
+        bound: serde_json::from_str(&bound).unwrap_or_default(),
+        upstream,
+        snapshot: bytes(row, 11)?,
+        polls: row.get(12)?,
+        missing: row.get(13)?,
+        missing_since: row.get::<_, Option<i64>>(14)?.map(UnixMs::new),
+        created_at: UnixMs::new(row.get(15)?),
+        expires_at: UnixMs::new(row.get(16)?),
+        claimed_at: now,
+    })
+}
+
+fn callback_row(row: &Row<'_>) -> rusqlite::Result<CallbackRow> {
+    Ok(CallbackRow {
+        claim: Claim {
+            task: row.get(0)?,
+            fence: row.get(1)?,
+        },
+        wallet: row.get(2)?,
+        url: row.get(3)?,
+        body: bytes(row, 4)?,
+    })
+}
+
+fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Box<[u8]>> {
+    row.get::<_, Vec<u8>>(column).map(Vec::into_boxed_slice)
+}
+
+fn after(now: UnixMs, pause: Duration) -> i64 {
+    now.get()
+        .saturating_add(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,116 @@
+//! The verbs of tasks and callbacks. What they answer is durable.
+
+use std::time::Duration;
+
+use ledger::UnixMs;
+use tokio::sync::oneshot;
+
+use crate::backend::{Backend, on};
+use crate::command::{Command, DueWork, TaskCommand};
+use crate::error::{AdmitError, StoreError};
+use crate::ids::WalletId;
+use crate::store::Store;
+use crate::task::{
+    CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskNote,
+    TaskRow, TaskView,
+};
+use crate::task_id::TaskId;
+
+/// Tasks. A step answers `false` when somebody else has claimed the task meanwhile, or it has ended:
+/// then nothing was written.
+impl Store {
+    /// Decides on a task as on a call, and writes its row with its hold. The hold is the task's: it
+    /// ends with the task, whatever becomes of this process.
+    pub async fn open_task(&self, new: NewTask) -> Result<OpenedTask, AdmitError> {
+        on!(self, backend => backend.may_admit())?;
+        let (reply, answer) = oneshot::channel();
+        let command = Command::Task(TaskCommand::Open(Box::new(new), reply));
+        self.backend.push(command).await?;
+        let (opened, durable) = answer.await.map_err(|_| AdmitError::Unavailable)??;
+        durable.wait().await.map_err(|_| AdmitError::Unavailable)?;
+        Ok(opened)
+    }
+
+    /// Notes which upstream has taken a task, and when it is asked first.
+    pub async fn accept_task(&self, accepted: TaskAccepted) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::Accept(Box::new(accepted), reply))
+            .await
+    }
+
+    /// Takes a task back that no upstream has: the hold is released, the row goes.
+    pub async fn refuse_task(&self, claim: Claim, now: UnixMs) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::Refuse(claim, now, reply))
+            .await
+    }
+
+    /// Notes what a poll has found of a task that goes on.
+    pub async fn note_task(&self, note: TaskNote) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::Note(Box::new(note), reply))
+            .await
+    }
+
+    /// Ends a task, once: its hold is closed, its snapshot is final, its callback waits to be delivered.
+    pub async fn end_task(&self, end: TaskEnd) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::End(Box::new(end), reply))
+            .await
+    }
+
+    /// Claims tasks whose time has come; nobody else gets them within `lease`.
+    pub async fn claim_tasks(
+        &self,
+        count_max: u32,
+        lease: Duration,
+        now: UnixMs,
+    ) -> Result<Vec<TaskRow>, StoreError> {
+        if !on!(self, backend => backend.has_due_tasks(now).await)? {
+            return Ok(Vec::new());
+        }
+        let due = DueWork {
+            count_max,
+            lease,
+            now,
+        };
+        self.step(|reply| TaskCommand::Claim(due, reply)).await
+    }
+
+    /// Claims callbacks whose time has come; the attempt counts from here on.
+    pub async fn claim_callbacks(
+        &self,
+        count_max: u32,
+        lease: Duration,
+        now: UnixMs,
+    ) -> Result<Vec<CallbackRow>, StoreError> {
+        if !on!(self, backend => backend.has_due_callbacks(now).await)? {
+            return Ok(Vec::new());
+        }
+        let due = DueWork {
+            count_max,
+            lease,
+            now,
+        };
+        self.step(|reply| TaskCommand::ClaimCallbacks(due, reply))
+            .await
+    }
+
+    /// Notes how an attempt at a callback went.
+    pub async fn note_callback(&self, note: CallbackNote) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::NoteCallback(note, reply))
+            .await
+    }
+
+    /// A task of this wallet; one of another wallet is not there (reliability T13).
+    pub async fn find_task(
+        &self,
+        wallet: WalletId,
+        task: TaskId,
+    ) -> Result<Option<TaskView>, StoreError> {
+        on!(self, backend => backend.find_task(wallet, task).await)
+    }
+
+    async fn step<T>(
+        &self,
+        command: impl FnOnce(crate::command::Reply<T>) -> TaskCommand,
+    ) -> Result<T, StoreError> {
+        self.ask(|reply| Command::Task(command(reply))).await
+    }
+}

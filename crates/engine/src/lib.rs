@@ -43,7 +43,7 @@ pub use images::{ImagesBody, ImagesCall};
 pub use metrics::Metrics;
 pub use pictures::PictureBounds;
 pub use stream::Relay;
-pub use task::{TaskSettings, VideoCall};
+pub use task::{TaskAsk, TaskSettings, VideoCall};
 pub use text::{Named, TextCall};
 pub use voice::{SpeechCall, TranscriptCall, VoiceForm, VoicesCall};
 pub use work::Arrival;

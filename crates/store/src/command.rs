@@ -12,7 +12,8 @@ use crate::error::{AdmitError, StoreError};
 use crate::ids::{HoldId, KeyId, PriceVersion, WalletId};
 use crate::queue::Queue;
 use crate::task::{
-    CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskNote, TaskRow,
+    CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
+    TaskNote, TaskRow,
 };
 
 /// An answer that is given when the writer has decided; the receiver then waits for the disk.
@@ -43,6 +44,7 @@ pub(crate) enum TaskCommand {
     Accept(Box<TaskAccepted>, Reply<bool>),
     /// The upstream has not taken it: the hold is released, and the row goes.
     Refuse(Claim, UnixMs, Reply<bool>),
+    Keep(Box<TaskKept>, Reply<bool>),
     Note(Box<TaskNote>, Reply<bool>),
     End(Box<TaskEnd>, Reply<bool>),
     Claim(DueWork, Reply<Vec<TaskRow>>),

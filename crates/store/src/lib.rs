@@ -52,7 +52,7 @@ pub use stats::Stats;
 pub use store::{Recovery, Store};
 pub use task::{
     CallbackNote, CallbackOutcome, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd,
-    TaskNote, TaskRow, TaskUpstream, TaskView,
+    TaskKept, TaskNote, TaskRow, TaskStanding, TaskUpstream, TaskView,
 };
 pub use task_id::{TaskId, TaskIdError};
 pub use verify::{Difference, Rule, VerifyReport};

@@ -27,13 +27,26 @@ pub struct NewTask {
     pub price_version: PriceVersion,
     /// What is held for.
     pub bound: Box<Meter>,
+    /// What the protocol wants to know again at later steps.
+    pub memo: Option<Box<str>>,
     pub callback_url: Option<Box<str>>,
     /// What a look-up shows from the beginning.
-    pub snapshot: Box<[u8]>,
+    pub standing: TaskStanding,
     /// How long its creator may take to have it accepted; afterwards nobody knows what became of it.
     pub lease: Duration,
     /// After this it ends, whatever the upstream says.
     pub lifetime: Duration,
+}
+
+/// How a task stands that goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskStanding {
+    /// The protocol's word for it.
+    pub status: Box<str>,
+    /// Per cent, where the protocol tells it.
+    pub progress: Option<u8>,
+    /// What a look-up shows.
+    pub snapshot: Box<[u8]>,
 }
 
 /// A task whose row and hold are durable.
@@ -58,14 +71,36 @@ pub struct Claim {
 #[derive(Debug, Clone)]
 pub struct TaskAccepted {
     pub claim: Claim,
-    /// The channel that has it; it is asked there for ever after (T8).
-    pub channel: Box<str>,
-    pub upstream_model: Box<str>,
-    /// The upstream's name for it; never shown to callers.
-    pub upstream_id: Box<str>,
+    pub upstream: TaskUpstream,
     /// The first poll.
     pub next_in: Duration,
     pub now: UnixMs,
+}
+
+/// Somebody is at a task for longer than his claim lasts; what he has learnt so far is kept.
+#[derive(Debug, Clone)]
+pub struct TaskKept {
+    pub claim: Claim,
+    /// How long the claim lasts from now on.
+    pub lease: Duration,
+    /// Where it runs, or ran; as before when absent.
+    pub upstream: Option<TaskUpstream>,
+    /// What the upstream has delivered, in the engine's own words; as before when absent.
+    pub delivery: Option<Box<str>>,
+    pub now: UnixMs,
+}
+
+impl TaskKept {
+    /// Nothing but a longer claim.
+    pub fn claim(claim: Claim, lease: Duration, now: UnixMs) -> Self {
+        Self {
+            claim,
+            lease,
+            upstream: None,
+            delivery: None,
+            now,
+        }
+    }
 }
 
 /// What a poll has found of a task that goes on. The claim ends with it.
@@ -73,7 +108,7 @@ pub struct TaskAccepted {
 pub struct TaskNote {
     pub claim: Claim,
     /// What a look-up shows from now on; as before when absent.
-    pub snapshot: Option<Box<[u8]>>,
+    pub standing: Option<TaskStanding>,
     pub next_in: Duration,
     /// Whether the upstream says that it knows no such task.
     pub missing: bool,
@@ -101,9 +136,11 @@ pub struct TaskRow {
     pub model: Box<str>,
     pub price_version: PriceVersion,
     pub bound: Box<Meter>,
+    pub memo: Option<Box<str>>,
     /// Where it runs; nothing when its creator was never heard of again.
     pub upstream: Option<TaskUpstream>,
-    pub snapshot: Box<[u8]>,
+    /// What the upstream has delivered, while its media are copied.
+    pub delivery: Option<Box<str>>,
     /// How often it was polled.
     pub polls: u32,
     /// How often in a row the upstream has not known it, and since when.
@@ -118,8 +155,10 @@ pub struct TaskRow {
 /// Where a task runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskUpstream {
+    /// The channel that has it; it is asked there for ever after (T8).
     pub channel: Box<str>,
     pub model: Box<str>,
+    /// The upstream's name for it, which no caller is shown; empty when it answered with the result.
     pub id: Box<str>,
 }
 
@@ -127,6 +166,12 @@ pub struct TaskUpstream {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskView {
     pub protocol: Box<str>,
+    pub model: Box<str>,
+    pub memo: Option<Box<str>>,
+    pub upstream: Option<TaskUpstream>,
+    /// The protocol's word for how it stands.
+    pub status: Box<str>,
+    pub is_ended: bool,
     /// The bytes that are shown.
     pub snapshot: Box<[u8]>,
 }

@@ -11,8 +11,8 @@ use crate::error::{AdmitError, StoreError};
 use crate::ids::WalletId;
 use crate::store::Store;
 use crate::task::{
-    CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskNote,
-    TaskRow, TaskView,
+    CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
+    TaskNote, TaskRow, TaskView,
 };
 use crate::task_id::TaskId;
 
@@ -40,6 +40,12 @@ impl Store {
     /// Takes a task back that no upstream has: the hold is released, the row goes.
     pub async fn refuse_task(&self, claim: Claim, now: UnixMs) -> Result<bool, StoreError> {
         self.step(|reply| TaskCommand::Refuse(claim, now, reply))
+            .await
+    }
+
+    /// Prolongs a claim, and keeps what its owner has learnt.
+    pub async fn keep_task(&self, kept: TaskKept) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::Keep(Box::new(kept), reply))
             .await
     }
 

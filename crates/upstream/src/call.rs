@@ -33,7 +33,7 @@ pub enum Endpoint {
     VideoEdits,
     /// A new video-A task: the continuation of a video.
     VideoExtensions,
-    /// How a video-A task stands.
+    /// How the video-A task stands that [`Outgoing::item`] names.
     Video,
 }
 
@@ -71,10 +71,9 @@ impl Endpoint {
 #[derive(Debug)]
 pub struct Outgoing<'a> {
     pub endpoint: Endpoint,
-    /// The upstream's name for the model, or for the task that is asked about, which stands in the path of
-    /// some endpoints.
+    /// The upstream's name for the model, which stands in the path of some endpoints.
     pub upstream_model: &'a str,
-    /// The one thing of a list that is asked for.
+    /// The one thing of a list that is asked for, such as a task.
     pub item: Option<&'a str>,
     pub content_type: HeaderValue,
     /// The body in order; a large one is not copied together.

@@ -41,7 +41,6 @@ pub(crate) struct Template {
     video_generations: Box<str>,
     video_edits: Box<str>,
     video_extensions: Box<str>,
-    /// What stands before a task's name.
     videos: Box<str>,
     /// What stands before a model's name.
     generate: Box<str>,
@@ -77,7 +76,7 @@ impl Template {
             video_generations: format!("{openai_like}/videos/generations").into(),
             video_edits: format!("{openai_like}/videos/edits").into(),
             video_extensions: format!("{openai_like}/videos/extensions").into(),
-            videos: format!("{openai_like}/videos/").into(),
+            videos: format!("{openai_like}/videos").into(),
             generate: format!("{root}/v1beta/models/").into(),
         })
     }
@@ -139,7 +138,7 @@ impl Template {
             Endpoint::VideoGenerations => (&self.video_generations, None),
             Endpoint::VideoEdits => (&self.video_edits, None),
             Endpoint::VideoExtensions => (&self.video_extensions, None),
-            Endpoint::Video => (&self.videos, Some("")),
+            Endpoint::Video => (&self.videos, None),
         };
         head.extend_from_slice(path.as_bytes());
         // An action stands behind the model's name.
@@ -371,7 +370,10 @@ mod tests {
 
     #[test]
     fn a_task_is_asked_about_without_a_body() {
-        let call = Outgoing::json(Endpoint::Video, "a/b?c", Vec::new());
+        let call = Outgoing {
+            item: Some("a/b?c"),
+            ..Outgoing::json(Endpoint::Video, "m-1.5", Vec::new())
+        };
         let head = head(Preset::Xai, None, &call);
         assert!(
             head.starts_with("GET /v1/videos/a%2Fb%3Fc HTTP/1.1\r\n"),

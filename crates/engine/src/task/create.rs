@@ -1,46 +1,38 @@
-//! Creation: the row first, then one request to the upstream, never a second.
+//! Creation: a request is read and checked, its row and hold are made, and then it is sent.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use ledger::{Ask, Meter, PriceKey, Rates};
-use protocol::video::Identity;
-use protocol::video::video_a::{self, Operation, Request};
+use ledger::{Ask, Meter, Rates};
+use protocol::video::{Creation, Draft, Task};
 use protocol::{Failure, Joined, Kind};
-use store::{Admit, Claim, End, NewTask, TaskAccepted, TaskEnd, TaskId};
-use upstream::{Endpoint, Link, Outgoing, Protocol, Sent};
+use store::{Admit, NewTask, OpenedTask, TaskId, TaskRow};
+use upstream::{Link, Protocol};
 
+use super::bill;
+use super::follow::standing;
+use super::protocols::{Known, TaskAsk};
+use super::send::{CREATION_LEASE, Sender, Unmade};
 use crate::admission::refusal;
 use crate::answer::{Answer, AnswerBody, Unanswered};
 use crate::asked::unreachable_model;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
-use crate::progress::Progress;
 use crate::record::{Outcome, Record};
-use crate::trial::Trial;
-use crate::tries::{self, Tries};
+use crate::tries::Tries;
 use crate::work::Arrival;
 
-/// How long an upstream may take to accept a task.
-const ACCEPT_WITHIN: Duration = Duration::from_secs(120);
-/// After this nobody waits for the creator any more; it outlasts the creation and its note.
-const CREATION_LEASE: Duration = Duration::from_secs(180);
-/// How long a task may take (reliability, section 2).
+/// How long a task may take, where its request does not say (reliability, section 2).
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
-/// The answer to a creation.
-const ACCEPTED_BYTES_MAX: usize = 1 << 20;
-/// How often an accepted task is noted when the store does not answer.
-const NOTE_TRIES: u32 = 5;
-const NOTE_PAUSE: Duration = Duration::from_millis(200);
 
 /// A video request of a known caller, its body read.
 #[derive(Debug)]
 pub struct VideoCall {
     pub arrival: Arrival,
-    pub operation: Operation,
+    pub ask: TaskAsk,
     pub body: Bytes,
 }
 
@@ -56,38 +48,29 @@ impl Engine {
 
 /// A request that may ask for money.
 struct Prepared {
-    request: Request,
+    protocol: Protocol,
+    known: Known,
+    request: Box<dyn Creation>,
     model: Arc<Model>,
     tries: Tries,
+    /// The upstream's name for the task it goes on from.
+    draft: Option<Box<str>>,
     bound: Meter,
     ask: Ask,
 }
 
-/// What became of a creation that was sent.
-enum Sending {
-    /// The upstream's id.
-    Accepted(String),
-    /// The upstream has said no: there is no task.
-    Refused(Failure),
-    /// No byte has left us.
-    Unsent(Failure),
-    /// Nobody knows whether there is a task.
-    Unknown(Failure),
-}
-
 async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, Unanswered> {
     let mut record = Record::begin(&call.arrival);
-    let prepared = match prepare(&engine, &call, &mut record) {
+    let prepared = match prepare(&engine, &call, &mut record).await {
         Ok(prepared) => prepared,
         Err(failure) => {
             engine.journal(record.refused(&failure));
             return Err(failure.into());
         }
     };
-    let now = clock::now();
-    let id = TaskId::random(now);
-    let opened = engine.store.open_task(new_task(id, &call, &prepared));
-    let opened = match opened.await {
+    let id = TaskId::random(clock::now());
+    let new = new_task(&engine, id, &call, &prepared);
+    let opened = match engine.store.open_task(new.clone()).await {
         Ok(opened) => opened,
         Err(error) => {
             let failure = refusal(&error);
@@ -99,22 +82,40 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, Unanswer
         }
     };
     record.admitted(opened.hold);
-    let mut attempt = Attempt {
-        engine: &engine,
-        prepared,
-        endpoint: endpoint(call.operation),
-        id,
-        claim: opened.claim,
-    };
-    let created = attempt.run(&mut record).await;
     let rates = opened.rates;
-    match created {
+    let row = row(new, &opened);
+    let answer = {
+        let name = id.to_string();
+        let task = engine.task_of(&row, &name);
+        answer(prepared.known.video.write_accepted(&task), rates)
+    };
+    let is_blocking = prepared.known.video.is_blocking();
+    let mut sender = Sender {
+        engine: Arc::clone(&engine),
+        known: prepared.known,
+        request: prepared.request,
+        endpoint: call.ask.endpoint(),
+        model: prepared.model,
+        tries: prepared.tries,
+        draft: prepared.draft,
+        row,
+    };
+    if is_blocking {
+        // Its clients try again when they hear of trouble, so they hear of it from the task alone.
+        record.answers(None);
+        engine.journal(record.opened());
+        engine
+            .tasks
+            .spawn(async move { sender.send_behind().await });
+        return Ok(answer);
+    }
+    match sender.send(&mut record).await {
         Ok(()) => {
             record.answers(None);
             engine.journal(record.opened());
-            Ok(answer(id, rates))
+            Ok(answer)
         }
-        Err((failure, end)) => {
+        Err(Unmade { failure, end }) => {
             engine.journal(record.ended_early(&Outcome::failed(&failure), end));
             Err(Unanswered {
                 failure,
@@ -125,32 +126,41 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, Unanswer
 }
 
 /// Everything that can be refused before money moves.
-fn prepare(engine: &Engine, call: &VideoCall, record: &mut Record) -> Result<Prepared, Failure> {
-    let request = video_a::read_request(&call.body, call.operation)?;
-    record.reads(&request.model, false);
-    if let Some(url) = &request.callback_url {
+async fn prepare(
+    engine: &Engine,
+    call: &VideoCall,
+    record: &mut Record,
+) -> Result<Prepared, Failure> {
+    let request = call.ask.read(&call.body)?;
+    record.reads(request.model(), false);
+    if let Some(url) = request.callback_url() {
         Link::parse_any(url).map_err(|refusal| {
             Failure::invalid(format!("`callback_url`: {refusal}.")).param("callback_url")
         })?;
     }
+    let protocol = call.ask.protocol();
+    let known = Known::find(protocol.as_str()).ok_or_else(Failure::internal)?;
     let catalog = engine.catalog();
     let model = catalog
-        .find(&request.model)
-        .ok_or_else(|| Failure::model_not_found(&request.model))?;
-    let speaks = |route: &Route| route.channel.speaks(Protocol::VideoA);
+        .find(request.model())
+        .ok_or_else(|| Failure::model_not_found(request.model()))?;
+    let speaks = |route: &Route| route.channel.speaks(protocol);
     if model.kind != Kind::Video || !model.routes.iter().any(speaks) {
         let message = format!("The model `{}` makes no videos on this endpoint.", model.id);
         return Err(Failure::model_not_supported(message));
     }
     request.check(&model.profile)?;
-    let tries = Tries::of(model, speaks).ok_or_else(|| unreachable_model(model))?;
-    let dearest = || model.price.dearest_tier(PriceKey::VideoSecond);
-    let bound = Meter {
-        video_seconds: request.seconds_max(&model.profile),
-        video_tier: request.resolution().or_else(dearest).map(Into::into),
-        ..Meter::default()
+    let draft = match request.draft() {
+        Some(draft) => Some(engine.draft(call, protocol, &*request, draft).await?),
+        None => None,
     };
-    let hold = ledger::hold_of(&model.price, &bound).map_err(|error| {
+    let carries = |route: &Route| {
+        let at_home = |draft: &store::TaskUpstream| *draft.channel == *route.channel.name();
+        speaks(route) && draft.as_ref().is_none_or(at_home)
+    };
+    let tries = Tries::of(model, carries).ok_or_else(|| unreachable_model(model))?;
+    let bound = request.bound(&model.profile);
+    let (bound, hold) = bill::held_for(&model.price, &bound).map_err(|error| {
         tracing::error!(model = %model.id, %error, "a task cannot be priced");
         Failure::insufficient_quota()
     })?;
@@ -161,22 +171,70 @@ fn prepare(engine: &Engine, call: &VideoCall, record: &mut Record) -> Result<Pre
         counts: false,
     };
     Ok(Prepared {
+        protocol,
+        known,
         request,
         model: Arc::clone(model),
         tries,
+        draft: draft.map(|draft| draft.id),
         bound,
         ask,
     })
 }
 
-fn new_task(id: TaskId, call: &VideoCall, prepared: &Prepared) -> NewTask {
+impl Engine {
+    /// Where a task of the caller's runs that another one goes on from.
+    async fn draft(
+        &self,
+        call: &VideoCall,
+        protocol: Protocol,
+        request: &dyn Creation,
+        id: &str,
+    ) -> Result<store::TaskUpstream, Failure> {
+        let no_such = || Failure::invalid("The draft is no task of yours.");
+        let id = TaskId::parse(id).map_err(|_| no_such())?;
+        let found = self.store.find_task(call.arrival.key.wallet, id).await;
+        let found = found.map_err(|error| {
+            tracing::warn!(%error, "a draft could not be looked up");
+            Failure::unavailable("Tasks cannot be looked up now.").retry_after(1)
+        })?;
+        let task = found.filter(|task| *task.protocol == *protocol.as_str());
+        let task = task.ok_or_else(no_such)?;
+        request.check_draft(&Draft {
+            model: &task.model,
+            status: &task.status,
+            memo: task.memo.as_deref(),
+        })?;
+        task.upstream.ok_or_else(no_such)
+    }
+
+    /// A task as its protocol sees it.
+    pub(super) fn task_of<'a>(&'a self, row: &'a TaskRow, name: &'a str) -> Task<'a> {
+        Task {
+            id: name,
+            model: &row.model,
+            upstream_model: row.upstream.as_ref().map_or("", |upstream| &upstream.model),
+            created_ms: row.created_at.get(),
+            now_ms: clock::now().get(),
+            memo: row.memo.as_deref(),
+            public_url: &self.settings.tasks.public_url,
+        }
+    }
+}
+
+fn new_task(engine: &Engine, id: TaskId, call: &VideoCall, prepared: &Prepared) -> NewTask {
     let name = id.to_string();
-    let identity = Identity {
+    let now = clock::now();
+    let memo = prepared.request.memo();
+    let first = prepared.known.video.write_first(&Task {
         id: &name,
         model: &prepared.model.id,
         upstream_model: "",
-    };
-    let url = prepared.request.callback_url.as_deref();
+        created_ms: now.get(),
+        now_ms: now.get(),
+        memo: memo.as_deref(),
+        public_url: &engine.settings.tasks.public_url,
+    });
     NewTask {
         id,
         admit: Admit {
@@ -184,203 +242,50 @@ fn new_task(id: TaskId, call: &VideoCall, prepared: &Prepared) -> NewTask {
             key: call.arrival.key.key,
             ask: prepared.ask,
             request_id: (&*call.arrival.request_id).into(),
-            now: clock::now(),
+            now,
         },
-        protocol: Protocol::VideoA.as_str().into(),
+        protocol: prepared.protocol.as_str().into(),
         model: (&*prepared.model.id).into(),
         price_version: prepared.model.price_version,
         bound: Box::new(prepared.bound.clone()),
-        callback_url: url.map(Into::into),
-        snapshot: video_a::write_pending(&identity, 0).into(),
+        memo: memo.map(Into::into),
+        callback_url: prepared.request.callback_url().map(Into::into),
+        standing: standing(first),
         lease: CREATION_LEASE,
-        lifetime: LIFETIME,
+        lifetime: prepared.request.lifetime().unwrap_or(LIFETIME),
     }
 }
 
-fn endpoint(operation: Operation) -> Endpoint {
-    match operation {
-        Operation::Generation => Endpoint::VideoGenerations,
-        Operation::Edit => Endpoint::VideoEdits,
-        Operation::Extension => Endpoint::VideoExtensions,
+/// The row as its creator has it.
+fn row(new: NewTask, opened: &OpenedTask) -> TaskRow {
+    let lifetime_ms = i64::try_from(new.lifetime.as_millis()).unwrap_or(i64::MAX);
+    TaskRow {
+        claim: opened.claim,
+        wallet: new.admit.wallet,
+        hold: opened.hold,
+        protocol: new.protocol,
+        model: new.model,
+        price_version: new.price_version,
+        bound: new.bound,
+        memo: new.memo,
+        upstream: None,
+        delivery: None,
+        polls: 0,
+        missing: 0,
+        missing_since: None,
+        created_at: new.admit.now,
+        expires_at: ledger::UnixMs::new(new.admit.now.get().saturating_add(lifetime_ms)),
+        claimed_at: new.admit.now,
     }
 }
 
-fn answer(id: TaskId, rates: Rates) -> Answer {
-    let mut body = Joined::new();
-    body.push(video_a::write_accepted(&id.to_string()).into());
+fn answer(body: Vec<u8>, rates: Rates) -> Answer {
+    let mut joined = Joined::new();
+    joined.push(body.into());
     Answer {
         content_type: HeaderValue::from_static("application/json"),
         rates,
         dropped: None,
-        body: AnswerBody::Whole(body),
+        body: AnswerBody::Whole(joined),
     }
 }
-
-/// A task whose row is durable, on its way to an upstream.
-struct Attempt<'e> {
-    engine: &'e Arc<Engine>,
-    prepared: Prepared,
-    endpoint: Endpoint,
-    id: TaskId,
-    claim: Claim,
-}
-
-impl Attempt<'_> {
-    /// Sends the creation. Another channel is tried only when no byte has left us (reliability T3). A
-    /// failure comes with the word for how the hold has ended.
-    async fn run(&mut self, record: &mut Record) -> Result<(), (Failure, &'static str)> {
-        let nobody_leaves = Progress::default();
-        let mut last = Failure::upstream_error();
-        while let Some(index) = self.prepared.tries.next(self.engine, &nobody_leaves) {
-            let Some(route) = self.prepared.tries.route(index) else {
-                continue;
-            };
-            record.tries(route);
-            let sending = self.send(route).await;
-            match sending {
-                Sending::Accepted(upstream_id) => {
-                    record.head_came();
-                    let accepted = self.accepted(route, upstream_id);
-                    return self.note(accepted).await;
-                }
-                Sending::Refused(failure) => {
-                    record.missed(&failure);
-                    self.take_back().await;
-                    return Err((failure, "released"));
-                }
-                Sending::Unknown(failure) => {
-                    record.missed(&failure);
-                    return Err((self.lose(failure).await, "abandoned"));
-                }
-                Sending::Unsent(failure) => {
-                    record.missed(&failure);
-                    last = failure;
-                }
-            }
-        }
-        self.take_back().await;
-        Err((last, "released"))
-    }
-
-    async fn send(&self, route: &Route) -> Sending {
-        let mut trial = Trial::of(&route.channel);
-        let body = match self.prepared.request.write(&route.model) {
-            Ok(body) => body,
-            Err(failure) => return Sending::Refused(failure),
-        };
-        let outgoing = Outgoing::json(self.endpoint, &route.model, body);
-        let exchange = async {
-            let incoming = route.channel.send(outgoing).await?;
-            let (status, retry_after) = (incoming.status, incoming.retry_after);
-            if !(200..300).contains(&status) {
-                return Ok(Err((status, incoming)));
-            }
-            let body = incoming.body.collect(ACCEPTED_BYTES_MAX).await?;
-            Ok(Ok((body, retry_after)))
-        };
-        let answered: Result<Result<_, upstream::CallError>, _> =
-            tokio::time::timeout(ACCEPT_WITHIN, exchange).await;
-        let Ok(answered) = answered else {
-            trial.tell(upstream::Outcome::Failed);
-            return Sending::Unknown(Failure::upstream_timeout());
-        };
-        match answered {
-            Err(error) => {
-                let unsent = error.sent == Sent::No;
-                let failure = tries::lost(route, &error, &mut trial).failure;
-                if unsent {
-                    Sending::Unsent(failure)
-                } else {
-                    Sending::Unknown(failure)
-                }
-            }
-            Ok(Err((status, incoming))) => {
-                trial.tell(upstream::Outcome::of_status(status, incoming.retry_after));
-                let miss =
-                    tries::refused(route, &self.prepared.model.id, self.endpoint, incoming).await;
-                // A time-out is no answer to the request.
-                if (400..500).contains(&status) && status != 408 {
-                    Sending::Refused(miss.failure)
-                } else {
-                    Sending::Unknown(miss.failure)
-                }
-            }
-            Ok(Ok((body, _))) => match video_a::read_accepted(&body) {
-                Some(id) => {
-                    trial.tell(upstream::Outcome::Served);
-                    Sending::Accepted(id)
-                }
-                None => {
-                    trial.tell(upstream::Outcome::Failed);
-                    Sending::Unknown(Failure::upstream_error())
-                }
-            },
-        }
-    }
-
-    fn accepted(&self, route: &Route, upstream_id: String) -> TaskAccepted {
-        TaskAccepted {
-            claim: self.claim,
-            channel: route.channel.name().into(),
-            upstream_model: route.model.as_str().into(),
-            upstream_id: upstream_id.into(),
-            next_in: self.engine.settings.tasks.poll_first,
-            now: clock::now(),
-        }
-    }
-
-    /// Notes the upstream's id; the caller hears of the task when it is durable.
-    async fn note(&self, accepted: TaskAccepted) -> Result<(), (Failure, &'static str)> {
-        for tried in 1..=NOTE_TRIES {
-            match self.engine.store.accept_task(accepted.clone()).await {
-                Ok(true) => return Ok(()),
-                // The creation took longer than its lease.
-                Ok(false) => break,
-                Err(error) => {
-                    tracing::warn!(%error, task = %self.id, tried, "an accepted task could not be noted");
-                    tokio::time::sleep(NOTE_PAUSE * tried).await;
-                }
-            }
-        }
-        let failure = Failure::unavailable("The task could not be recorded.");
-        Err((failure.should_retry(false), "abandoned"))
-    }
-
-    /// There is no task upstream: the row goes, the hold is released.
-    async fn take_back(&self) {
-        if let Err(error) = self
-            .engine
-            .store
-            .refuse_task(self.claim, clock::now())
-            .await
-        {
-            // It ends with its lease, as one that was never heard of again.
-            tracing::warn!(%error, task = %self.id, "a refused task could not be taken back");
-        }
-    }
-
-    /// Nobody knows whether there is a task upstream. The caller must not try again by itself.
-    async fn lose(&self, failure: Failure) -> Failure {
-        let name = self.id.to_string();
-        let identity = Identity {
-            id: &name,
-            model: &self.prepared.model.id,
-            upstream_model: "",
-        };
-        let outcome = video_a::write_failed(&identity, "internal_error", UNKNOWN);
-        let end = TaskEnd {
-            claim: self.claim,
-            status: outcome.status.into(),
-            end: End::Abandoned,
-            snapshot: outcome.snapshot.into(),
-            now: clock::now(),
-        };
-        if let Err(error) = self.engine.store.end_task(end).await {
-            tracing::warn!(%error, task = %self.id, "a lost task could not be ended; its lease ends it");
-        }
-        failure.should_retry(false)
-    }
-}
-
-/// What is told of a task whose creation was never answered.
-pub(super) const UNKNOWN: &str = "The upstream did not say whether it accepted the task.";

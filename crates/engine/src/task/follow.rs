@@ -1,14 +1,17 @@
 //! Following: tasks whose time has come are claimed, polled and noted, or ended.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use protocol::video::{Identity, Outcome, Polled, video_a};
-use store::{End, TaskEnd, TaskNote, TaskRow, TaskUpstream};
+use protocol::video::{Cause, Outcome, Polled, Standing, Task};
+use store::{Claim, End, TaskEnd, TaskKept, TaskNote, TaskRow, TaskStanding, TaskUpstream};
 use tokio::sync::Semaphore;
 use upstream::{Endpoint, Outgoing};
 
-use super::create::UNKNOWN;
+use super::protocols::Known;
+use super::send::UNKNOWN;
 use super::{bill, pace};
 use crate::clock;
 use crate::engine::Engine;
@@ -17,9 +20,10 @@ use crate::trial::Trial;
 /// Polls under way at once.
 const POLLS_MAX: usize = 256;
 /// A claim outlasts the longest poll and its note (reliability T7).
-const LEASE: Duration = Duration::from_secs(60);
+pub(super) const LEASE: Duration = Duration::from_secs(60);
 const POLL_WITHIN: Duration = Duration::from_secs(20);
-const POLL_BYTES_MAX: usize = 1 << 20;
+/// A poll may bring the film itself.
+const POLL_BYTES_MAX: usize = 64 << 20;
 /// "No such task" is believed when it is said so often, over so long (reliability T11).
 const MISSING_MIN: u32 = 3;
 const MISSING_MS_MIN: i64 = 5 * 60 * 1000;
@@ -30,6 +34,14 @@ const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
 struct Report {
     polled: Polled,
     retry_after: Option<Duration>,
+}
+
+/// What is noted of a task that goes on.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) standing: Option<Standing>,
+    pub(super) retry_after: Option<Duration>,
+    pub(super) is_missing: bool,
 }
 
 impl Engine {
@@ -66,62 +78,106 @@ impl Engine {
     }
 
     /// One step of a claimed task.
-    async fn follow(&self, row: TaskRow) {
+    async fn follow(&self, mut row: TaskRow) {
+        let Some(known) = Known::find(&row.protocol) else {
+            tracing::error!(task = %row.claim.task, protocol = &*row.protocol, "a task of an unknown protocol");
+            return self.note(&row, Seen::default()).await;
+        };
+        if let Some(delivery) = super::rehost::kept(&row) {
+            return self.rehost(&mut row, known, delivery).await;
+        }
         let name = row.claim.task.to_string();
-        let identity = Identity {
-            id: &name,
-            model: &row.model,
-            upstream_model: row.upstream.as_ref().map_or("", |upstream| &upstream.model),
+        let task = self.task_of(&row, &name);
+        let polled = match (&row.upstream, known.poll) {
+            (Some(upstream), Some(endpoint)) => self.poll(known, endpoint, upstream, &task).await,
+            _ => {
+                // Its creator died before it could note an answer; it is not sent again (reliability T3).
+                let outcome = known.video.write_failed(&task, Cause::Ambiguous, UNKNOWN);
+                return self.end(&row, outcome, End::Abandoned).await;
+            }
         };
-        let Some(upstream) = &row.upstream else {
-            // Its creator died between the row and the note; it is not sent again (reliability T3).
-            let outcome = video_a::write_failed(&identity, "internal_error", UNKNOWN);
-            return self.end(&row, outcome, End::Abandoned).await;
-        };
-        let report = self.poll(upstream, &identity).await;
-        let is_over = row.claimed_at >= row.expires_at;
-        match report.polled {
-            Polled::Ended(outcome) => match self.card_of(&row).await {
-                Some(card) => {
-                    let end = bill::end_of(&card, &row, &outcome);
-                    self.end(&row, outcome, end).await;
-                }
-                // Its price is in the store, which does not answer now.
-                None => self.note(&row, None, None, false).await,
-            },
-            _ if is_over => {
-                let outcome = video_a::write_expired(&identity);
+        let Report {
+            polled,
+            retry_after,
+        } = polled;
+        match polled {
+            Polled::Delivered(delivery) => self.rehost(&mut row, known, delivery).await,
+            Polled::Ended(outcome) => self.end_as_reported(&row, outcome).await,
+            _ if is_over(&row) => {
+                self.call_off(&row, known).await;
+                let outcome = known.video.write_expired(&task);
                 self.end(&row, outcome, End::Abandoned).await;
             }
             Polled::Missing if is_gone(&row) => {
                 let message = "The upstream no longer knows the task.";
-                let outcome = video_a::write_failed(&identity, "internal_error", message);
+                let outcome = known.video.write_failed(&task, Cause::Gone, message);
                 self.end(&row, outcome, End::Abandoned).await;
             }
-            Polled::Missing => self.note(&row, None, report.retry_after, true).await,
-            Polled::Running(snapshot) => {
-                self.note(&row, snapshot, report.retry_after, false).await;
+            Polled::Missing => {
+                let seen = Seen {
+                    retry_after,
+                    is_missing: true,
+                    ..Seen::default()
+                };
+                self.note(&row, seen).await;
             }
-            Polled::Unclear => self.note(&row, None, report.retry_after, false).await,
+            Polled::Running(standing) => {
+                let seen = Seen {
+                    standing,
+                    retry_after,
+                    ..Seen::default()
+                };
+                self.note(&row, seen).await;
+            }
+            Polled::Unclear => {
+                let seen = Seen {
+                    retry_after,
+                    ..Seen::default()
+                };
+                self.note(&row, seen).await;
+            }
         }
     }
 
-    async fn poll(&self, upstream: &TaskUpstream, identity: &Identity<'_>) -> Report {
+    async fn poll(
+        &self,
+        known: Known,
+        endpoint: Endpoint,
+        upstream: &TaskUpstream,
+        task: &Task<'_>,
+    ) -> Report {
         let unclear = Report {
             polled: Polled::Unclear,
             retry_after: None,
         };
+        match self.ask(endpoint, upstream).await {
+            Some((status, retry_after, body)) => Report {
+                polled: known.video.read_poll(status, &body, task),
+                retry_after,
+            },
+            None => unclear,
+        }
+    }
+
+    /// Asks the task's own channel about it, and gives status, wish to be left alone, and body.
+    async fn ask(
+        &self,
+        endpoint: Endpoint,
+        upstream: &TaskUpstream,
+    ) -> Option<(u16, Option<Duration>, bytes::Bytes)> {
         let catalog = self.catalog();
         let Some(channel) = catalog.channel(&upstream.channel) else {
             tracing::error!(
                 channel = &*upstream.channel,
-                task = identity.id,
                 "a task runs on a channel that is no longer configured"
             );
-            return unclear;
+            return None;
         };
         let mut trial = Trial::of(channel);
-        let outgoing = Outgoing::json(Endpoint::Video, &upstream.id, Vec::new());
+        let outgoing = Outgoing {
+            item: Some(&upstream.id),
+            ..Outgoing::json(endpoint, &upstream.model, Vec::new())
+        };
         let exchange = async {
             let incoming = channel.send(outgoing).await?;
             let (status, retry_after) = (incoming.status, incoming.retry_after);
@@ -133,37 +189,76 @@ impl Engine {
                 // A task that is not known says nothing of the channel's health.
                 let told = if status == 404 { 200 } else { status };
                 trial.tell(upstream::Outcome::of_status(told, retry_after));
-                Report {
-                    polled: video_a::read_poll(status, &body, identity),
-                    retry_after,
-                }
+                Some((status, retry_after, body))
             }
             Ok(Err(error)) => {
                 tracing::debug!(channel = channel.name(), %error, "a poll failed");
                 trial.tell(upstream::Outcome::Failed);
-                unclear
+                None
             }
             Err(_) => {
                 trial.tell(upstream::Outcome::Failed);
-                unclear
+                None
             }
         }
     }
 
-    async fn note(
+    /// Calls a task off upstream, as well as that can be done.
+    async fn call_off(&self, row: &TaskRow, known: Known) {
+        if let (Some(upstream), Some(endpoint)) = (&row.upstream, known.cancel) {
+            let answered = self.ask(endpoint, upstream).await;
+            let status = answered.map(|(status, _, _)| status);
+            tracing::info!(task = %row.claim.task, status, "a task was called off upstream");
+        }
+    }
+
+    /// Does work that takes longer than a claim, and renews it meanwhile. Nothing when somebody else
+    /// may have the task by now: what was done must not be written.
+    pub(super) async fn while_claimed<T>(
         &self,
-        row: &TaskRow,
-        snapshot: Option<Vec<u8>>,
-        retry_after: Option<Duration>,
-        missing: bool,
-    ) {
+        claim: Claim,
+        lease: Duration,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        let mut work = pin!(work);
+        let mut renewed = Instant::now();
+        loop {
+            let renewal = tokio::time::sleep(lease / 3);
+            tokio::select! {
+                done = &mut work => return Some(done),
+                () = renewal => {}
+            }
+            let asked = Instant::now();
+            match self
+                .store
+                .keep_task(TaskKept::claim(claim, lease, clock::now()))
+                .await
+            {
+                Ok(true) => renewed = asked,
+                Ok(false) => return None,
+                Err(error) if renewed.elapsed() < lease => {
+                    tracing::warn!(%error, task = %claim.task, "a claim could not be renewed");
+                }
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Notes a task that goes on, and gives the claim back.
+    pub(super) async fn note(&self, row: &TaskRow, seen: Seen) {
         let settings = &self.settings.tasks;
         let polls = row.polls.saturating_add(1);
+        let pause = pace::poll_pause(
+            settings.poll_first,
+            settings.poll_max,
+            polls,
+            seen.retry_after,
+        );
         let note = TaskNote {
             claim: row.claim,
-            snapshot: snapshot.map(Into::into),
-            next_in: pace::poll_pause(settings.poll_first, settings.poll_max, polls, retry_after),
-            missing,
+            standing: seen.standing.map(standing),
+            next_in: pause,
+            missing: seen.is_missing,
             now: clock::now(),
         };
         if let Err(error) = self.store.note_task(note).await {
@@ -171,8 +266,20 @@ impl Engine {
         }
     }
 
+    /// Ends a task at what its upstream reports.
+    pub(super) async fn end_as_reported(&self, row: &TaskRow, outcome: Outcome) {
+        match self.card_of(row).await {
+            Some(card) => {
+                let end = bill::end_of(&card, row, &outcome);
+                self.end(row, outcome, end).await;
+            }
+            // Its price is in the store, which does not answer now.
+            None => self.note(row, Seen::default()).await,
+        }
+    }
+
     /// Settlement, snapshot and callback, in one transaction (reliability T4).
-    async fn end(&self, row: &TaskRow, outcome: Outcome, end: End) {
+    pub(super) async fn end(&self, row: &TaskRow, outcome: Outcome, end: End) {
         let ended = TaskEnd {
             claim: row.claim,
             status: outcome.status.into(),
@@ -185,10 +292,15 @@ impl Engine {
             // Somebody else has ended it.
             Ok(false) => {}
             Err(error) => {
-                tracing::warn!(%error, task = %row.claim.task, "a task could not be ended; it is polled again");
+                tracing::warn!(%error, task = %row.claim.task, "a task could not be ended; its claim ends by itself");
             }
         }
     }
+}
+
+/// Whether the task's time is over.
+pub(super) fn is_over(row: &TaskRow) -> bool {
+    row.claimed_at >= row.expires_at
 }
 
 /// Whether the upstream has said often and long enough that there is no such task.
@@ -196,4 +308,13 @@ fn is_gone(row: &TaskRow) -> bool {
     let since = row.missing_since.unwrap_or(row.claimed_at);
     let for_ms = row.claimed_at.get().saturating_sub(since.get());
     row.missing.saturating_add(1) >= MISSING_MIN && for_ms >= MISSING_MS_MIN
+}
+
+/// How a task stands, as it is stored.
+pub(super) fn standing(standing: Standing) -> TaskStanding {
+    TaskStanding {
+        status: standing.status.into(),
+        progress: standing.progress,
+        snapshot: standing.snapshot.into(),
+    }
 }

@@ -1,7 +1,8 @@
 //! Tasks: asynchronous video, from the row before the upstream hears of it to the callback behind its end.
 //!
-//! `create` opens and sends, once; `follow` claims what is due and polls it; `bill` says what an end costs;
-//! `callback` delivers. Each step is a verb of the store, so that a node that dies leaves nothing but rows
+//! `create` opens and `send` sends, once; `follow` claims what is due and polls it; `rehost` makes what it
+//! brings ours; `bill` says what an end costs; `callback` delivers. `protocols` is the one file that knows the
+//! protocols by name. Each step is a verb of the store, so that a node that dies leaves nothing but rows
 //! from which any other goes on (reliability, section 2).
 
 mod bill;
@@ -10,7 +11,11 @@ mod create;
 mod follow;
 mod look;
 mod pace;
+mod protocols;
+mod rehost;
+mod send;
 mod settings;
 
 pub use create::VideoCall;
+pub use protocols::TaskAsk;
 pub use settings::TaskSettings;

@@ -10,6 +10,8 @@ pub struct TaskSettings {
     pub poll_max: Duration,
     /// The pauses before further deliveries of a callback.
     pub callback_retry: Vec<Duration>,
+    /// Where media that we keep are served.
+    pub public_url: String,
 }
 
 impl Default for TaskSettings {
@@ -18,6 +20,7 @@ impl Default for TaskSettings {
             poll_first: Duration::from_secs(5),
             poll_max: Duration::from_secs(30),
             callback_retry: [10, 60, 600].map(Duration::from_secs).to_vec(),
+            public_url: String::new(),
         }
     }
 }

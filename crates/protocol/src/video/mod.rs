@@ -1,10 +1,14 @@
 //! Asynchronous video: the protocols in which tasks are created, followed and shown.
 //!
-//! Each protocol reads a creation request and checks it against the model's profile, writes it for an
-//! upstream, reads what a poll brings, and writes snapshots in its own shape. The ids in them are ours.
+//! Each protocol reads a creation request ([`Creation`]) and says what becomes of a task ([`Protocol`]): it
+//! reads what an upstream answers and writes snapshots in its own shape. The ids in them are ours.
 
+mod media;
 mod media_url;
+mod protocol;
 mod task;
 pub mod video_a;
 
-pub use task::{Identity, Outcome, Polled, Used};
+pub use media::{Delivery, Hosted, MediaKind, Medium, Source};
+pub use protocol::{Addressee, Creation, Draft, Protocol};
+pub use task::{Accepted, Bound, Cause, Outcome, Polled, Standing, Task, Used};

@@ -1,21 +1,57 @@
 //! What all video protocols say of a task.
 
-/// Whose task it is, in every name that is shown.
+use super::media::Delivery;
+
+/// A task as its protocol sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct Identity<'a> {
-    /// The platform's id.
+pub struct Task<'a> {
+    /// The platform's id, which stands in every name that is shown.
     pub id: &'a str,
     /// The public model.
     pub model: &'a str,
     /// What the upstream calls the model: never shown, and taken out of what it says.
     pub upstream_model: &'a str,
+    /// When it was created, in Unix milliseconds.
+    pub created_ms: i64,
+    /// The time of this step, in Unix milliseconds.
+    pub now_ms: i64,
+    /// What [`Creation::memo`](super::Creation::memo) said when it was created.
+    pub memo: Option<&'a str>,
+    /// Where media that we keep are served.
+    pub public_url: &'a str,
+}
+
+/// How a task stands that goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The protocol's word for it.
+    pub status: &'static str,
+    /// Per cent, where the protocol tells it.
+    pub progress: Option<u8>,
+    /// The bytes that look-ups show.
+    pub snapshot: Vec<u8>,
+}
+
+/// What an upstream's good answer to a creation says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Accepted {
+    /// It has the task, under this name.
+    Follow(String),
+    /// It has finished, and its media are ours to keep.
+    Delivered(Delivery),
+    /// It has finished.
+    Ended(Outcome),
+    /// Nothing that says whether there is a task.
+    Unclear,
 }
 
 /// What a poll has brought.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Polled {
-    /// It goes on; the snapshot is absent when there is nothing new to show.
-    Running(Option<Vec<u8>>),
+    /// It goes on; without a standing there is nothing new to show.
+    Running(Option<Standing>),
+    /// It has finished, and its media are ours to keep before anybody is shown them.
+    Delivered(Delivery),
     /// It has ended.
     Ended(Outcome),
     /// The upstream knows no such task.
@@ -42,6 +78,34 @@ pub struct Outcome {
 pub struct Used {
     /// Its own cost, in ticks of 1e-10 US dollar.
     pub usd_ticks: Option<u64>,
+    /// Video tokens.
+    pub tokens: Option<u64>,
     /// Seconds of video, rounded up.
     pub seconds: Option<u64>,
+    /// Searches of the web that were made for it.
+    pub searches: Option<u64>,
+}
+
+/// The most that a task can use.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Bound {
+    /// Seconds of video.
+    pub seconds: u64,
+    /// Video tokens, where the protocol counts them.
+    pub tokens: u64,
+    /// The resolution that is asked for; the dearest one is held for in its absence.
+    pub resolution: Option<String>,
+}
+
+/// Why a task fails by our own word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The creation was never answered.
+    Ambiguous,
+    /// The upstream refused the creation after the caller had its answer.
+    Refused,
+    /// The upstream no longer knows the task.
+    Gone,
+    /// The result is no film.
+    Media,
 }

@@ -66,6 +66,7 @@ impl Config {
                 poll_first: self.tasks.poll_first,
                 poll_max: self.tasks.poll_max,
                 callback_retry: self.tasks.callback_retry.clone(),
+                public_url: self.server.public_url.clone().unwrap_or_default(),
             },
         }
     }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use engine::{
-    EmbeddingsCall, Engine, ImagesBody, ImagesCall, Named, NamedContents, TextCall, Unanswered,
-    VideoCall, ids,
+    EmbeddingsCall, Engine, ImagesBody, ImagesCall, Named, NamedContents, TaskAsk, TextCall,
+    Unanswered, VideoCall, ids,
 };
 use http::{HeaderMap, HeaderName, Request, Response, Uri};
 use hyper::body::Incoming;
 use ledger::Balance;
 use protocol::images::Asked;
-use protocol::video::video_a::Operation;
 use protocol::{Code, Dialect, Failure};
 use store::KeyHead;
 
@@ -117,7 +116,7 @@ async fn dispatch(
         Endpoint::Speech(form) => voice::speech(shared, visit, form, key, request).await,
         Endpoint::Transcript(form) => voice::transcript(shared, visit, form, key, request).await,
         Endpoint::Voices(name) => voice::voices(shared, visit, name, key, &request).await,
-        Endpoint::Video(operation) => video(shared, visit, operation, key, request).await,
+        Endpoint::Video(ask) => video(shared, visit, ask, key, request).await,
         Endpoint::Task(id) => Ok(Served::Document(engine.task(&key, &id).await?.into())),
         Endpoint::Unknown => Err(Failure::not_found("There is no such endpoint.").into()),
     }
@@ -249,7 +248,7 @@ async fn images(
 async fn video(
     shared: &Shared,
     visit: &Visit,
-    operation: Operation,
+    ask: TaskAsk,
     key: KeyHead,
     request: Request<Incoming>,
 ) -> Result<Served, Unanswered> {
@@ -259,7 +258,7 @@ async fn video(
     let body = body::read(request.into_body(), bounds, shared.engine.budget()).await?;
     let call = VideoCall {
         arrival: visit.arrival(key),
-        operation,
+        ask,
         body,
     };
     shared.engine.create_video(call).await.map(Served::Answer)

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use engine::{Named, NamedContents, VoiceForm};
+use engine::{Named, NamedContents, TaskAsk, VoiceForm};
 use http::Method;
 use protocol::images::Asked;
 use protocol::video::video_a::Operation;
@@ -40,8 +40,8 @@ pub(crate) enum Endpoint {
     Transcript(VoiceForm),
     /// `GET /v1/tts/voices`, or one of them.
     Voices(Option<String>),
-    /// A new video-A task.
-    Video(Operation),
+    /// A new task.
+    Video(TaskAsk),
     /// A task by its id.
     Task(String),
     /// Nothing that is served.
@@ -121,9 +121,9 @@ impl Surface {
             Endpoint::Transcript(VoiceForm::Renamed) => "/v1/audio/transcriptions",
             Endpoint::Voices(None) => "/v1/tts/voices",
             Endpoint::Voices(Some(_)) => "/v1/tts/voices/{voice_id}",
-            Endpoint::Video(Operation::Generation) => "/v1/videos/generations",
-            Endpoint::Video(Operation::Edit) => "/v1/videos/edits",
-            Endpoint::Video(Operation::Extension) => "/v1/videos/extensions",
+            Endpoint::Video(TaskAsk::VideoA(Operation::Generation)) => "/v1/videos/generations",
+            Endpoint::Video(TaskAsk::VideoA(Operation::Edit)) => "/v1/videos/edits",
+            Endpoint::Video(TaskAsk::VideoA(Operation::Extension)) => "/v1/videos/extensions",
             Endpoint::Task(_) => "/v1/tasks/{id}",
             Endpoint::Unknown => "unknown",
         }
@@ -163,9 +163,9 @@ fn called(path: &str, aliases: bool) -> Endpoint {
         "/v1/audio/speech" if aliases => Endpoint::Speech(VoiceForm::Renamed),
         "/v1/stt" => Endpoint::Transcript(VoiceForm::Own),
         "/v1/audio/transcriptions" if aliases => Endpoint::Transcript(VoiceForm::Renamed),
-        "/v1/videos/generations" => Endpoint::Video(Operation::Generation),
-        "/v1/videos/edits" => Endpoint::Video(Operation::Edit),
-        "/v1/videos/extensions" => Endpoint::Video(Operation::Extension),
+        "/v1/videos/generations" => Endpoint::Video(TaskAsk::VideoA(Operation::Generation)),
+        "/v1/videos/edits" => Endpoint::Video(TaskAsk::VideoA(Operation::Edit)),
+        "/v1/videos/extensions" => Endpoint::Video(TaskAsk::VideoA(Operation::Extension)),
         "/v1/interactions" if aliases => Endpoint::Text(Dialect::Interactions),
         _ => named_call(path, aliases).unwrap_or(Endpoint::Unknown),
     }
@@ -411,7 +411,7 @@ mod tests {
             (
                 "POST",
                 "/v1/videos/edits",
-                Endpoint::Video(Operation::Edit),
+                Endpoint::Video(TaskAsk::VideoA(Operation::Edit)),
                 Family::OpenAi,
             ),
             (

@@ -9,13 +9,18 @@ CREATE TABLE tasks (
     price_version  INTEGER NOT NULL,
     -- What is held for, in JSON.
     bound          TEXT    NOT NULL,
+    -- What the protocol wants to know again.
+    memo           TEXT,
     callback_url   TEXT,
     -- Where it runs; unknown until the upstream has accepted it.
     channel        TEXT,
     upstream_model TEXT,
     upstream_id    TEXT,
-    -- The protocol's word for its end.
-    status         TEXT,
+    -- What the upstream has delivered, while its media are copied.
+    delivery       TEXT,
+    -- The protocol's word for how it stands.
+    status         TEXT    NOT NULL,
+    progress       INTEGER,
     -- The very bytes that look-ups and the callback show.
     snapshot       BLOB    NOT NULL,
     polls          INTEGER NOT NULL DEFAULT 0,
@@ -29,11 +34,15 @@ CREATE TABLE tasks (
     -- The start that is at it.
     claimed_by     INTEGER,
     ended_at       INTEGER,
+    -- Its owner has removed it from view.
+    hidden_at      INTEGER,
     CHECK ((next_at IS NULL) = (ended_at IS NOT NULL)),
-    CHECK ((status IS NULL) = (ended_at IS NULL))
+    CHECK (hidden_at IS NULL OR ended_at IS NOT NULL)
 ) STRICT;
 
 CREATE INDEX tasks_due ON tasks (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX tasks_of_wallet ON tasks (wallet, id);
+CREATE INDEX tasks_ended ON tasks (ended_at) WHERE ended_at IS NOT NULL;
 
 -- Callbacks of finished tasks. The row owns its bytes; one that is delivered or given up has no next time.
 CREATE TABLE callbacks (

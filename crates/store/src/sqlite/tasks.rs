@@ -13,7 +13,7 @@ use crate::error::{AdmitError, StoreError};
 use crate::ids::{Epoch, HoldId, PriceVersion, WalletId};
 use crate::task::{
     CallbackNote, CallbackOutcome, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd,
-    TaskNote, TaskRow, TaskUpstream, TaskView,
+    TaskKept, TaskNote, TaskRow, TaskUpstream, TaskView,
 };
 use crate::task_id::TaskId;
 
@@ -22,7 +22,7 @@ const FIRST_FENCE: i64 = 1;
 
 /// Columns of a claimed task, for [`task_row`].
 const TASK: &str = "t.id, t.fence, w.id, t.hold, t.protocol, t.model, t.price_version, t.bound, t.channel, t.upstream_model,
-    t.upstream_id, t.snapshot, t.polls, t.missing, t.missing_since, t.created_at, t.expires_at";
+    t.upstream_id, t.memo, t.delivery, t.polls, t.missing, t.missing_since, t.created_at, t.expires_at";
 
 impl Ledger<'_> {
     /// A task without a row would be a hold without an owner, so both are there or neither.
@@ -54,9 +54,9 @@ impl Ledger<'_> {
         wallet: Option<i64>,
         now: UnixMs,
     ) -> rusqlite::Result<()> {
-        let insert = "INSERT INTO tasks (id, wallet, hold, protocol, model, price_version, bound, callback_url, snapshot,
-                      created_at, expires_at, next_at, fence, claimed_by)
-                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+        let insert = "INSERT INTO tasks (id, wallet, hold, protocol, model, price_version, bound, memo, callback_url,
+                      status, progress, snapshot, created_at, expires_at, next_at, fence, claimed_by)
+                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
         self.connection.prepare_cached(insert)?.execute(params![
             new.id,
             wallet,
@@ -66,8 +66,11 @@ impl Ledger<'_> {
             new.price_version.get(),
             // A meter is a struct of numbers and names; it always has a JSON form.
             serde_json::to_string(&new.bound).unwrap_or_default(),
+            new.memo,
             new.callback_url,
-            new.snapshot,
+            new.standing.status,
+            new.standing.progress,
+            new.standing.snapshot,
             now.get(),
             after(now, new.lifetime),
             after(now, new.lease),
@@ -84,9 +87,9 @@ impl Ledger<'_> {
         let changed = self.connection.prepare_cached(update)?.execute(params![
             accepted.claim.task,
             accepted.claim.fence,
-            accepted.channel,
-            accepted.upstream_model,
-            accepted.upstream_id,
+            accepted.upstream.channel,
+            accepted.upstream.model,
+            accepted.upstream.id,
             after(accepted.now, accepted.next_in),
         ])?;
         Ok(self.wrote(changed))
@@ -105,18 +108,39 @@ impl Ledger<'_> {
         Ok(self.wrote(changed))
     }
 
+    pub(super) fn keep_task(&mut self, kept: &TaskKept) -> Result<bool, StoreError> {
+        let update = "UPDATE tasks SET next_at = ?3, delivery = coalesce(?4, delivery), channel = coalesce(?5, channel),
+                      upstream_model = coalesce(?6, upstream_model), upstream_id = coalesce(?7, upstream_id)
+                      WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
+        let upstream = kept.upstream.as_ref();
+        let changed = self.connection.prepare_cached(update)?.execute(params![
+            kept.claim.task,
+            kept.claim.fence,
+            after(kept.now, kept.lease),
+            kept.delivery,
+            upstream.map(|upstream| &upstream.channel),
+            upstream.map(|upstream| &upstream.model),
+            upstream.map(|upstream| &upstream.id),
+        ])?;
+        Ok(self.wrote(changed))
+    }
+
     pub(super) fn note_task(&mut self, note: &TaskNote) -> Result<bool, StoreError> {
-        let update = "UPDATE tasks SET snapshot = coalesce(?3, snapshot), next_at = ?4, polls = polls + 1, claimed_by = NULL,
+        let update = "UPDATE tasks SET status = coalesce(?7, status), progress = coalesce(?8, progress),
+                      snapshot = coalesce(?3, snapshot), next_at = ?4, polls = polls + 1, claimed_by = NULL,
                       missing = CASE WHEN ?5 THEN missing + 1 ELSE 0 END,
                       missing_since = CASE WHEN ?5 THEN coalesce(missing_since, ?6) END
                       WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
+        let standing = note.standing.as_ref();
         let changed = self.connection.prepare_cached(update)?.execute(params![
             note.claim.task,
             note.claim.fence,
-            note.snapshot,
+            standing.map(|standing| &standing.snapshot),
             after(note.now, note.next_in),
             note.missing,
             note.now.get(),
+            standing.map(|standing| &standing.status),
+            standing.and_then(|standing| standing.progress),
         ])?;
         Ok(self.wrote(changed))
     }
@@ -260,12 +284,19 @@ pub(super) fn find(
     wallet: WalletId,
     task: TaskId,
 ) -> rusqlite::Result<Option<TaskView>> {
-    let select = "SELECT t.protocol, t.snapshot FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE t.id = ?1 AND w.id = ?2";
+    let select = "SELECT t.protocol, t.model, t.memo, t.channel, t.upstream_model, t.upstream_id, t.status,
+                  t.ended_at IS NOT NULL, t.snapshot
+                  FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE t.id = ?1 AND w.id = ?2 AND t.hidden_at IS NULL";
     on.prepare_cached(select)?
         .query_row(params![task, wallet], |row| {
             Ok(TaskView {
                 protocol: row.get(0)?,
-                snapshot: bytes(row, 1)?,
+                model: row.get(1)?,
+                memo: row.get(2)?,
+                upstream: upstream(row, 3)?,
+                status: row.get(6)?,
+                is_ended: row.get(7)?,
+                snapshot: bytes(row, 8)?,
             })
         })
         .optional()
@@ -289,10 +320,6 @@ fn opened(task: TaskId, hold: HoldId, rates: Rates) -> OpenedTask {
 
 fn task_row(row: &Row<'_>, now: UnixMs) -> rusqlite::Result<TaskRow> {
     let bound: String = row.get(7)?;
-    let upstream = match (row.get(8)?, row.get(9)?, row.get(10)?) {
-        (Some(channel), Some(model), Some(id)) => Some(TaskUpstream { channel, model, id }),
-        _ => None,
-    };
     Ok(TaskRow {
         claim: Claim {
             task: row.get(0)?,
@@ -304,14 +331,24 @@ fn task_row(row: &Row<'_>, now: UnixMs) -> rusqlite::Result<TaskRow> {
         model: row.get(5)?,
         price_version: PriceVersion(row.get(6)?),
         bound: serde_json::from_str(&bound).unwrap_or_default(),
-        upstream,
-        snapshot: bytes(row, 11)?,
-        polls: row.get(12)?,
-        missing: row.get(13)?,
-        missing_since: row.get::<_, Option<i64>>(14)?.map(UnixMs::new),
-        created_at: UnixMs::new(row.get(15)?),
-        expires_at: UnixMs::new(row.get(16)?),
+        upstream: upstream(row, 8)?,
+        memo: row.get(11)?,
+        delivery: row.get(12)?,
+        polls: row.get(13)?,
+        missing: row.get(14)?,
+        missing_since: row.get::<_, Option<i64>>(15)?.map(UnixMs::new),
+        created_at: UnixMs::new(row.get(16)?),
+        expires_at: UnixMs::new(row.get(17)?),
         claimed_at: now,
+    })
+}
+
+/// Where a task runs, in three columns.
+fn upstream(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TaskUpstream>> {
+    let columns = (row.get(first)?, row.get(first + 1)?, row.get(first + 2)?);
+    Ok(match columns {
+        (Some(channel), Some(model), Some(id)) => Some(TaskUpstream { channel, model, id }),
+        _ => None,
     })
 }
 

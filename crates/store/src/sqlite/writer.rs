@@ -427,6 +427,7 @@ impl<'c> Writer<'c> {
             TaskCommand::Refuse(claim, now, reply) => {
                 answer(reply, ledger.refuse_task(claim, now), batch);
             }
+            TaskCommand::Keep(kept, reply) => answer(reply, ledger.keep_task(&kept), batch),
             TaskCommand::Note(note, reply) => answer(reply, ledger.note_task(&note), batch),
             TaskCommand::End(ended, reply) => answer(reply, ledger.end_task(*ended), batch),
             TaskCommand::Claim(due, reply) => answer(reply, ledger.claim_tasks(due), batch),

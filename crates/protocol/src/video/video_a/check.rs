@@ -10,8 +10,7 @@ const DEFAULT_EXTENSION_SECONDS: i64 = 6;
 const DEFAULT_RESOLUTION: &str = "480p";
 
 impl Request {
-    /// Refuses what the model cannot do. `profile` is complete: its base has been filled in.
-    pub fn check(&self, profile: &Profile) -> Result<(), Failure> {
+    pub(super) fn check_profile(&self, profile: &Profile) -> Result<(), Failure> {
         allowed_word(profile.modes.as_ref(), self.mode.as_str(), || {
             let message = format!(
                 "This model makes no videos in the mode `{}`.",
@@ -79,7 +78,7 @@ impl Request {
     }
 
     /// The seconds that are held for: those asked for, or of an edit the longest source there may be.
-    pub fn seconds_max(&self, profile: &Profile) -> u64 {
+    pub(super) fn seconds_max(&self, profile: &Profile) -> u64 {
         let seconds = match self.mode {
             Mode::Edit => {
                 let longest = profile.durations.as_ref().and_then(Allowed::largest);
@@ -95,7 +94,7 @@ impl Request {
     }
 
     /// The resolution that is held for; nothing when the source decides.
-    pub fn resolution(&self) -> Option<&str> {
+    pub(super) fn resolution(&self) -> Option<&str> {
         match self.mode {
             Mode::Edit | Mode::Extension => None,
             _ => Some(self.resolution.as_deref().unwrap_or(DEFAULT_RESOLUTION)),

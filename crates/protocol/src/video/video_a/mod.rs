@@ -1,6 +1,8 @@
-//! Video-A: generations, edits and extensions, each a task that is polled.
+//! Video-A: generations, edits and extensions, each a task that is polled. Its films stay where the upstream
+//! has them (contract, "Asynchronous video task").
 
 mod check;
+mod protocol;
 mod report;
 mod request;
 mod snapshot;
@@ -8,7 +10,5 @@ mod snapshot;
 mod tests;
 mod wire;
 
-pub use report::read_poll;
+pub use protocol::VideoA;
 pub use request::{Operation, Request, read_request};
-pub use snapshot::{write_accepted, write_expired, write_failed, write_pending};
-pub use wire::read_accepted;

@@ -4,55 +4,52 @@ use serde_json::{Number, Value};
 
 use super::snapshot::{error, snapshot, usage, write_expired, write_failed, write_pending};
 use crate::scrub::{Names, scrub};
-use crate::video::task::{Identity, Outcome, Polled, Used};
+use crate::video::task::{Outcome, Polled, Task, Used};
 
 /// The longest error code that is passed on.
 const CODE_BYTES_MAX: usize = 64;
 
 /// Reads the answer to a poll. A running task is told by 202 whatever its body; old answers of finished
 /// ones have no `status`.
-pub fn read_poll(status: u16, body: &[u8], identity: &Identity<'_>) -> Polled {
+pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     match (status, value) {
-        (202, value) => running(value.as_ref(), identity),
+        (202, value) => running(value.as_ref(), task),
         (404, _) => Polled::Missing,
-        (200, Some(value)) => told(&value, identity),
+        (200, Some(value)) => told(&value, task),
         _ => Polled::Unclear,
     }
 }
 
-fn told(value: &Value, identity: &Identity<'_>) -> Polled {
+fn told(value: &Value, task: &Task<'_>) -> Polled {
     let ticks = value["usage"]["cost_in_usd_ticks"].as_u64();
     match value["status"].as_str() {
-        Some("pending") => running(Some(value), identity),
-        Some("done") => Polled::Ended(done(&value["video"], ticks, identity)),
+        Some("pending") => running(Some(value), task),
+        Some("done") => Polled::Ended(done(&value["video"], ticks, task)),
         None if value["video"]["url"].is_string() => {
-            Polled::Ended(done(&value["video"], ticks, identity))
+            Polled::Ended(done(&value["video"], ticks, task))
         }
-        Some("failed") => Polled::Ended(failed(&value["error"], ticks, identity)),
+        Some("failed") => Polled::Ended(failed(&value["error"], ticks, task)),
         Some("expired") => Polled::Ended(Outcome {
-            used: Used {
-                usd_ticks: ticks,
-                seconds: None,
-            },
-            ..write_expired(identity)
+            used: ticks_used(ticks),
+            ..write_expired(task)
         }),
         _ => Polled::Unclear,
     }
 }
 
-fn running(value: Option<&Value>, identity: &Identity<'_>) -> Polled {
+fn running(value: Option<&Value>, task: &Task<'_>) -> Polled {
     let progress = value.and_then(|value| value["progress"].as_u64());
     // 100 means done to a reader.
     let progress = progress.map(|progress| u8::try_from(progress.min(99)).unwrap_or(99));
-    Polled::Running(progress.map(|progress| write_pending(identity, progress)))
+    Polled::Running(progress.map(|progress| write_pending(task, progress)))
 }
 
 /// A finished task. The URL is the upstream's, untouched (contract, "Asynchronous video task"); it is
 /// empty when the result is withheld, since clients demand a string.
-fn done(video: &Value, ticks: Option<u64>, identity: &Identity<'_>) -> Outcome {
+fn done(video: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
     let seconds = video["duration"].as_number().and_then(whole_seconds);
-    let snapshot = snapshot(identity, "done", 100, |object| {
+    let snapshot = snapshot(task, "done", 100, |object| {
         object.object("video", |shown| {
             shown.text("url", video["url"].as_str().unwrap_or_default());
             if let Some(seconds) = seconds {
@@ -67,14 +64,14 @@ fn done(video: &Value, ticks: Option<u64>, identity: &Identity<'_>) -> Outcome {
         status: "done",
         is_success: true,
         used: Used {
-            usd_ticks: ticks,
             seconds,
+            ..ticks_used(ticks)
         },
         snapshot,
     }
 }
 
-fn failed(told: &Value, ticks: Option<u64>, identity: &Identity<'_>) -> Outcome {
+fn failed(told: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
     let is_code = |code: &&str| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte);
         !code.is_empty() && code.len() <= CODE_BYTES_MAX && code.bytes().all(plain)
@@ -82,22 +79,26 @@ fn failed(told: &Value, ticks: Option<u64>, identity: &Identity<'_>) -> Outcome 
     let code = told["code"].as_str().filter(is_code);
     let code = code.unwrap_or("internal_error");
     let names = Names {
-        upstream: identity.upstream_model,
-        public: identity.model,
+        upstream: task.upstream_model,
+        public: task.model,
     };
     let message = told["message"].as_str().map(|text| scrub(text, names));
     let message = message.filter(|message| !message.is_empty());
     let message = message.unwrap_or_else(|| "The task failed.".to_owned());
     Outcome {
-        used: Used {
-            usd_ticks: ticks,
-            seconds: None,
-        },
-        snapshot: snapshot(identity, "failed", 0, |object| {
+        used: ticks_used(ticks),
+        snapshot: snapshot(task, "failed", 0, |object| {
             error(object, code, &message);
             usage(object, ticks);
         }),
-        ..write_failed(identity, code, &message)
+        ..write_failed(task, code, &message)
+    }
+}
+
+fn ticks_used(usd_ticks: Option<u64>) -> Used {
+    Used {
+        usd_ticks,
+        ..Used::default()
     }
 }
 
@@ -119,15 +120,19 @@ fn whole_seconds(number: &Number) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const IDENTITY: Identity<'_> = Identity {
+    const TASK: Task<'_> = Task {
         id: "task-1",
         model: "maker/video",
         upstream_model: "imagine-video",
+        created_ms: 0,
+        now_ms: 0,
+        memo: None,
+        public_url: "",
     };
 
     fn shown(polled: Polled) -> String {
         match polled {
-            Polled::Running(Some(snapshot)) => String::from_utf8(snapshot).unwrap(),
+            Polled::Running(Some(standing)) => String::from_utf8(standing.snapshot).unwrap(),
             Polled::Ended(outcome) => format!(
                 "{} {:?} {}",
                 outcome.status,
@@ -140,7 +145,7 @@ mod tests {
 
     #[test]
     fn every_answer_to_a_poll_is_understood() {
-        let read = |status, body: &str| shown(read_poll(status, body.as_bytes(), &IDENTITY));
+        let read = |status, body: &str| shown(read_poll(status, body.as_bytes(), &TASK));
         let answers = [
             read(202, ""),
             read(202, "<html>"),

@@ -42,13 +42,11 @@ impl Mode {
     }
 }
 
-/// A request that was read; whether the model can do it is for [`Request::check`] to say.
+/// A request that was read; whether the model can do it is for `check` to say.
 #[derive(Debug)]
 pub struct Request {
-    /// The public model id.
-    pub model: String,
-    /// Where the end of the task is told.
-    pub callback_url: Option<String>,
+    pub(super) model: String,
+    pub(super) callback_url: Option<String>,
     pub(super) mode: Mode,
     /// As the caller named it.
     pub(super) resolution: Option<String>,

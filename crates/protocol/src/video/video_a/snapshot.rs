@@ -3,10 +3,10 @@
 //! The member order is fixed; an ended task's bytes are made once and kept.
 
 use crate::json::write::{self, Object};
-use crate::video::task::{Identity, Outcome, Used};
+use crate::video::task::{Outcome, Standing, Task, Used};
 
 /// The answer to a creation.
-pub fn write_accepted(id: &str) -> Vec<u8> {
+pub(super) fn write_accepted(id: &str) -> Vec<u8> {
     let mut out = Vec::new();
     write::object(&mut out, |object| {
         object.text("request_id", id);
@@ -15,28 +15,32 @@ pub fn write_accepted(id: &str) -> Vec<u8> {
 }
 
 /// A task on its way.
-pub fn write_pending(identity: &Identity<'_>, progress: u8) -> Vec<u8> {
-    snapshot(identity, "pending", progress, |_| {})
+pub(super) fn write_pending(task: &Task<'_>, progress: u8) -> Standing {
+    Standing {
+        status: "pending",
+        progress: Some(progress),
+        snapshot: snapshot(task, "pending", progress, |_| {}),
+    }
 }
 
 /// A task that failed, by the upstream's word or by ours.
-pub fn write_failed(identity: &Identity<'_>, code: &str, message: &str) -> Outcome {
+pub(super) fn write_failed(task: &Task<'_>, code: &str, message: &str) -> Outcome {
     Outcome {
         status: "failed",
         is_success: false,
         used: Used::default(),
-        snapshot: snapshot(identity, "failed", 0, |object| error(object, code, message)),
+        snapshot: snapshot(task, "failed", 0, |object| error(object, code, message)),
     }
 }
 
 /// A task whose time is over.
-pub fn write_expired(identity: &Identity<'_>) -> Outcome {
+pub(super) fn write_expired(task: &Task<'_>) -> Outcome {
     let message = "The task passed its lifetime.";
     Outcome {
         status: "expired",
         is_success: false,
         used: Used::default(),
-        snapshot: snapshot(identity, "expired", 0, |object| {
+        snapshot: snapshot(task, "expired", 0, |object| {
             error(object, "service_unavailable", message);
         }),
     }
@@ -58,7 +62,7 @@ pub(super) fn usage(object: &mut Object<'_>, ticks: Option<u64>) {
 
 /// The members that every snapshot has, and those of its state behind them.
 pub(super) fn snapshot(
-    identity: &Identity<'_>,
+    task: &Task<'_>,
     status: &str,
     progress: u8,
     rest: impl FnOnce(&mut Object<'_>),
@@ -66,10 +70,10 @@ pub(super) fn snapshot(
     let mut out = Vec::new();
     write::object(&mut out, |object| {
         object
-            .text("request_id", identity.id)
+            .text("request_id", task.id)
             .text("status", status)
             .number("progress", progress)
-            .text("model", identity.model);
+            .text("model", task.model);
         rest(object);
     });
     out

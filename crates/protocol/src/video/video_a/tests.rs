@@ -16,7 +16,7 @@ fn profile() -> Profile {
 /// `ok`, or the code and the member that a request is refused for.
 fn verdict(operation: Operation, body: &str) -> String {
     let read = read_request(&Bytes::copy_from_slice(body.as_bytes()), operation);
-    match read.and_then(|request| request.check(&profile())) {
+    match read.and_then(|request| request.check_profile(&profile())) {
         Ok(()) => "ok".to_owned(),
         Err(failure) => {
             assert_eq!(failure.status(), 400, "{body}");
@@ -97,7 +97,7 @@ fn a_mode_that_the_model_lacks_is_refused() {
         modes: Some(Allowed::Words(vec!["text".to_owned()])),
         ..profile()
     };
-    let failure = request.check(&profile).unwrap_err();
+    let failure = request.check_profile(&profile).unwrap_err();
     assert_eq!(failure.code.as_str(), "model_not_supported");
 }
 
@@ -105,7 +105,7 @@ fn a_mode_that_the_model_lacks_is_refused() {
 fn an_upstream_gets_its_own_model_and_nothing_of_ours() {
     let body = br#"{ "prompt":"a \"b\"", "seconds":"9","callback_url":"https://c","user":null,"generate_audio" : true,"model":"a/b"}"#;
     let request = read_request(&Bytes::from_static(body), Operation::Generation).unwrap();
-    let written = request.write("up-1").unwrap().concat();
+    let written = request.write_for("up-1").unwrap().concat();
     assert_eq!(
         String::from_utf8(written).unwrap(),
         r#"{"model":"up-1","duration":9,"prompt":"a \"b\"","generate_audio":true}"#

@@ -12,7 +12,7 @@ const CONSUMED: [&str; 4] = ["model", "duration", "seconds", "callback_url"];
 impl Request {
     /// The request for an upstream: its name for the model, the length as a number, nothing that is
     /// ours; every other member as it came.
-    pub fn write(&self, upstream_model: &str) -> Result<Vec<Bytes>, Failure> {
+    pub(super) fn write_for(&self, upstream_model: &str) -> Result<Vec<Bytes>, Failure> {
         let mut head = b"{\"model\":".to_vec();
         write_string(&mut head, upstream_model);
         if let Some(seconds) = self.seconds {
@@ -37,7 +37,7 @@ impl Request {
 }
 
 /// The upstream's id in its answer to a creation.
-pub fn read_accepted(body: &[u8]) -> Option<String> {
+pub(super) fn read_accepted(body: &[u8]) -> Option<String> {
     let value: serde_json::Value = serde_json::from_slice(body).ok()?;
     let id = value["request_id"].as_str()?;
     (!id.is_empty()).then(|| id.to_owned())

@@ -1,0 +1,271 @@
+//! Sending: one request to the upstream, never a second.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::Failure;
+use protocol::video::{Accepted, Addressee, Cause, Creation};
+use store::{End, TaskAccepted, TaskRow, TaskUpstream};
+use upstream::{Endpoint, Outgoing, Sent};
+
+use super::protocols::Known;
+use crate::catalog::{Model, Route};
+use crate::clock;
+use crate::engine::Engine;
+use crate::progress::Progress;
+use crate::record::Record;
+use crate::trial::Trial;
+use crate::tries::{self, Tries};
+
+/// How long an upstream may take to accept a task.
+const ACCEPT_WITHIN: Duration = Duration::from_secs(120);
+/// How long an upstream may take that answers with the result.
+const BLOCK_WITHIN: Duration = Duration::from_secs(30 * 60);
+/// After this nobody waits for the creator any more; it outlasts a creation and its note.
+pub(super) const CREATION_LEASE: Duration = Duration::from_secs(180);
+/// The answer to a creation, and one that holds the result.
+const ACCEPTED_BYTES_MAX: usize = 1 << 20;
+const RESULT_BYTES_MAX: usize = 64 << 20;
+/// How often an accepted task is noted when the store does not answer.
+const NOTE_TRIES: u32 = 5;
+const NOTE_PAUSE: Duration = Duration::from_millis(200);
+/// What is told of a task whose creation was never answered.
+pub(super) const UNKNOWN: &str = "The upstream did not say whether it accepted the task.";
+
+/// A task whose row is durable, on its way to an upstream.
+pub(super) struct Sender {
+    pub(super) engine: Arc<Engine>,
+    pub(super) known: Known,
+    pub(super) request: Box<dyn Creation>,
+    pub(super) endpoint: Endpoint,
+    pub(super) model: Arc<Model>,
+    pub(super) tries: Tries,
+    pub(super) draft: Option<Box<str>>,
+    pub(super) row: TaskRow,
+}
+
+/// Why there is no task, and the word for how its hold has ended.
+pub(super) struct Unmade {
+    pub(super) failure: Failure,
+    pub(super) end: &'static str,
+}
+
+/// What became of a creation that was sent.
+enum Sending {
+    Accepted(Accepted, TaskUpstream),
+    /// The upstream has said no: there is no task.
+    Refused(Failure),
+    /// No byte has left us.
+    Unsent(Failure),
+    /// Nobody knows whether there is a task.
+    Unknown(Failure),
+}
+
+impl Sender {
+    /// Sends the creation while its caller waits: a refusal is the caller's answer, and leaves no task.
+    pub(super) async fn send(&mut self, record: &mut Record) -> Result<(), Unmade> {
+        match self.try_routes(Some(record), ACCEPT_WITHIN).await {
+            Sending::Accepted(accepted, upstream) => self.go_on(accepted, upstream).await,
+            Sending::Refused(failure) | Sending::Unsent(failure) => {
+                self.take_back().await;
+                let end = "released";
+                Err(Unmade { failure, end })
+            }
+            Sending::Unknown(failure) => {
+                self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
+                // The caller must not try again by itself.
+                Err(Unmade {
+                    failure: failure.should_retry(false),
+                    end: "abandoned",
+                })
+            }
+        }
+    }
+
+    /// Sends the creation behind the caller's answer: whatever becomes of it shows in the task.
+    pub(super) async fn send_behind(mut self) {
+        let engine = Arc::clone(&self.engine);
+        let claim = self.row.claim;
+        let sending = self.try_routes(None, BLOCK_WITHIN);
+        let Some(sending) = engine.while_claimed(claim, CREATION_LEASE, sending).await else {
+            // Whoever has the task now has ended it.
+            return;
+        };
+        match sending {
+            Sending::Accepted(accepted, upstream) => {
+                // What cannot be noted ends with its lease.
+                let _ = self.go_on(accepted, upstream).await;
+            }
+            Sending::Refused(failure) | Sending::Unsent(failure) => {
+                let message = failure.message.into_owned();
+                self.fail(Cause::Refused, &message, End::Released).await;
+            }
+            Sending::Unknown(_) => self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await,
+        }
+    }
+
+    /// Another channel is tried only when no byte has left us (reliability T3).
+    async fn try_routes(&mut self, mut record: Option<&mut Record>, within: Duration) -> Sending {
+        let nobody_leaves = Progress::default();
+        let mut last = Failure::upstream_error();
+        while let Some(index) = self.tries.next(&self.engine, &nobody_leaves) {
+            let Some(route) = self.tries.route(index) else {
+                continue;
+            };
+            if let Some(record) = &mut record {
+                record.tries(route);
+            }
+            let sending = self.send_to(route, within).await;
+            if let Some(record) = &mut record {
+                match &sending {
+                    Sending::Accepted(..) => record.head_came(),
+                    Sending::Refused(failure)
+                    | Sending::Unsent(failure)
+                    | Sending::Unknown(failure) => record.missed(failure),
+                }
+            }
+            match sending {
+                Sending::Unsent(failure) => last = failure,
+                decided => return decided,
+            }
+        }
+        Sending::Unsent(last)
+    }
+
+    async fn send_to(&self, route: &Route, within: Duration) -> Sending {
+        let mut trial = Trial::of(&route.channel);
+        let addressee = Addressee {
+            model: &route.model,
+            draft: self.draft.as_deref(),
+        };
+        let body = match self.request.write(&addressee) {
+            Ok(body) => body,
+            Err(failure) => return Sending::Refused(failure),
+        };
+        let outgoing = Outgoing::json(self.endpoint, &route.model, body);
+        let bytes_max = if self.known.video.is_blocking() {
+            RESULT_BYTES_MAX
+        } else {
+            ACCEPTED_BYTES_MAX
+        };
+        let exchange = async {
+            let incoming = route.channel.send(outgoing).await?;
+            let status = incoming.status;
+            if !(200..300).contains(&status) {
+                return Ok(Err((status, incoming)));
+            }
+            Ok(Ok(incoming.body.collect(bytes_max).await?))
+        };
+        let answered: Result<Result<_, upstream::CallError>, _> =
+            tokio::time::timeout(within, exchange).await;
+        let Ok(answered) = answered else {
+            trial.tell(upstream::Outcome::Failed);
+            return Sending::Unknown(Failure::upstream_timeout());
+        };
+        match answered {
+            Err(error) => {
+                let unsent = error.sent == Sent::No;
+                let failure = tries::lost(route, &error, &mut trial).failure;
+                if unsent {
+                    Sending::Unsent(failure)
+                } else {
+                    Sending::Unknown(failure)
+                }
+            }
+            Ok(Err((status, incoming))) => {
+                trial.tell(upstream::Outcome::of_status(status, incoming.retry_after));
+                let miss = tries::refused(route, &self.model.id, self.endpoint, incoming).await;
+                // A time-out is no answer to the request.
+                if (400..500).contains(&status) && status != 408 {
+                    Sending::Refused(miss.failure)
+                } else {
+                    Sending::Unknown(miss.failure)
+                }
+            }
+            Ok(Ok(body)) => {
+                let name = self.row.claim.task.to_string();
+                let mut task = self.engine.task_of(&self.row, &name);
+                task.upstream_model = &route.model;
+                let accepted = self.known.video.read_accepted(&body, &task);
+                let id = match &accepted {
+                    Accepted::Follow(id) => id.as_str().into(),
+                    Accepted::Delivered(_) | Accepted::Ended(_) => "".into(),
+                    Accepted::Unclear => {
+                        trial.tell(upstream::Outcome::Failed);
+                        return Sending::Unknown(Failure::upstream_error());
+                    }
+                };
+                trial.tell(upstream::Outcome::Served);
+                let upstream = TaskUpstream {
+                    channel: route.channel.name().into(),
+                    model: route.model.as_str().into(),
+                    id,
+                };
+                Sending::Accepted(accepted, upstream)
+            }
+        }
+    }
+
+    /// The upstream has the task, or has done it already.
+    async fn go_on(&mut self, accepted: Accepted, upstream: TaskUpstream) -> Result<(), Unmade> {
+        match accepted {
+            Accepted::Follow(_) => self.note(upstream).await,
+            Accepted::Delivered(delivery) => {
+                self.row.upstream = Some(upstream);
+                self.engine
+                    .rehost(&mut self.row, self.known, delivery)
+                    .await;
+                Ok(())
+            }
+            Accepted::Ended(outcome) => {
+                self.row.upstream = Some(upstream);
+                self.engine.end_as_reported(&self.row, outcome).await;
+                Ok(())
+            }
+            Accepted::Unclear => Ok(()),
+        }
+    }
+
+    /// Notes the upstream's id; the caller hears of the task when it is durable.
+    async fn note(&self, upstream: TaskUpstream) -> Result<(), Unmade> {
+        let accepted = TaskAccepted {
+            claim: self.row.claim,
+            upstream,
+            next_in: self.engine.settings.tasks.poll_first,
+            now: clock::now(),
+        };
+        for tried in 1..=NOTE_TRIES {
+            match self.engine.store.accept_task(accepted.clone()).await {
+                Ok(true) => return Ok(()),
+                // The creation took longer than its lease.
+                Ok(false) => break,
+                Err(error) => {
+                    let task = accepted.claim.task;
+                    tracing::warn!(%error, %task, tried, "an accepted task could not be noted");
+                    tokio::time::sleep(NOTE_PAUSE * tried).await;
+                }
+            }
+        }
+        let failure = Failure::unavailable("The task could not be recorded.");
+        Err(Unmade {
+            failure: failure.should_retry(false),
+            end: "abandoned",
+        })
+    }
+
+    /// There is no task upstream: the row goes, the hold is released.
+    async fn take_back(&self) {
+        let claim = self.row.claim;
+        if let Err(error) = self.engine.store.refuse_task(claim, clock::now()).await {
+            // It ends with its lease, as one that was never heard of again.
+            tracing::warn!(%error, task = %claim.task, "a refused task could not be taken back");
+        }
+    }
+
+    async fn fail(&self, cause: Cause, message: &str, end: End) {
+        let name = self.row.claim.task.to_string();
+        let task = self.engine.task_of(&self.row, &name);
+        let outcome = self.known.video.write_failed(&task, cause, message);
+        self.engine.end(&self.row, outcome, end).await;
+    }
+}

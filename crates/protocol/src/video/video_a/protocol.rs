@@ -1,0 +1,70 @@
+//! The protocol as the engine knows it.
+
+use bytes::Bytes;
+
+use super::request::Request;
+use super::{report, snapshot, wire};
+use crate::failure::Failure;
+use crate::profile::Profile;
+use crate::video::protocol::{Addressee, Creation, Protocol};
+use crate::video::task::{Accepted, Bound, Cause, Outcome, Polled, Standing, Task};
+
+/// Video-A.
+#[derive(Debug)]
+pub struct VideoA;
+
+impl Protocol for VideoA {
+    fn write_accepted(&self, task: &Task<'_>) -> Vec<u8> {
+        snapshot::write_accepted(task.id)
+    }
+
+    fn write_first(&self, task: &Task<'_>) -> Standing {
+        snapshot::write_pending(task, 0)
+    }
+
+    fn read_accepted(&self, body: &[u8], _task: &Task<'_>) -> Accepted {
+        wire::read_accepted(body).map_or(Accepted::Unclear, Accepted::Follow)
+    }
+
+    fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> Polled {
+        report::read_poll(status, body, task)
+    }
+
+    fn write_failed(&self, task: &Task<'_>, cause: Cause, message: &str) -> Outcome {
+        let code = match cause {
+            Cause::Refused => "invalid_argument",
+            Cause::Ambiguous | Cause::Gone | Cause::Media => "internal_error",
+        };
+        snapshot::write_failed(task, code, message)
+    }
+
+    fn write_expired(&self, task: &Task<'_>) -> Outcome {
+        snapshot::write_expired(task)
+    }
+}
+
+impl Creation for Request {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn callback_url(&self) -> Option<&str> {
+        self.callback_url.as_deref()
+    }
+
+    fn check(&self, profile: &Profile) -> Result<(), Failure> {
+        self.check_profile(profile)
+    }
+
+    fn bound(&self, profile: &Profile) -> Bound {
+        Bound {
+            seconds: self.seconds_max(profile),
+            resolution: self.resolution().map(str::to_owned),
+            ..Bound::default()
+        }
+    }
+
+    fn write(&self, to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure> {
+        self.write_for(to.model)
+    }
+}

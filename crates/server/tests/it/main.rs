@@ -32,6 +32,7 @@ mod leaks_on_pairs;
 mod limits;
 mod logprobs;
 mod nodes;
+mod outage;
 mod pictures;
 mod rates;
 mod refusals;

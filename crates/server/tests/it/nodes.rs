@@ -17,7 +17,16 @@ async fn three_nodes() -> Option<(Stage, Vec<SocketAddr>)> {
     };
     let plot = Plot::default()
         .database(database)
-        .setting("store", "lease_ms = 2000");
+        .setting("store", "lease_ms = 2000")
+        .entries(
+            r#"
+            [[model]]
+            id = "maker/voice"
+            kind = "audio"
+            routes = [{ channel = "main", model = "sim-voice" }]
+            price = { tts_characters = "15" }
+            "#,
+        );
     let mut stage = plot.open().await;
     let mut nodes = vec![stage.address()];
     for _ in 0..2 {
@@ -75,6 +84,63 @@ async fn limits_hold_over_three_nodes() {
         let balance = connection.answer().await.ok().json();
         assert_eq!(micro(&balance["key"], "usage"), spent);
     }
+    stage.verify().await;
+}
+
+/// Text of 20 characters at 15 credits per million: what is held is what is charged.
+const SPEECH_COST: usize = 300;
+
+async fn speak(connection: &mut Connection, key: &Key) -> u16 {
+    let body = serde_json::json!({
+        "model": "maker/voice",
+        "text": "twenty characters ok",
+        "language": "en",
+        "output_format": {"codec": "mulaw", "sample_rate": 8000},
+    });
+    let request = Request::post("/v1/tts").json(&body).bearer(&key.secret);
+    connection.send(&request).await;
+    connection.answer().await.status()
+}
+
+/// `TOLLGATE_RACE_CALLS=10000` is the long proof.
+#[tokio::test]
+async fn nodes_that_race_for_a_wallet_admit_exactly_what_it_can_pay() {
+    const CALLERS: usize = 30;
+    let Some((stage, nodes)) = three_nodes().await else {
+        return;
+    };
+    let calls = std::env::var("TOLLGATE_RACE_CALLS").map_or(300, |count| count.parse().unwrap());
+    let payable: usize = calls / 3;
+    let micro = payable * SPEECH_COST;
+    let balance = format!("{}.{:06}", micro / 1_000_000, micro % 1_000_000);
+    stage.wallet("w", &["--balance", &balance]).await;
+    let key = stage.key("w", &[]).await;
+    let mut callers = JoinSet::new();
+    for number in 0..CALLERS {
+        let (node, key) = (nodes[number % nodes.len()], key.clone());
+        callers.spawn(async move {
+            let mut connection = Connection::open(node).await;
+            let (mut admitted, mut asked) = (0, 0);
+            while asked < calls / CALLERS {
+                match speak(&mut connection, &key).await {
+                    200 => admitted += 1,
+                    402 => {}
+                    // Nothing was decided: the wallet's row was wanted by too many.
+                    503 => continue,
+                    other => panic!("{other}"),
+                }
+                asked += 1;
+            }
+            admitted
+        });
+    }
+    let admitted: usize = callers.join_all().await.into_iter().sum();
+    assert_eq!(admitted, payable);
+    eventually("the calls to be settled", async || {
+        (stage.frozen(&key).await == 0).then_some(())
+    })
+    .await;
+    assert_eq!(stage.usage(&key).await, micro as u64);
     stage.verify().await;
 }
 

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::cut::Cut;
+
 #[derive(Debug, Clone)]
 pub(crate) enum Database {
     Sqlite(PathBuf),
@@ -30,6 +32,17 @@ impl Database {
         let schema = format!("it_{}_{count}", std::process::id());
         psql(&server, &format!("CREATE SCHEMA {schema}")).unwrap();
         Some(Self::Postgres { server, schema })
+    }
+
+    /// The same, reached through a proxy that is started for it.
+    pub(crate) async fn behind_a_proxy(self) -> (Self, Cut) {
+        let Self::Postgres { server, schema } = self else {
+            panic!("a server is needed");
+        };
+        let host = server.split(['@', '/']).nth(3).unwrap().to_owned();
+        let cut = Cut::before(host.parse().unwrap()).await;
+        let server = server.replace(&host, &cut.address().to_string());
+        (Self::Postgres { server, schema }, cut)
     }
 
     /// The lines of `[store]`.

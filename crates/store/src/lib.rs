@@ -1,4 +1,4 @@
-//! Durable state: wallets, keys, holds, entries, prices and the journal.
+//! Durable state: wallets, keys, holds, entries, prices and the journal; and generated media.
 //!
 //! [`Store`] is a set of business verbs, not tables. One writer thread per process drains a
 //! queue into one transaction after another and is the only place that decides on money: it runs
@@ -9,7 +9,7 @@
 //! text), upstreams.
 //!
 //! Start reading at [`Store`], then `queue` and `durable` (how commands travel), `books` (how they
-//! are decided), then `sqlite` and `postgres`.
+//! are decided), then `sqlite` and `postgres`. [`Media`] stands by itself.
 
 mod accounts;
 mod backend;
@@ -18,11 +18,13 @@ mod cache;
 mod call;
 mod clock;
 mod command;
+mod disk;
 mod durable;
 mod entries;
 mod error;
 mod ids;
 mod journal;
+mod media;
 mod postgres;
 mod queue;
 mod settings;
@@ -33,6 +35,7 @@ mod task;
 mod task_id;
 mod tasks;
 mod ticker;
+mod tls;
 mod verify;
 
 pub use accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
@@ -46,6 +49,10 @@ pub use error::{AdmitError, Lost, OpenError, StoreError};
 pub use ids::{Digest, Epoch, HoldId, IdError, KeyId, PriceVersion, WalletId};
 pub use journal::{
     BODY_BYTES_MAX, JournalEntry, JournalPlace, JournalQuery, JournalRow, StatusRange, Timings,
+};
+pub use media::{
+    Bucket, Media, MediaBody, MediaError, MediaHead, MediaId, MediaName, MediaOpenError,
+    MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept,
 };
 pub use settings::{Location, Server, Settings};
 pub use stats::Stats;

@@ -7,14 +7,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+
+use crate::tls;
 
 #[derive(Clone)]
 pub(super) struct Tls {
@@ -24,34 +25,8 @@ pub(super) struct Tls {
 impl Tls {
     /// Trusts the public authorities and those in `ca_file`.
     pub(super) fn new(ca_file: Option<&Path>) -> Result<Self, String> {
-        let mut roots = RootCertStore {
-            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-        };
-        if let Some(path) = ca_file {
-            let unusable = |why: String| format!("{}: {why}", path.display());
-            let found =
-                CertificateDer::pem_file_iter(path).map_err(|error| unusable(error.to_string()))?;
-            let mut count = 0;
-            for certificate in found {
-                let certificate = certificate.map_err(|error| unusable(error.to_string()))?;
-                roots
-                    .add(certificate)
-                    .map_err(|error| unusable(error.to_string()))?;
-                count += 1;
-            }
-            if count == 0 {
-                return Err(unusable("holds no certificate".to_owned()));
-            }
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Self {
-            config: Arc::new(config),
-        })
+        let config = tls::trusting(ca_file)?;
+        Ok(Self { config })
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::files::{beside, folder};
+use super::files::beside;
 
 /// Room for the settlements of every call that can be in flight.
 pub(super) const BALLAST_BYTES: u64 = 16 * 1024 * 1024;
@@ -59,10 +59,4 @@ impl Ballast {
             tracing::warn!("the disk is full: the ballast file was given up to book what is open");
         }
     }
-}
-
-/// Bytes that an ordinary process can still write where the database lies.
-pub(super) fn free_bytes(path: &Path) -> io::Result<u64> {
-    let found = rustix::fs::statvfs(folder(path))?;
-    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }

@@ -8,7 +8,9 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::connect::PAGE_BYTES;
-use super::disk::{BALLAST_BYTES, Ballast, free_bytes};
+use super::disk::{BALLAST_BYTES, Ballast};
+use super::files::folder;
+use crate::disk::free_bytes;
 use crate::stats::Counters;
 
 /// How often the log and the disk are looked at.
@@ -69,7 +71,7 @@ impl Keeper {
     }
 
     pub(super) fn look_at_disk(&self) {
-        match free_bytes(&self.path) {
+        match free_bytes(folder(&self.path)) {
             Ok(free) => {
                 self.counters.disk_free_bytes.set(free);
                 let below = free < self.disk_floor_bytes;

@@ -1,0 +1,53 @@
+//! What can go wrong with media storage.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the media storage could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum MediaOpenError {
+    /// A folder cannot be made, or cannot be written to.
+    #[error("{path}: {source}", path = path.display())]
+    Folder { path: PathBuf, source: io::Error },
+    /// The settings of a bucket make no sense.
+    #[error("the bucket cannot be used: {0}")]
+    Bucket(String),
+}
+
+/// Why a verb failed. Each may succeed later: what is not there is no error.
+#[derive(Debug, thiserror::Error)]
+pub enum MediaError {
+    /// There is no room.
+    #[error("the disk is full")]
+    Full,
+    /// The file has become larger than its bound.
+    #[error("the file is larger than {0} bytes")]
+    TooLarge(u64),
+    /// The storage did not answer in time.
+    #[error("the media storage does not answer")]
+    Timeout,
+    /// The file system refused.
+    #[error("the media folder refused: {0}")]
+    File(#[source] io::Error),
+    /// The storage refused, or cannot be reached.
+    #[error("the media storage refused: {0}")]
+    Storage(#[source] Box<object_store::Error>),
+    /// The storage gave less than it had announced.
+    #[error("the media storage broke off")]
+    Short,
+}
+
+impl From<io::Error> for MediaError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            _ => Self::File(error),
+        }
+    }
+}
+
+impl From<object_store::Error> for MediaError {
+    fn from(error: object_store::Error) -> Self {
+        Self::Storage(Box::new(error))
+    }
+}

@@ -1,0 +1,27 @@
+//! Generated media: files under unguessable names, in a folder or in a bucket.
+//!
+//! There is no table of them. A file is its own record: its name says what it is, the storage how
+//! large it is and since when it lies there, and from that follows when it expires
+//! (docs/decisions/016). So any node serves and sweeps what any other has kept.
+//!
+//! Start reading at [`Media`].
+
+mod body;
+mod bucket;
+mod error;
+mod head;
+mod name;
+mod settings;
+mod spool;
+mod storage;
+mod sweep;
+mod wire;
+
+pub use body::MediaBody;
+pub use error::{MediaError, MediaOpenError};
+pub use head::MediaHead;
+pub use name::{MediaId, MediaName, MediaType};
+pub use settings::{Bucket, MediaPlace, MediaSettings};
+pub use spool::{Spool, Spooled};
+pub use storage::Media;
+pub use sweep::Swept;

@@ -1,0 +1,141 @@
+//! Files on their way in: written as they come, checked, and only then kept.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rand::RngExt as _;
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt as _;
+
+use super::error::MediaError;
+use crate::disk::free_bytes;
+
+/// The room on the disk is looked at once for so many bytes.
+const LOOK_BYTES: u64 = 16 << 20;
+/// How the names of such files end.
+pub(super) const ENDING: &str = "part";
+
+/// A file that is being written. It is gone when it is dropped.
+#[derive(Debug)]
+pub struct Spool {
+    file: File,
+    at: Place,
+    bytes: u64,
+    bytes_max: u64,
+    disk_floor_bytes: u64,
+    /// The size at which the disk is looked at again.
+    look_at: u64,
+}
+
+/// A file that is complete. It is gone when it is dropped and has not been kept.
+#[derive(Debug)]
+pub struct Spooled {
+    pub(super) at: Place,
+    bytes: u64,
+}
+
+/// Where the file lies; removes it.
+#[derive(Debug)]
+pub(super) struct Place(PathBuf);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // A file that was kept has another name by now.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+impl Place {
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The last part of its path.
+    pub(super) fn name(&self) -> &str {
+        let name = self.0.file_name().and_then(|name| name.to_str());
+        name.unwrap_or_default()
+    }
+}
+
+impl Spool {
+    pub(super) async fn create(
+        folder: &Path,
+        bytes_max: u64,
+        disk_floor_bytes: u64,
+    ) -> Result<Self, MediaError> {
+        let name = format!("{:032x}.{ENDING}", rand::rng().random::<u128>());
+        let path = folder.join(name);
+        let file = File::options()
+            .create_new(true)
+            .write(true)
+            .open(&path)
+            .await?;
+        Ok(Self {
+            file,
+            at: Place(path),
+            bytes: 0,
+            bytes_max,
+            disk_floor_bytes,
+            look_at: 0,
+        })
+    }
+
+    /// Appends a piece. One that goes beyond the bound is refused as a whole.
+    pub async fn write(&mut self, piece: &[u8]) -> Result<(), MediaError> {
+        let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        let bytes = self.bytes.saturating_add(length);
+        if bytes > self.bytes_max {
+            return Err(MediaError::TooLarge(self.bytes_max));
+        }
+        if self.bytes >= self.look_at {
+            self.look_at = self.bytes.saturating_add(LOOK_BYTES);
+            self.check_room().await?;
+        }
+        self.file.write_all(piece).await?;
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Ends the writing: the bytes are in the file.
+    pub async fn finish(mut self) -> Result<Spooled, MediaError> {
+        self.file.flush().await?;
+        Ok(Spooled {
+            at: self.at,
+            bytes: self.bytes,
+        })
+    }
+
+    async fn check_room(&self) -> Result<(), MediaError> {
+        let floor = self.disk_floor_bytes.saturating_mul(2);
+        if floor == 0 {
+            return Ok(());
+        }
+        let folder = self.at.path().parent().unwrap_or(Path::new(".")).to_owned();
+        let free = blocking(move || free_bytes(&folder)).await?;
+        if free < floor {
+            return Err(MediaError::Full);
+        }
+        Ok(())
+    }
+}
+
+impl Spooled {
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The file, for reading.
+    pub fn open(&self) -> io::Result<fs::File> {
+        fs::File::open(self.at.path())
+    }
+}
+
+/// Runs what waits for a disk on a thread that may wait.
+pub(super) async fn blocking<T: Send + 'static>(
+    run: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(run)
+        .await
+        .unwrap_or_else(|error| Err(io::Error::other(error)))
+}

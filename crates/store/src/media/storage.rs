@@ -1,0 +1,200 @@
+//! Media storage and its verbs.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ledger::UnixMs;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt as _};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::body::MediaBody;
+use super::bucket;
+use super::error::{MediaError, MediaOpenError};
+use super::head::MediaHead;
+use super::name::MediaName;
+use super::settings::{MediaPlace, MediaSettings};
+use super::spool::{Spool, Spooled, blocking};
+
+/// Where files on their way in lie in a media folder.
+const INCOMING: &str = "incoming";
+/// From the question to the first byte.
+const ANSWER_MAX: Duration = Duration::from_secs(15);
+/// All of one file, on its way into the storage.
+const KEEP_MAX: Duration = Duration::from_secs(15 * 60);
+/// Uploads at once; each holds one part in memory.
+const UPLOADS_MAX: usize = 8;
+
+/// Media storage. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Media {
+    pub(super) objects: Arc<dyn ObjectStore>,
+    pub(super) spool: Arc<PathBuf>,
+    keep: Keep,
+    pub(super) expiry: Duration,
+    pub(super) keep_expired: Duration,
+    disk_floor_bytes: u64,
+}
+
+/// How a file comes from the spool into the storage.
+#[derive(Debug, Clone)]
+enum Keep {
+    /// By another name: the spool is a folder of the storage itself.
+    Rename,
+    /// By a copy over the network.
+    Upload(Arc<Semaphore>),
+}
+
+impl Media {
+    /// Opens the storage: folders are made where they are missing, and must take a file. A bucket
+    /// need not be reachable now.
+    pub fn open(settings: &MediaSettings) -> Result<Self, MediaOpenError> {
+        let (objects, spool, keep): (Arc<dyn ObjectStore>, _, _) = match &settings.place {
+            MediaPlace::Folder(folder) => {
+                let spool = folder.join(INCOMING);
+                prepare(&spool)?;
+                let local = LocalFileSystem::new_with_prefix(folder);
+                let local = local.map_err(|error| MediaOpenError::Folder {
+                    path: folder.clone(),
+                    source: io::Error::other(error),
+                })?;
+                (Arc::new(local.with_fsync(true)), spool, Keep::Rename)
+            }
+            MediaPlace::Bucket(bucket) => {
+                prepare(&bucket.spool)?;
+                let uploads = Arc::new(Semaphore::new(UPLOADS_MAX));
+                let objects = bucket::open(bucket)?;
+                (objects, bucket.spool.clone(), Keep::Upload(uploads))
+            }
+        };
+        Ok(Self {
+            objects,
+            spool: Arc::new(spool),
+            keep,
+            expiry: settings.expiry,
+            keep_expired: settings.keep_expired,
+            disk_floor_bytes: settings.disk_floor_bytes,
+        })
+    }
+
+    /// A file to write to, `bytes_max` long at most.
+    pub async fn spool(&self, bytes_max: u64) -> Result<Spool, MediaError> {
+        Spool::create(&self.spool, bytes_max, self.disk_floor_bytes).await
+    }
+
+    /// Keeps a file under a name, all of it or nothing; what had that name before is replaced. When
+    /// this returns, a power cut does not take it away.
+    pub async fn keep(&self, file: Spooled, name: MediaName) -> Result<(), MediaError> {
+        let to = path_of(name);
+        let kept = async {
+            match &self.keep {
+                Keep::Rename => {
+                    let synced = file.open()?;
+                    blocking(move || synced.sync_all()).await?;
+                    let from = Path::from_iter([INCOMING, file.at.name()]);
+                    Ok(self.objects.rename(&from, &to).await?)
+                }
+                Keep::Upload(uploads) => {
+                    // The semaphore is never closed.
+                    let _turn = uploads.acquire().await;
+                    bucket::upload(&*self.objects, &file, &to, name.kind).await
+                }
+            }
+        };
+        timeout(KEEP_MAX, kept)
+            .await
+            .unwrap_or(Err(MediaError::Timeout))
+    }
+
+    /// What is known of a medium; `None` when it is missing or has expired, which are the same.
+    pub async fn head(
+        &self,
+        name: MediaName,
+        now: UnixMs,
+    ) -> Result<Option<MediaHead>, MediaError> {
+        let path = path_of(name);
+        let asked = timeout(ANSWER_MAX, self.objects.head(&path)).await;
+        match asked.map_err(|_| MediaError::Timeout)? {
+            Ok(meta) => {
+                Ok(Some(MediaHead::of(&meta, self.expiry)).filter(|head| now < head.expires_at))
+            }
+            Err(object_store::Error::NotFound { .. }) => self.missing().await,
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The whole of a medium, if it is there and has not expired.
+    pub async fn read(
+        &self,
+        name: MediaName,
+        now: UnixMs,
+    ) -> Result<Option<(MediaHead, MediaBody)>, MediaError> {
+        let found = self.get(name, GetOptions::default()).await?;
+        Ok(found.filter(|(head, _)| now < head.expires_at))
+    }
+
+    /// A range of a medium whose head has been seen; `None` when it is no longer what it was.
+    pub async fn read_range(
+        &self,
+        name: MediaName,
+        head: &MediaHead,
+        range: Range<u64>,
+    ) -> Result<Option<MediaBody>, MediaError> {
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range)),
+            if_match: head.mark.clone(),
+            ..GetOptions::default()
+        };
+        let found = self.get(name, options).await?;
+        Ok(found.map(|(_, body)| body))
+    }
+
+    async fn get(
+        &self,
+        name: MediaName,
+        options: GetOptions,
+    ) -> Result<Option<(MediaHead, MediaBody)>, MediaError> {
+        let path = path_of(name);
+        let asked = timeout(ANSWER_MAX, self.objects.get_opts(&path, options)).await;
+        match asked.map_err(|_| MediaError::Timeout)? {
+            Ok(result) => {
+                let head = MediaHead::of(&result.meta, self.expiry);
+                Ok(Some((head, MediaBody::of(result))))
+            }
+            Err(object_store::Error::NotFound { .. }) => self.missing().await,
+            Err(object_store::Error::Precondition { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Nothing is there. Where the folder itself is gone, a file system that is not mounted for
+    /// example, nothing is known.
+    async fn missing<T>(&self) -> Result<Option<T>, MediaError> {
+        if matches!(self.keep, Keep::Rename) {
+            tokio::fs::metadata(&*self.spool).await?;
+        }
+        Ok(None)
+    }
+}
+
+fn path_of(name: MediaName) -> Path {
+    Path::from(name.to_string())
+}
+
+/// Makes a folder and shows that it takes a file.
+fn prepare(folder: &FilePath) -> Result<(), MediaOpenError> {
+    let probe = folder.join(".probe");
+    fs::create_dir_all(folder)
+        .and_then(|()| File::create(&probe))
+        .and_then(|_| fs::remove_file(&probe))
+        .map_err(|source| MediaOpenError::Folder {
+            path: folder.to_owned(),
+            source,
+        })
+}

@@ -1,0 +1,9 @@
+//! Media storage: one story, told on a folder and on a bucket of a real S3 server.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
+mod faults;
+mod place;
+mod s3;
+mod story;
+mod sweeping;

@@ -1,0 +1,59 @@
+//! An S3 server of its own: it checks signatures, knows ranges and uploads in parts, and keeps
+//! objects in a temporary folder.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use s3s::auth::SimpleAuth;
+use s3s::service::S3ServiceBuilder;
+use s3s_fs::FileSystem;
+use tokio::net::TcpListener;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub(super) const ACCESS_KEY: &str = "access";
+pub(super) const SECRET_KEY: &str = "not so secret";
+pub(super) const BUCKET: &str = "media";
+
+/// A server that runs until it is dropped.
+pub(super) struct S3 {
+    folder: tempfile::TempDir,
+    pub(super) address: SocketAddr,
+    _running: DropGuard,
+}
+
+impl S3 {
+    pub(super) async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(BUCKET)).unwrap();
+        let mut service = S3ServiceBuilder::new(FileSystem::new(folder.path()).unwrap());
+        service.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
+        let service = service.build();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        tokio::spawn(stopped.clone().run_until_cancelled_owned(async move {
+            loop {
+                let (socket, _) = listener.accept().await.unwrap();
+                let service = service.clone();
+                let serve = async move {
+                    let http = Builder::new(TokioExecutor::new());
+                    let _ = http.serve_connection(TokioIo::new(socket), service).await;
+                };
+                tokio::spawn(stopped.clone().run_until_cancelled_owned(serve));
+            }
+        }));
+        Self {
+            folder,
+            address,
+            _running: stop.drop_guard(),
+        }
+    }
+
+    /// The folder of the bucket.
+    pub(super) fn bucket(&self) -> std::path::PathBuf {
+        self.folder.path().join(Path::new(BUCKET))
+    }
+}

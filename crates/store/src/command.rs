@@ -15,6 +15,7 @@ use crate::task::{
     CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
     TaskNote, TaskRow,
 };
+use crate::task_id::TaskId;
 
 /// An answer that is given when the writer has decided; the receiver then waits for the disk.
 pub(crate) type Reply<T> = oneshot::Sender<Result<(T, Durable), StoreError>>;
@@ -48,6 +49,10 @@ pub(crate) enum TaskCommand {
     Note(Box<TaskNote>, Reply<bool>),
     End(Box<TaskEnd>, Reply<bool>),
     Claim(DueWork, Reply<Vec<TaskRow>>),
+    ClaimOne(OneTask, Reply<Option<TaskRow>>),
+    /// Its owner no longer wants to see it.
+    Hide(WalletId, TaskId, UnixMs, Reply<bool>),
+    Forget(OldTasks, Reply<u64>),
     ClaimCallbacks(DueWork, Reply<Vec<CallbackRow>>),
     NoteCallback(CallbackNote, Reply<bool>),
 }
@@ -57,6 +62,23 @@ pub(crate) enum TaskCommand {
 pub(crate) struct DueWork {
     pub(crate) count_max: u32,
     pub(crate) lease: std::time::Duration,
+    pub(crate) now: UnixMs,
+}
+
+/// One task of a wallet that is claimed, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OneTask {
+    pub(crate) wallet: WalletId,
+    pub(crate) task: TaskId,
+    pub(crate) lease: std::time::Duration,
+    pub(crate) now: UnixMs,
+}
+
+/// Tasks that ended so long ago that they are forgotten, and how many of them at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OldTasks {
+    pub(crate) age: std::time::Duration,
+    pub(crate) count_max: u32,
     pub(crate) now: UnixMs,
 }
 

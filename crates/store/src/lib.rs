@@ -33,6 +33,7 @@ mod stats;
 mod store;
 mod task;
 mod task_id;
+mod task_list;
 mod tasks;
 mod ticker;
 mod tls;
@@ -62,4 +63,5 @@ pub use task::{
     TaskKept, TaskNote, TaskRow, TaskStanding, TaskUpstream, TaskView,
 };
 pub use task_id::{TaskId, TaskIdError};
+pub use task_list::{TaskListed, TaskPage, TaskQuery};
 pub use verify::{Difference, Rule, VerifyReport};

@@ -6,7 +6,7 @@ use ledger::UnixMs;
 use tokio::sync::oneshot;
 
 use crate::backend::{Backend, on};
-use crate::command::{Command, DueWork, TaskCommand};
+use crate::command::{Command, DueWork, OldTasks, OneTask, TaskCommand};
 use crate::error::{AdmitError, StoreError};
 use crate::ids::WalletId;
 use crate::store::Store;
@@ -15,6 +15,7 @@ use crate::task::{
     TaskNote, TaskRow, TaskView,
 };
 use crate::task_id::TaskId;
+use crate::task_list::{TaskPage, TaskQuery};
 
 /// Tasks. A step answers `false` when somebody else has claimed the task meanwhile, or it has ended:
 /// then nothing was written.
@@ -68,7 +69,9 @@ impl Store {
         lease: Duration,
         now: UnixMs,
     ) -> Result<Vec<TaskRow>, StoreError> {
-        if !on!(self, backend => backend.has_due_tasks(now).await)? {
+        if let Backend::Sqlite(sqlite) = &self.backend
+            && !sqlite.has_due_tasks(now).await?
+        {
             return Ok(Vec::new());
         }
         let due = DueWork {
@@ -79,6 +82,55 @@ impl Store {
         self.step(|reply| TaskCommand::Claim(due, reply)).await
     }
 
+    /// Claims one task of this wallet that goes on, also when somebody else is at it: whatever he writes
+    /// from now on is not written.
+    pub async fn claim_task(
+        &self,
+        wallet: WalletId,
+        task: TaskId,
+        lease: Duration,
+        now: UnixMs,
+    ) -> Result<Option<TaskRow>, StoreError> {
+        let one = OneTask {
+            wallet,
+            task,
+            lease,
+            now,
+        };
+        self.step(|reply| TaskCommand::ClaimOne(one, reply)).await
+    }
+
+    /// Removes an ended task from its owner's view; what it cost and its undelivered callback stay.
+    pub async fn hide_task(
+        &self,
+        wallet: WalletId,
+        task: TaskId,
+        now: UnixMs,
+    ) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::Hide(wallet, task, now, reply))
+            .await
+    }
+
+    /// Deletes tasks that ended longer ago than `age`, `count_max` at most, and says how many those were.
+    pub async fn forget_tasks(
+        &self,
+        age: Duration,
+        count_max: u32,
+        now: UnixMs,
+    ) -> Result<u64, StoreError> {
+        let old = OldTasks {
+            age,
+            count_max,
+            now,
+        };
+        self.step(|reply| TaskCommand::Forget(old, reply)).await
+    }
+
+    /// Lists tasks, the latest first.
+    pub async fn tasks(&self, query: TaskQuery) -> Result<TaskPage, StoreError> {
+        on!(self, backend => backend.tasks(query).await)
+    }
+
     /// Claims callbacks whose time has come; the attempt counts from here on.
     pub async fn claim_callbacks(
         &self,
@@ -86,7 +138,9 @@ impl Store {
         lease: Duration,
         now: UnixMs,
     ) -> Result<Vec<CallbackRow>, StoreError> {
-        if !on!(self, backend => backend.has_due_callbacks(now).await)? {
+        if let Backend::Sqlite(sqlite) = &self.backend
+            && !sqlite.has_due_callbacks(now).await?
+        {
             return Ok(Vec::new());
         }
         let due = DueWork {

@@ -20,6 +20,7 @@ use super::node::{self, Node};
 use super::open::{for_command, for_node, ledger_role};
 use super::reads::Reads;
 use super::sweep::Sweeper;
+use super::tasks::{self, DESKS, Tasks};
 use super::worker::Worker;
 use super::{entries, journal, lookups, verify};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
@@ -33,6 +34,9 @@ use crate::queue::{Bounds, Queue, Refused};
 use crate::settings::{Server, Settings};
 use crate::stats::{Counters, Stats};
 use crate::store::Recovery;
+use crate::task::TaskView;
+use crate::task_id::TaskId;
+use crate::task_list::{TaskPage, TaskQuery};
 use crate::ticker::Ticker;
 use crate::verify::VerifyReport;
 
@@ -52,6 +56,7 @@ pub(crate) struct Postgres {
     node: Arc<Node>,
     directory: Directory,
     reads: Reads,
+    tasks: Tasks,
     journal: Option<Arc<Journal>>,
     ledger: Option<JoinHandle<()>>,
     side: Option<Side>,
@@ -139,7 +144,7 @@ impl Postgres {
         journal: Option<Arc<Journal>>,
         side: Side,
     ) -> Result<Self, OpenError> {
-        let count = server.lanes.clamp(1, HoldId::LANES_MAX);
+        let count = server.lanes.clamp(1, HoldId::LANES_MAX - DESKS);
         let bounds = Bounds {
             gather: settings.gather,
             waiting_max: settings.queue_max.div_ceil(count),
@@ -171,6 +176,13 @@ impl Postgres {
             .name("store-write".to_owned())
             .spawn(move || ledger.run(&runtime));
         let reads = Reads::new(&target, side.runtime.clone());
+        let tasks = Tasks::new(
+            &target,
+            ledger_role(server, settings),
+            side.runtime.clone(),
+            &node,
+            &counters,
+        );
         Ok(Self {
             ledger: Some(thread.map_err(io)?),
             target,
@@ -179,6 +191,7 @@ impl Postgres {
             node,
             directory: Directory::new(),
             reads,
+            tasks,
             journal,
             side: Some(side),
             _expiry: expiry,
@@ -187,7 +200,12 @@ impl Postgres {
 
     /// Queues a command in the lane of its wallet.
     pub(crate) async fn push(&self, command: Command) -> Result<(), Refused> {
+        let command = match command {
+            Command::Task(task) => return self.tasks.take(task),
+            other => other,
+        };
         let wallet = match &command {
+            Command::Task(_) => None,
             Command::Admit(admit, _) => Some(admit.wallet),
             Command::Extend(extend, _) => return self.lane(extend.hold.lane()).push(command),
             Command::Close(closing) => return self.lane(closing.hold.lane()).push(command),
@@ -200,7 +218,7 @@ impl Postgres {
                 Change::Key { key, .. } => self.wallet_of(*key).await,
                 Change::PriceVersion { .. } => None,
             },
-            Command::Task(_) | Command::Flush(_) => None,
+            Command::Flush(_) => None,
         };
         let lane = wallet.map_or(0, |wallet| self.lane_of(wallet));
         self.lane(lane).push(command)
@@ -328,6 +346,22 @@ impl Postgres {
     pub(crate) async fn entries(&self, query: EntryQuery) -> Result<Vec<EntryRow>, StoreError> {
         self.reads
             .search(move |on| entries::entries(on, query.clone()))
+            .await
+    }
+
+    pub(crate) async fn find_task(
+        &self,
+        wallet: WalletId,
+        task: TaskId,
+    ) -> Result<Option<TaskView>, StoreError> {
+        self.reads
+            .look_up(move |on| tasks::find(on, wallet, task))
+            .await
+    }
+
+    pub(crate) async fn tasks(&self, query: TaskQuery) -> Result<TaskPage, StoreError> {
+        self.reads
+            .search(move |on| tasks::list(on, query.clone()))
             .await
     }
 

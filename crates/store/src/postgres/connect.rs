@@ -30,6 +30,8 @@ pub(super) enum Role {
     Ledger { lock_wait: Duration, step: Duration },
     /// Reads, each within its time.
     Reads,
+    /// Steps of tasks, each one statement.
+    Tasks,
     /// Reads everything, however long it takes.
     Verify,
     /// Writes the journal, which need not survive a power cut.
@@ -138,7 +140,7 @@ impl Role {
     fn settings(self) -> String {
         let (statement, lock) = match self {
             Self::Ledger { lock_wait, step } => (step, lock_wait),
-            Self::Reads => (READ_MAX, READ_MAX),
+            Self::Reads | Self::Tasks => (READ_MAX, READ_MAX),
             Self::Verify => (Duration::ZERO, READ_MAX),
             Self::Journal => (READ_MAX, STEP_MAX),
             Self::Keeper => (Duration::from_secs(60), READ_MAX),
@@ -155,7 +157,7 @@ impl Role {
         let idle = match self {
             Self::Ledger { step, .. } => step,
             Self::Verify => Duration::ZERO,
-            Self::Reads | Self::Journal => STEP_MAX,
+            Self::Reads | Self::Tasks | Self::Journal => STEP_MAX,
             // Its claims last as long as the sweep they are for.
             Self::Keeper => Duration::from_secs(60),
         };

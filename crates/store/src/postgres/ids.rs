@@ -1,10 +1,11 @@
-//! How ids are read from the tables: wallets and keys are the texts callers know.
+//! How ids are read from the tables: wallets, keys and tasks are the texts callers know.
 
 use std::error::Error;
 
 use tokio_postgres::types::{FromSql, Type};
 
 use crate::ids::{KeyId, WalletId};
+use crate::task_id::TaskId;
 
 macro_rules! as_text {
     ($name:ident) => {
@@ -22,3 +23,4 @@ macro_rules! as_text {
 
 as_text!(WalletId);
 as_text!(KeyId);
+as_text!(TaskId);

@@ -125,6 +125,9 @@ pub(super) async fn begin(
     let epoch = begin_epoch(on, &name, server.lease)
         .await
         .map_err(refused)?;
+    super::tasks::void_claims(on, &name, epoch)
+        .await
+        .map_err(refused)?;
     Ok(Arc::new(Node::new(name, server.lease, epoch)))
 }
 

@@ -25,19 +25,16 @@ pub(super) struct Reads {
     searches: Arc<Slot>,
 }
 
-struct Slot {
+/// One connection, made when it is needed and again when it is lost.
+pub(super) struct Slot {
     target: Arc<Target>,
+    role: Role,
     client: Mutex<Option<Arc<Client>>>,
 }
 
 impl Reads {
     pub(super) fn new(target: &Arc<Target>, runtime: tokio::runtime::Handle) -> Self {
-        let slot = || {
-            Arc::new(Slot {
-                target: Arc::clone(target),
-                client: Mutex::new(None),
-            })
-        };
+        let slot = || Arc::new(Slot::new(target, Role::Reads));
         Self {
             runtime,
             lookups: std::array::from_fn(|_| slot()),
@@ -82,24 +79,39 @@ impl Reads {
         F: Future<Output = Result<T, tokio_postgres::Error>> + Send,
     {
         // On our own runtime, where connections and timers live, whoever asks.
-        let asked = self.runtime.spawn(async move {
-            let once = async {
-                match slot.read(&read).await {
-                    // A connection may have died unseen.
-                    Err(failed) if failed.trouble() == Trouble::Gone => slot.read(&read).await,
-                    answer => answer,
-                }
-            };
-            match tokio::time::timeout(ANSWER_MAX, once).await {
-                Ok(answer) => Ok(answer?),
-                Err(_) => Err(StoreError::Unavailable),
-            }
-        });
+        let asked = self.runtime.spawn(async move { slot.ask(&read).await });
         asked.await.map_err(|_| StoreError::Unavailable)?
     }
 }
 
 impl Slot {
+    pub(super) fn new(target: &Arc<Target>, role: Role) -> Self {
+        Self {
+            target: Arc::clone(target),
+            role,
+            client: Mutex::new(None),
+        }
+    }
+
+    /// Asks within a time; once more when the connection was lost, so what is asked must bear to be
+    /// said twice.
+    pub(super) async fn ask<T, F>(&self, read: &impl Fn(Arc<Client>) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, tokio_postgres::Error>>,
+    {
+        let once = async {
+            match self.read(read).await {
+                // A connection may have died unseen.
+                Err(failed) if failed.trouble() == Trouble::Gone => self.read(read).await,
+                answer => answer,
+            }
+        };
+        match tokio::time::timeout(ANSWER_MAX, once).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(StoreError::Unavailable),
+        }
+    }
+
     async fn read<T, F>(&self, read: &impl Fn(Arc<Client>) -> F) -> Result<T, Failed>
     where
         F: Future<Output = Result<T, tokio_postgres::Error>>,
@@ -125,7 +137,7 @@ impl Slot {
         {
             return Ok(Arc::clone(client));
         }
-        let made = Arc::new(self.target.connect(Role::Reads).await?);
+        let made = Arc::new(self.target.connect(self.role).await?);
         *present = Some(Arc::clone(&made));
         Ok(made)
     }

@@ -1,7 +1,7 @@
 //! The sweeper: closes as abandoned what nodes that are gone have left open.
 //!
 //! An epoch is closed first, so that its node can open no hold any more, and then its holds are; each
-//! step stands by itself, and whoever comes next goes on.
+//! step stands by itself, and whoever comes next goes on. Holds of tasks belong to their tasks, and stay.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,7 +112,9 @@ impl Sweeper {
             let session = self.link.session().await?;
             let select = "SELECT h.id, h.amount, k.n, k.id, w.n, w.id FROM holds h
                           JOIN keys k ON k.wallet = h.wallet AND k.n = h.key JOIN wallets w ON w.n = h.wallet
-                          WHERE h.id > $1 AND h.id < $2 ORDER BY h.id LIMIT $3";
+                          WHERE h.id > $1 AND h.id < $2 AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.hold = h.id
+                              AND t.wallet = h.wallet AND t.ended_at IS NULL)
+                          ORDER BY h.id LIMIT $3";
             let found = async { session.client.query(select, &[&last, &end, &CHUNK]).await };
             let found = within(FLIGHT_MAX, found).await?;
             if found.is_empty() {

@@ -5,7 +5,7 @@ use tokio_postgres::{Client, IsolationLevel, Row, Transaction};
 
 use super::rows::{KEY, WALLET, key, wallet};
 use crate::ids::{Epoch, KeyId, WalletId};
-use crate::verify::{Check, Entry, HoldFound, KeyFound, VerifyReport, WalletFound};
+use crate::verify::{Check, Entry, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound};
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
@@ -47,7 +47,9 @@ pub(super) async fn verify(client: &mut Client, lease_ms: i64) -> Read<VerifyRep
         Ok(())
     })
     .await?;
-    let holds = "SELECT id, wallet, key, amount, counts FROM holds";
+    let holds =
+        "SELECT id, wallet, key, amount, counts, EXISTS (SELECT 1 FROM tasks t WHERE t.hold = h.id
+                 AND t.wallet = h.wallet AND t.ended_at IS NULL) FROM holds h";
     each(&snapshot, holds, |row| {
         check.hold(&hold_found(row)?);
         Ok(())
@@ -73,6 +75,13 @@ pub(super) async fn verify(client: &mut Client, lease_ms: i64) -> Read<VerifyRep
         Ok(())
     })
     .await?;
+    for (select, lacks) in LACKS {
+        each(&snapshot, select, |row| {
+            check.task_lacks(row.try_get(0)?, row.try_get(1)?, lacks);
+            Ok(())
+        })
+        .await?;
+    }
     snapshot.commit().await?;
     Ok(check.finish())
 }
@@ -113,7 +122,7 @@ fn hold_found(row: &Row) -> Read<HoldFound> {
         key: row.try_get(2)?,
         amount: row.try_get(3)?,
         counts: row.try_get(4)?,
-        of_task: false,
+        of_task: row.try_get(5)?,
     })
 }
 

@@ -302,7 +302,7 @@ impl Worker {
                     drop(reply.send(batch.durable()));
                 }
             }
-            // No task has been opened here, so none is claimed.
+            // Tasks have connections of their own.
             Command::Task(_) => command.refuse(AdmitError::Unavailable),
             Command::Change(_) => unreachable!("a change has a transaction of its own"),
         }

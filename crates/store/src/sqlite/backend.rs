@@ -24,7 +24,7 @@ use super::reads::Reads;
 use super::schema::Schema;
 use super::verify::verify;
 use super::writer::{Shared, Writer};
-use super::{entries, journal, lookups, tasks};
+use super::{entries, journal, lookups, task_looks};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::command::Command;
 use crate::durable::SyncLine;
@@ -38,6 +38,7 @@ use crate::stats::{Counters, Stats};
 use crate::store::Recovery;
 use crate::task::TaskView;
 use crate::task_id::TaskId;
+use crate::task_list::{TaskPage, TaskQuery};
 use crate::ticker::Ticker;
 use crate::verify::VerifyReport;
 
@@ -334,20 +335,24 @@ impl Sqlite {
         task: TaskId,
     ) -> Result<Option<TaskView>, StoreError> {
         self.reads
-            .run(move |on| tasks::find(on, wallet, task))
+            .run(move |on| task_looks::find(on, wallet, task))
             .await
+    }
+
+    pub(crate) async fn tasks(&self, query: TaskQuery) -> Result<TaskPage, StoreError> {
+        self.reads.run(move |on| task_looks::list(on, &query)).await
     }
 
     /// Looked up on the read pool, so that the writer is woken for work alone.
     pub(crate) async fn has_due_tasks(&self, now: UnixMs) -> Result<bool, StoreError> {
         self.reads
-            .run(move |on| tasks::has_due(on, "tasks", now))
+            .run(move |on| task_looks::has_due(on, "tasks", now))
             .await
     }
 
     pub(crate) async fn has_due_callbacks(&self, now: UnixMs) -> Result<bool, StoreError> {
         self.reads
-            .run(move |on| tasks::has_due(on, "callbacks", now))
+            .run(move |on| task_looks::has_due(on, "callbacks", now))
             .await
     }
 

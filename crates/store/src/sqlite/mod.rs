@@ -5,6 +5,7 @@
 //! of its own. `backend` puts them together.
 
 mod backend;
+mod callbacks;
 mod calls;
 mod changes;
 mod connect;
@@ -25,6 +26,7 @@ mod recovery;
 mod rows;
 mod schema;
 mod statements;
+mod task_looks;
 mod tasks;
 mod trouble;
 mod verify;

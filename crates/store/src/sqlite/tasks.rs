@@ -8,12 +8,11 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use super::ledger::Ledger;
 use crate::books::Closed;
 use crate::call::{Close, End};
-use crate::command::{Closing, DueWork, Ending};
+use crate::command::{Closing, DueWork, Ending, OldTasks, OneTask};
 use crate::error::{AdmitError, StoreError};
 use crate::ids::{Epoch, HoldId, PriceVersion, WalletId};
 use crate::task::{
-    CallbackNote, CallbackOutcome, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd,
-    TaskKept, TaskNote, TaskRow, TaskUpstream, TaskView,
+    Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept, TaskNote, TaskRow, TaskUpstream,
 };
 use crate::task_id::TaskId;
 
@@ -152,7 +151,7 @@ impl Ledger<'_> {
         };
         // The close comes first: one that cannot be booked leaves the task as it was.
         self.close_with_task(hold, ended.end, ended.now)?;
-        let update = "UPDATE tasks SET status = ?2, snapshot = ?3, next_at = NULL, claimed_by = NULL, ended_at = ?4
+        let update = "UPDATE tasks SET status = ?2, snapshot = ?3, next_at = NULL, claimed_by = NULL, delivery = NULL, ended_at = ?4
                       WHERE id = ?1";
         let changed = self.connection.prepare_cached(update)?.execute(params![
             claim.task,
@@ -190,47 +189,62 @@ impl Ledger<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    pub(super) fn claim_callbacks(&mut self, due: DueWork) -> Result<Vec<CallbackRow>, StoreError> {
-        let claim = "UPDATE callbacks SET attempts = attempts + 1, next_at = ?2, claimed_by = ?3 WHERE task IN (
-                     SELECT task FROM callbacks WHERE next_at <= ?1 ORDER BY next_at LIMIT ?4) RETURNING task";
-        let (until, epoch) = (after(due.now, due.lease), self.epoch.get());
-        let claimed = self
+    pub(super) fn claim_task(&mut self, one: OneTask) -> Result<Option<TaskRow>, StoreError> {
+        let claim = "UPDATE tasks SET fence = fence + 1, next_at = ?3, claimed_by = ?4
+                     WHERE id = ?1 AND ended_at IS NULL AND wallet = (SELECT n FROM wallets WHERE id = ?2)";
+        let (until, epoch) = (after(one.now, one.lease), self.epoch.get());
+        let changed = self
             .connection
             .prepare_cached(claim)?
-            .query_map(params![due.now.get(), until, epoch, due.count_max], |row| {
-                row.get(0)
-            })?
-            .collect::<rusqlite::Result<Vec<TaskId>>>()?;
-        self.books.pending.wrote |= !claimed.is_empty();
-        let select = "SELECT c.task, c.attempts, w.id, c.url, c.body FROM callbacks c
-                      JOIN wallets w ON w.n = c.wallet WHERE c.task = ?1";
-        let mut select = self.connection.prepare_cached(select)?;
-        let rows = claimed
-            .into_iter()
-            .map(|id| select.query_row([id], callback_row));
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            .execute(params![one.task, one.wallet, until, epoch])?;
+        if !self.wrote(changed) {
+            return Ok(None);
+        }
+        let select =
+            format!("SELECT {TASK} FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE t.id = ?1");
+        let mut select = self.connection.prepare_cached(&select)?;
+        Ok(Some(
+            select.query_row([one.task], |row| task_row(row, one.now))?,
+        ))
     }
 
-    pub(super) fn note_callback(&mut self, note: &CallbackNote) -> Result<bool, StoreError> {
-        let (next_at, outcome, tried) = match note.outcome {
-            CallbackOutcome::Delivered => (None, Some("delivered"), true),
-            CallbackOutcome::GivenUp => (None, Some("given_up"), true),
-            CallbackOutcome::Again { after: pause } => (Some(after(note.now, pause)), None, true),
-            CallbackOutcome::NotTried { after: pause } => {
-                (Some(after(note.now, pause)), None, false)
-            }
-        };
-        let update = "UPDATE callbacks SET next_at = ?3, outcome = ?4, claimed_by = NULL,
-                      attempts = CASE WHEN ?5 THEN attempts ELSE attempts - 1 END
-                      WHERE task = ?1 AND attempts = ?2 AND outcome IS NULL";
-        let changed = self.connection.prepare_cached(update)?.execute(params![
-            note.claim.task,
-            note.claim.fence,
-            next_at,
-            outcome,
-            tried,
-        ])?;
+    pub(super) fn hide_task(
+        &mut self,
+        wallet: WalletId,
+        task: TaskId,
+        now: UnixMs,
+    ) -> Result<bool, StoreError> {
+        let update = "UPDATE tasks SET hidden_at = ?3 WHERE id = ?1 AND wallet = (SELECT n FROM wallets WHERE id = ?2)
+                      AND ended_at IS NOT NULL AND hidden_at IS NULL";
+        let changed =
+            self.connection
+                .prepare_cached(update)?
+                .execute(params![task, wallet, now.get()])?;
         Ok(self.wrote(changed))
+    }
+
+    /// One whose callback still waits is kept.
+    pub(super) fn forget_tasks(&mut self, old: OldTasks) -> Result<u64, StoreError> {
+        let select = "SELECT id FROM tasks t WHERE ended_at <= ?1 AND NOT EXISTS (
+                      SELECT 1 FROM callbacks c WHERE c.task = t.id AND c.next_at IS NOT NULL)
+                      ORDER BY ended_at LIMIT ?2";
+        let before = old.now.get().saturating_sub(after(UnixMs::new(0), old.age));
+        let ids = self
+            .connection
+            .prepare_cached(select)?
+            .query_map(params![before, old.count_max], |row| row.get(0))?
+            .collect::<rusqlite::Result<Vec<TaskId>>>()?;
+        for delete in [
+            "DELETE FROM callbacks WHERE task = ?1",
+            "DELETE FROM tasks WHERE id = ?1",
+        ] {
+            let mut delete = self.connection.prepare_cached(delete)?;
+            for id in &ids {
+                delete.execute([id])?;
+            }
+        }
+        self.wrote(ids.len());
+        Ok(ids.len() as u64)
     }
 
     /// The hold of a task that goes on and is claimed as `claim` says.
@@ -261,7 +275,7 @@ impl Ledger<'_> {
         }
     }
 
-    fn wrote(&mut self, changed: usize) -> bool {
+    pub(super) fn wrote(&mut self, changed: usize) -> bool {
         self.books.pending.wrote |= changed > 0;
         changed > 0
     }
@@ -277,36 +291,6 @@ pub(super) fn void_claims(on: &Connection, epoch: Epoch, now: UnixMs) -> rusqlit
         on.execute(&void, params![epoch.get(), now.get()])?;
     }
     Ok(())
-}
-
-pub(super) fn find(
-    on: &Connection,
-    wallet: WalletId,
-    task: TaskId,
-) -> rusqlite::Result<Option<TaskView>> {
-    let select = "SELECT t.protocol, t.model, t.memo, t.channel, t.upstream_model, t.upstream_id, t.status,
-                  t.ended_at IS NOT NULL, t.snapshot
-                  FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE t.id = ?1 AND w.id = ?2 AND t.hidden_at IS NULL";
-    on.prepare_cached(select)?
-        .query_row(params![task, wallet], |row| {
-            Ok(TaskView {
-                protocol: row.get(0)?,
-                model: row.get(1)?,
-                memo: row.get(2)?,
-                upstream: upstream(row, 3)?,
-                status: row.get(6)?,
-                is_ended: row.get(7)?,
-                snapshot: bytes(row, 8)?,
-            })
-        })
-        .optional()
-}
-
-pub(super) fn has_due(on: &Connection, table: &'static str, now: UnixMs) -> rusqlite::Result<bool> {
-    on.prepare_cached(&format!(
-        "SELECT 1 FROM {table} WHERE next_at <= ?1 LIMIT 1"
-    ))?
-    .exists([now.get()])
 }
 
 fn opened(task: TaskId, hold: HoldId, rates: Rates) -> OpenedTask {
@@ -344,7 +328,7 @@ fn task_row(row: &Row<'_>, now: UnixMs) -> rusqlite::Result<TaskRow> {
 }
 
 /// Where a task runs, in three columns.
-fn upstream(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TaskUpstream>> {
+pub(super) fn upstream(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TaskUpstream>> {
     let columns = (row.get(first)?, row.get(first + 1)?, row.get(first + 2)?);
     Ok(match columns {
         (Some(channel), Some(model), Some(id)) => Some(TaskUpstream { channel, model, id }),
@@ -352,23 +336,7 @@ fn upstream(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TaskUpstream
     })
 }
 
-fn callback_row(row: &Row<'_>) -> rusqlite::Result<CallbackRow> {
-    Ok(CallbackRow {
-        claim: Claim {
-            task: row.get(0)?,
-            fence: row.get(1)?,
-        },
-        wallet: row.get(2)?,
-        url: row.get(3)?,
-        body: bytes(row, 4)?,
-    })
-}
-
-fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Box<[u8]>> {
-    row.get::<_, Vec<u8>>(column).map(Vec::into_boxed_slice)
-}
-
-fn after(now: UnixMs, pause: Duration) -> i64 {
+pub(super) fn after(now: UnixMs, pause: Duration) -> i64 {
     now.get()
         .saturating_add(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX))
 }

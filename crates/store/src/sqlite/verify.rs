@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row};
 
 use super::rows::{KEY, WALLET, key_row, wallet_row};
 use crate::ids::Epoch;
-use crate::verify::{Check, Entry, HoldFound, KeyFound, VerifyReport, WalletFound};
+use crate::verify::{Check, Entry, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound};
 
 pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
     let snapshot = on.unchecked_transaction()?;
@@ -50,22 +50,12 @@ pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
         check.open_and_closed(row.get(0)?, row.get(1)?);
         Ok(())
     })?;
-    let unsettled = "SELECT wallet, id FROM tasks t WHERE ended_at IS NOT NULL
-                     AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.closes = t.hold)";
-    each(&snapshot, unsettled, |row| {
-        check.unfinished_end(row.get(0)?, &row.get::<_, String>(1)?, "a closed hold");
-        Ok(())
-    })?;
-    let untold = "SELECT wallet, id FROM tasks t WHERE ended_at IS NOT NULL AND callback_url IS NOT NULL
-                  AND NOT EXISTS (SELECT 1 FROM callbacks c WHERE c.task = t.id AND c.body = t.snapshot)";
-    each(&snapshot, untold, |row| {
-        check.unfinished_end(
-            row.get(0)?,
-            &row.get::<_, String>(1)?,
-            "a callback of equal bytes",
-        );
-        Ok(())
-    })?;
+    for (select, lacks) in LACKS {
+        each(&snapshot, select, |row| {
+            check.task_lacks(row.get(0)?, &row.get::<_, String>(1)?, lacks);
+            Ok(())
+        })?;
+    }
     snapshot.finish()?;
     Ok(check.finish())
 }

@@ -431,6 +431,11 @@ impl<'c> Writer<'c> {
             TaskCommand::Note(note, reply) => answer(reply, ledger.note_task(&note), batch),
             TaskCommand::End(ended, reply) => answer(reply, ledger.end_task(*ended), batch),
             TaskCommand::Claim(due, reply) => answer(reply, ledger.claim_tasks(due), batch),
+            TaskCommand::ClaimOne(one, reply) => answer(reply, ledger.claim_task(one), batch),
+            TaskCommand::Hide(wallet, task, now, reply) => {
+                answer(reply, ledger.hide_task(wallet, task, now), batch);
+            }
+            TaskCommand::Forget(old, reply) => answer(reply, ledger.forget_tasks(old), batch),
             TaskCommand::ClaimCallbacks(due, reply) => {
                 answer(reply, ledger.claim_callbacks(due), batch);
             }

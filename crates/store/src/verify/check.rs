@@ -192,9 +192,9 @@ impl Check {
         self.differs(wallet, Rule::V4Closes, what, "open or closed", 1);
     }
 
-    /// V8: a finished task that lacks what its end owes.
-    pub(crate) fn unfinished_end(&mut self, wallet: i64, task: &str, lacks: &str) {
-        let what = format!("end of task {task}");
+    /// V8: a task that lacks what it should have.
+    pub(crate) fn task_lacks(&mut self, wallet: i64, task: &str, lacks: &str) {
+        let what = format!("task {task}");
         self.differs(wallet, Rule::V8Tasks, what, lacks, "none");
     }
 

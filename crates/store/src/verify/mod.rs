@@ -5,7 +5,9 @@
 mod check;
 mod report;
 mod sums;
+mod tasks;
 
 pub(crate) use check::Check;
 pub use report::{Difference, Rule, VerifyReport};
 pub(crate) use sums::{Entry, HoldFound, KeyFound, WalletFound};
+pub(crate) use tasks::LACKS;

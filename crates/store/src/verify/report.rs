@@ -62,7 +62,7 @@ impl fmt::Display for Rule {
             Self::V5Usage => "V5 key usage = its entries",
             Self::V6Owner => "V6 holds have a live owner",
             Self::V7Price => "V7 usage re-prices to the charge",
-            Self::V8Tasks => "V8 finished tasks are settled and told",
+            Self::V8Tasks => "V8 tasks go on, or are settled and told",
         })
     }
 }

@@ -15,6 +15,7 @@ mod nodes;
 mod place;
 mod recovery;
 mod schema;
+mod tasks;
 mod verify;
 
 use place::Place;
@@ -87,6 +88,14 @@ macro_rules! story {
                 journal::old_rows_go_and_young_ones_stay,
                 journal::a_full_queue_drops_and_counts,
                 journal::bodies_are_cut,
+                tasks::a_task_goes_from_its_hold_to_its_callback,
+                tasks::a_claim_is_worth_nothing_once_another_has_it,
+                tasks::a_refused_task_leaves_nothing,
+                tasks::a_task_outlives_its_process,
+                tasks::a_callback_is_tried_until_it_is_told_or_given_up,
+                tasks::tasks_are_listed_hidden_and_forgotten,
+                tasks::a_task_that_lacks_something_is_found,
+                tasks::a_task_whose_end_is_unknown_is_abandoned,
                 $($own::$test,)*
             ]
         );
@@ -103,6 +112,7 @@ story!(
         nodes::three_nodes_race_for_seven_credits,
         nodes::limits_are_exact_on_three_nodes,
         nodes::a_node_that_lost_its_lease_begins_anew,
+        tasks::two_nodes_never_have_one_task,
         faults::a_commit_whose_answer_is_lost_happens_once,
         faults::while_the_database_is_away_calls_are_refused_and_closes_wait,
         faults::a_slow_database_is_slow_and_right,

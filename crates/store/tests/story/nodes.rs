@@ -9,7 +9,7 @@ use crate::place::{
     Place, admit, assert_clean, credits, funded, key, price, released, settled, wallet,
 };
 
-fn named(place: &Place, node: &str) -> Settings {
+pub(crate) fn named(place: &Place, node: &str) -> Settings {
     let mut settings = place.settings();
     if let store::Location::Server(server) = &mut settings.location {
         *server = Server {

@@ -1,0 +1,129 @@
+//! Tasks, on connections of their own: polls by the thousand must not hold up the ledger's lanes.
+//!
+//! A step that moves money is a transaction that locks the wallet first (`desk`); any other is one statement
+//! that names the claim's fence (`steps`). Leases are time of the database's clock.
+
+mod desk;
+mod looks;
+mod steps;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::{Mutex, Semaphore};
+
+use self::desk::Desk;
+use super::connect::{Role, Target};
+use super::node::Node;
+use super::reads::Slot;
+use crate::command::{Reply, TaskCommand};
+use crate::durable::Batch;
+use crate::error::StoreError;
+use crate::ids::HoldId;
+use crate::queue::Refused;
+use crate::stats::Counters;
+
+pub(super) use self::looks::{find, list};
+pub(super) use self::steps::void_claims;
+
+/// Connections for steps that move money.
+pub(super) const DESKS: usize = 2;
+/// Steps that wait or are under way.
+const STEPS_MAX: usize = 4_096;
+
+/// The time by the database's clock, in milliseconds.
+const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// Where steps of tasks are made.
+pub(super) struct Tasks {
+    runtime: tokio::runtime::Handle,
+    desks: [Arc<Mutex<Desk>>; DESKS],
+    next: AtomicUsize,
+    line: Arc<Slot>,
+    node: Arc<Node>,
+    places: Arc<Semaphore>,
+}
+
+impl Tasks {
+    pub(super) fn new(
+        target: &Arc<Target>,
+        role: Role,
+        runtime: tokio::runtime::Handle,
+        node: &Arc<Node>,
+        counters: &Arc<Counters>,
+    ) -> Self {
+        // The last numbers among the lanes: no lane of the ledger has them.
+        let desk = |number| {
+            let lane = HoldId::LANES_MAX - DESKS + number;
+            Arc::new(Mutex::new(Desk::new(target, role, node, lane, counters)))
+        };
+        Self {
+            runtime,
+            desks: std::array::from_fn(desk),
+            next: AtomicUsize::new(0),
+            line: Arc::new(Slot::new(target, Role::Tasks)),
+            node: Arc::clone(node),
+            places: Arc::new(Semaphore::new(STEPS_MAX)),
+        }
+    }
+
+    /// Makes a step and answers when it is durable.
+    pub(super) fn take(&self, command: TaskCommand) -> Result<(), Refused> {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return Err(Refused::Full);
+        };
+        let turn = self.next.fetch_add(1, Ordering::Relaxed) % DESKS;
+        let desk = self.desks.get(turn).map(Arc::clone);
+        let (line, node) = (Arc::clone(&self.line), Arc::clone(&self.node));
+        self.runtime.spawn(async move {
+            let Some(desk) = desk else { return };
+            run(command, &desk, &line, &node).await;
+            drop(place);
+        });
+        Ok(())
+    }
+}
+
+async fn run(command: TaskCommand, desk: &Mutex<Desk>, line: &Slot, node: &Node) {
+    let epoch = node.epoch().get();
+    match command {
+        TaskCommand::Open(new, reply) => {
+            let opened = desk.lock().await.open(*new).await;
+            let opened = opened.map(|opened| (opened, durable()));
+            // Who no longer waits need not know.
+            drop(reply.send(opened));
+        }
+        TaskCommand::End(ended, reply) => answer(reply, desk.lock().await.end(*ended).await),
+        TaskCommand::Refuse(claim, now, reply) => {
+            answer(reply, desk.lock().await.refuse(claim, now).await);
+        }
+        TaskCommand::Accept(accepted, reply) => answer(reply, steps::accept(line, *accepted).await),
+        TaskCommand::Keep(kept, reply) => answer(reply, steps::keep(line, *kept).await),
+        TaskCommand::Note(note, reply) => answer(reply, steps::note(line, *note).await),
+        TaskCommand::Claim(due, reply) => answer(reply, steps::claim(line, due, epoch).await),
+        TaskCommand::ClaimOne(one, reply) => {
+            answer(reply, steps::claim_one(line, one, epoch).await);
+        }
+        TaskCommand::Hide(wallet, task, _, reply) => {
+            answer(reply, steps::hide(line, wallet, task).await);
+        }
+        TaskCommand::Forget(old, reply) => answer(reply, steps::forget(line, old).await),
+        TaskCommand::ClaimCallbacks(due, reply) => {
+            answer(reply, steps::claim_callbacks(line, due, epoch).await);
+        }
+        TaskCommand::NoteCallback(note, reply) => {
+            answer(reply, steps::note_callback(line, note).await);
+        }
+    }
+}
+
+fn answer<T>(reply: Reply<T>, made: Result<T, StoreError>) {
+    drop(reply.send(made.map(|made| (made, durable()))));
+}
+
+/// What is answered is committed.
+fn durable() -> crate::durable::Durable {
+    let batch = Batch::without_line(0);
+    batch.done();
+    batch.durable()
+}

@@ -1,0 +1,525 @@
+//! Tasks and callbacks: opened with their holds, claimed, noted, ended once, told.
+
+use std::time::Duration;
+
+use ledger::{Ask, Meter, Micro};
+use store::{
+    CallbackNote, CallbackOutcome, Claim, End, KeyRow, NewTask, OpenedTask, PriceVersion, Rule,
+    Store, TaskAccepted, TaskEnd, TaskId, TaskKept, TaskNote, TaskQuery, TaskRow, TaskStanding,
+    TaskUpstream,
+};
+
+use crate::nodes::named;
+use crate::place::{
+    NOW, Place, admission, assert_clean, credits, funded, price, settled as close_of,
+};
+
+/// Over when it begins.
+const NONE: Duration = Duration::ZERO;
+/// Longer than any test.
+const LONG: Duration = Duration::from_secs(3600);
+const CALLBACK: &str = "https://told.example/x";
+
+fn standing(status: &str, progress: u8) -> TaskStanding {
+    TaskStanding {
+        status: status.into(),
+        progress: Some(progress),
+        snapshot: format!("{status} {progress}").into_bytes().into(),
+    }
+}
+
+fn new_task(key: &KeyRow, price_version: PriceVersion, lease: Duration) -> NewTask {
+    let ask = Ask {
+        hold: credits(2),
+        tokens: 0,
+        counts: false,
+    };
+    NewTask {
+        id: TaskId::random(NOW),
+        admit: admission(key, ask),
+        protocol: "video-a".into(),
+        model: "story/video".into(),
+        price_version,
+        bound: Box::new(Meter {
+            video_seconds: 8,
+            ..Meter::default()
+        }),
+        memo: Some("memo".into()),
+        callback_url: Some(CALLBACK.into()),
+        standing: standing("pending", 0),
+        lease,
+        lifetime: LONG,
+    }
+}
+
+async fn open(store: &Store, key: &KeyRow, lease: Duration) -> OpenedTask {
+    let version = price(store).await;
+    store
+        .open_task(new_task(key, version, lease))
+        .await
+        .unwrap()
+}
+
+async fn accept(store: &Store, claim: Claim) -> bool {
+    let accepted = TaskAccepted {
+        claim,
+        upstream: upstream(),
+        next_in: NONE,
+        now: NOW,
+    };
+    store.accept_task(accepted).await.unwrap()
+}
+
+fn upstream() -> TaskUpstream {
+    TaskUpstream {
+        channel: "main".into(),
+        model: "up".into(),
+        id: "up-1".into(),
+    }
+}
+
+async fn claim(store: &Store, lease: Duration) -> Vec<TaskRow> {
+    store.claim_tasks(10, lease, NOW).await.unwrap()
+}
+
+async fn note(store: &Store, claim: Claim, next_in: Duration) -> bool {
+    let note = TaskNote {
+        claim,
+        standing: Some(standing("pending", 50)),
+        next_in,
+        missing: true,
+        now: NOW,
+    };
+    store.note_task(note).await.unwrap()
+}
+
+async fn end(store: &Store, opened: &OpenedTask, claim: Claim) -> bool {
+    let version = price(store).await;
+    let end = TaskEnd {
+        claim,
+        status: "done".into(),
+        end: close_of(opened.hold, version, 1_500_000).end,
+        snapshot: b"the end".as_slice().into(),
+        now: NOW,
+    };
+    store.end_task(end).await.unwrap()
+}
+
+async fn frozen_and_used(store: &Store, key: &KeyRow) -> (Micro, Micro) {
+    let (wallet, key) = store.balance(&key.id).await.unwrap();
+    (wallet.frozen, key.usage)
+}
+
+pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
+    let store = place.open();
+    let key = funded(&store, credits(10)).await;
+    let opened = open(&store, &key, LONG).await;
+    let id = opened.claim.task;
+    assert_eq!(
+        frozen_and_used(&store, &key).await,
+        (credits(2), Micro::ZERO)
+    );
+    assert_clean(&store).await;
+    // It is its creator's until it is accepted.
+    assert!(claim(&store, LONG).await.is_empty());
+    assert!(accept(&store, opened.claim).await);
+    let rows = claim(&store, LONG).await;
+    assert_eq!(rows.len(), 1);
+    let row = &rows[0];
+    assert_eq!(
+        (row.claim.task, row.wallet, row.hold),
+        (id, key.wallet, opened.hold)
+    );
+    assert_eq!((&*row.protocol, &*row.model), ("video-a", "story/video"));
+    assert_eq!(
+        (row.bound.video_seconds, row.memo.as_deref()),
+        (8, Some("memo"))
+    );
+    assert_eq!(row.upstream, Some(upstream()));
+    assert_eq!((row.polls, row.missing), (0, 0));
+    assert!(note(&store, row.claim, NONE).await);
+    let view = store.find_task(key.wallet, id).await.unwrap().unwrap();
+    assert_eq!(
+        (&*view.snapshot, view.is_ended),
+        (&b"pending 50"[..], false)
+    );
+
+    let row = claim(&store, LONG).await.remove(0);
+    assert_eq!((row.polls, row.missing), (1, 1));
+    assert!(row.missing_since.is_some());
+    let kept = TaskKept {
+        delivery: Some("delivered".into()),
+        ..TaskKept::claim(row.claim, NONE, NOW)
+    };
+    assert!(store.keep_task(kept).await.unwrap());
+    let row = claim(&store, LONG).await.remove(0);
+    assert_eq!(row.delivery.as_deref(), Some("delivered"));
+    assert!(end(&store, &opened, row.claim).await);
+    assert_eq!(
+        frozen_and_used(&store, &key).await,
+        (Micro::ZERO, Micro::new(1_500_000))
+    );
+    let view = store.find_task(key.wallet, id).await.unwrap().unwrap();
+    assert_eq!((&*view.status, &*view.snapshot), ("done", &b"the end"[..]));
+    assert!(view.is_ended);
+    // An end is final (reliability T6).
+    assert!(!end(&store, &opened, row.claim).await);
+    assert!(!note(&store, row.claim, NONE).await);
+    assert!(claim(&store, LONG).await.is_empty());
+
+    let told = store.claim_callbacks(10, LONG, NOW).await.unwrap();
+    assert_eq!(told.len(), 1);
+    assert_eq!((told[0].claim.task, told[0].claim.fence), (id, 1));
+    assert_eq!((&*told[0].url, &*told[0].body), (CALLBACK, &b"the end"[..]));
+    assert_clean(&store).await;
+}
+
+/// Reliability T7: whoever claims later fences off whoever claimed before.
+pub(crate) async fn a_claim_is_worth_nothing_once_another_has_it(place: &Place) {
+    let store = place.open();
+    let key = funded(&store, credits(10)).await;
+    let opened = open(&store, &key, NONE).await;
+    let (first, second) = (
+        claim(&store, NONE).await.remove(0),
+        claim(&store, LONG).await.remove(0),
+    );
+    assert!(first.claim.fence < second.claim.fence);
+    for late in [opened.claim, first.claim] {
+        assert!(!accept(&store, late).await);
+        assert!(!note(&store, late, NONE).await);
+        assert!(
+            !store
+                .keep_task(TaskKept::claim(late, NONE, NOW))
+                .await
+                .unwrap()
+        );
+        assert!(!store.refuse_task(late, NOW).await.unwrap());
+        assert!(!end(&store, &opened, late).await);
+    }
+    assert_eq!(
+        frozen_and_used(&store, &key).await,
+        (credits(2), Micro::ZERO)
+    );
+    // Its owner may take it from anybody.
+    let id = opened.claim.task;
+    let stranger = funded(&store, credits(1)).await;
+    let foreign = store.claim_task(stranger.wallet, id, LONG, NOW).await;
+    assert_eq!(foreign.unwrap(), None);
+    let own = store.claim_task(key.wallet, id, LONG, NOW).await.unwrap();
+    assert!(!note(&store, second.claim, NONE).await);
+    assert!(end(&store, &opened, own.unwrap().claim).await);
+    let none = store.claim_task(key.wallet, id, LONG, NOW).await.unwrap();
+    assert_eq!(none, None);
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn a_refused_task_leaves_nothing(place: &Place) {
+    let store = place.open();
+    let key = funded(&store, credits(3)).await;
+    let opened = open(&store, &key, LONG).await;
+    // Two credits of three are frozen.
+    let version = price(&store).await;
+    assert!(
+        store
+            .open_task(new_task(&key, version, LONG))
+            .await
+            .is_err()
+    );
+    assert!(store.refuse_task(opened.claim, NOW).await.unwrap());
+    assert_eq!(
+        frozen_and_used(&store, &key).await,
+        (Micro::ZERO, Micro::ZERO)
+    );
+    let gone = store.find_task(key.wallet, opened.claim.task).await;
+    assert_eq!(gone.unwrap(), None);
+    assert!(
+        store
+            .claim_callbacks(10, LONG, NOW)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_clean(&store).await;
+}
+
+/// Reliability 1.2: a task's hold is the task's, and what a node had claimed is free when it comes back.
+pub(crate) async fn a_task_outlives_its_process(place: &Place) {
+    let (store, _) = Store::open(&named(place, "one")).unwrap();
+    let key = funded(&store, credits(10)).await;
+    let (first, second) = (
+        open(&store, &key, LONG).await,
+        open(&store, &key, LONG).await,
+    );
+    assert!(accept(&store, second.claim).await);
+    assert_eq!(claim(&store, LONG).await.len(), 1);
+    drop(store);
+
+    let (store, recovery) = Store::open(&named(place, "one")).unwrap();
+    assert_eq!(recovery.abandoned, 0);
+    assert_eq!(
+        frozen_and_used(&store, &key).await,
+        (credits(4), Micro::ZERO)
+    );
+    assert_clean(&store).await;
+    let rows = claim(&store, LONG).await;
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        let opened = if row.hold == first.hold {
+            &first
+        } else {
+            &second
+        };
+        assert_eq!(row.upstream.is_some(), row.hold == second.hold);
+        assert!(end(&store, opened, row.claim).await);
+    }
+    assert_eq!(
+        frozen_and_used(&store, &key).await,
+        (Micro::ZERO, Micro::new(3_000_000))
+    );
+    assert_clean(&store).await;
+}
+
+/// Reliability C1: an attempt counts from its claim on, and one that was not made does not.
+pub(crate) async fn a_callback_is_tried_until_it_is_told_or_given_up(place: &Place) {
+    let store = place.open();
+    let key = funded(&store, credits(10)).await;
+    for last in [CallbackOutcome::Delivered, CallbackOutcome::GivenUp] {
+        let opened = open(&store, &key, LONG).await;
+        assert!(end(&store, &opened, opened.claim).await);
+        let again = CallbackOutcome::Again { after: NONE };
+        let busy = CallbackOutcome::NotTried { after: NONE };
+        for (attempt, outcome) in [(1, again), (2, busy), (2, again), (3, last)] {
+            let row = store
+                .claim_callbacks(10, LONG, NOW)
+                .await
+                .unwrap()
+                .remove(0);
+            assert_eq!(row.claim.fence, attempt);
+            let note = CallbackNote {
+                claim: row.claim,
+                outcome,
+                now: NOW,
+            };
+            assert!(store.note_callback(note).await.unwrap());
+            let late = CallbackNote {
+                outcome: CallbackOutcome::Delivered,
+                ..note
+            };
+            let is_last = outcome == last;
+            assert!(!is_last || !store.note_callback(late).await.unwrap());
+        }
+        assert!(
+            store
+                .claim_callbacks(10, LONG, NOW)
+                .await
+                .unwrap()
+                .is_empty()
+        );
+    }
+    assert_clean(&store).await;
+}
+
+pub(crate) async fn tasks_are_listed_hidden_and_forgotten(place: &Place) {
+    let store = place.open();
+    let (key, other) = (
+        funded(&store, credits(10)).await,
+        funded(&store, credits(10)).await,
+    );
+    let mut opened = Vec::new();
+    for _ in 0..3 {
+        opened.push(open(&store, &key, LONG).await);
+    }
+    let foreign = open(&store, &other, LONG).await;
+    assert!(end(&store, &opened[0], opened[0].claim).await);
+    let own = TaskQuery {
+        wallet: Some(key.wallet),
+        protocol: Some("video-a".into()),
+        limit: 10,
+        ..TaskQuery::default()
+    };
+    let found = async |query: &TaskQuery| {
+        let page = store.tasks(query.clone()).await.unwrap();
+        let ids: Vec<TaskId> = page.tasks.iter().map(|task| task.id).collect();
+        (ids, page.total)
+    };
+    let mut ids: Vec<TaskId> = opened.iter().map(|opened| opened.claim.task).collect();
+    ids.sort_unstable();
+    ids.reverse();
+    assert_eq!(found(&own).await, (ids.clone(), 3));
+    let page = TaskQuery {
+        limit: 1,
+        offset: 1,
+        ..own.clone()
+    };
+    assert_eq!(found(&page).await, (vec![ids[1]], 3));
+    let ended = opened[0].claim.task;
+    for (query, expected) in [
+        (
+            TaskQuery {
+                statuses: vec!["done".to_owned(), "failed".to_owned()],
+                ..own.clone()
+            },
+            vec![ended],
+        ),
+        (
+            TaskQuery {
+                ids: vec![ended, foreign.claim.task],
+                ..own.clone()
+            },
+            vec![ended],
+        ),
+        (
+            TaskQuery {
+                protocol: Some("omni".into()),
+                ..own.clone()
+            },
+            vec![],
+        ),
+        (
+            TaskQuery {
+                model: Some("story/other".into()),
+                ..own.clone()
+            },
+            vec![],
+        ),
+    ] {
+        let total = expected.len() as u64;
+        assert_eq!(found(&query).await, (expected, total), "{query:?}");
+    }
+    let going_on = TaskQuery {
+        only_open: true,
+        ..own.clone()
+    };
+    assert_eq!(found(&going_on).await.1, 2);
+    let listed = store.tasks(own.clone()).await.unwrap().tasks;
+    let listed = listed.iter().find(|task| task.id == ended).unwrap();
+    assert_eq!(
+        (&*listed.status, listed.callback_attempts),
+        ("done", Some(0))
+    );
+    assert!(listed.ended_at.is_some() && listed.next_at.is_none());
+
+    // Only an ended task of one's own goes from view.
+    let hide = async |wallet, task| store.hide_task(wallet, task, NOW).await.unwrap();
+    assert!(!hide(other.wallet, ended).await);
+    assert!(!hide(key.wallet, opened[1].claim.task).await);
+    assert!(hide(key.wallet, ended).await);
+    assert!(!hide(key.wallet, ended).await);
+    assert_eq!(store.find_task(key.wallet, ended).await.unwrap(), None);
+    assert_eq!(found(&own).await.1, 2);
+    let hidden = TaskQuery {
+        with_hidden: true,
+        ..own.clone()
+    };
+    assert_eq!(found(&hidden).await.1, 3);
+    assert_clean(&store).await;
+
+    // Who has not been told is remembered.
+    let forget = async || store.forget_tasks(NONE, 10, NOW).await.unwrap();
+    assert_eq!(forget().await, 0);
+    let row = store
+        .claim_callbacks(10, LONG, NOW)
+        .await
+        .unwrap()
+        .remove(0);
+    let note = CallbackNote {
+        claim: row.claim,
+        outcome: CallbackOutcome::Delivered,
+        now: NOW,
+    };
+    assert!(store.note_callback(note).await.unwrap());
+    assert_eq!(store.forget_tasks(LONG * 2, 10, NOW).await.unwrap(), 0);
+    assert_eq!(forget().await, 1);
+    assert_eq!(found(&hidden).await.1, 2);
+    assert_clean(&store).await;
+}
+
+/// Reliability 1.3, V8.
+pub(crate) async fn a_task_that_lacks_something_is_found(place: &Place) {
+    for (tamper, lacks) in [
+        (
+            place.says(
+                "UPDATE tasks SET snapshot = x''",
+                "UPDATE tasks SET snapshot = ''",
+            ),
+            "a snapshot",
+        ),
+        ("DELETE FROM callbacks", "a callback of equal bytes"),
+        (
+            place.says(
+                "UPDATE callbacks SET body = x'00'",
+                "UPDATE callbacks SET body = 'else'",
+            ),
+            "a callback of equal bytes",
+        ),
+        (
+            "UPDATE tasks SET ended_at = NULL, next_at = 1 WHERE ended_at IS NOT NULL",
+            "an open hold",
+        ),
+        ("UPDATE tasks SET hold = hold + 1000", "a closed hold"),
+    ] {
+        let place = Place::like(place);
+        let store = place.open();
+        let key = funded(&store, credits(10)).await;
+        let opened = open(&store, &key, LONG).await;
+        assert!(end(&store, &opened, opened.claim).await);
+        assert_clean(&store).await;
+        place.tamper(tamper);
+        let report = store.verify().await.unwrap();
+        let found = report.differences.iter();
+        let found: Vec<_> = found.filter(|it| it.rule == Rule::V8Tasks).collect();
+        assert!(
+            found.iter().any(|it| it.expected.contains(lacks)),
+            "{tamper}: {:#?}",
+            report.differences
+        );
+    }
+}
+
+pub(crate) async fn a_task_whose_end_is_unknown_is_abandoned(place: &Place) {
+    let store = place.open();
+    let key = funded(&store, credits(10)).await;
+    let opened = open(&store, &key, NONE).await;
+    let row = claim(&store, LONG).await.remove(0);
+    let end = TaskEnd {
+        claim: row.claim,
+        status: "failed".into(),
+        end: End::Abandoned,
+        snapshot: b"lost".as_slice().into(),
+        now: NOW,
+    };
+    assert!(store.end_task(end).await.unwrap());
+    assert_eq!(row.hold, opened.hold);
+    assert_eq!(
+        frozen_and_used(&store, &key).await,
+        (Micro::ZERO, Micro::ZERO)
+    );
+    assert_clean(&store).await;
+}
+
+/// Tasks of two nodes are claimed by one of them each.
+pub(crate) async fn two_nodes_never_have_one_task(place: &Place) {
+    const TASKS: usize = 60;
+    let (one, two) = (place.open(), place.open());
+    let key = funded(&one, credits(1_000)).await;
+    for _ in 0..TASKS {
+        let opened = open(&one, &key, LONG).await;
+        assert!(accept(&one, opened.claim).await);
+    }
+    let claims = async |store: &Store| {
+        let mut all = Vec::new();
+        loop {
+            let rows = store.claim_tasks(3, LONG, NOW).await.unwrap();
+            if rows.is_empty() {
+                return all;
+            }
+            all.extend(rows.into_iter().map(|row| row.claim.task));
+        }
+    };
+    let (first, second) = tokio::join!(claims(&one), claims(&two));
+    let mut all: Vec<TaskId> = first.into_iter().chain(second).collect();
+    assert_eq!(all.len(), TASKS);
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), TASKS);
+}

@@ -1,9 +1,12 @@
-//! A server that is killed, or stopped past its lease, leaves a ledger that balances, with every charge
+//! A server that is killed, stopped past its lease, or loses power leaves a ledger that balances, with every charge
 //! somebody has seen.
 //!
 //! The victim is this test program itself, started again for the one test that plays it. On `PostgreSQL` too, where
 //! there is a server (`scripts/with-postgres`). `TOLLGATE_KILLS=200` is the long version.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
+mod power;
+mod trace;
 
 use std::io::{BufRead as _, BufReader, Lines};
 use std::path::{Path, PathBuf};
@@ -19,6 +22,8 @@ use store::{
 const FOLDER: &str = "TOLLGATE_KILL_FOLDER";
 const SERVER: &str = "TOLLGATE_KILL_SERVER";
 const NODE: &str = "TOLLGATE_KILL_NODE";
+/// After so many answers the victim dies by itself.
+const ANSWERS: &str = "TOLLGATE_KILL_ANSWERS";
 const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 const KILLS: usize = 8;
 const CALLERS: usize = 16;
@@ -68,19 +73,23 @@ impl Scene {
         })
     }
 
-    /// Starts a server here.
-    fn victim(&self) -> Victim {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+    /// What this program is started with to be a server here.
+    fn play_victim(&self, command: &mut Command) {
         command
             .args(["--exact", "the_victim", "--ignored", "--nocapture"])
-            .env(FOLDER, &self.folder)
-            .stdout(Stdio::piped());
+            .env(FOLDER, &self.folder);
         for (name, value) in [(SERVER, &self.server), (NODE, &self.node)] {
             if let Some(value) = value {
                 command.env(name, value);
             }
         }
-        let mut child = command.spawn().unwrap();
+    }
+
+    /// Starts a server here.
+    fn victim(&self) -> Victim {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        self.play_victim(&mut command);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Victim {
             child,
@@ -257,12 +266,15 @@ async fn the_victim() {
     let callers: Vec<_> = (0..CALLERS)
         .map(|_| tokio::spawn(calls(store.clone(), key.clone(), price)))
         .collect();
-    loop {
+    let answers = std::env::var(ANSWERS).map_or(usize::MAX, |answers| answers.parse().unwrap());
+    for _ in 0..answers {
         if let Ok((_, spent)) = store.balance(&key.id).await {
             println!("spent {}", spent.usage.get());
         }
         assert!(callers.iter().all(|caller| !caller.is_finished()));
     }
+    // Nothing is closed or flushed.
+    std::process::exit(0);
 }
 
 async fn calls(store: Store, key: KeyRow, price_version: PriceVersion) {

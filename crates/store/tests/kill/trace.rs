@@ -1,0 +1,179 @@
+//! What a process has written and synced, told by `strace`, and what a power cut would leave of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a disk writes at once.
+const SECTOR: usize = 512;
+
+/// One thing the process did.
+#[derive(Debug)]
+enum Deed {
+    Write {
+        file: PathBuf,
+        at: usize,
+        bytes: Vec<u8>,
+    },
+    Cut {
+        file: PathBuf,
+        length: usize,
+    },
+    /// All that was written before it has reached the disk, as far as it had returned before the deed
+    /// of this number.
+    Synced {
+        file: PathBuf,
+        begun: usize,
+    },
+    /// A line for the world.
+    Said(String),
+}
+
+/// The deeds of a process, in order.
+#[derive(Debug)]
+pub(crate) struct Trace(Vec<Deed>);
+
+impl Trace {
+    /// Whether processes can be watched here.
+    pub(crate) fn is_possible() -> bool {
+        let watched = Command::new("strace")
+            .args(["-o", "/dev/null", "true"])
+            .status();
+        watched.is_ok_and(|status| status.success())
+    }
+
+    /// `strace` that watches what `read` understands and writes it to a file.
+    pub(crate) fn command(to: &Path) -> Command {
+        let mut command = Command::new("strace");
+        let calls = "trace=write,pwrite64,ftruncate,fsync,fdatasync";
+        command.args(["-f", "-y", "-xx", "-s", "10000000", "-e", calls, "-o"]);
+        command.arg(to);
+        command
+    }
+
+    pub(crate) fn read(from: &Path) -> Self {
+        let mut deeds = Vec::new();
+        // What threads were in the middle of: the call's words, and how many deeds there were then.
+        let mut begun: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
+        let text = std::fs::read_to_string(from).unwrap();
+        for line in text.lines() {
+            let (thread, rest) = line.split_once(' ').unwrap();
+            let rest = rest.trim_start();
+            if let Some(call) = rest.strip_suffix(" <unfinished ...>") {
+                // What is being written may be on the disk from here on.
+                if !call.contains("sync(") {
+                    deeds.extend(deed(call, 0));
+                }
+                begun.insert(thread, (call, deeds.len()));
+            } else if rest.starts_with("<... ") {
+                let Some((call, since)) = begun.remove(thread) else {
+                    continue;
+                };
+                if call.contains("sync(") && rest.ends_with("= 0") {
+                    deeds.extend(deed(call, since));
+                }
+            } else if !rest.contains(" = -1 ") {
+                deeds.extend(deed(rest, deeds.len()));
+            }
+        }
+        Self(deeds)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The last line with this beginning that the world had heard by then.
+    pub(crate) fn said(&self, by: usize, beginning: &str) -> Option<&str> {
+        self.0[..by].iter().rev().find_map(|deed| match deed {
+            Deed::Said(line) => line.strip_prefix(beginning),
+            _ => None,
+        })
+    }
+
+    /// The files that were found, as a power cut at this point may leave them: what was synced is
+    /// there, and of the rest whatever chance has taken, some of it torn.
+    pub(crate) fn after_a_power_cut(
+        &self,
+        by: usize,
+        found: &[(PathBuf, Vec<u8>)],
+        chance: &mut impl FnMut() -> usize,
+    ) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut safe: BTreeMap<&Path, usize> = BTreeMap::new();
+        for deed in &self.0[..by] {
+            if let Deed::Synced { file, begun } = deed {
+                let until = safe.entry(file).or_default();
+                *until = (*until).max(*begun);
+            }
+        }
+        let mut files: BTreeMap<PathBuf, Vec<u8>> = found.iter().cloned().collect();
+        for (number, deed) in self.0[..by].iter().enumerate() {
+            let is_safe = |file: &PathBuf| number < safe.get(file.as_path()).copied().unwrap_or(0);
+            match deed {
+                Deed::Write { file, at, bytes } => {
+                    let kept = match chance() % 4 {
+                        _ if is_safe(file) => bytes.len(),
+                        0 => 0,
+                        1 => bytes.len() / SECTOR / 2 * SECTOR,
+                        _ => bytes.len(),
+                    };
+                    let content = files.entry(file.clone()).or_default();
+                    content.resize(content.len().max(at + kept), 0);
+                    content[*at..at + kept].copy_from_slice(&bytes[..kept]);
+                }
+                Deed::Cut { file, length } if is_safe(file) || chance() % 2 == 0 => {
+                    files.entry(file.clone()).or_default().resize(*length, 0);
+                }
+                Deed::Cut { .. } | Deed::Synced { .. } | Deed::Said(_) => {}
+            }
+        }
+        files
+    }
+}
+
+/// Reads `pwrite64(7<\x2f…>, "\x00…", 4096, 32) = 4096` and its like.
+fn deed(call: &str, begun: usize) -> Option<Deed> {
+    let (name, rest) = call.split_once('(')?;
+    let (descriptor, rest) = rest.split_once('<')?;
+    let (path, rest) = rest.split_once('>')?;
+    let file = PathBuf::from(String::from_utf8(unhex(path)).ok()?);
+    match name {
+        "fsync" | "fdatasync" => Some(Deed::Synced { file, begun }),
+        "ftruncate" => Some(Deed::Cut {
+            file,
+            length: number(rest)?,
+        }),
+        "write" if descriptor == "1" => {
+            let line = String::from_utf8(unhex(rest.split('"').nth(1)?)).ok()?;
+            Some(Deed::Said(line.trim_end().to_owned()))
+        }
+        "pwrite64" => {
+            let (_, rest) = rest.split_once('"')?;
+            let (bytes, rest) = rest.split_once('"')?;
+            // Behind the bytes stand their count and their place.
+            let at = number(rest.trim_start_matches(", ").split_once(", ")?.1)?;
+            Some(Deed::Write {
+                file,
+                at,
+                bytes: unhex(bytes),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The first number in a text.
+fn number(text: &str) -> Option<usize> {
+    let digits = text.trim_start_matches([',', ' ']);
+    let end = digits
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(digits.len());
+    digits[..end].parse().ok()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits = text.split("\\x").skip(1);
+    digits
+        .map(|digits| u8::from_str_radix(digits, 16).unwrap())
+        .collect()
+}

@@ -261,6 +261,11 @@ async fn verify_finds_what_does_not_add_up() {
     assert_eq!(report["ok"], true);
     assert_eq!(report["differences"], json!([]));
     let database = stage.database();
+    let key_states = if database.is_shared() {
+        "keys"
+    } else {
+        "key_states"
+    };
     for (plant, undo) in [
         (
             "UPDATE wallets SET balance = balance + 1",
@@ -271,8 +276,8 @@ async fn verify_finds_what_does_not_add_up() {
             "UPDATE wallets SET frozen = 0",
         ),
         (
-            "UPDATE keys SET usage = usage + 1",
-            "UPDATE keys SET usage = usage - 1",
+            &format!("UPDATE {key_states} SET usage = usage + 1"),
+            &format!("UPDATE {key_states} SET usage = usage - 1"),
         ),
         (
             "UPDATE wallets SET holds_opened = holds_opened + 1",

@@ -6,7 +6,7 @@ use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::ledger::Ledger;
-use super::rows::{KEY, WALLET, key_row, wallet_row};
+use super::rows::{FROM_KEYS, KEY, WALLET, key_row, wallet_row};
 use crate::accounts::{KeyRow, NewKey, NewWallet, WalletRow};
 use crate::books::{Opening, edited, new_key};
 use crate::command::{KeyEdit, WalletChange};
@@ -134,8 +134,7 @@ impl Ledger<'_> {
             what: "key",
             id: id.to_string(),
         };
-        let select =
-            format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = ?1");
+        let select = format!("SELECT {KEY} {FROM_KEYS} WHERE k.id = ?1");
         let stored = self
             .connection
             .prepare_cached(&select)?

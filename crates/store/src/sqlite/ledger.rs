@@ -182,7 +182,7 @@ impl<'c> Ledger<'c> {
         for id in &self.books.pending.keys {
             if let Some(row) = self.books.keys.get_mut(*id) {
                 let key = &row.key;
-                self.sql.update_key.execute(params![
+                self.sql.write_key_state.execute(params![
                     row.n,
                     key.usage.get(),
                     key.frozen.get(),

@@ -3,7 +3,7 @@
 use ledger::UnixMs;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::rows::{KEY, WALLET, key_row, wallet_row};
+use super::rows::{FROM_KEYS, KEY, WALLET, key_row, wallet_row};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::ids::{Digest, KeyId, WalletId};
 
@@ -41,7 +41,7 @@ pub(super) fn find_wallet(
 }
 
 pub(super) fn keys(on: &Connection, wallet: Option<WalletId>) -> rusqlite::Result<Vec<KeyRow>> {
-    let all = format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet");
+    let all = format!("SELECT {KEY} {FROM_KEYS}");
     if let Some(wallet) = wallet {
         let mut select = on.prepare_cached(&format!("{all} WHERE w.id = ?1 ORDER BY k.n"))?;
         select.query_map([wallet], key_row)?.collect()
@@ -52,8 +52,7 @@ pub(super) fn keys(on: &Connection, wallet: Option<WalletId>) -> rusqlite::Resul
 }
 
 pub(super) fn find_key(on: &Connection, key: KeyId) -> rusqlite::Result<Option<KeyRow>> {
-    let select =
-        format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = ?1");
+    let select = format!("SELECT {KEY} {FROM_KEYS} WHERE k.id = ?1");
     on.prepare_cached(&select)?
         .query_row([key], key_row)
         .optional()

@@ -11,8 +11,12 @@ use crate::ids::{KeyId, WalletId};
 /// Columns of a wallet, for [`wallet_row`].
 pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened";
 
-/// Columns of a key beside its wallet, for [`key_row`].
-pub(super) const KEY: &str = "k.id, w.id, k.name, k.shown_prefix, k.enabled, k.expires_at, k.spend_limit, k.usage, k.frozen, k.open_holds, k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state, k.created_at, k.n, k.wallet";
+/// Columns of a key beside its wallet, for [`key_row`]; one that was never used has no state.
+pub(super) const KEY: &str = "k.id, w.id, k.name, k.shown_prefix, k.enabled, k.expires_at, k.spend_limit, coalesce(s.usage, 0), coalesce(s.frozen, 0), coalesce(s.open_holds, 0), k.rpm_limit, k.tpm_limit, k.concurrency_limit, coalesce(s.rpm_state, 0), coalesce(s.tpm_state, 0), k.created_at, k.n, k.wallet";
+
+/// Where the columns of [`KEY`] stand.
+pub(super) const FROM_KEYS: &str =
+    "FROM keys k JOIN wallets w ON w.n = k.wallet LEFT JOIN key_states s ON s.key = k.n";
 
 pub(super) fn wallet_row(row: &Row<'_>) -> rusqlite::Result<WalletRow> {
     Ok(WalletRow {

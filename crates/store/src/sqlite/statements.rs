@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Statement};
 
-use super::rows::{HOLD, KEY, WALLET};
+use super::rows::{FROM_KEYS, HOLD, KEY, WALLET};
 
 pub(super) struct Statements<'c> {
     pub(super) begin: Statement<'c>,
@@ -12,7 +12,7 @@ pub(super) struct Statements<'c> {
     pub(super) key: Statement<'c>,
     pub(super) hold: Statement<'c>,
     pub(super) update_wallet: Statement<'c>,
-    pub(super) update_key: Statement<'c>,
+    pub(super) write_key_state: Statement<'c>,
     pub(super) open_hold: Statement<'c>,
     pub(super) change_hold: Statement<'c>,
     pub(super) delete_hold: Statement<'c>,
@@ -27,7 +27,7 @@ impl<'c> Statements<'c> {
             data_version: on.prepare("PRAGMA data_version")?,
             wallet: on.prepare(&format!("SELECT {WALLET} FROM wallets w WHERE w.n = ?1"))?,
             key: on.prepare(&format!(
-                "SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = ?1"
+                "SELECT {KEY} {FROM_KEYS} WHERE k.id = ?1"
             ))?,
             hold: on.prepare(&format!(
                 "SELECT {HOLD} FROM holds h JOIN keys k ON k.n = h.key WHERE h.id = ?1"
@@ -36,8 +36,9 @@ impl<'c> Statements<'c> {
                 "UPDATE wallets SET status = ?2, balance = ?3, gift_balance = ?4, frozen = ?5, credit_limit = ?6,
                  credit_used = ?7, entries = ?8, holds_opened = ?9 WHERE n = ?1",
             )?,
-            update_key: on.prepare(
-                "UPDATE keys SET usage = ?2, frozen = ?3, open_holds = ?4, rpm_state = ?5, tpm_state = ?6 WHERE n = ?1",
+            write_key_state: on.prepare(
+                "INSERT OR REPLACE INTO key_states (key, usage, frozen, open_holds, rpm_state, tpm_state)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?,
             open_hold: on.prepare(
                 "INSERT INTO holds (id, wallet, key, amount, tokens, counts, request_id, opened_at)

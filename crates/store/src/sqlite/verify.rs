@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row};
 
-use super::rows::{KEY, WALLET, key_row, wallet_row};
+use super::rows::{FROM_KEYS, KEY, WALLET, key_row, wallet_row};
 use crate::ids::Epoch;
 use crate::verify::{Check, Entry, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound};
 
@@ -17,7 +17,7 @@ pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
         check.wallet(wallet_found(row)?);
         Ok(())
     })?;
-    let keys = format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet");
+    let keys = format!("SELECT {KEY} {FROM_KEYS}");
     each(&snapshot, &keys, |row| {
         check.key(key_found(row)?);
         Ok(())

@@ -66,8 +66,14 @@ pub(crate) async fn each_planted_difference_is_found(place: &Place) {
     );
     for (rule, sql) in [
         (Rule::V1Frozen, "UPDATE wallets SET frozen = frozen + 1"),
-        (Rule::V1Frozen, "UPDATE keys SET frozen = 0"),
-        (Rule::V1Frozen, "UPDATE keys SET open_holds = 0"),
+        (
+            Rule::V1Frozen,
+            place.says("UPDATE key_states SET frozen = 0", "UPDATE keys SET frozen = 0"),
+        ),
+        (
+            Rule::V1Frozen,
+            place.says("UPDATE key_states SET open_holds = 0", "UPDATE keys SET open_holds = 0"),
+        ),
         (Rule::V1Frozen, "UPDATE holds SET amount = amount + 1"),
         (Rule::V2Entries, "UPDATE wallets SET balance = balance + 1"),
         (Rule::V2Entries, "UPDATE wallets SET gift_balance = 1"),
@@ -90,7 +96,10 @@ pub(crate) async fn each_planted_difference_is_found(place: &Place) {
             "DROP INDEX entries_closing; UPDATE entries SET closes = (SELECT closes FROM entries WHERE kind = 'settled')
              WHERE kind = 'released'",
         ),
-        (Rule::V5Usage, "UPDATE keys SET usage = usage + 1"),
+        (
+            Rule::V5Usage,
+            place.says("UPDATE key_states SET usage = usage + 1", "UPDATE keys SET usage = usage + 1"),
+        ),
         (
             Rule::V6Owner,
             place.says(

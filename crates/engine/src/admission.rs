@@ -21,6 +21,9 @@ use crate::gauge::Gauge;
 use crate::progress::Progress;
 use crate::record::{Outcome, Record};
 
+/// How long an answer waits for its hold to be durable; a ledger that takes longer is away.
+const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
+
 /// A call that was admitted and is not closed yet.
 #[derive(Debug)]
 #[must_use = "credits stay frozen until the admission is settled or released"]
@@ -128,11 +131,14 @@ impl Admission {
 
     /// Waits until the hold is on disk, where the settings ask for it.
     pub(crate) async fn durable(&self) -> Result<(), Failure> {
-        match self.engine.settings.commit {
-            Commit::Behind => Ok(()),
-            Commit::BeforeAnswer => self.durable.wait().await.map_err(|_| {
-                Failure::unavailable("The call could not be recorded.").retry_after(1)
-            }),
+        if self.engine.settings.commit == Commit::Behind || self.durable.is_done() {
+            return Ok(());
+        }
+        match tokio::time::timeout(CONFIRMED_WITHIN, self.durable.wait()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => {
+                Err(Failure::unavailable("The call could not be recorded.").retry_after(1))
+            }
         }
     }
 
@@ -233,29 +239,42 @@ impl Admission {
         self.journal(outcome);
     }
 
-    /// Ends a call whose answer is whole, and returns when the answer may leave. A
-    /// call that ends before its hold was written leaves no hold behind, so the ledger is told
-    /// first and waited for then.
+    /// Ends a call whose answer is whole, and returns when the answer may leave.
+    ///
+    /// While the hold's batch is open, the ledger is told at once and waited for then: hold and charge
+    /// stand or fall together, and no hold is left behind. Later it is the hold that is waited for:
+    /// when that cannot be confirmed, nothing is charged for an answer that nobody gets.
     pub(crate) async fn settle_whole(
         mut self,
         seen: &Seen,
         dropped: Option<&str>,
     ) -> Result<(), Failure> {
-        self.charge(seen);
-        let durable = self.durable().await;
-        let outcome = match &durable {
+        let together = self.durable.is_open();
+        if together {
+            self.charge(seen);
+        }
+        match self.durable().await {
             Ok(()) => {
+                if !together {
+                    self.charge(seen);
+                }
                 self.note(|record| record.answers(dropped));
-                self.outcome()
+                let outcome = self.outcome();
+                self.journal(&outcome);
+                Ok(())
             }
-            // Neither hold nor charge happened.
             Err(failure) => {
-                self.charged = None;
-                Outcome::failed(failure)
+                let outcome = Outcome::failed(&failure);
+                if together {
+                    // Neither hold nor charge happened.
+                    self.charged = None;
+                    self.journal(&outcome);
+                } else {
+                    self.close_released(&outcome);
+                }
+                Err(failure)
             }
-        };
-        self.journal(&outcome);
-        durable
+        }
     }
 
     /// Ends the call without a charge: nothing was delivered.

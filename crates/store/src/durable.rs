@@ -17,6 +17,7 @@ use crate::error::Lost;
 const UNDECIDED: u8 = 0;
 const DURABLE: u8 = 1;
 const LOST: u8 = 2;
+const SEALED: u8 = 3;
 
 /// The promise that a decision survives a power cut, once [`wait`](Self::wait) has returned.
 #[derive(Clone)]
@@ -42,6 +43,12 @@ impl Durable {
         }
     }
 
+    /// Whether a command that is sent now may still be decided together with this one, and so stand
+    /// or fall with it.
+    pub fn is_open(&self) -> bool {
+        self.batch.state.load(Ordering::Acquire) == UNDECIDED
+    }
+
     /// Whether the decision is on the disk already.
     pub fn is_done(&self) -> bool {
         self.batch.state.load(Ordering::Acquire) == DURABLE
@@ -58,6 +65,7 @@ impl fmt::Debug for Durable {
         let state = match self.batch.state.load(Ordering::Relaxed) {
             DURABLE => "durable",
             LOST => "lost",
+            SEALED => "sealed",
             _ => "undecided",
         };
         write!(f, "Durable(batch {}, {state})", self.batch.number)
@@ -97,6 +105,11 @@ impl Batch {
         Durable {
             batch: Arc::clone(self),
         }
+    }
+
+    /// Nothing more is decided in it: it is being written.
+    pub(crate) fn seal(&self) {
+        self.state.store(SEALED, Ordering::Release);
     }
 
     /// The commit is on the disk.

@@ -349,6 +349,7 @@ impl Worker {
     /// Commits, and tells everyone it concerns how that went.
     async fn end(&mut self, begun: &Begun, batch: &Arc<Batch>, count: u64) {
         let closed: Vec<HoldId> = self.closed();
+        batch.seal();
         match self.commit(begun).await {
             Ok(()) => {
                 self.disown(&closed);

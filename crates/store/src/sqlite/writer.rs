@@ -453,6 +453,7 @@ impl<'c> Writer<'c> {
         begun: rusqlite::Result<()>,
     ) -> Result<(), Trouble> {
         let counters = Arc::clone(&self.ledger.books.counters);
+        batch.seal();
         let ended = match begun.and_then(|()| self.ledger.commit()) {
             Ok(wrote) => {
                 self.shared.line.push(batch, wrote);

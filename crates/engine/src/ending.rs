@@ -22,6 +22,11 @@ impl Ending {
     pub(crate) fn has_begun(&self) -> bool {
         self.has_begun.load(Ordering::Acquire)
     }
+
+    /// Waits until it begins.
+    pub(crate) async fn wait(&self) {
+        self.signal.cancelled().await;
+    }
 }
 
 /// One stream's wait for the end. It takes the signal's lock once for each waker, not for each

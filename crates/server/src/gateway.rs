@@ -54,7 +54,15 @@ impl Gateway {
         let (store, recovery) = Store::open(&config.store_settings())?;
         let engine = Arc::new(Engine::new(store, config.engine_settings()));
         let admin_token = plan.admin_token.clone();
+        let homeless = homeless_tasks(&engine, &plan).await;
         install(&engine, plan).await?;
+        for (channel, tasks) in homeless {
+            tracing::error!(
+                channel,
+                tasks,
+                "a channel that still has open tasks is not configured; they wait for it"
+            );
+        }
 
         let limits = Limits::of(config);
         let public = Public::bind(config.server.listen, Arc::clone(&engine), limits)
@@ -99,6 +107,10 @@ impl Gateway {
         let stop = stop_public.clone();
         behind.push(tokio::spawn(async move {
             stop.run_until_cancelled(deliver.deliver_callbacks()).await;
+        }));
+        let (stop, forget) = (stop_public.clone(), Arc::clone(&engine));
+        behind.push(tokio::spawn(async move {
+            stop.run_until_cancelled(forget.forget_tasks()).await;
         }));
         let public = tokio::spawn(public.run(stop_public.clone(), config.timeouts.shutdown_drain));
         Ok(Self {
@@ -147,6 +159,23 @@ impl Gateway {
             let _ = task.await;
         }
     }
+}
+
+/// Channels with unfinished tasks that a plan does not have, and how many tasks. A task is asked about
+/// where it runs and nowhere else (reliability T8).
+pub(crate) async fn homeless_tasks(engine: &Engine, plan: &Plan) -> Vec<(String, u64)> {
+    let channels = engine.store().task_channels().await;
+    let channels = channels.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the channels of open tasks could not be looked up");
+        Vec::new()
+    });
+    let idle = |name: &str| plan.idle.iter().any(|(idle, _)| idle == name);
+    let live = |name: &str| plan.channels.iter().any(|channel| channel.name == name);
+    channels
+        .into_iter()
+        .filter(|(name, _)| !idle(name) && !live(name))
+        .map(|(name, tasks)| (name.into(), tasks))
+        .collect()
 }
 
 /// Builds the catalog of a plan and puts it in place, all or nothing.

@@ -10,7 +10,7 @@ use engine::Engine;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{self, Config};
-use crate::gateway::install;
+use crate::gateway::{homeless_tasks, install};
 
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -53,7 +53,7 @@ enum Reloaded {
     Done,
     /// The file has problems; there is no use in reading it again as it is.
     Faulty,
-    /// The file is good and could not be put in place now: the store did not answer.
+    /// The file is good and could not be put in place now.
     NotInstalled,
 }
 
@@ -69,6 +69,18 @@ async fn reload(file: &Path, started_with: &Config, engine: &Engine) -> Reloaded
             return Reloaded::Faulty;
         }
     };
+    let homeless = homeless_tasks(engine, &plan).await;
+    for (channel, tasks) in &homeless {
+        tracing::error!(
+            channel,
+            tasks,
+            "the configuration is not reloaded: it lacks a channel that still has open tasks"
+        );
+    }
+    if !homeless.is_empty() {
+        // They may have ended by then.
+        return Reloaded::NotInstalled;
+    }
     let models = plan.models.len();
     if let Err(error) = install(engine, plan).await {
         tracing::error!(%error, "the configuration is not reloaded yet; it is tried again");

@@ -131,6 +131,11 @@ impl Store {
         on!(self, backend => backend.tasks(query).await)
     }
 
+    /// The channels that unfinished tasks run on, and how many on each.
+    pub async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {
+        on!(self, backend => backend.task_channels().await)
+    }
+
     /// Claims callbacks whose time has come; the attempt counts from here on.
     pub async fn claim_callbacks(
         &self,

@@ -37,11 +37,33 @@ pub(super) fn held_for(card: &PriceCard, bound: &Bound) -> Result<(Meter, Micro)
     dearest.ok_or(PriceError::Unpriced(PriceKey::VideoSecond))
 }
 
-/// How the hold of an ended task is closed: by what the upstream reports, by the seconds of a result
-/// whose cost it does not report, else not at all.
+/// What an end costs.
+#[derive(Debug, PartialEq, Eq)]
+enum Cost {
+    Nothing,
+    Charge(Micro, Box<Meter>, Basis),
+    Unpriceable,
+}
+
+/// How the hold of an ended task is closed.
 pub(super) fn end_of(card: &PriceCard, row: &TaskRow, outcome: &Outcome) -> End {
+    match cost_of(card, &row.bound, outcome) {
+        Cost::Nothing => End::Released,
+        Cost::Charge(charge, meter, basis) => End::Settled {
+            charge,
+            meter,
+            price_version: row.price_version,
+            basis,
+            tokens: None,
+        },
+        Cost::Unpriceable => End::Abandoned,
+    }
+}
+
+/// What the upstream reports, the seconds of a result whose cost it does not report, else nothing.
+fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
     let used = outcome.used;
-    let tier = || row.bound.video_tier.clone();
+    let tier = || bound.video_tier.clone();
     let reported = [
         (PriceKey::Usd, used.usd_ticks),
         (PriceKey::VideoTokens, used.tokens),
@@ -57,25 +79,23 @@ pub(super) fn end_of(card: &PriceCard, row: &TaskRow, outcome: &Outcome) -> End 
         };
         // A failed task that reports no cost was not delivered.
         if quantity == 0 && !outcome.is_success {
-            return End::Released;
+            return Cost::Nothing;
         }
         let meter = with_searches(film(key, quantity, tier()), card, used);
         match card.price(&meter) {
-            Ok(charge) => return settled(charge, meter, Basis::Reported, row),
-            Err(error) => {
-                tracing::error!(task = %row.claim.task, %error, "reported usage cannot be priced");
-            }
+            Ok(charge) => return Cost::Charge(charge, Box::new(meter), Basis::Reported),
+            Err(error) => tracing::error!(%error, "reported usage of a task cannot be priced"),
         }
     }
     if !outcome.is_success {
-        return End::Released;
+        return Cost::Nothing;
     }
     let (key, quantity) = match card.unit_price(PriceKey::VideoSecond) {
         Some(_) => {
-            let seconds = used.seconds.unwrap_or(row.bound.video_seconds);
+            let seconds = used.seconds.unwrap_or(bound.video_seconds);
             (PriceKey::VideoSecond, seconds)
         }
-        None => (PriceKey::VideoTokens, row.bound.video_tokens),
+        None => (PriceKey::VideoTokens, bound.video_tokens),
     };
     let basis = match used.seconds {
         Some(_) if !is_missing => Basis::Reported,
@@ -83,10 +103,10 @@ pub(super) fn end_of(card: &PriceCard, row: &TaskRow, outcome: &Outcome) -> End 
     };
     let meter = with_searches(film(key, quantity, tier()), card, used);
     match card.price(&meter) {
-        Ok(charge) => settled(charge, meter, basis, row),
+        Ok(charge) => Cost::Charge(charge, Box::new(meter), basis),
         Err(error) => {
-            tracing::error!(task = %row.claim.task, %error, "a task cannot be priced");
-            End::Abandoned
+            tracing::error!(%error, "a task cannot be priced");
+            Cost::Unpriceable
         }
     }
 }
@@ -120,16 +140,6 @@ fn with_searches(mut meter: Meter, card: &PriceCard, used: Used) -> Meter {
     meter
 }
 
-fn settled(charge: Micro, meter: Meter, basis: Basis, row: &TaskRow) -> End {
-    End::Settled {
-        charge,
-        meter: Box::new(meter),
-        price_version: row.price_version,
-        basis,
-        tokens: None,
-    }
-}
-
 impl Engine {
     /// The prices a task was admitted at, also when the configuration has others by now.
     pub(super) async fn card_of(&self, row: &TaskRow) -> Option<PriceCard> {
@@ -159,6 +169,99 @@ impl Engine {
             }
             self.metrics()
                 .settled(&row.model.as_ref().into(), meter, *charge);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn card(json: &str) -> PriceCard {
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn outcome(is_success: bool, used: Used) -> Outcome {
+        Outcome {
+            status: "ended",
+            is_success,
+            used,
+            snapshot: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_dearer_way_of_billing_is_held_for() {
+        let bound = Bound {
+            seconds: 10,
+            tokens: 100_000,
+            resolution: Some("720p".to_owned()),
+        };
+        for (prices, hold) in [
+            (r#"{"video_second":"0.05"}"#, 500_000),
+            (
+                r#"{"video_second":{"default":"0.05","720p":"0.07"}}"#,
+                700_000,
+            ),
+            (r#"{"video_tokens":"3"}"#, 300_000),
+            (r#"{"video_second":"0.05","video_tokens":"3"}"#, 500_000),
+            (r#"{"video_second":"0.05","video_tokens":"8"}"#, 800_000),
+            (r#"{"video_second":"0.05","usd":"2"}"#, 500_000),
+        ] {
+            let (meter, held) = held_for(&card(prices), &bound).unwrap();
+            assert_eq!(held, Micro::new(hold), "{prices}");
+            assert_eq!((meter.video_seconds, meter.video_tokens), (10, 100_000));
+        }
+        assert!(held_for(&card(r#"{"usd":"2"}"#), &bound).is_err());
+    }
+
+    #[test]
+    fn an_end_costs_what_is_reported_else_its_seconds_else_nothing() {
+        let ticks = |usd_ticks| Used {
+            usd_ticks: Some(usd_ticks),
+            ..Used::default()
+        };
+        let tokens = |tokens| Used {
+            tokens: Some(tokens),
+            searches: Some(2),
+            ..Used::default()
+        };
+        let seconds = Used {
+            seconds: Some(6),
+            ..Used::default()
+        };
+        let (by_cost, by_second, by_token, searching) = (
+            r#"{"video_second":"0.05","usd":"2"}"#,
+            r#"{"video_second":"0.05"}"#,
+            r#"{"video_tokens":"3"}"#,
+            r#"{"video_tokens":"3","tools":{"web_search":"0.01"}}"#,
+        );
+        let (reported, counted) = (Some(Basis::Reported), Some(Basis::Counted));
+        for (prices, is_success, used, charge, basis) in [
+            (by_cost, true, ticks(3_000_000_000), 600_000, reported),
+            (by_cost, true, ticks(0), 0, reported),
+            (by_cost, true, seconds, 300_000, counted),
+            (by_cost, true, Used::default(), 400_000, counted),
+            (by_cost, false, ticks(3_000_000_000), 600_000, reported),
+            (by_cost, false, ticks(0), 0, None),
+            (by_cost, false, Used::default(), 0, None),
+            (by_second, true, seconds, 300_000, reported),
+            (by_second, true, ticks(9), 400_000, counted),
+            (by_token, true, tokens(100_000), 300_000, reported),
+            (by_token, true, Used::default(), 150_000, counted),
+            (searching, true, tokens(100_000), 320_000, reported),
+        ] {
+            let bound = Meter {
+                video_seconds: 8,
+                video_tokens: 50_000,
+                ..Meter::default()
+            };
+            let found = match cost_of(&card(prices), &bound, &outcome(is_success, used)) {
+                Cost::Charge(charge, _, basis) => (charge.get(), Some(basis)),
+                Cost::Nothing => (0, None),
+                Cost::Unpriceable => panic!("{prices}"),
+            };
+            assert_eq!(found, (charge, basis), "{prices} {is_success} {used:?}");
         }
     }
 }

@@ -19,9 +19,9 @@ use crate::trial::Trial;
 
 /// Polls under way at once.
 const POLLS_MAX: usize = 256;
-/// A claim outlasts the longest poll and its note (reliability T7).
-pub(super) const LEASE: Duration = Duration::from_secs(60);
-const POLL_WITHIN: Duration = Duration::from_secs(20);
+/// A poll takes so much of its claim at most: a claim outlasts the longest poll and its note
+/// (reliability T7).
+const POLL_SHARE: u32 = 3;
 /// A poll may bring the film itself.
 const POLL_BYTES_MAX: usize = 64 << 20;
 /// "No such task" is believed when it is said so often, over so long (reliability T11).
@@ -49,13 +49,14 @@ impl Engine {
     pub async fn follow_tasks(self: Arc<Self>) {
         let places = Arc::new(Semaphore::new(POLLS_MAX));
         let look_every = pace::look_every(self.settings.tasks.poll_first);
+        let lease = self.settings.tasks.lease;
         loop {
             let free = u32::try_from(places.available_permits()).unwrap_or(0);
             if free == 0 {
                 tokio::time::sleep(look_every).await;
                 continue;
             }
-            match self.store.claim_tasks(free, LEASE, clock::now()).await {
+            match self.store.claim_tasks(free, lease, clock::now()).await {
                 Ok(due) if due.is_empty() => tokio::time::sleep(look_every).await,
                 Ok(due) => {
                     for row in due {
@@ -184,7 +185,7 @@ impl Engine {
             let body = incoming.body.collect(POLL_BYTES_MAX).await?;
             Ok::<_, upstream::CallError>((status, retry_after, body))
         };
-        match tokio::time::timeout(POLL_WITHIN, exchange).await {
+        match tokio::time::timeout(self.settings.tasks.lease / POLL_SHARE, exchange).await {
             Ok(Ok((status, retry_after, body))) => {
                 // A task that is not known says nothing of the channel's health.
                 let told = if status == 404 { 200 } else { status };
@@ -212,8 +213,8 @@ impl Engine {
         }
     }
 
-    /// Does work that takes longer than a claim, and renews it meanwhile. Nothing when somebody else
-    /// may have the task by now: what was done must not be written.
+    /// Does work that takes longer than a claim, and renews it meanwhile. Nothing when the node ends, or
+    /// somebody else may have the task by now: what was done must not be written.
     pub(super) async fn while_claimed<T>(
         &self,
         claim: Claim,
@@ -226,6 +227,7 @@ impl Engine {
             let renewal = tokio::time::sleep(lease / 3);
             tokio::select! {
                 done = &mut work => return Some(done),
+                () = self.ending.wait() => return None,
                 () = renewal => {}
             }
             let asked = Instant::now();

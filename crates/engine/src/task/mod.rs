@@ -9,6 +9,7 @@ mod bill;
 mod callback;
 mod create;
 mod follow;
+mod forget;
 mod look;
 mod pace;
 mod protocols;

@@ -10,7 +10,7 @@ use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 use store::{End, TaskKept, TaskRow};
 
-use super::follow::{LEASE, Seen, is_over};
+use super::follow::{Seen, is_over};
 use super::protocols::Known;
 use crate::clock;
 use crate::engine::Engine;
@@ -58,13 +58,14 @@ impl Engine {
     /// Copies what was delivered and ends the task with it.
     pub(super) async fn rehost(&self, row: &mut TaskRow, known: Known, delivery: Delivery) {
         let kept = keep(row, &delivery);
+        let lease = self.settings.tasks.lease;
         if !delivery.media.is_empty() {
             // Always JSON: a struct of texts.
             row.delivery = serde_json::to_string(&kept).ok().map(Into::into);
             let keeping = TaskKept {
                 upstream: row.upstream.clone(),
                 delivery: row.delivery.clone(),
-                ..TaskKept::claim(row.claim, LEASE, clock::now())
+                ..TaskKept::claim(row.claim, lease, clock::now())
             };
             match self.store.keep_task(keeping).await {
                 Ok(true) => {}
@@ -76,7 +77,7 @@ impl Engine {
             }
         }
         let copies = self.copy_all(row, known, &delivery, &kept);
-        let Some(rehosted) = self.while_claimed(row.claim, LEASE, copies).await else {
+        let Some(rehosted) = self.while_claimed(row.claim, lease, copies).await else {
             return;
         };
         let name = row.claim.task.to_string();

@@ -88,8 +88,8 @@ impl Sender {
         let claim = self.row.claim;
         let sending = self.try_routes(None, BLOCK_WITHIN);
         let Some(sending) = engine.while_claimed(claim, CREATION_LEASE, sending).await else {
-            // Whoever has the task now has ended it.
-            return;
+            // Nobody will hear the answer. When somebody else has the task by now, this changes nothing.
+            return self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await;
         };
         match sending {
             Sending::Accepted(accepted, upstream) => {

@@ -10,6 +10,10 @@ pub struct TaskSettings {
     pub poll_max: Duration,
     /// The pauses before further deliveries of a callback.
     pub callback_retry: Vec<Duration>,
+    /// How long a claim on a task lasts.
+    pub lease: Duration,
+    /// How long ended tasks are kept.
+    pub retention: Duration,
     /// Where media that we keep are served.
     pub public_url: String,
 }
@@ -20,6 +24,8 @@ impl Default for TaskSettings {
             poll_first: Duration::from_secs(5),
             poll_max: Duration::from_secs(30),
             callback_retry: [10, 60, 600].map(Duration::from_secs).to_vec(),
+            lease: Duration::from_secs(60),
+            retention: Duration::from_secs(30 * 86_400),
             public_url: String::new(),
         }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::{demo, key, ledger, logs, sim, wallet};
+use super::{demo, key, ledger, logs, sim, tasks, wallet};
 
 /// One API in front of many models, billed in credits.
 #[derive(Debug, Parser)]
@@ -52,6 +52,9 @@ pub(super) enum Command {
     Ledger(ledger::Ledger),
     /// Show the journal of calls.
     Logs(logs::Logs),
+    /// Show asynchronous work.
+    #[command(subcommand)]
+    Tasks(tasks::Tasks),
     /// Run the simulated upstreams alone.
     Sim(sim::Sim),
 }

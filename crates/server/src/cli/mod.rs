@@ -1,7 +1,7 @@
 //! The command line: one file for each group of commands.
 //!
 //! `args.rs` says what can be asked, `run.rs` hands it to the file of its group. Commands about
-//! wallets, keys, the ledger and the journal work on the store beside a running server.
+//! wallets, keys, the ledger, the journal and tasks work on the store beside a running server.
 
 mod args;
 mod check;
@@ -22,6 +22,7 @@ mod sim;
 mod span;
 mod stop;
 mod table;
+mod tasks;
 mod view;
 mod wallet;
 mod when;

@@ -10,7 +10,7 @@ use super::args::{Cli, Command};
 use super::context::Context;
 use super::output::Output;
 use super::stop::Stop;
-use super::{check, demo, key, ledger, logs, serve, sim, wallet};
+use super::{check, demo, key, ledger, logs, serve, sim, tasks, wallet};
 
 /// Runs the program. Answers go to standard output, complaints to standard error.
 pub fn main() -> ExitCode {
@@ -36,6 +36,7 @@ pub(super) fn run(cli: Cli, out: Output) -> Result<(), Stop> {
         Command::Key(command) => on_this_thread()?.block_on(key::run(command, &mut context)),
         Command::Ledger(command) => on_this_thread()?.block_on(ledger::run(command, &mut context)),
         Command::Logs(command) => on_this_thread()?.block_on(logs::run(command, &mut context)),
+        Command::Tasks(command) => on_this_thread()?.block_on(tasks::run(command, &mut context)),
         Command::Sim(command) => on_all_cores()?.block_on(sim::run(command, &mut context)),
     }
 }
@@ -91,6 +92,9 @@ mod tests {
             "logs --follow --json",
             "logs --request req_1 --until 1h",
             "logs show req_1",
+            "tasks list --wallet acme --model a/b --protocol video-a --status failed --open --limit 5",
+            "tasks show 019876ab-cdef-7000-8000-000000000000",
+            "tasks follow --open --drain --json",
             "sim --listen 127.0.0.1:9000",
         ] {
             let words = std::iter::once("tollgate").chain(line.split(' '));
@@ -118,7 +122,9 @@ mod tests {
             "ledger report --by hour",
             "ledger report --day 15",
             "ledger reprice --day 2026-11-15 --since 1d",
-            "tasks list",
+            "tasks",
+            "tasks show",
+            "tasks show x",
         ] {
             let words = std::iter::once("tollgate").chain(line.split(' '));
             let error = Cli::try_parse_from(words).expect_err(line);

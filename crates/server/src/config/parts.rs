@@ -66,6 +66,10 @@ impl Config {
                 poll_first: self.tasks.poll_first,
                 poll_max: self.tasks.poll_max,
                 callback_retry: self.tasks.callback_retry.clone(),
+                lease: self.tasks.lease,
+                retention: std::time::Duration::from_secs(
+                    u64::from(self.tasks.retention_days) * 86_400,
+                ),
                 public_url: self.server.public_url.clone().unwrap_or_default(),
             },
         }

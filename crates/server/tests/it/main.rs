@@ -39,6 +39,7 @@ mod refusals;
 mod reload;
 mod shutdown;
 mod speech;
+mod tasks;
 mod transcript;
 mod upstream_plain;
 mod upstream_stream;

@@ -365,6 +365,10 @@ impl Postgres {
             .await
     }
 
+    pub(crate) async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {
+        self.reads.search(tasks::channels).await
+    }
+
     pub(crate) async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {
         self.reads.search(entries::prices).await
     }

@@ -343,6 +343,10 @@ impl Sqlite {
         self.reads.run(move |on| task_looks::list(on, &query)).await
     }
 
+    pub(crate) async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {
+        self.reads.run(task_looks::channels).await
+    }
+
     /// Looked up on the read pool, so that the writer is woken for work alone.
     pub(crate) async fn has_due_tasks(&self, now: UnixMs) -> Result<bool, StoreError> {
         self.reads

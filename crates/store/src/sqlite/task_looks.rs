@@ -40,6 +40,17 @@ pub(super) fn has_due(on: &Connection, table: &'static str, now: UnixMs) -> rusq
     .exists([now.get()])
 }
 
+/// The channels of unfinished tasks.
+pub(super) fn channels(on: &Connection) -> rusqlite::Result<Vec<(Box<str>, u64)>> {
+    let select = "SELECT channel, count(*) FROM tasks WHERE next_at IS NOT NULL AND channel IS NOT NULL GROUP BY channel";
+    on.prepare_cached(select)?
+        .query_map([], |row| {
+            let count: i64 = row.get(1)?;
+            Ok((row.get(0)?, u64::try_from(count).unwrap_or(0)))
+        })?
+        .collect()
+}
+
 /// A page of tasks, the latest first, and how many there are.
 pub(super) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskPage> {
     const WHERE: &str = "(?1 IS NULL OR w.id = ?1) AND (?2 IS NULL OR t.protocol = ?2)

@@ -123,6 +123,8 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
     // It is its creator's until it is accepted.
     assert!(claim(&store, LONG).await.is_empty());
     assert!(accept(&store, opened.claim).await);
+    let channels = store.task_channels().await.unwrap();
+    assert_eq!(channels, [("main".into(), 1)]);
     let rows = claim(&store, LONG).await;
     assert_eq!(rows.len(), 1);
     let row = &rows[0];
@@ -166,6 +168,7 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
     assert!(!end(&store, &opened, row.claim).await);
     assert!(!note(&store, row.claim, NONE).await);
     assert!(claim(&store, LONG).await.is_empty());
+    assert!(store.task_channels().await.unwrap().is_empty());
 
     let told = store.claim_callbacks(10, LONG, NOW).await.unwrap();
     assert_eq!(told.len(), 1);

@@ -12,6 +12,10 @@ pub struct Tasks {
     pub poll_max: Duration,
     /// The pause before each further delivery of a callback.
     pub callback_retry: Vec<Duration>,
+    /// How long a node has a task to itself; a poll takes a third of it at most.
+    pub lease: Duration,
+    /// How long ended tasks are kept.
+    pub retention_days: u32,
 }
 
 /// The contract allows four deliveries: the first and three more.
@@ -23,6 +27,8 @@ impl Default for Tasks {
             poll_first: Duration::from_secs(5),
             poll_max: Duration::from_secs(30),
             callback_retry: [10, 60, 600].map(Duration::from_secs).to_vec(),
+            lease: Duration::from_secs(60),
+            retention_days: 30,
         }
     }
 }
@@ -44,6 +50,8 @@ impl Tasks {
             }
             out.callback_retry = pauses.into_iter().map(|at| at.value).collect();
         }
+        section.millis("lease_ms", &mut out.lease);
+        section.set("retention_days", &mut out.retention_days, value::count);
         section.end();
         out
     }

@@ -37,6 +37,17 @@ pub(in super::super) async fn find(
     }))
 }
 
+/// The channels of unfinished tasks.
+pub(in super::super) async fn channels(on: Arc<Client>) -> Read<Vec<(Box<str>, u64)>> {
+    let select = "SELECT channel, count(*) FROM tasks WHERE next_at IS NOT NULL AND channel IS NOT NULL GROUP BY channel";
+    let rows = on.query(select, &[]).await?;
+    let counted = rows.iter().map(|row| {
+        let count: i64 = row.try_get(1)?;
+        Ok((row.try_get(0)?, u64::try_from(count).unwrap_or(0)))
+    });
+    counted.collect()
+}
+
 /// A page of tasks, the latest first, and how many there are.
 pub(in super::super) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
     const WHERE: &str = "($1::text IS NULL OR w.id = $1) AND ($2::text IS NULL OR t.protocol = $2)

@@ -23,7 +23,7 @@ use crate::ids::HoldId;
 use crate::queue::Refused;
 use crate::stats::Counters;
 
-pub(super) use self::looks::{find, list};
+pub(super) use self::looks::{channels, find, list};
 pub(super) use self::steps::void_claims;
 
 /// Connections for steps that move money.

@@ -1,0 +1,27 @@
+//! Forgetting: tasks that ended long ago go; what they cost stays in the ledger.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock;
+use crate::engine::Engine;
+
+/// How often old tasks are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(600);
+/// Tasks of one step, so that none holds up the ledger.
+const STEP_MAX: u32 = 500;
+
+impl Engine {
+    /// Forgets old tasks for as long as the future is polled.
+    pub async fn forget_tasks(self: Arc<Self>) {
+        let age = self.settings.tasks.retention;
+        loop {
+            match self.store.forget_tasks(age, STEP_MAX, clock::now()).await {
+                Ok(forgotten) if forgotten >= u64::from(STEP_MAX) => continue,
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "old tasks could not be forgotten"),
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::{Ask, Meter, Micro, PriceError, Rates, Refusal};
+use ledger::{Ask, Meter, Micro, PriceError, Rates, Refusal, Step};
 use protocol::native::Seen;
 use protocol::{Code, Failure, ToolCalls};
-use store::{Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead};
+use store::{Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead, SessionStep};
 
 use crate::answer::Unanswered;
 use crate::catalog::Model;
@@ -31,6 +31,7 @@ pub(crate) struct Admission {
     engine: Arc<Engine>,
     model: Arc<Model>,
     hold: HoldId,
+    /// What is held; of a session with what its steps have booked.
     held: Ask,
     /// What the hold has been asked to grow by, and may already have.
     growing: Option<Growing>,
@@ -188,6 +189,57 @@ impl Admission {
         })
     }
 
+    /// What a session has used so far: it is settled by this, however it ends.
+    pub(crate) fn spoke(&mut self, meter: Meter) {
+        self.gauge = Gauge::Session(Box::new(meter));
+    }
+
+    /// Whether the hold covers this much.
+    pub(crate) fn covers(&self, meter: &Meter) -> bool {
+        let price = self.model.price.price(meter);
+        price.is_ok_and(|price| price <= self.held.hold)
+    }
+
+    /// The next step of a session: books what was used and has the hold reach further, as far as is
+    /// wanted or at least a little. None when that is beyond all money.
+    pub(crate) fn step(
+        &mut self,
+        used: Meter,
+        least: &Meter,
+        wanted: &Meter,
+    ) -> Option<SessionStep> {
+        let price = |meter: &Meter| self.model.price.price(meter).ok();
+        let further = self.held.hold.checked_add(Micro::new(1))?;
+        let least = price(least)?.max(further);
+        let step = Step {
+            used: price(&used)?,
+            wanted: price(wanted)?.max(least),
+            least,
+        };
+        let more = Ask {
+            hold: step.wanted.checked_sub(self.held.hold)?,
+            tokens: 0,
+            counts: self.held.counts,
+        };
+        self.growing = Some(Growing {
+            more,
+            tools: self.reserved_tools,
+        });
+        Some(SessionStep {
+            hold: self.hold,
+            step,
+            meter: Box::new(used),
+            price_version: self.model.price_version,
+            now: clock::now(),
+        })
+    }
+
+    /// A session's hold reaches so far, from its beginning.
+    pub(crate) fn reached(&mut self, reach: Micro) {
+        self.growing = None;
+        self.held.hold = reach;
+    }
+
     /// The hold has grown by what was asked for.
     pub(crate) fn grown(&mut self) {
         if let Some(Growing { more, tools }) = self.growing.take() {
@@ -290,7 +342,8 @@ impl Admission {
             basis,
             charge,
         } = self.bill(seen);
-        if basis == Basis::Counted {
+        // A session is always counted by us.
+        if basis == Basis::Counted && !matches!(self.gauge, Gauge::Session(_)) {
             metrics.usage_missing.inc();
         }
         if seen.usage_malformed {

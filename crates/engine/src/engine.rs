@@ -19,6 +19,7 @@ use crate::metrics::{Metrics, Reading};
 use crate::pictures::{PictureBounds, Pictures};
 use crate::retries::RetryBudget;
 use crate::task::TaskSettings;
+use crate::voice::SocketBounds;
 
 /// When the answer may leave, measured against the hold's commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub struct Settings {
     pub bodies_bytes_max: usize,
     /// What is fetched for upstreams that take no URLs of images.
     pub pictures: PictureBounds,
+    /// How long sessions and their silences may be, and how large their messages.
+    pub sockets: SocketBounds,
     /// Which addresses we call for others.
     pub outbound: Policy,
     /// How long an upstream is heard out for its usage after the caller left.
@@ -70,6 +73,7 @@ impl Default for Settings {
             media_bytes_max: 100 << 20,
             bodies_bytes_max: 512 << 20,
             pictures: PictureBounds::default(),
+            sockets: SocketBounds::default(),
             outbound: Policy::default(),
             client_gone_drain: Duration::from_secs(5),
             keep_alive: Duration::from_secs(15),

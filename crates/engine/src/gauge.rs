@@ -19,6 +19,8 @@ pub(crate) enum Gauge {
     Spoken(Box<Meter>),
     /// A transcript: seconds as reported, else the bound.
     Heard(Box<Meter>),
+    /// A session: what has been used so far.
+    Session(Box<Meter>),
 }
 
 impl Default for Gauge {
@@ -41,6 +43,7 @@ impl Gauge {
                 stt_seconds: seen.seconds?,
                 ..Meter::default()
             }),
+            Self::Session(_) => None,
         }
     }
 
@@ -49,7 +52,7 @@ impl Gauge {
         match self {
             Self::Tokens { input_tokens } => meter_of(&seen.counted(*input_tokens), &seen.tools),
             Self::Pictures(gauge) => gauge.counted(seen, price),
-            Self::Spoken(meter) | Self::Heard(meter) => Meter::clone(meter),
+            Self::Spoken(meter) | Self::Heard(meter) | Self::Session(meter) => Meter::clone(meter),
         }
     }
 }

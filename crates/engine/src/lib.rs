@@ -45,5 +45,8 @@ pub use pictures::PictureBounds;
 pub use stream::Relay;
 pub use task::{TaskAsk, TaskSettings, VideoCall};
 pub use text::{Named, TextCall};
-pub use voice::{SpeechCall, TranscriptCall, VoiceForm, VoicesCall};
+pub use voice::{
+    OpenSocket, SocketBounds, SocketCall, SocketKind, SpeechCall, TranscriptCall, VoiceForm,
+    VoicesCall,
+};
 pub use work::Arrival;

@@ -90,15 +90,7 @@ impl Rates {
 ///
 /// On a refusal nothing has changed. The rates in the answer are those after this request.
 pub fn admit(wallet: &mut Wallet, key: &mut Key, ask: &Ask, now: UnixMs) -> Result<Rates, Refusal> {
-    if !key.enabled {
-        return Err(Refusal::KeyDisabled);
-    }
-    if key.is_expired(now) {
-        return Err(Refusal::KeyExpired);
-    }
-    if wallet.status == WalletStatus::Disabled {
-        return Err(Refusal::WalletDisabled);
-    }
+    usable(wallet, key, now)?;
     let (next_wallet, mut next_key) = frozen(wallet, key, ask.hold)?;
     if let Some(limit) = key.rpm_limit {
         next_key
@@ -131,6 +123,20 @@ pub fn admit(wallet: &mut Wallet, key: &mut Key, ask: &Ask, now: UnixMs) -> Resu
     }
     (*wallet, *key) = (next_wallet, next_key);
     Ok(Rates::of(key, now))
+}
+
+/// Whether a key and its wallet let anything in at all.
+pub(crate) fn usable(wallet: &Wallet, key: &Key, now: UnixMs) -> Result<(), Refusal> {
+    if !key.enabled {
+        return Err(Refusal::KeyDisabled);
+    }
+    if key.is_expired(now) {
+        return Err(Refusal::KeyExpired);
+    }
+    if wallet.status == WalletStatus::Disabled {
+        return Err(Refusal::WalletDisabled);
+    }
+    Ok(())
 }
 
 /// Grows an open hold by `more`, if wallet and spending limit cover it.

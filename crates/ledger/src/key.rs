@@ -46,8 +46,13 @@ impl Key {
 
     /// Whether `amount` more can be held under the spending limit.
     pub(crate) fn covers(&self, amount: Micro) -> bool {
-        // Not cut off at zero: a limit that was overdrawn refuses even what costs nothing.
-        self.limit
-            .is_none_or(|limit| wide(limit) - wide(self.usage) - wide(self.frozen) >= wide(amount))
+        self.left().is_none_or(|left| left >= wide(amount))
+    }
+
+    /// What can still be held under the spending limit. Not cut off at zero: a limit that was
+    /// overdrawn refuses even what costs nothing.
+    pub(crate) fn left(&self) -> Option<i128> {
+        let spent = wide(self.usage) + wide(self.frozen);
+        self.limit.map(|limit| wide(limit) - spent)
     }
 }

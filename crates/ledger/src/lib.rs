@@ -9,7 +9,7 @@
 //!
 //! Where to start: [`PriceCard::price`] turns a [`Meter`] into a charge with the only rounding
 //! there is; [`hold`] does the same for the most a call may use; [`admit()`] and its ends
-//! ([`settle`], [`release`]) move a [`Wallet`] and a [`Key`].
+//! ([`settle`], [`release`]) move a [`Wallet`] and a [`Key`]; a session is charged in [`step()`]s.
 
 mod admit;
 mod balance;
@@ -21,6 +21,7 @@ mod key;
 mod meter;
 mod micro;
 mod price;
+mod session;
 mod time;
 mod wallet;
 
@@ -34,5 +35,6 @@ pub use key::Key;
 pub use meter::Meter;
 pub use micro::{Micro, Overflow};
 pub use price::{CardFault, Exact, Line, Price, PriceCard, PriceError, PriceKey, PriceValue};
+pub use session::{Step, Stepped, step};
 pub use time::UnixMs;
 pub use wallet::{Delta, UnknownStatus, Wallet, WalletStatus};

@@ -55,6 +55,8 @@ pub enum Code {
     NotFound,
     /// The path exists, the method does not.
     MethodNotAllowed,
+    /// The path is a socket, the request does not ask for one.
+    UpgradeRequired,
     /// The caller was too slow.
     RequestTimeout,
     /// The task is running and cannot be deleted.
@@ -85,7 +87,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for tests and documents.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::InvalidRequest,
         Self::ModelNotSupported,
         Self::RoutingNotSupported,
@@ -101,6 +103,7 @@ impl Code {
         Self::TaskNotFound,
         Self::NotFound,
         Self::MethodNotAllowed,
+        Self::UpgradeRequired,
         Self::RequestTimeout,
         Self::TaskRunning,
         Self::TaskCancelled,
@@ -134,6 +137,7 @@ impl Code {
             Self::TaskNotFound => "task_not_found",
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
+            Self::UpgradeRequired => "upgrade_required",
             Self::RequestTimeout => "request_timeout",
             Self::TaskRunning => "task_running",
             Self::TaskCancelled => "task_cancelled",
@@ -167,6 +171,7 @@ impl Code {
             Self::WalletDisabled => 403,
             Self::ModelNotFound | Self::TaskNotFound | Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
+            Self::UpgradeRequired => 426,
             Self::RequestTimeout => 408,
             Self::TaskRunning | Self::TaskCancelled => 409,
             Self::RequestTooLarge => 413,
@@ -337,6 +342,14 @@ impl Failure {
         Self::new(
             Code::MethodNotAllowed,
             "This path does not serve that method.",
+        )
+    }
+
+    /// 426 `upgrade_required`.
+    pub fn upgrade_required() -> Self {
+        Self::new(
+            Code::UpgradeRequired,
+            "This path is a WebSocket: send an Upgrade request.",
         )
     }
 

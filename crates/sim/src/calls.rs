@@ -3,7 +3,7 @@
 //! Tests of a gateway read here what really reached the upstream, and whether a call was cancelled.
 //! The log keeps the newest calls within a number and a budget of bytes.
 
-use crate::told::Used;
+use crate::told::{Talked, Used};
 use bytes::Bytes;
 use http::HeaderMap;
 use http::request::Parts;
@@ -43,6 +43,8 @@ pub struct Call {
     pub took_ms: Option<u64>,
     /// What the answer cost in truth; `None` when there was none.
     pub used: Option<Used>,
+    /// What a session used, once it is over.
+    pub talked: Option<Talked>,
 }
 
 /// How a call ended.
@@ -129,6 +131,7 @@ impl Calls {
             at_ms: unix_ms(),
             took_ms: None,
             used: None,
+            talked: None,
         });
         log.shrink(&self.bounds);
         drop(log);
@@ -241,6 +244,11 @@ impl Record {
         self.calls.change(self.seq, |call| call.used = used);
     }
 
+    pub(crate) fn talked(&self, talked: Talked) {
+        self.calls
+            .change(self.seq, |call| call.talked = Some(talked));
+    }
+
     pub(crate) fn status(&self, status: u16) {
         self.calls
             .change(self.seq, |call| call.status = Some(status));
@@ -304,6 +312,7 @@ impl Serialize for Call {
         map.serialize_entry("at_ms", &self.at_ms)?;
         map.serialize_entry("took_ms", &self.took_ms)?;
         map.serialize_entry("used", &self.used)?;
+        map.serialize_entry("talked", &self.talked)?;
         map.end()
     }
 }

@@ -71,4 +71,4 @@ pub use calls::{Call, Counts, End};
 pub use fault::ScriptError;
 pub use serve::{Settings, Sim, serve};
 pub use tokens::count_tokens;
-pub use told::{Hosted, Used};
+pub use told::{Hosted, Talked, Used};

@@ -15,6 +15,18 @@ pub struct Used {
     pub tools: Hosted,
 }
 
+/// True figures of one session on a socket.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Talked {
+    /// Audio that came and that was sent, in microseconds of its sound.
+    pub heard_us: u64,
+    pub spoken_us: u64,
+    /// Items of text in a conversation.
+    pub text_inputs: u64,
+    /// Characters to be spoken.
+    pub characters: u64,
+}
+
 /// How often the upstream used tools of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Hosted {

@@ -1,6 +1,6 @@
 //! The ledger's side of a call: admitted, perhaps extended, closed once.
 
-use ledger::{Ask, Meter, Micro, Rates, UnixMs};
+use ledger::{Ask, Meter, Micro, Rates, Step, UnixMs};
 
 use crate::durable::Durable;
 use crate::ids::{HoldId, KeyId, PriceVersion, WalletId};
@@ -37,6 +37,17 @@ pub struct Extend {
     pub now: UnixMs,
 }
 
+/// A step of a session: what was used is booked, and the hold goes ahead of it. Amounts and meter
+/// are those since the session began.
+#[derive(Debug, Clone)]
+pub struct SessionStep {
+    pub hold: HoldId,
+    pub step: Step,
+    pub meter: Box<Meter>,
+    pub price_version: PriceVersion,
+    pub now: UnixMs,
+}
+
 /// The end of a hold.
 #[derive(Debug, Clone)]
 pub struct Close {
@@ -48,7 +59,8 @@ pub struct Close {
 /// How a hold ends (reliability 1.2).
 #[derive(Debug, Clone)]
 pub enum End {
-    /// Usage is known or counted. A charge for reported usage is booked whatever was held.
+    /// Usage is known or counted. A charge for reported usage is booked whatever was held. Of a
+    /// session it is the charge for all of it; what its steps have booked is taken off.
     Settled {
         charge: Micro,
         meter: Box<Meter>,
@@ -68,8 +80,8 @@ pub enum End {
 pub enum Basis {
     /// The upstream reported it: the charge is the price of the meter.
     Reported,
-    /// We counted: the charge is the price of the meter, which the store caps at the hold
-    /// (reliability 3.2).
+    /// We counted: the charge is the price of the meter, which the store caps at the hold and
+    /// what was booked before (reliability 3.2).
     Counted,
 }
 

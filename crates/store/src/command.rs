@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ledger::{Micro, UnixMs, WalletStatus};
+use ledger::{Meter, Micro, Step, UnixMs, WalletStatus};
 use tokio::sync::oneshot;
 
 use crate::accounts::{KeyChange, KeyRow, NewKey, NewWallet, WalletRow};
-use crate::call::{Admit, Admitted, Basis, Close, End, Extend};
+use crate::call::{Admit, Admitted, Basis, Close, End, Extend, SessionStep};
 use crate::durable::Durable;
 use crate::error::{AdmitError, StoreError};
 use crate::ids::{HoldId, KeyId, PriceVersion, WalletId};
@@ -25,6 +25,8 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<(T, Durable), StoreError>>;
 pub(crate) enum Command {
     Admit(Admit, oneshot::Sender<Result<Granted, AdmitError>>),
     Extend(Extend, oneshot::Sender<Result<Durable, AdmitError>>),
+    /// Answers how far the hold reaches, from the session's beginning.
+    Step(Box<Stepping>, oneshot::Sender<Result<Micro, AdmitError>>),
     Close(Closing),
     /// The hold no longer counts against its key's concurrency.
     Uncount(HoldId),
@@ -151,6 +153,34 @@ pub(crate) struct Closing {
     pub(crate) end: Ending,
 }
 
+/// A session's step as the writer books it.
+#[derive(Debug)]
+pub(crate) struct Stepping {
+    pub(crate) hold: HoldId,
+    pub(crate) step: Step,
+    pub(crate) meter: Box<str>,
+    pub(crate) price_version: PriceVersion,
+    pub(crate) now: UnixMs,
+}
+
+impl From<SessionStep> for Stepping {
+    fn from(step: SessionStep) -> Self {
+        Self {
+            hold: step.hold,
+            step: step.step,
+            meter: meter_text(&step.meter),
+            price_version: step.price_version,
+            now: step.now,
+        }
+    }
+}
+
+/// A meter is a struct of numbers and names; it always has a JSON form.
+fn meter_text(meter: &Meter) -> Box<str> {
+    let text = serde_json::to_string(meter);
+    text.unwrap_or_default().into_boxed_str()
+}
+
 #[derive(Debug)]
 pub(crate) enum Ending {
     Settled {
@@ -175,10 +205,7 @@ impl From<Close> for Closing {
                 tokens,
             } => Ending::Settled {
                 charge,
-                // A meter is a struct of numbers and names; it always has a JSON form.
-                meter: serde_json::to_string(&meter)
-                    .unwrap_or_default()
-                    .into_boxed_str(),
+                meter: meter_text(&meter),
                 price_version,
                 basis,
                 tokens,
@@ -238,6 +265,7 @@ impl Command {
             Self::Admit(_, reply) => drop(reply.send(Err(why))),
             Self::Extend(_, reply) => drop(reply.send(Err(why))),
             Self::Task(TaskCommand::Open(_, reply)) => drop(reply.send(Err(why))),
+            Self::Step(_, reply) => drop(reply.send(Err(why))),
             // Dropping the other end of an answer says that the store is not available.
             Self::Balance(..)
             | Self::Change(..)

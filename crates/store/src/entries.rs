@@ -20,21 +20,42 @@ pub struct EntryRow {
     pub charge: Micro,
     pub delta: Delta,
     pub note: Option<Box<str>>,
-    /// What a close knows; credits have none of it.
-    pub close: Option<Box<ClosedRow>>,
+    /// What the entry of a call knows; credits have none of it.
+    pub call: Option<Box<CallRow>>,
 }
 
-/// The end of a hold, as its entry tells it.
+/// The end of a hold, or a step of a session, as its entry tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClosedRow {
+pub struct CallRow {
     pub hold: HoldId,
     pub key: KeyId,
-    /// What was frozen when the hold ended.
+    /// What was frozen when the hold ended, or before the step.
     pub held: Micro,
+    /// What earlier steps of the session had charged.
+    pub booked: Micro,
     pub opened_at: UnixMs,
     pub request_id: Box<str>,
-    /// What a settlement charged for; a release and an abandoned hold have none.
+    /// What was charged for, of a session since its beginning; a release and an abandoned hold
+    /// have none.
     pub usage: Option<SettledUsage>,
+}
+
+impl CallRow {
+    /// What the entry must charge when all of its usage costs `price`: what was booked before is
+    /// taken off, and what we counted ourselves is capped at the hold when it ends.
+    pub fn charge(&self, kind: EntryKind, price: Micro) -> Micro {
+        let (price, booked) = (price.get(), self.booked.get());
+        let counted = self
+            .usage
+            .as_ref()
+            .is_some_and(|it| it.basis == Basis::Counted);
+        let total = if kind == EntryKind::Settled && counted {
+            price.min(booked.saturating_add(self.held.get()))
+        } else {
+            price
+        };
+        Micro::new(total.saturating_sub(booked).max(0))
+    }
 }
 
 /// What a settlement charged for, and at which prices.
@@ -52,6 +73,8 @@ pub enum EntryKind {
     Settled,
     Released,
     Abandoned,
+    /// A step of a session, whose hold stays open.
+    Part,
     TopUp,
     Gift,
     CreditLimit,
@@ -59,10 +82,11 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Settled,
         Self::Released,
         Self::Abandoned,
+        Self::Part,
         Self::TopUp,
         Self::Gift,
         Self::CreditLimit,
@@ -75,6 +99,7 @@ impl EntryKind {
             Self::Settled => "settled",
             Self::Released => "released",
             Self::Abandoned => "abandoned",
+            Self::Part => "part",
             Self::TopUp => "top_up",
             Self::Gift => "gift",
             Self::CreditLimit => "credit_limit",

@@ -40,10 +40,10 @@ mod tls;
 mod verify;
 
 pub use accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
-pub use call::{Admit, Admitted, Basis, Close, End, Extend, UnknownBasis};
+pub use call::{Admit, Admitted, Basis, Close, End, Extend, SessionStep, UnknownBasis};
 pub use durable::Durable;
 pub use entries::{
-    ClosedRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
+    CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
     UnknownKind,
 };
 pub use error::{AdmitError, Lost, OpenError, StoreError};

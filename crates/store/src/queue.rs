@@ -263,7 +263,7 @@ impl Queue {
     fn is_expired(&self, queued: &Queued, now: Instant) -> bool {
         let waited = now.saturating_duration_since(queued.at);
         match queued.command {
-            Command::Admit(..) | Command::Extend(..) | Command::Balance(..) => {
+            Command::Admit(..) | Command::Extend(..) | Command::Step(..) | Command::Balance(..) => {
                 waited > self.bounds.call_wait_max
             }
             Command::Change(..) | Command::Task(..) => waited > self.bounds.change_wait_max,

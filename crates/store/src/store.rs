@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use crate::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::backend::{Backend, on};
-use crate::call::{Admit, Admitted, Close, Extend};
+use crate::call::{Admit, Admitted, Close, Extend, SessionStep};
 use crate::clock;
 use crate::command::{Change, Command, Credit, KeyEdit, Reply, WalletChange};
 use crate::durable::Durable;
@@ -84,6 +84,15 @@ impl Store {
     pub async fn extend(&self, extend: Extend) -> Result<Durable, AdmitError> {
         let (reply, answer) = oneshot::channel();
         self.backend.push(Command::Extend(extend, reply)).await?;
+        answer.await.map_err(|_| AdmitError::Unavailable)?
+    }
+
+    /// Books what a session has used and moves its hold ahead. Answers how far that reaches, from
+    /// the session's beginning: as far as is wanted, or as is affordable.
+    pub async fn step_session(&self, step: SessionStep) -> Result<Micro, AdmitError> {
+        let (reply, answer) = oneshot::channel();
+        let command = Command::Step(Box::new(step.into()), reply);
+        self.backend.push(command).await?;
         answer.await.map_err(|_| AdmitError::Unavailable)?
     }
 

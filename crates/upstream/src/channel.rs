@@ -6,6 +6,8 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use protocol::Dialect;
 use tokio::time::Instant as Clock;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::address::Address;
 use crate::body::Body;
@@ -16,6 +18,7 @@ use crate::pool::Pool;
 use crate::preset::{Preset, Protocol};
 use crate::request::Template;
 use crate::secret::Secret;
+use crate::socket::{HANDSHAKE, Handshake, SocketAsk, tunnel};
 use crate::timeouts::Timeouts;
 use crate::wire::{Conn, Connector};
 
@@ -135,6 +138,37 @@ impl Channel {
         self.exchange(conn, &call, connected, total).await
     }
 
+    /// Opens a session on a connection of its own, or gives the answer that refuses it.
+    pub async fn open_socket(&self, ask: SocketAsk<'_>) -> Result<Handshake, CallError> {
+        let start = Clock::now();
+        self.0.breaker.lock().attempt(start.into_std());
+        let stream = self
+            .0
+            .connector
+            .connect(start + self.0.timeouts.connect)
+            .await?;
+        let deadline = Clock::now() + HANDSHAKE;
+        let mut conn = Box::new(Conn::new(stream, deadline));
+        let key = generate_key();
+        let write = |head: &mut Vec<u8>| self.0.template.write_handshake(ask, &key, head);
+        conn.begin(write, Vec::new());
+        let head = conn.answer(deadline, Stage::FirstByte).await?;
+        match &head.accept {
+            Some(accept) if *accept == derive_accept_key(key.as_bytes()) => {
+                let (stream, read) = conn.into_parts();
+                let socket = tunnel(stream, read, ask.message_bytes_max).await;
+                Ok(Handshake::Open(Box::new(socket)))
+            }
+            Some(_) => Err(CallError::broken("the proof of the new protocol is wrong")),
+            None => Ok(Handshake::Refused(Incoming {
+                status: head.status,
+                content_type: head.content_type,
+                retry_after: head.retry_after,
+                body: Body::new(conn, head.framing, self.0.timeouts.idle, deadline),
+            })),
+        }
+    }
+
     /// One request and its answer's head on one connection.
     async fn exchange(
         &self,
@@ -154,6 +188,9 @@ impl Channel {
             (first_byte, Stage::FirstByte)
         };
         let head = conn.answer(deadline, stage).await?;
+        if head.accept.is_some() {
+            return Err(CallError::broken("a new protocol that was not asked for"));
+        }
         let idle = self.0.timeouts.idle;
         let body = Body::new(conn, head.framing, idle, total);
         Ok(Incoming {

@@ -27,6 +27,7 @@ mod request;
 mod retry_after;
 mod secret;
 mod select;
+mod socket;
 mod timeouts;
 mod wire;
 
@@ -40,6 +41,7 @@ pub use network::Network;
 pub use preset::{Preset, Protocol, UnknownName};
 pub use secret::Secret;
 pub use select::{Candidate, order};
+pub use socket::{Handshake, Socket, SocketAsk, SocketEndpoint, Tunnel, socket_config};
 pub use timeouts::Timeouts;
 /// The body of a fuzz target; `wire` is nobody else's business.
 #[cfg(fuzzing)]

@@ -11,6 +11,7 @@ use crate::call::{Endpoint, Outgoing};
 use crate::error::ChannelError;
 use crate::preset::{Auth, Base, Preset};
 use crate::secret::Secret;
+use crate::socket::{SocketAsk, SocketEndpoint};
 
 /// The version that Messages upstreams demand to be told. It is ours to choose, whatever a
 /// caller names (contract, "Versioning").
@@ -42,6 +43,7 @@ pub(crate) struct Template {
     video_edits: Box<str>,
     video_extensions: Box<str>,
     videos: Box<str>,
+    realtime: Box<str>,
     /// What stands before a model's name.
     generate: Box<str>,
 }
@@ -77,6 +79,7 @@ impl Template {
             video_edits: format!("{openai_like}/videos/edits").into(),
             video_extensions: format!("{openai_like}/videos/extensions").into(),
             videos: format!("{openai_like}/videos").into(),
+            realtime: format!("{openai_like}/realtime").into(),
             generate: format!("{root}/v1beta/models/").into(),
         })
     }
@@ -108,6 +111,24 @@ impl Template {
         }
         // Writing into a Vec cannot fail.
         let _ = write!(head, "content-length: {}\r\n\r\n", call.length());
+    }
+
+    /// Writes the wish for a session.
+    pub(crate) fn write_handshake(&self, ask: SocketAsk<'_>, key: &str, head: &mut Vec<u8>) {
+        let path = match ask.endpoint {
+            SocketEndpoint::Realtime => &self.realtime,
+            SocketEndpoint::Speech => &self.speech,
+            SocketEndpoint::Transcript => &self.transcript,
+        };
+        let mark = if ask.query.is_empty() { "" } else { "?" };
+        // Writing into a Vec cannot fail.
+        let _ = write!(head, "GET {path}{mark}{} HTTP/1.1\r\n", ask.query);
+        head.extend_from_slice(&self.lines);
+        let _ = write!(
+            head,
+            "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+             sec-websocket-key: {key}\r\n\r\n"
+        );
     }
 
     /// Writes the line that names us, for a fetch from the upstream's own origin.

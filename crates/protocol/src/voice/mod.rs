@@ -5,9 +5,11 @@ mod failure;
 mod passing;
 mod speech;
 mod transcript;
+mod watch;
 
 pub use answer::{clean_voices, read_timed_speech, read_transcription};
 pub use failure::read_failure;
 pub use passing::Passing;
 pub use speech::{Speech, read_renamed_speech, read_speech};
 pub use transcript::{Transcript, read_renamed_transcript, read_transcript};
+pub use watch::{Frame, Listened, Reading, Verdict, Watch, write_failure_frame};

@@ -211,6 +211,10 @@ Speech, saved to a file:
 
 {speech}
 
+A realtime session, with any WebSocket client:
+
+  websocat -H 'Authorization: Bearer {secret}' 'ws://{address}/v1/realtime?model=sim/voice'
+
 The key works until the demo is started again. Ctrl-C stops it; the data stays.",
             data = data.display(),
             plain = self.curl("", CHAT, QUESTION),

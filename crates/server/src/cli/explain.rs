@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ledger::{Exact, Line, Meter, Micro, PriceCard};
 use serde_json::{Value, json};
-use store::{Basis, ClosedRow, EntryQuery, EntryRow, JournalRow, PriceRow, Store};
+use store::{Basis, CallRow, EntryQuery, EntryRow, JournalRow, PriceRow, Store};
 
 use super::context::Context;
 use super::stop::Stop;
@@ -39,8 +39,8 @@ impl Explanation {
             ..EntryQuery::default()
         };
         let entry = store.entries(query).await?.into_iter().next();
-        let price = match entry.as_ref().and_then(|entry| entry.close.as_deref()) {
-            Some(close) => priced(store, close).await?,
+        let price = match entry.as_ref().and_then(|entry| entry.call.as_deref()) {
+            Some(call) => priced(store, call).await?,
             None => None,
         };
         Ok(Self { entry, price })
@@ -110,12 +110,12 @@ impl Explanation {
         table.row(["answer".to_owned(), answer]);
         match (&self.entry, row.hold) {
             (Some(entry), _) => {
-                if let Some(close) = &entry.close {
+                if let Some(call) = &entry.call {
                     let held = format!(
                         "{} held by {} at {}",
-                        close.held,
-                        close.hold,
-                        when::show(close.opened_at)
+                        call.held,
+                        call.hold,
+                        when::show(call.opened_at)
                     );
                     table.row(["hold".to_owned(), held]);
                 }
@@ -130,8 +130,8 @@ impl Explanation {
     }
 }
 
-async fn priced(store: &Store, close: &ClosedRow) -> Result<Option<Priced>, Stop> {
-    let Some(usage) = &close.usage else {
+async fn priced(store: &Store, call: &CallRow) -> Result<Option<Priced>, Stop> {
+    let Some(usage) = &call.usage else {
         return Ok(None);
     };
     let prices = store.prices().await?;
@@ -192,12 +192,16 @@ impl Priced {
             ));
         }
         if let Some(entry) = entry
-            && let Some(usage) = entry.close.as_ref().and_then(|close| close.usage.as_ref())
+            && let Some(usage) = entry.call.as_ref().and_then(|call| call.usage.as_ref())
         {
             let basis = match usage.basis {
                 Basis::Reported => "as the upstream reported",
                 Basis::Counted => "as we counted, at most the hold",
             };
+            let steps = entry.call.as_ref().map_or(Micro::ZERO, |call| call.booked);
+            if steps > Micro::ZERO {
+                lines.push(format!("{steps} was booked in steps while the session ran"));
+            }
             lines.push(format!("booked {}, {basis}", entry.charge));
         }
         lines
@@ -246,16 +250,17 @@ fn settlement(entry: &EntryRow) -> String {
 }
 
 fn entry_json(entry: &EntryRow) -> Value {
-    let close = entry.close.as_deref();
-    let usage = close.and_then(|close| close.usage.as_ref());
+    let call = entry.call.as_deref();
+    let usage = call.and_then(|call| call.usage.as_ref());
     json!({
         "kind": entry.kind.as_str(),
         "entry": entry.seq,
         "at": entry.at,
-        "hold": close.map(|close| close.hold.to_string()),
-        "held": close.map(|close| close.held.to_string()),
-        "held_micro": close.map(|close| close.held.get().to_string()),
-        "opened_at": close.map(|close| close.opened_at),
+        "hold": call.map(|call| call.hold.to_string()),
+        "held": call.map(|call| call.held.to_string()),
+        "held_micro": call.map(|call| call.held.get().to_string()),
+        "booked_before_micro": call.map(|call| call.booked.get().to_string()),
+        "opened_at": call.map(|call| call.opened_at),
         "basis": usage.map(|usage| usage.basis.as_str()),
         "charge": entry.charge.to_string(),
         "charge_micro": entry.charge.get().to_string(),

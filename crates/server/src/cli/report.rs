@@ -118,14 +118,14 @@ impl Lines {
     }
 
     fn add(&mut self, entry: &EntryRow) {
-        let Some(close) = &entry.close else {
+        let Some(call) = &entry.call else {
             return;
         };
-        let usage = close.usage.as_ref();
+        let usage = call.usage.as_ref();
         let names = self.by.iter().map(|by| match by {
             By::Day => day_of(entry.at),
             By::Wallet => entry.wallet.to_string(),
-            By::Key => close.key.to_string(),
+            By::Key => call.key.to_string(),
             // A call that was not settled has no price, and its entry no model.
             By::Model => usage
                 .and_then(|usage| self.models.get(&usage.price_version))
@@ -138,7 +138,7 @@ impl Lines {
             EntryKind::Released => sums.released += 1,
             EntryKind::Abandoned => {
                 sums.abandoned += 1;
-                sums.abandoned_held += i128::from(close.held.get());
+                sums.abandoned_held += i128::from(call.held.get());
             }
             _ => {}
         }

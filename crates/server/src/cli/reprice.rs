@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use clap::Args;
 use ledger::{Meter, Micro, PriceCard};
 use serde_json::json;
-use store::{Basis, ClosedRow, EntryRow, PriceRow, PriceVersion, SettledUsage};
+use store::{EntryRow, PriceRow, PriceVersion, SettledUsage};
 
 use super::context::Context;
 use super::report::credits;
@@ -41,7 +41,7 @@ pub(super) async fn run(command: Reprice, context: &mut Context) -> Result<(), S
     }
 }
 
-/// Every settlement priced a second time.
+/// Every settlement priced a second time, those of sessions part by part.
 struct Proof {
     cards: HashMap<PriceVersion, PriceCard>,
     days: BTreeMap<String, Totals>,
@@ -74,14 +74,15 @@ impl Proof {
     }
 
     fn add(&mut self, entry: &EntryRow) {
-        let Some((close, usage)) = entry
-            .close
+        let Some((call, usage)) = entry
+            .call
             .as_deref()
-            .and_then(|close| Some((close, close.usage.as_ref()?)))
+            .and_then(|call| Some((call, call.usage.as_ref()?)))
         else {
             return;
         };
-        let repriced = self.price(close, usage);
+        let repriced = self.price(usage);
+        let repriced = repriced.map(|price| call.charge(entry.kind, price));
         let totals = self.days.entry(day_of(entry.at)).or_default();
         totals.calls += 1;
         totals.booked += i128::from(entry.charge.get());
@@ -92,23 +93,18 @@ impl Proof {
             self.differences.push(Difference {
                 wallet: entry.wallet.to_string(),
                 seq: entry.seq,
-                request_id: close.request_id.to_string(),
+                request_id: call.request_id.to_string(),
                 booked: entry.charge,
                 repriced: repriced.map_or_else(|error| error, |charge| charge.to_string()),
             });
         }
     }
 
-    /// What we counted ourselves is capped at the hold; what was reported is not.
-    fn price(&self, close: &ClosedRow, usage: &SettledUsage) -> Result<Micro, String> {
+    fn price(&self, usage: &SettledUsage) -> Result<Micro, String> {
         let card = self.cards.get(&usage.price_version);
         let card = card.ok_or_else(|| format!("no price {}", usage.price_version.get()))?;
         let meter: Meter = serde_json::from_str(&usage.meter).map_err(|error| error.to_string())?;
-        let price = card.price(&meter).map_err(|error| error.to_string())?;
-        Ok(match usage.basis {
-            Basis::Reported => price,
-            Basis::Counted => price.min(close.held),
-        })
+        card.price(&meter).map_err(|error| error.to_string())
     }
 
     fn totals(&self) -> Totals {

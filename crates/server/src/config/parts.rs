@@ -48,6 +48,12 @@ impl Config {
                 total_bytes_max: bytes(self.limits.fetched_images_bytes),
                 within: self.timeouts.image_fetch,
             },
+            sockets: engine::SocketBounds {
+                ping: self.timeouts.socket_ping,
+                dead: self.timeouts.socket_dead,
+                session: self.timeouts.socket_session,
+                message_bytes_max: self.limits.socket_message_bytes,
+            },
             outbound: upstream::Policy {
                 allow: self.outbound.allow.clone(),
                 nat64: self.outbound.nat64,

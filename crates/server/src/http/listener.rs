@@ -124,16 +124,18 @@ impl Public {
         limits: Limits,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
+        let connections = TaskTracker::new();
         Ok(Self {
             listener,
             shared: Arc::new(Shared {
                 engine,
                 aliases: limits.sdk_aliases,
+                sessions: connections.clone(),
                 limits,
             }),
             crowd: Arc::default(),
             clock: Arc::new(CoarseClock::new()),
-            connections: TaskTracker::new(),
+            connections,
             closing: CancellationToken::new(),
         })
     }
@@ -194,7 +196,7 @@ impl Public {
         let connection = serve(
             socket,
             pulse,
-            seat,
+            Arc::new(seat),
             Arc::clone(&self.shared),
             self.closing.clone(),
         );
@@ -209,17 +211,19 @@ async fn emptied_within(time: Duration, connections: &TaskTracker) -> bool {
 async fn serve(
     socket: TcpStream,
     pulse: Arc<Pulse>,
-    seat: Seat,
+    seat: Arc<Seat>,
     shared: Arc<Shared>,
     closing: CancellationToken,
 ) {
     let io = TokioIo::new(Watched::new(socket, Arc::clone(&pulse)));
     let builder = builder(&shared.limits);
+    let sessions_seat = Arc::clone(&seat);
     let service = service_fn(move |request| {
         let (shared, pulse) = (Arc::clone(&shared), Arc::clone(&pulse));
-        async move { Ok::<_, Infallible>(service::serve(shared, pulse, request).await) }
+        let seat = Arc::clone(&sessions_seat);
+        async move { Ok::<_, Infallible>(service::serve(shared, pulse, seat, request).await) }
     });
-    let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+    let mut connection = std::pin::pin!(builder.serve_connection_with_upgrades(io, service));
     tokio::select! {
         biased;
         () = seat.ended.notified() => return,
@@ -307,9 +311,9 @@ impl Crowd {
     }
 }
 
-/// One connection's place in the crowd, given back when it ends.
+/// One connection's place in the crowd, given back when it ends, or the session that came of it.
 #[derive(Debug)]
-struct Seat {
+pub(super) struct Seat {
     id: u64,
     address: IpAddr,
     ended: Arc<Notify>,

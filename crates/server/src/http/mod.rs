@@ -11,6 +11,7 @@ mod pulse;
 mod query;
 mod reply;
 mod service;
+mod socket;
 mod surface;
 mod voice;
 

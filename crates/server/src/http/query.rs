@@ -1,11 +1,11 @@
-//! The query of a request: what is asked for in it, and what may not stand there.
+//! The query of a request: pairs as they stand there, and what may not stand there.
 
 use std::borrow::Cow;
 
 use http::Uri;
 use protocol::{Failure, guard};
 
-/// The pairs of a query.
+/// The pairs of a query, as they were written.
 #[derive(Debug)]
 pub(crate) struct Query<'u>(Vec<Pair<'u>>);
 
@@ -14,6 +14,8 @@ struct Pair<'u> {
     /// The name, decoded.
     name: Cow<'u, str>,
     value: &'u str,
+    /// Both, as they were written.
+    raw: &'u str,
 }
 
 impl<'u> Query<'u> {
@@ -23,7 +25,7 @@ impl<'u> Query<'u> {
         let pairs = pairs.filter(|raw| !raw.is_empty()).map(|raw| {
             let (name, value) = raw.split_once('=').unwrap_or((raw, ""));
             let name = decoded(name)?;
-            Ok(Pair { name, value })
+            Ok(Pair { name, value, raw })
         });
         Ok(Self(pairs.collect::<Result<_, Failure>>()?))
     }
@@ -52,6 +54,13 @@ impl<'u> Query<'u> {
         }
         Ok(())
     }
+
+    /// The pairs of all other names, as they were written.
+    pub(crate) fn without(&self, name: &str) -> String {
+        let others = self.0.iter().filter(|pair| pair.name != name);
+        let others: Vec<&str> = others.map(|pair| pair.raw).collect();
+        others.join("&")
+    }
 }
 
 /// Undoes the encoding of forms: `+` is a blank.
@@ -79,12 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_once() {
+    fn a_name_stands_once_and_the_others_stay_as_they_are() {
         let uri = uri("a=1%2B2&mod%65l=maker%2Fm+x&b&a=%20");
         let query = Query::read(&uri).unwrap();
         assert_eq!(query.get("model").unwrap().as_deref(), Some("maker/m x"));
         assert_eq!(query.get("none").unwrap(), None);
         assert!(query.get("a").is_err());
+        assert_eq!(query.without("model"), "a=1%2B2&b&a=%20");
     }
 
     #[test]

@@ -7,21 +7,26 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use engine::{Aborted, Answer, AnswerBody, Arrival, Engine, Place, Unanswered};
-use http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, UPGRADE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use ledger::{Rate, Rates};
-use protocol::{Failure, Family, Joined};
+use protocol::{Code, Failure, Family, Joined};
 use store::KeyHead;
 
 use super::catch::catch_poll;
 use super::pulse::Serving;
+use super::socket::Switch;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The spelling that Messages clients read.
 const MESSAGES_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const DROPPED_PARAMS: HeaderName = HeaderName::from_static("x-dropped-params");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+const SOCKET_ACCEPT: HeaderName = HeaderName::from_static("sec-websocket-accept");
+const SOCKET_PROTOCOL: HeaderName = HeaderName::from_static("sec-websocket-protocol");
+const SOCKET_VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
+const WEBSOCKET: HeaderValue = HeaderValue::from_static("websocket");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What a request needs until the last byte of its answer.
@@ -63,6 +68,39 @@ impl Visit {
         self.response(StatusCode::OK, JSON, whole(document))
     }
 
+    /// Notes a panic, which the panic hook has logged with its place.
+    pub(crate) fn panicked(&self, what: &str) {
+        self.engine.metrics().panics.inc();
+        tracing::error!(
+            request_id = &*self.request_id,
+            endpoint = self.endpoint,
+            "{what} panicked"
+        );
+    }
+
+    /// The answer after which a connection is a session; the visit goes on with that.
+    pub(crate) fn switching(&self, switch: &Switch) -> Response<ReplyBody> {
+        let status = StatusCode::SWITCHING_PROTOCOLS;
+        let metrics = self.engine.metrics();
+        metrics.answered(self.endpoint, status.as_u16(), self.arrived.elapsed());
+        let mut response = Response::new(ReplyBody {
+            body: whole(Vec::new()),
+            visit: None,
+        });
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(UPGRADE, WEBSOCKET);
+        headers.insert(SOCKET_ACCEPT, switch.accept.clone());
+        if let Some(subprotocol) = &switch.subprotocol {
+            headers.insert(SOCKET_PROTOCOL, subprotocol.clone());
+        }
+        if let Ok(id) = HeaderValue::from_str(&self.request_id) {
+            headers.insert(REQUEST_ID, id);
+        }
+        response
+    }
+
     /// An error of a call, and how the key's limits stand where the ledger was asked.
     pub(crate) fn unanswered(self, unanswered: &Unanswered) -> Response<ReplyBody> {
         let mut response = self.failure(&unanswered.failure);
@@ -79,6 +117,11 @@ impl Visit {
             StatusCode::from_u16(failure.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = self.response(status, JSON, whole(document));
         let headers = response.headers_mut();
+        if failure.code == Code::UpgradeRequired {
+            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+            headers.insert(UPGRADE, WEBSOCKET);
+            headers.insert(SOCKET_VERSION, HeaderValue::from_static("13"));
+        }
         if let Some(seconds) = failure.retry_after_s {
             headers.insert(RETRY_AFTER, seconds.into());
         }
@@ -108,7 +151,10 @@ impl Visit {
             }
             headers.insert(REQUEST_ID, id);
         }
-        let mut response = Response::new(ReplyBody { body, visit: self });
+        let mut response = Response::new(ReplyBody {
+            body,
+            visit: Some(self),
+        });
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         response
@@ -160,18 +206,16 @@ fn write_rates(headers: &mut HeaderMap, rates: &Rates) {
 #[derive(Debug)]
 pub(crate) struct ReplyBody {
     body: AnswerBody,
-    visit: Visit,
+    /// Gone where it goes on elsewhere.
+    visit: Option<Visit>,
 }
 
 impl ReplyBody {
     /// The connection may carry other requests, which a panic of this one must not touch (S10).
     fn panicked(&mut self) -> Aborted {
-        self.visit.engine.metrics().panics.inc();
-        tracing::error!(
-            request_id = &*self.visit.request_id,
-            endpoint = self.visit.endpoint,
-            "an answer panicked"
-        );
+        if let Some(visit) = &self.visit {
+            visit.panicked("an answer");
+        }
         // Dropped here, so that a stream closes its hold now.
         self.body = whole(Vec::new());
         Aborted

@@ -14,12 +14,14 @@ use ledger::Balance;
 use protocol::images::Asked;
 use protocol::{Code, Dialect, Failure};
 use store::KeyHead;
+use tokio_util::task::TaskTracker;
 
 use super::body::{self, Bounds};
 use super::catch::catch_panic;
-use super::listener::Limits;
+use super::listener::{Limits, Seat};
 use super::pulse::Pulse;
 use super::reply::{ReplyBody, Visit};
+use super::socket::{self, Switch};
 use super::surface::{Endpoint, Surface};
 use super::{catalog, credentials, voice};
 
@@ -30,12 +32,15 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     /// Whether paths are served that only SDKs know.
     pub(crate) aliases: bool,
+    /// Sessions that have left their connections; they end with the node.
+    pub(crate) sessions: TaskTracker,
 }
 
 /// Answers one request. It always answers: refusals and panics have their envelope too.
 pub(crate) async fn serve(
     shared: Arc<Shared>,
     pulse: Arc<Pulse>,
+    seat: Arc<Seat>,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
     let surface = Surface::find(request.method(), request.uri().path(), shared.aliases);
@@ -70,14 +75,14 @@ pub(crate) async fn serve(
     match served {
         Ok(Ok(Served::Document(document))) => visit.json(document),
         Ok(Ok(Served::Answer(answer))) => visit.answer(answer),
+        Ok(Ok(Served::Switch(switch))) => {
+            let response = visit.switching(&switch);
+            shared.sessions.spawn(switch.run(visit, seat));
+            response
+        }
         Ok(Err(unanswered)) => visit.unanswered(&unanswered),
         Err(_) => {
-            shared.engine.metrics().panics.inc();
-            tracing::error!(
-                request_id = &*visit.request_id,
-                endpoint = visit.endpoint,
-                "a request panicked"
-            );
+            visit.panicked("a request");
             visit.failure(&Failure::internal())
         }
     }
@@ -86,6 +91,7 @@ pub(crate) async fn serve(
 pub(super) enum Served {
     Document(Vec<u8>),
     Answer(engine::Answer),
+    Switch(Box<Switch>),
 }
 
 async fn dispatch(
@@ -114,6 +120,9 @@ async fn dispatch(
         Endpoint::Images(asked) => images(shared, visit, asked, key, request).await,
         Endpoint::Contents(named) => embeddings(shared, visit, Some(named), key, request).await,
         Endpoint::Speech(form) => voice::speech(shared, visit, form, key, request).await,
+        Endpoint::Socket(path) => socket::open(shared, visit, path, key, request)
+            .await
+            .map(|switch| Served::Switch(Box::new(switch))),
         Endpoint::Transcript(form) => voice::transcript(shared, visit, form, key, request).await,
         Endpoint::Voices(name) => voice::voices(shared, visit, name, key, &request).await,
         Endpoint::Video(ask) => video(shared, visit, ask, key, request).await,

@@ -11,6 +11,8 @@ use protocol::images::Asked;
 use protocol::video::video_a::Operation;
 use protocol::{Dialect, Family};
 
+use super::socket::SocketPath;
+
 /// An endpoint, with what its path carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Endpoint {
@@ -44,6 +46,8 @@ pub(crate) enum Endpoint {
     Video(TaskAsk),
     /// A task by its id.
     Task(String),
+    /// A socket.
+    Socket(SocketPath),
     /// Nothing that is served.
     Unknown,
 }
@@ -62,6 +66,7 @@ impl Endpoint {
                 | Self::Transcript(_)
                 | Self::Voices(_)
                 | Self::Video(_)
+                | Self::Socket(_)
         )
     }
 }
@@ -125,6 +130,9 @@ impl Surface {
             Endpoint::Video(TaskAsk::VideoA(Operation::Edit)) => "/v1/videos/edits",
             Endpoint::Video(TaskAsk::VideoA(Operation::Extension)) => "/v1/videos/extensions",
             Endpoint::Task(_) => "/v1/tasks/{id}",
+            Endpoint::Socket(SocketPath::Realtime) => "/v1/realtime",
+            Endpoint::Socket(SocketPath::Speech) => "/v1/tts (socket)",
+            Endpoint::Socket(SocketPath::Transcript) => "/v1/stt (socket)",
             Endpoint::Unknown => "unknown",
         }
     }
@@ -136,6 +144,9 @@ fn asked(path: &str) -> Endpoint {
         "/v1beta/models" => Endpoint::GoogleModels,
         "/v1/balance" => Endpoint::Balance,
         "/v1/tts/voices" => Endpoint::Voices(None),
+        "/v1/realtime" => Endpoint::Socket(SocketPath::Realtime),
+        "/v1/tts" => Endpoint::Socket(SocketPath::Speech),
+        "/v1/stt" => Endpoint::Socket(SocketPath::Transcript),
         _ => named_voice(path)
             .or_else(|| task(path))
             .unwrap_or_else(|| named_model(path)),

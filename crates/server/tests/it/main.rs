@@ -38,6 +38,7 @@ mod rates;
 mod refusals;
 mod reload;
 mod shutdown;
+mod sockets;
 mod speech;
 mod tasks;
 mod transcript;

@@ -23,13 +23,14 @@ use crate::reply::{Play, Reply, Vendor, html_page, identity_headers, request_id}
 use crate::responses::Responses;
 use crate::seed::Seed;
 use crate::video_a;
-use crate::voice::{self, SpeechCall, TranscriptCall};
+use crate::voice::{self, SpeechCall, TranscriptCall, socket};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
@@ -55,6 +56,9 @@ pub(super) async fn exchange(
     state: Arc<State>,
     wire: Arc<Wire>,
 ) -> Result<Response<Body>, Closed> {
+    if let Some(path) = socket::Path::of(request.uri().path(), request.headers()) {
+        return Ok(session(path, request, &state, wire));
+    }
     let (parts, incoming) = request.into_parts();
     if control::owns(parts.uri.path()) {
         let body = match read(incoming, control::REQUEST_BYTES_MAX).await {
@@ -108,6 +112,49 @@ pub(super) async fn exchange(
     }
     record.status(reply.status.as_u16());
     Ok(respond(reply, vendor, &script, &state, wire, record))
+}
+
+/// A wish for a session: refused like any call, or taken.
+fn session(
+    path: socket::Path,
+    mut request: Request<Incoming>,
+    state: &Arc<State>,
+    wire: Arc<Wire>,
+) -> Response<Body> {
+    let upgrade = hyper::upgrade::on(&mut request);
+    let (parts, _) = request.into_parts();
+    let mut record = state.calls.open(&parts);
+    let call = Call {
+        parts: &parts,
+        body: &Bytes::new(),
+        settings: &state.settings,
+        jobs: &state.jobs,
+        request_id: &request_id(record.seq()),
+    };
+    let queued = |name: &str| state.queue.take(name).unwrap_or_default();
+    let session = match socket::Session::read(path, &call, queued) {
+        Ok(session) => session,
+        Err(reply) => {
+            record.status(reply.status.as_u16());
+            let vendor = Vendor::of_path(parts.uri.path());
+            return respond(reply, vendor, &Script::default(), state, wire, record);
+        }
+    };
+    record.model(&session.name, &session.faults);
+    record.status(StatusCode::SWITCHING_PROTOCOLS.as_u16());
+    state.sessions.lock().spawn(async move {
+        if let Ok(io) = upgrade.await {
+            let talked = session.hold(TokioIo::new(io)).await;
+            record.talked(talked);
+            record.will_end(End::Completed);
+        }
+    });
+    let nothing = Reply::json(StatusCode::SWITCHING_PROTOCOLS, "");
+    let play = Play::new(nothing.content, &Script::default(), None);
+    let mut response = Response::new(Body::new(play, wire, None));
+    *response.status_mut() = nothing.status;
+    *response.headers_mut() = socket::switching(&parts.headers);
+    response
 }
 
 enum ReadError {

@@ -8,6 +8,7 @@ use crate::video_a::Jobs;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -61,6 +62,8 @@ pub(crate) struct State {
     pub(crate) calls: Arc<Calls>,
     pub(crate) queue: Queue,
     pub(crate) jobs: Arc<Jobs>,
+    /// Sessions that have left their connections.
+    pub(crate) sessions: Mutex<JoinSet<()>>,
 }
 
 impl State {
@@ -75,6 +78,7 @@ impl State {
             calls: Arc::new(Calls::new(bounds)),
             queue: Queue::default(),
             jobs: Arc::default(),
+            sessions: Mutex::default(),
         }
     }
 }
@@ -206,6 +210,7 @@ async fn accept(listener: TcpListener, state: Arc<State>, stop: impl Future<Outp
         }
     }
     drop(listener);
+    state.sessions.lock().abort_all();
     connections.shutdown().await;
 }
 
@@ -226,5 +231,6 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEADER_BYTES_MAX)
         .serve_connection(TokioIo::new(socket), service)
+        .with_upgrades()
         .await;
 }

@@ -2,6 +2,7 @@
 
 mod form;
 mod refusal;
+pub(crate) mod socket;
 mod sound;
 mod speech;
 mod transcript;

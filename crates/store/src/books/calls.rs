@@ -2,11 +2,11 @@
 
 use ledger::{Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
 
-use super::pending::{Posting, What};
+use super::pending::{PartOf, Posting, What};
 use super::rows::{HoldRow, OpenHold};
 use super::sheet::Books;
 use crate::call::{Admit, Basis, Extend};
-use crate::command::{Closing, Ending};
+use crate::command::{Closing, Ending, Stepping};
 use crate::entries::EntryKind;
 use crate::error::AdmitError;
 use crate::ids::{HoldId, KeyId};
@@ -51,6 +51,7 @@ impl Books {
             wallet: rows.key.wallet,
             key: admit.key,
             held: admit.ask,
+            booked: Micro::ZERO,
             request_id: admit.request_id,
             opened_at: admit.now,
             row: HoldRow::None,
@@ -82,6 +83,60 @@ impl Books {
         Some(Ok(()))
     }
 
+    /// Takes a step of a session and tells how far its hold reaches; `None` when there is no such
+    /// hold.
+    pub(crate) fn step(&mut self, stepping: Box<Stepping>) -> Option<Result<Micro, AdmitError>> {
+        let id = stepping.hold;
+        let hold = self.holds.get(&id)?;
+        let (key, held, booked, wallet) = (hold.key, hold.held, hold.booked, hold.wallet);
+        let (opened_at, request_id) = (hold.opened_at, hold.request_id.clone());
+        let mut rows = self.rows_of(key)?;
+        let stepped = ledger::step(
+            &mut rows.wallet.wallet,
+            &mut rows.key.key,
+            &held,
+            booked,
+            &stepping.step,
+            stepping.now,
+        );
+        let stepped = match stepped {
+            Ok(stepped) => stepped,
+            Err(refusal) => return Some(Err(refused(refusal, &rows.key.key, stepping.now))),
+        };
+        rows.touch();
+        let key = rows.key.n;
+        if stepped.charge > Micro::ZERO {
+            let seq = rows.wallet.next_entry();
+            let call = PartOf {
+                key,
+                held: held.hold,
+                booked,
+                opened_at,
+                request_id,
+            };
+            rows.pending.postings.push(Posting {
+                wallet,
+                seq,
+                kind: EntryKind::Part,
+                charge: stepped.charge,
+                delta: stepped.delta,
+                note: None,
+                what: What::Part { stepping, call },
+            });
+        }
+        // Both were within what the wallet has, so their sum is an amount.
+        let booked = booked.checked_add(stepped.charge).unwrap_or(booked);
+        let held = Ask {
+            hold: stepped.hold,
+            ..held
+        };
+        self.set_held(id, held);
+        if let Some(hold) = self.holds.get_mut(&id) {
+            hold.booked = booked;
+        }
+        Some(Ok(booked.checked_add(stepped.hold).unwrap_or(Micro::MAX)))
+    }
+
     /// The hold stays open but no longer counts against its key's concurrency.
     pub(crate) fn stop_counting(&mut self, id: HoldId) {
         let Some((key, mut held)) = self.held(id) else {
@@ -98,10 +153,11 @@ impl Books {
 
     /// Ends a hold: the first close is booked, any other changes nothing (reliability W8).
     pub(crate) fn close(&mut self, closing: Closing) -> Closed {
-        let Some((key, ask)) = self.held(closing.hold) else {
+        let Some(hold) = self.holds.get(&closing.hold) else {
             return Closed::Late;
         };
-        let Some(booked) = self.book(key, &ask, &closing) else {
+        let (key, ask, before) = (hold.key, hold.held, hold.booked);
+        let Some(booked) = self.book(key, &ask, before, &closing) else {
             return Closed::Unbookable(closing);
         };
         self.post(closing, booked);
@@ -109,10 +165,10 @@ impl Books {
     }
 
     /// Moves the amounts of a close; nothing when they do not fit, and then nothing has changed.
-    fn book(&mut self, key: KeyId, ask: &Ask, closing: &Closing) -> Option<Booked> {
+    fn book(&mut self, key: KeyId, ask: &Ask, before: Micro, closing: &Closing) -> Option<Booked> {
         let mut rows = self.rows_of(key)?;
         let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
-        let booking = book(wallet, key, ask, &closing.end, closing.now).ok()?;
+        let booking = book(wallet, key, ask, before, &closing.end, closing.now).ok()?;
         rows.touch();
         let hold = rows.holds.remove(&closing.hold)?;
         if hold.row != HoldRow::None {
@@ -142,7 +198,7 @@ impl Books {
             note,
         } = booking;
         let free = matches!(&closing.end, Ending::Settled { meter, .. }
-            if charge == Micro::ZERO && &**meter != EMPTY_METER);
+            if charge == Micro::ZERO && hold.booked == Micro::ZERO && &**meter != EMPTY_METER);
         self.counters.zero_charges.add(u64::from(free));
         self.counters
             .above_hold
@@ -210,6 +266,7 @@ fn book(
     wallet: &mut ledger::Wallet,
     key: &mut ledger::Key,
     held: &Ask,
+    before: Micro,
     end: &Ending,
     now: UnixMs,
 ) -> Result<Booking, ledger::Overflow> {
@@ -226,7 +283,17 @@ fn book(
             // here is its size certain.
             let charge = match basis {
                 Basis::Reported => *charge,
-                Basis::Counted => (*charge).min(held.hold),
+                Basis::Counted => {
+                    let all = before.checked_add(held.hold);
+                    (*charge).min(all.unwrap_or(Micro::MAX))
+                }
+            };
+            // What the steps of a session have booked is paid; they never book more than was used.
+            let charge = if before == Micro::ZERO {
+                charge
+            } else {
+                let rest = charge.checked_sub(before);
+                rest.unwrap_or(Micro::ZERO).max(Micro::ZERO)
             };
             match ledger::settle(wallet, key, held, charge, *tokens, now) {
                 Ok(delta) => {

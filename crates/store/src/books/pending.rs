@@ -6,7 +6,8 @@
 use ledger::{Delta, Micro, UnixMs};
 
 use super::rows::{HoldRow, OpenHold};
-use crate::command::{Closing, Ending};
+use crate::call::Basis;
+use crate::command::{Closing, Ending, Stepping};
 use crate::entries::EntryKind;
 use crate::ids::{HoldId, KeyId};
 
@@ -43,7 +44,8 @@ impl Pending {
             .into_iter()
             .filter_map(|posting| match posting.what {
                 What::Close { closing, .. } => Some(closing),
-                What::Credit { .. } => None,
+                // A step that is lost is made good by the next one, or by the close.
+                What::Part { .. } | What::Credit { .. } => None,
             })
             .filter(|closing| !inseparable.contains(&closing.hold))
             .collect()
@@ -81,9 +83,24 @@ pub(crate) enum What {
         hold: OpenHold,
         key: i64,
     },
+    /// A step of a session.
+    Part {
+        stepping: Box<Stepping>,
+        call: PartOf,
+    },
     Credit {
         at: UnixMs,
     },
+}
+
+/// What a step's entry tells of its hold, as it was before.
+#[derive(Debug)]
+pub(crate) struct PartOf {
+    pub(crate) key: i64,
+    pub(crate) held: Micro,
+    pub(crate) booked: Micro,
+    pub(crate) opened_at: UnixMs,
+    pub(crate) request_id: Box<str>,
 }
 
 impl Posting {
@@ -91,7 +108,7 @@ impl Posting {
     pub(crate) fn removes(&self) -> Option<HoldId> {
         match &self.what {
             What::Close { closing, hold, .. } if hold.row != HoldRow::None => Some(closing.hold),
-            What::Close { .. } | What::Credit { .. } => None,
+            What::Close { .. } | What::Part { .. } | What::Credit { .. } => None,
         }
     }
 
@@ -108,11 +125,24 @@ impl Posting {
         };
         match &self.what {
             What::Credit { at } => columns.at = at.get(),
+            What::Part { stepping, call } => {
+                columns.at = stepping.now.get();
+                columns.part_of = Some(stepping.hold.get());
+                columns.key = Some(call.key);
+                columns.held = Some(call.held.get());
+                columns.booked = call.booked.get();
+                columns.opened_at = Some(call.opened_at.get());
+                columns.request_id = Some(&call.request_id);
+                columns.meter = Some(&stepping.meter);
+                columns.price_version = Some(stepping.price_version.get());
+                columns.basis = Some(Basis::Counted.as_str());
+            }
             What::Close { closing, hold, key } => {
                 columns.at = closing.now.get();
                 columns.closes = Some(closing.hold.get());
                 columns.key = Some(*key);
                 columns.held = Some(hold.held.hold.get());
+                columns.booked = hold.booked.get();
                 columns.opened_at = Some(hold.opened_at.get());
                 columns.request_id = Some(&hold.request_id);
                 if let Ending::Settled {
@@ -140,8 +170,10 @@ pub(crate) struct Columns<'a> {
     pub(crate) kind: &'static str,
     pub(crate) at: i64,
     pub(crate) closes: Option<i64>,
+    pub(crate) part_of: Option<i64>,
     pub(crate) key: Option<i64>,
     pub(crate) held: Option<i64>,
+    pub(crate) booked: i64,
     pub(crate) charge: i64,
     pub(crate) delta: Delta,
     pub(crate) opened_at: Option<i64>,

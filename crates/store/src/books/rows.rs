@@ -1,6 +1,6 @@
 //! Rows of the ledger as a batch keeps them.
 
-use ledger::{Ask, Key, UnixMs, Wallet};
+use ledger::{Ask, Key, Micro, UnixMs, Wallet};
 
 use super::pending::Pending;
 use crate::ids::{KeyId, WalletId};
@@ -50,6 +50,8 @@ pub(crate) struct OpenHold {
     pub(crate) wallet: i64,
     pub(crate) key: KeyId,
     pub(crate) held: Ask,
+    /// What the steps of a session have charged so far.
+    pub(crate) booked: Micro,
     pub(crate) request_id: Box<str>,
     pub(crate) opened_at: UnixMs,
     pub(crate) row: HoldRow,

@@ -208,6 +208,7 @@ impl Postgres {
             Command::Task(_) => None,
             Command::Admit(admit, _) => Some(admit.wallet),
             Command::Extend(extend, _) => return self.lane(extend.hold.lane()).push(command),
+            Command::Step(stepping, _) => return self.lane(stepping.hold.lane()).push(command),
             Command::Close(closing) => return self.lane(closing.hold.lane()).push(command),
             Command::Uncount(hold) => return self.lane(hold.lane()).push(command),
             Command::Balance(key, _) => self.wallet_of(*key).await,

@@ -10,7 +10,7 @@ use tokio_postgres::{Client, Row};
 use super::rows::{micro, time};
 use crate::call::Basis;
 use crate::entries::{
-    ClosedRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
+    CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
 };
 use crate::ids::{HoldId, PriceVersion};
 
@@ -50,7 +50,7 @@ pub(super) async fn entries(on: Arc<Client>, query: EntryQuery) -> Read<Vec<Entr
     }
     let sql = format!(
         "SELECT e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note,
-         e.closes, k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis
+         coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked
          FROM entries e JOIN wallets w ON w.n = e.wallet LEFT JOIN keys k ON k.wallet = e.wallet AND k.n = e.key
          WHERE {} ORDER BY e.n LIMIT {limit}",
         conditions.join(" AND ")
@@ -86,14 +86,14 @@ fn entry(row: &Row) -> Read<EntryRow> {
             credit_used: row.try_get(8)?,
         },
         note: row.try_get(9)?,
-        close: match row.try_get::<_, Option<i64>>(10)? {
-            Some(hold) => Some(Box::new(closed(row, HoldId::new(hold))?)),
+        call: match row.try_get::<_, Option<i64>>(10)? {
+            Some(hold) => Some(Box::new(call(row, HoldId::new(hold))?)),
             None => None,
         },
     })
 }
 
-fn closed(row: &Row, hold: HoldId) -> Read<ClosedRow> {
+fn call(row: &Row, hold: HoldId) -> Read<CallRow> {
     let usage = match row.try_get::<_, Option<Box<str>>>(15)? {
         Some(meter) => Some(SettledUsage {
             meter,
@@ -102,10 +102,11 @@ fn closed(row: &Row, hold: HoldId) -> Read<ClosedRow> {
         }),
         None => None,
     };
-    Ok(ClosedRow {
+    Ok(CallRow {
         hold,
         key: row.try_get(11)?,
         held: Micro::new(row.try_get(12)?),
+        booked: micro(row, 18)?,
         opened_at: time(row, 13)?,
         request_id: row.try_get(14)?,
         usage,

@@ -323,7 +323,7 @@ impl Lane {
     fn is_expired(&self, queued: &Queued, now: Instant) -> bool {
         let waited = now.saturating_duration_since(queued.at);
         match queued.command {
-            Command::Admit(..) | Command::Extend(..) | Command::Balance(..) => {
+            Command::Admit(..) | Command::Extend(..) | Command::Step(..) | Command::Balance(..) => {
                 waited > self.settings.call_wait_max
             }
             Command::Change(..) | Command::Task(..) => waited > self.settings.change_wait_max,
@@ -384,6 +384,7 @@ fn wallet_of(state: &State, command: &Command) -> Option<WalletId> {
     match command {
         Command::Admit(admit, _) => Some(admit.wallet),
         Command::Extend(extend, _) => by_hold(extend.hold),
+        Command::Step(stepping, _) => by_hold(stepping.hold),
         Command::Close(closing) => by_hold(closing.hold),
         Command::Uncount(hold) => by_hold(*hold),
         Command::Balance(key, _) => state.known.peek(*key).map(|key| key.wallet_id),

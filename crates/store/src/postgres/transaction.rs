@@ -8,7 +8,7 @@ use ledger::UnixMs;
 use tokio::time::timeout;
 
 use super::link::{FLIGHT_MAX, Session};
-use super::rows::{book_wallet, held, key, time};
+use super::rows::{book_wallet, held, key, micro, time};
 use super::trouble::Failed;
 use super::write::Written;
 use crate::books::{BookKey, Books, HoldRow, OpenHold};
@@ -152,6 +152,7 @@ pub(super) async fn begin(
             held: held(&row)?,
             request_id: row.try_get(4)?,
             opened_at: time(&row, 5)?,
+            booked: micro(&row, 6)?,
             row: HoldRow::Same,
         };
         books.holds.insert(id, hold);

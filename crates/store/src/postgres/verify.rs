@@ -49,14 +49,14 @@ pub(super) async fn verify(client: &mut Client, lease_ms: i64) -> Read<VerifyRep
     .await?;
     let holds =
         "SELECT id, wallet, key, amount, counts, EXISTS (SELECT 1 FROM tasks t WHERE t.hold = h.id
-                 AND t.wallet = h.wallet AND t.ended_at IS NULL) FROM holds h";
+                 AND t.wallet = h.wallet AND t.ended_at IS NULL), booked FROM holds h";
     each(&snapshot, holds, |row| {
         check.hold(&hold_found(row)?);
         Ok(())
     })
     .await?;
     let entries = "SELECT wallet, seq, kind, closes, key, held, charge, balance_delta, gift_delta, credit_delta, meter,
-                   price_version, basis FROM entries ORDER BY wallet, seq";
+                   price_version, basis, part_of, booked FROM entries ORDER BY wallet, seq";
     each(&snapshot, entries, |row| {
         check.entry(&entry(row)?);
         Ok(())
@@ -123,6 +123,7 @@ fn hold_found(row: &Row) -> Read<HoldFound> {
         amount: row.try_get(3)?,
         counts: row.try_get(4)?,
         of_task: row.try_get(5)?,
+        booked: row.try_get(6)?,
     })
 }
 
@@ -141,5 +142,7 @@ fn entry(row: &Row) -> Read<Entry> {
         meter: row.try_get(10)?,
         price_version: row.try_get(11)?,
         basis: row.try_get(12)?,
+        part_of: row.try_get(13)?,
+        booked: row.try_get(14)?,
     })
 }

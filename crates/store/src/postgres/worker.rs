@@ -285,6 +285,13 @@ impl Worker {
                 };
                 drop(reply.send(answer));
             }
+            Command::Step(mut stepping, reply) => {
+                if let Some(begun) = begun {
+                    stepping.now = begun.now;
+                }
+                let answer = self.books.step(stepping);
+                drop(reply.send(answer.unwrap_or(Err(AdmitError::Unavailable))));
+            }
             Command::Close(mut closing) => {
                 if let Some(begun) = begun {
                     closing.now = begun.now;
@@ -485,6 +492,7 @@ fn key_of(command: &Command) -> Option<KeyId> {
 fn hold_of(command: &Command) -> Option<HoldId> {
     match command {
         Command::Extend(extend, _) => Some(extend.hold),
+        Command::Step(stepping, _) => Some(stepping.hold),
         Command::Close(closing) => Some(closing.hold),
         Command::Uncount(hold) => Some(*hold),
         _ => None,

@@ -50,6 +50,7 @@ struct NewHolds<'b> {
     counts: Vec<bool>,
     request_id: Vec<&'b str>,
     opened_at: Vec<i64>,
+    booked: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -59,6 +60,7 @@ struct ChangedHolds {
     amount: Vec<i64>,
     tokens: Vec<i64>,
     counts: Vec<bool>,
+    booked: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -80,6 +82,8 @@ struct Entries<'b> {
     price_version: Vec<Option<i64>>,
     basis: Vec<Option<&'static str>>,
     note: Vec<Option<&'b str>>,
+    part_of: Vec<Option<i64>>,
+    booked: Vec<i64>,
 }
 
 impl<'b> Written<'b> {
@@ -134,6 +138,7 @@ impl<'b> Written<'b> {
                 to.counts.push(hold.held.counts);
                 to.request_id.push(&hold.request_id);
                 to.opened_at.push(hold.opened_at.get());
+                to.booked.push(hold.booked.get());
             }
         }
         for id in &books.pending.changed {
@@ -144,6 +149,7 @@ impl<'b> Written<'b> {
                 to.amount.push(hold.held.hold.get());
                 to.tokens.push(sql_tokens(hold.held.tokens));
                 to.counts.push(hold.held.counts);
+                to.booked.push(hold.booked.get());
             }
         }
         written.post(books);
@@ -175,6 +181,8 @@ impl<'b> Written<'b> {
             to.price_version.push(entry.price_version);
             to.basis.push(entry.basis);
             to.note.push(entry.note);
+            to.part_of.push(entry.part_of);
+            to.booked.push(entry.booked);
         }
     }
 
@@ -182,7 +190,7 @@ impl<'b> Written<'b> {
         let (wallets, keys) = (&self.wallets, &self.keys);
         let (opened, changed, closed) = (&self.opened, &self.changed, &self.closed);
         let entries = &self.entries;
-        let columns: [&(dyn ToSql + Sync); 48] = [
+        let columns: [&(dyn ToSql + Sync); 52] = [
             &wallets.n,
             &wallets.status,
             &wallets.balance,
@@ -231,6 +239,10 @@ impl<'b> Written<'b> {
             &entries.price_version,
             &entries.basis,
             &entries.note,
+            &opened.booked,
+            &changed.booked,
+            &entries.part_of,
+            &entries.booked,
         ];
         session.client.execute(&session.sql.write, &columns).await?;
         Ok(())

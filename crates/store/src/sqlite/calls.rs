@@ -1,11 +1,11 @@
 //! Calls on the ledger: their rows are brought in, then decided on.
 
-use ledger::Rates;
+use ledger::{Micro, Rates};
 
 use super::ledger::Ledger;
 use crate::books::Closed;
 use crate::call::{Admit, Extend};
-use crate::command::Closing;
+use crate::command::{Closing, Stepping};
 use crate::error::AdmitError;
 use crate::ids::HoldId;
 
@@ -24,6 +24,14 @@ impl Ledger<'_> {
     ) -> rusqlite::Result<Option<Result<(), AdmitError>>> {
         self.load_hold(extend.hold)?;
         Ok(self.books.extend(extend))
+    }
+
+    pub(super) fn step(
+        &mut self,
+        stepping: Box<Stepping>,
+    ) -> rusqlite::Result<Option<Result<Micro, AdmitError>>> {
+        self.load_hold(stepping.hold)?;
+        Ok(self.books.step(stepping))
     }
 
     pub(super) fn stop_counting(&mut self, hold: HoldId) -> rusqlite::Result<()> {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, params_from_iter};
 use super::rows::micro;
 use crate::call::Basis;
 use crate::entries::{
-    ClosedRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
+    CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
 };
 use crate::ids::{HoldId, PriceVersion};
 
@@ -43,7 +43,7 @@ pub(super) fn entries(on: &Connection, query: &EntryQuery) -> rusqlite::Result<V
     };
     let sql = format!(
         "SELECT e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note,
-         e.closes, k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis
+         coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked
          FROM entries e JOIN wallets w ON w.n = e.wallet LEFT JOIN keys k ON k.n = e.key
          WHERE {} ORDER BY e.n LIMIT {limit}",
         conditions.join(" AND ")
@@ -82,14 +82,14 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<EntryRow> {
             credit_used: row.get(8)?,
         },
         note: row.get(9)?,
-        close: match row.get::<_, Option<i64>>(10)? {
-            Some(hold) => Some(Box::new(closed(row, HoldId::new(hold))?)),
+        call: match row.get::<_, Option<i64>>(10)? {
+            Some(hold) => Some(Box::new(call(row, HoldId::new(hold))?)),
             None => None,
         },
     })
 }
 
-fn closed(row: &Row<'_>, hold: HoldId) -> rusqlite::Result<ClosedRow> {
+fn call(row: &Row<'_>, hold: HoldId) -> rusqlite::Result<CallRow> {
     let usage = match row.get::<_, Option<Box<str>>>(15)? {
         Some(meter) => Some(SettledUsage {
             meter,
@@ -98,10 +98,11 @@ fn closed(row: &Row<'_>, hold: HoldId) -> rusqlite::Result<ClosedRow> {
         }),
         None => None,
     };
-    Ok(ClosedRow {
+    Ok(CallRow {
         hold,
         key: row.get(11)?,
         held: Micro::new(row.get(12)?),
+        booked: micro(row, 18)?,
         opened_at: UnixMs::new(row.get(13)?),
         request_id: row.get(14)?,
         usage,

@@ -150,6 +150,7 @@ impl<'c> Ledger<'c> {
                 hold.held.counts,
                 hold.request_id,
                 hold.opened_at.get(),
+                hold.booked.get(),
             ])?;
         }
         for id in &self.books.pending.changed {
@@ -159,7 +160,8 @@ impl<'c> Ledger<'c> {
                     id.get(),
                     hold.held.hold.get(),
                     tokens,
-                    hold.held.counts
+                    hold.held.counts,
+                    hold.booked.get(),
                 ])?;
             }
         }
@@ -259,6 +261,8 @@ fn post(sql: &mut Statements<'_>, posting: &Posting) -> rusqlite::Result<()> {
         entry.price_version,
         entry.basis,
         entry.note,
+        entry.part_of,
+        entry.booked,
     ])?;
     Ok(())
 }

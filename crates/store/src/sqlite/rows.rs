@@ -83,7 +83,7 @@ pub(super) fn book_key(row: &Row<'_>) -> rusqlite::Result<BookKey> {
 
 /// Columns of a hold, for [`open_hold`].
 pub(super) const HOLD: &str =
-    "h.wallet, k.id, h.amount, h.tokens, h.counts, h.request_id, h.opened_at";
+    "h.wallet, k.id, h.amount, h.tokens, h.counts, h.request_id, h.opened_at, h.booked";
 
 pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
     Ok(OpenHold {
@@ -96,6 +96,7 @@ pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
         },
         request_id: row.get(5)?,
         opened_at: UnixMs::new(row.get(6)?),
+        booked: micro(row, 7)?,
         row: HoldRow::Same,
     })
 }

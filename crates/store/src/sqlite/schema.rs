@@ -88,3 +88,46 @@ fn version(on: &Connection) -> rusqlite::Result<i32> {
         |row| row.get(0),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use refinery::Target;
+
+    use super::*;
+
+    #[test]
+    fn entries_of_earlier_versions_stay_as_they_were() {
+        let mut on = Connection::open_in_memory().unwrap();
+        let before = Schema::Ledger.runner().set_target(Target::Version(2));
+        before.run(&mut on).unwrap();
+        on.execute_batch(
+            "INSERT INTO entries (n, wallet, seq, kind, at, closes, key, held, charge, balance_delta, gift_delta,
+                 credit_delta, opened_at, request_id, meter, price_version, basis, note)
+             VALUES (3, 1, 1, 'top_up', 7, NULL, NULL, NULL, 0, 9, 0, 0, NULL, NULL, NULL, NULL, NULL, 'hello'),
+                    (5, 1, 2, 'settled', 8, 77, 4, 6, 5, -5, 0, 0, 7, 'req', '{}', 1, 'counted', NULL)",
+        )
+        .unwrap();
+        let columns = "SELECT n, wallet, seq, kind, at, closes, key, held, charge, balance_delta, gift_delta,
+            credit_delta, opened_at, request_id, meter, price_version, basis, note FROM entries ORDER BY n";
+        let rows = |on: &Connection| -> Vec<Vec<rusqlite::types::Value>> {
+            let mut select = on.prepare(columns).unwrap();
+            let rows = select.query_map([], |row| (0..18).map(|n| row.get(n)).collect());
+            rows.unwrap().map(Result::unwrap).collect()
+        };
+        let old = rows(&on);
+        assert_eq!(old.len(), 2);
+        let path = Path::new("memory");
+        Schema::Ledger.migrate(&mut on, path).unwrap();
+        assert_eq!(rows(&on), old);
+        assert_eq!(Schema::Ledger.age(&on, path).unwrap(), Age::Same);
+        // What kept them as they are is there again.
+        for change in [
+            "UPDATE entries SET charge = 0",
+            "DELETE FROM entries",
+            "INSERT INTO entries (wallet, seq, kind, at, closes, charge, balance_delta, gift_delta, credit_delta)
+             VALUES (1, 3, 'released', 9, 77, 0, 0, 0, 0)",
+        ] {
+            assert!(on.execute(change, []).is_err(), "{change}");
+        }
+    }
+}

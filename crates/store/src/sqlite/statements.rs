@@ -41,15 +41,17 @@ impl<'c> Statements<'c> {
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?,
             open_hold: on.prepare(
-                "INSERT INTO holds (id, wallet, key, amount, tokens, counts, request_id, opened_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO holds (id, wallet, key, amount, tokens, counts, request_id, opened_at, booked)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?,
-            change_hold: on.prepare("UPDATE holds SET amount = ?2, tokens = ?3, counts = ?4 WHERE id = ?1")?,
+            change_hold: on.prepare(
+                "UPDATE holds SET amount = ?2, tokens = ?3, counts = ?4, booked = ?5 WHERE id = ?1",
+            )?,
             delete_hold: on.prepare("DELETE FROM holds WHERE id = ?1")?,
             post: on.prepare(
                 "INSERT INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta, gift_delta,
-                 credit_delta, opened_at, request_id, meter, price_version, basis, note)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+                 credit_delta, opened_at, request_id, meter, price_version, basis, note, part_of, booked)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
             )?,
         })
     }

@@ -27,14 +27,14 @@ pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
         Ok(())
     })?;
     let holds = "SELECT id, wallet, key, amount, counts, EXISTS (SELECT 1 FROM tasks t WHERE t.hold = holds.id
-                 AND t.ended_at IS NULL) FROM holds";
+                 AND t.ended_at IS NULL), booked FROM holds";
     each(&snapshot, holds, |row| {
         check.hold(&hold_found(row)?);
         Ok(())
     })?;
     // By row number: within a wallet that is the order of posting, and it is the file's own order.
     let entries = "SELECT wallet, seq, kind, closes, key, held, charge, balance_delta, gift_delta, credit_delta, meter,
-                   price_version, basis FROM entries ORDER BY n";
+                   price_version, basis, part_of, booked FROM entries ORDER BY n";
     each(&snapshot, entries, |row| {
         check.entry(&entry(row)?);
         Ok(())
@@ -102,6 +102,7 @@ fn hold_found(row: &Row<'_>) -> rusqlite::Result<HoldFound> {
         amount: row.get(3)?,
         counts: row.get(4)?,
         of_task: row.get(5)?,
+        booked: row.get(6)?,
     })
 }
 
@@ -120,5 +121,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
         meter: row.get(10)?,
         price_version: row.get(11)?,
         basis: row.get(12)?,
+        part_of: row.get(13)?,
+        booked: row.get(14)?,
     })
 }

@@ -336,6 +336,14 @@ impl<'c> Writer<'c> {
                 };
                 drop(reply.send(answer));
             }
+            Command::Step(stepping, reply) => {
+                let answer = match self.ledger.step(stepping) {
+                    Ok(Some(answer)) => answer,
+                    Ok(None) => Err(AdmitError::Unavailable),
+                    Err(error) => Err(unavailable(&error)),
+                };
+                drop(reply.send(answer));
+            }
             Command::Close(closing) => self.close(closing, again),
             // Not repeated when the batch fails: the hold then counts until it is closed.
             Command::Uncount(hold) => {

@@ -19,6 +19,15 @@ pub(crate) struct Check {
     wallets: HashMap<i64, WalletSums>,
     keys: HashMap<i64, KeySums>,
     prices: HashMap<i64, Option<PriceCard>>,
+    /// Sessions that have booked steps: what the open hold says, and what its entries add up to.
+    sessions: HashMap<i64, Session>,
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    wallet: i64,
+    stored: i64,
+    booked: i64,
 }
 
 impl Check {
@@ -30,6 +39,7 @@ impl Check {
             wallets: HashMap::new(),
             keys: HashMap::new(),
             prices: HashMap::new(),
+            sessions: HashMap::new(),
         }
     }
 
@@ -68,6 +78,10 @@ impl Check {
             sums.frozen += amount;
             sums.counting += i64::from(hold.counts);
         }
+        if hold.booked != 0 {
+            let session = self.sessions.entry(hold.id).or_default();
+            (session.wallet, session.stored) = (wallet, hold.booked);
+        }
         if !hold.of_task && !self.live.contains(&id.epoch()) {
             self.differs(
                 wallet,
@@ -85,11 +99,31 @@ impl Check {
         self.report.entries += 1;
         self.number(entry);
         self.amounts(entry);
-        if entry.kind == "settled" {
+        self.parts(entry);
+        if matches!(&*entry.kind, "settled" | "part") {
             self.price(entry);
             if let Some(sums) = entry.key.and_then(|key| self.keys.get_mut(&key)) {
                 sums.usage += i128::from(entry.charge);
             }
+        }
+    }
+
+    /// V4 of sessions: each entry of a hold knows what those before it have booked.
+    fn parts(&mut self, entry: &Entry) {
+        let before = match (entry.part_of, entry.closes) {
+            (Some(hold), _) => {
+                let session = self.sessions.entry(hold).or_default();
+                session.wallet = entry.wallet;
+                let before = session.booked;
+                session.booked = before.saturating_add(entry.charge);
+                before
+            }
+            (None, Some(hold)) => self.sessions.remove(&hold).map_or(0, |it| it.booked),
+            (None, None) => 0,
+        };
+        if entry.booked != before {
+            let what = format!("booked before entry {}", entry.seq);
+            self.differs(entry.wallet, Rule::V4Closes, what, before, entry.booked);
         }
     }
 
@@ -158,20 +192,31 @@ impl Check {
             .meter
             .as_deref()
             .and_then(|meter| serde_json::from_str(meter).ok());
-        let priced = match (card, meter) {
-            (Some(card), Some(meter)) => card.price(&meter).map_err(|error| error.to_string()),
+        let priced = match (card, &meter) {
+            (Some(card), Some(meter)) => card.price(meter).map_err(|error| error.to_string()),
             _ => Err("no price or no meter".to_owned()),
         };
         let what = || format!("charge of entry {}", entry.seq);
+        if entry.kind == "part" && meter.as_ref().is_some_and(|meter| !is_of_session(meter)) {
+            let found = entry.meter.clone().unwrap_or_default();
+            self.differs(
+                entry.wallet,
+                Rule::V4Closes,
+                what(),
+                "a session's usage",
+                found,
+            );
+        }
         match priced {
             Ok(price) => {
-                // What we counted ourselves is capped at the hold; what was reported is not.
-                let cap = if entry.basis.as_deref() == Some("counted") {
-                    entry.held
-                } else {
-                    None
-                };
-                let expected = cap.map_or(price.get(), |held| held.min(price.get()));
+                // What we counted ourselves is capped at the hold when it ends; what was reported
+                // is not. What earlier steps have booked is paid.
+                let is_capped =
+                    entry.kind == "settled" && entry.basis.as_deref() == Some("counted");
+                let cap = entry.held.filter(|_| is_capped);
+                let cap = cap.map(|held| held.saturating_add(entry.booked));
+                let total = cap.map_or(price.get(), |cap| cap.min(price.get()));
+                let expected = total.saturating_sub(entry.booked).max(0);
                 if entry.charge != expected {
                     self.differs(entry.wallet, Rule::V7Price, what(), expected, entry.charge);
                 }
@@ -200,6 +245,14 @@ impl Check {
 
     /// What differs, when everything has been fed.
     pub(crate) fn finish(mut self) -> VerifyReport {
+        // What is left are sessions without a close: their holds are open and know their steps.
+        for (hold, session) in std::mem::take(&mut self.sessions) {
+            if session.stored != session.booked {
+                let what = format!("booked by hold {}", HoldId::new(hold));
+                let (found, expected) = (session.stored, session.booked);
+                self.differs(session.wallet, Rule::V4Closes, what, expected, found);
+            }
+        }
         self.sums();
         self.report
     }
@@ -319,6 +372,18 @@ impl Check {
             found,
         });
     }
+}
+
+/// Whether a meter has what sessions use and nothing else: only their holds are booked in parts.
+fn is_of_session(meter: &Meter) -> bool {
+    let rest = Meter {
+        realtime_seconds: 0,
+        text_inputs: 0,
+        tts_stream_characters: 0,
+        stt_stream_seconds: 0,
+        ..meter.clone()
+    };
+    rest.is_zero()
 }
 
 /// A number or a text, as a report shows it.

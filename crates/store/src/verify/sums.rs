@@ -32,6 +32,7 @@ pub(crate) struct HoldFound {
     pub(crate) counts: bool,
     /// Whether it belongs to an unfinished task, and so to no node.
     pub(crate) of_task: bool,
+    pub(crate) booked: i64,
 }
 
 /// An entry as stored.
@@ -50,6 +51,8 @@ pub(crate) struct Entry {
     pub(crate) meter: Option<String>,
     pub(crate) price_version: Option<i64>,
     pub(crate) basis: Option<String>,
+    pub(crate) part_of: Option<i64>,
+    pub(crate) booked: i64,
 }
 
 /// A wallet, and what its holds and entries add up to.

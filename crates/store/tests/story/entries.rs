@@ -33,10 +33,10 @@ pub(crate) async fn entries_tell_what_was_posted(place: &Place) {
         [1, 2, 3]
     );
     assert!(rows.iter().all(|row| row.wallet == key.wallet));
-    assert_eq!(rows[0].close, None);
+    assert_eq!(rows[0].call, None);
     assert_eq!(rows[0].delta.balance, credits(10).get());
 
-    let close = rows[1].close.as_deref().unwrap();
+    let close = rows[1].call.as_deref().unwrap();
     let expected = Delta {
         balance: -600_000,
         ..Delta::default()
@@ -55,7 +55,7 @@ pub(crate) async fn entries_tell_what_was_posted(place: &Place) {
         (usage.price_version, usage.basis),
         (version, store::Basis::Reported)
     );
-    assert_eq!(rows[2].close.as_deref().unwrap().usage, None);
+    assert_eq!(rows[2].call.as_deref().unwrap().usage, None);
 
     let prices = store.prices().await.unwrap();
     assert_eq!(prices.len(), 1);

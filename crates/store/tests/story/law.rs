@@ -1,8 +1,10 @@
 //! The law: whatever happens in whatever order, the ledger balances.
 
-use ledger::{Ask, Micro};
+use ledger::{Ask, Meter, Micro};
 use proptest::prelude::*;
-use store::{Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow, PriceVersion, Store};
+use store::{
+    Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow, PriceVersion, SessionStep, Store,
+};
 
 use crate::place::{
     NOW, Place, admission, assert_clean, credits, key, price, released, settled, wallet,
@@ -19,6 +21,11 @@ enum Step {
     Extend {
         hold: usize,
         more: i64,
+    },
+    /// A step of a session.
+    Use {
+        hold: usize,
+        seconds: u64,
     },
     Settle {
         hold: usize,
@@ -64,6 +71,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (key.clone(), 0..3_000_000_i64, 0..500_u64, any::<bool>())
             .prop_map(|(key, hold, tokens, counts)| Step::Admit { key, hold, tokens, counts }),
         2 => (hold.clone(), 0..1_000_000_i64).prop_map(|(hold, more)| Step::Extend { hold, more }),
+        4 => (hold.clone(), 0..300_u64).prop_map(|(hold, seconds)| Step::Use { hold, seconds }),
         6 => (hold.clone(), 0..5_000_000_u64).prop_map(|(hold, tokens)| Step::Settle { hold, tokens }),
         2 => hold.clone().prop_map(|hold| Step::Release { hold }),
         1 => hold.clone().prop_map(|hold| Step::Abandon { hold }),
@@ -173,6 +181,26 @@ impl Tale {
                             })
                             .await,
                     );
+                }
+            }
+            Step::Use { hold, seconds } => {
+                if let Some(hold) = self.hold(hold) {
+                    let cost = |seconds: u64| Micro::new(i64::try_from(seconds * 10_000).unwrap());
+                    let step = SessionStep {
+                        hold,
+                        step: ledger::Step {
+                            used: cost(seconds),
+                            wanted: cost(seconds + 30),
+                            least: cost(seconds + 1),
+                        },
+                        meter: Box::new(Meter {
+                            stt_stream_seconds: seconds,
+                            ..Meter::default()
+                        }),
+                        price_version: self.version,
+                        now: NOW,
+                    };
+                    drop(store.step_session(step).await);
                 }
             }
             Step::Settle { hold, tokens } => {

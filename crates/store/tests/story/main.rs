@@ -15,6 +15,7 @@ mod nodes;
 mod place;
 mod recovery;
 mod schema;
+mod sessions;
 mod tasks;
 mod verify;
 
@@ -56,6 +57,10 @@ macro_rules! story {
                 accounts::a_key_is_found_by_its_digest_alone,
                 accounts::key_changes_act_at_the_next_admission,
                 accounts::price_versions_are_interned,
+                sessions::a_session_is_charged_in_steps_and_rounded_once,
+                sessions::a_step_reaches_as_far_as_the_money,
+                sessions::a_dead_key_takes_no_further_step,
+                sessions::an_abandoned_session_keeps_what_its_steps_booked,
                 calls::an_admitted_call_freezes_and_its_settlement_charges,
                 calls::every_refusal_consumes_nothing,
                 calls::two_hundred_calls_for_seven_credits,

@@ -23,7 +23,7 @@ pub(crate) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 pub(crate) const LONG_AGO: UnixMs = UnixMs::new(1_000_000_000_000);
 
 /// One credit per million input tokens: a token costs a micro-credit.
-pub(crate) const CARD: &str = r#"{"input":"1","output":"1"}"#;
+pub(crate) const CARD: &str = r#"{"input":"1","output":"1","stt_stream_second":"0.01"}"#;
 
 impl Place {
     #[expect(clippy::unnecessary_wraps, reason = "told like the other one")]

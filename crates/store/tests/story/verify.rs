@@ -96,6 +96,9 @@ pub(crate) async fn each_planted_difference_is_found(place: &Place) {
             "DROP INDEX entries_closing; UPDATE entries SET closes = (SELECT closes FROM entries WHERE kind = 'settled')
              WHERE kind = 'released'",
         ),
+        (Rule::V4Closes, "UPDATE holds SET booked = 1"),
+        (Rule::V4Closes, "UPDATE entries SET booked = 1 WHERE kind = 'settled'"),
+        (Rule::V4Closes, "UPDATE entries SET kind = 'part', part_of = closes, closes = NULL WHERE kind = 'settled'"),
         (
             Rule::V5Usage,
             place.says("UPDATE key_states SET usage = usage + 1", "UPDATE keys SET usage = usage + 1"),

@@ -217,6 +217,11 @@ impl Conn {
         }
     }
 
+    /// The socket, and what has been read from it.
+    pub(crate) fn into_parts(self) -> (Stream, Vec<u8>) {
+        (self.stream, self.buf.to_vec())
+    }
+
     /// Whether nothing of the last answer is left: only then may there be a next one.
     pub(crate) fn is_clean(&self) -> bool {
         self.buf.is_empty()

@@ -28,6 +28,8 @@ pub(crate) struct Head {
     pub(crate) framing: Framing,
     /// Whether the connection may serve another call afterwards.
     pub(crate) keep_alive: bool,
+    /// Whether it now speaks another protocol, with the proof that it does.
+    pub(crate) accept: Option<HeaderValue>,
 }
 
 /// Takes the head at the front of `buf`, past provisional ones, if it is not larger than
@@ -54,10 +56,13 @@ pub(crate) fn take(
             Err(_) => return Err(Malformed::Head),
         };
         let status = answer.code.unwrap_or_default();
-        if status == 101 {
-            return Err(Malformed::Switching);
-        }
         let head = match status {
+            // Whether it was asked for is seen by its proof.
+            101 => {
+                let head = read(status, true, answer.headers)?;
+                let switched = head.accept.is_some();
+                Some(switched.then_some(head).ok_or(Malformed::Switching)?)
+            }
             100..200 => None,
             200..1000 => Some(read(status, answer.version == Some(1), answer.headers)?),
             _ => return Err(Malformed::Head),
@@ -82,6 +87,7 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
     let mut retry_after = None;
     let mut retry_after_ms = None;
     let mut location = None;
+    let mut accept = None;
     for field in fields {
         let (name, value) = (field.name, field.value);
         // The length of the name decides first: most fields are none of ours.
@@ -114,6 +120,9 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
                     return Err(Malformed::Encoded);
                 }
             }
+            20 if status == 101 && name.eq_ignore_ascii_case("sec-websocket-accept") => {
+                accept = HeaderValue::from_bytes(value).ok();
+            }
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
                 // One coding, once: of anything else the end would be a guess.
                 if chunked || !http_1_1 || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
@@ -125,7 +134,7 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
         }
     }
     let framing = match (status, length) {
-        (204 | 304, _) => Framing::Length(0),
+        (101 | 204 | 304, _) => Framing::Length(0),
         _ if chunked => Framing::Chunked(Chunked::Size),
         (_, Some(length)) => Framing::Length(length),
         (_, None) => Framing::UntilClose,
@@ -138,8 +147,9 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
         content_type,
         retry_after: retry_after_ms.or(retry_after),
         location,
-        keep_alive: keep_alive && !doubtful && framing != Framing::UntilClose,
+        keep_alive: keep_alive && !doubtful && accept.is_none() && framing != Framing::UntilClose,
         framing,
+        accept,
     })
 }
 

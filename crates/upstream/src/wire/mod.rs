@@ -23,3 +23,4 @@ pub(crate) use framing::Framing;
 pub(crate) use head::Head;
 #[cfg(fuzzing)]
 pub use hostile::any_head;
+pub(crate) use stream::Stream;

@@ -30,6 +30,8 @@ pub struct Limits {
     pub fetched_images: usize,
     pub fetched_image_bytes: usize,
     pub fetched_images_bytes: usize,
+    /// One message of a socket.
+    pub socket_message_bytes: usize,
     pub connections: usize,
     pub connections_per_address: usize,
     pub requests_in_flight: usize,
@@ -53,6 +55,7 @@ impl Default for Limits {
             fetched_images: 20,
             fetched_image_bytes: 20 * MIB,
             fetched_images_bytes: 32 * MIB,
+            socket_message_bytes: 16 * MIB,
             connections: 16_384,
             connections_per_address: 2_048,
             requests_in_flight: 10_000,
@@ -78,6 +81,7 @@ impl Limits {
         section.positive("fetched_images", &mut out.fetched_images);
         section.positive("fetched_image_bytes", &mut out.fetched_image_bytes);
         section.positive("fetched_images_bytes", &mut out.fetched_images_bytes);
+        section.positive("socket_message_bytes", &mut out.socket_message_bytes);
         section.positive("connections", &mut out.connections);
         section.positive("connections_per_address", &mut out.connections_per_address);
         section.positive("requests_in_flight", &mut out.requests_in_flight);

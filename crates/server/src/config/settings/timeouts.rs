@@ -28,6 +28,11 @@ pub struct Timeouts {
     pub shutdown_drain: Duration,
     /// The silence on a stream after which a keep-alive is sent.
     pub stream_keep_alive: Duration,
+    /// How often both sides of a socket are pinged.
+    pub socket_ping: Duration,
+    /// The silence after which a side of a socket is gone.
+    pub socket_dead: Duration,
+    pub socket_session: Duration,
 }
 
 impl Default for Timeouts {
@@ -47,6 +52,9 @@ impl Default for Timeouts {
             shutdown_notice: Duration::from_secs(5),
             shutdown_drain: Duration::from_secs(30),
             stream_keep_alive: Duration::from_secs(15),
+            socket_ping: Duration::from_secs(20),
+            socket_dead: Duration::from_secs(60),
+            socket_session: Duration::from_secs(2 * 3600),
         }
     }
 }
@@ -73,6 +81,9 @@ impl Timeouts {
         section.millis_or_zero("shutdown_notice_ms", &mut out.shutdown_notice);
         section.millis_or_zero("shutdown_drain_ms", &mut out.shutdown_drain);
         section.millis("stream_keep_alive_ms", &mut out.stream_keep_alive);
+        section.millis("socket_ping_ms", &mut out.socket_ping);
+        section.millis("socket_dead_ms", &mut out.socket_dead);
+        section.millis("socket_session_ms", &mut out.socket_session);
         section.end();
         out
     }

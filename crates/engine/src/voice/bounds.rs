@@ -1,0 +1,26 @@
+//! The bounds of sessions.
+
+use std::time::Duration;
+
+/// How long sessions and their silences may be, and how large their messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SocketBounds {
+    /// Both sides are pinged this often, so that a dead one is noticed.
+    pub ping: Duration,
+    /// Who says nothing, or takes nothing, for so long is gone.
+    pub dead: Duration,
+    pub session: Duration,
+    /// One message, which is one frame as a rule.
+    pub message_bytes_max: usize,
+}
+
+impl Default for SocketBounds {
+    fn default() -> Self {
+        Self {
+            ping: Duration::from_secs(20),
+            dead: Duration::from_secs(60),
+            session: Duration::from_secs(2 * 3600),
+            message_bytes_max: 16 << 20,
+        }
+    }
+}

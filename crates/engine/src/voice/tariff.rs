@@ -1,0 +1,78 @@
+//! What a session's reading is in the ledger's quantities, and how far ahead a hold goes.
+
+use std::sync::Arc;
+
+use ledger::{Meter, PriceKey};
+use protocol::voice::Reading;
+
+use super::socket::SocketKind;
+use crate::catalog::Model;
+
+/// What a hold grows by: so much of a session or of its audio, or so many characters.
+const STEP_SECONDS: u64 = 30;
+const STEP_CHARACTERS: u64 = 2_000;
+
+/// How much further a hold should reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum More {
+    /// As far as has been used.
+    Nothing,
+    /// The least that can be used next.
+    Unit,
+    /// Half a step: where growing begins.
+    Half,
+    Step,
+}
+
+#[derive(Debug)]
+pub(super) struct Tariff {
+    kind: SocketKind,
+    has_text_inputs: bool,
+}
+
+impl Tariff {
+    pub(super) fn new(kind: SocketKind, model: &Arc<Model>) -> Self {
+        // Where they have no price they are part of the session.
+        let text_input = model.price.unit_price(PriceKey::RealtimeTextInput);
+        Self {
+            kind,
+            has_text_inputs: text_input.is_some(),
+        }
+    }
+
+    /// What has been used, and so much more.
+    pub(super) fn meter(&self, reading: Reading, more: More) -> Meter {
+        let mut meter = Meter {
+            realtime_seconds: reading.realtime_seconds,
+            text_inputs: if self.has_text_inputs {
+                reading.text_inputs
+            } else {
+                0
+            },
+            tts_stream_characters: reading.characters,
+            stt_stream_seconds: reading.heard_seconds,
+            ..Meter::default()
+        };
+        let (place, step) = match self.kind {
+            SocketKind::Realtime => (&mut meter.realtime_seconds, STEP_SECONDS),
+            SocketKind::Speech => (&mut meter.tts_stream_characters, STEP_CHARACTERS),
+            SocketKind::Transcript(_) => (&mut meter.stt_stream_seconds, STEP_SECONDS),
+        };
+        *place = place.saturating_add(match more {
+            More::Nothing => 0,
+            More::Unit => 1,
+            More::Half => step / 2,
+            More::Step => step,
+        });
+        meter
+    }
+}
+
+/// What a model must have a price for to hold such sessions.
+pub(super) fn price_key(kind: SocketKind) -> PriceKey {
+    match kind {
+        SocketKind::Realtime => PriceKey::RealtimeMinute,
+        SocketKind::Speech => PriceKey::TtsStreamCharacters,
+        SocketKind::Transcript(_) => PriceKey::SttStreamSecond,
+    }
+}

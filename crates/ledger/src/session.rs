@@ -1,0 +1,190 @@
+//! The steps of a session: what was used is booked, and the hold goes ahead of it.
+//!
+//! Amounts count from the session's beginning, so that a session rounds once and a step that was
+//! lost or taken twice does no harm.
+
+use crate::admit::{Ask, Refusal, usable};
+use crate::key::Key;
+use crate::micro::{Micro, Overflow};
+use crate::time::UnixMs;
+use crate::wallet::{Delta, Wallet, lowered, raised, shown, wide};
+
+/// A step that a session asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// What was used so far costs this.
+    pub used: Micro,
+    /// So far the hold should reach,
+    pub wanted: Micro,
+    /// and with less than this the step is refused.
+    pub least: Micro,
+}
+
+/// A step that was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stepped {
+    /// What is charged now.
+    pub charge: Micro,
+    /// How that moved the wallet.
+    pub delta: Delta,
+    /// What the hold keeps now.
+    pub hold: Micro,
+}
+
+/// Books what a session has used beyond `booked`, and moves its hold ahead: as far as is wanted, or
+/// as is affordable.
+///
+/// A dead key and a disabled wallet refuse it: a session ends at its next step (reliability K2).
+/// On a refusal nothing has changed.
+pub fn step(
+    wallet: &mut Wallet,
+    key: &mut Key,
+    held: &Ask,
+    booked: Micro,
+    step: &Step,
+    now: UnixMs,
+) -> Result<Stepped, Refusal> {
+    usable(wallet, key, now)?;
+    let broken = |_: Overflow| Refusal::InsufficientQuota;
+    let (mut next_wallet, mut next_key) = (*wallet, *key);
+    next_wallet.unfreeze(held.hold).map_err(broken)?;
+    next_key.frozen = lowered(key.frozen, held.hold).map_err(broken)?;
+    let charge = shown(wide(step.used) - wide(booked));
+    // What must be there, now and in the hold, and what is.
+    let least = wide(step.least).max(wide(step.used)) - wide(booked);
+    let wanted = (wide(step.wanted) - wide(booked)).max(least);
+    if wide(next_wallet.total_available()) < least {
+        return Err(Refusal::InsufficientQuota);
+    }
+    if next_key.left().is_some_and(|left| left < least) {
+        return Err(Refusal::KeyLimitReached);
+    }
+    let most = next_key.left().map_or(wanted, |left| wanted.min(left));
+    let most = most.min(wide(next_wallet.total_available()));
+    let hold = shown(most - wide(charge));
+    let delta = next_wallet.debit(charge).map_err(broken)?;
+    next_key.usage = raised(key.usage, charge).map_err(broken)?;
+    next_wallet.freeze(hold).map_err(broken)?;
+    next_key.frozen = raised(next_key.frozen, hold).map_err(broken)?;
+    (*wallet, *key) = (next_wallet, next_key);
+    Ok(Stepped {
+        charge,
+        delta,
+        hold,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admit::admit;
+    use crate::close::settle;
+    use crate::wallet::WalletStatus;
+
+    const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
+
+    /// A wallet of 100 with a session that holds 30 of it.
+    fn held() -> (Wallet, Key, Ask) {
+        let mut wallet = Wallet {
+            balance: Micro::new(90),
+            gift_balance: Micro::new(10),
+            ..Wallet::default()
+        };
+        let mut key = Key {
+            enabled: true,
+            ..Key::default()
+        };
+        let ask = Ask {
+            hold: Micro::new(30),
+            tokens: 0,
+            counts: true,
+        };
+        admit(&mut wallet, &mut key, &ask, NOON).unwrap();
+        (wallet, key, ask)
+    }
+
+    fn asked(used: i64, wanted: i64, least: i64) -> Step {
+        Step {
+            used: Micro::new(used),
+            wanted: Micro::new(wanted),
+            least: Micro::new(least),
+        }
+    }
+
+    #[test]
+    fn a_step_books_what_was_used_and_holds_what_is_wanted_or_affordable() {
+        for (name, booked, limit, used, wanted, least, charge, hold) in [
+            ("ahead", 0, None, 15, 45, 16, 15, 30),
+            ("a second one", 10, None, 15, 45, 16, 5, 30),
+            ("more than was held", 0, None, 60, 90, 60, 60, 30),
+            ("what is affordable", 0, None, 80, 110, 81, 80, 20),
+            ("exactly all", 0, None, 100, 130, 100, 100, 0),
+            ("what the key may", 0, Some(40), 20, 50, 21, 20, 20),
+            ("nothing is used twice", 20, None, 15, 45, 16, 0, 25),
+            ("less than the hold has", 0, None, 5, 6, 6, 5, 1),
+        ] {
+            let (mut wallet, mut key, ask) = held();
+            key.limit = limit.map(Micro::new);
+            let asked = asked(used, wanted, least);
+            let booked = Micro::new(booked);
+            let stepped = step(&mut wallet, &mut key, &ask, booked, &asked, NOON).unwrap();
+            assert_eq!(stepped.charge, Micro::new(charge), "{name}");
+            assert_eq!(stepped.hold, Micro::new(hold), "{name}");
+            assert_eq!((wallet.frozen, key.frozen), (stepped.hold, stepped.hold));
+            assert_eq!(key.usage, stepped.charge, "{name}");
+            let spent = 100 - wallet.balance.get() - wallet.gift_balance.get();
+            assert_eq!(spent, charge, "{name}");
+            assert_eq!(key.open_holds, 1);
+            // The hold that is left closes as any other.
+            let held = Ask {
+                hold: stepped.hold,
+                ..ask
+            };
+            settle(&mut wallet, &mut key, &held, Micro::ZERO, None, NOON).unwrap();
+            assert_eq!((wallet.frozen, key.open_holds), (Micro::ZERO, 0), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_refused_step_changes_nothing() {
+        type Set = fn(&mut Wallet, &mut Key);
+        let nothing: Set = |_, _| {};
+        let cases: [(Set, Step, Refusal); 7] = [
+            (nothing, asked(90, 120, 101), Refusal::InsufficientQuota),
+            (nothing, asked(101, 120, 0), Refusal::InsufficientQuota),
+            (
+                |wallet, _| wallet.frozen = Micro::new(29),
+                asked(1, 2, 2),
+                Refusal::InsufficientQuota,
+            ),
+            (
+                |_, key| key.limit = Some(Micro::new(40)),
+                asked(40, 70, 41),
+                Refusal::KeyLimitReached,
+            ),
+            (
+                |_, key| key.enabled = false,
+                asked(1, 2, 2),
+                Refusal::KeyDisabled,
+            ),
+            (
+                |_, key| key.expires_at = Some(NOON),
+                asked(1, 2, 2),
+                Refusal::KeyExpired,
+            ),
+            (
+                |wallet, _| wallet.status = WalletStatus::Disabled,
+                asked(1, 2, 2),
+                Refusal::WalletDisabled,
+            ),
+        ];
+        for (set, asked, refusal) in cases {
+            let (mut wallet, mut key, ask) = held();
+            set(&mut wallet, &mut key);
+            let before = (wallet, key);
+            let refused = step(&mut wallet, &mut key, &ask, Micro::ZERO, &asked, NOON);
+            assert_eq!(refused, Err(refusal));
+            assert_eq!((wallet, key), before, "{refusal}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What a watch is told, and what it tells.
+
+use crate::failure::Failure;
+
+/// A message of a session, as it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// JSON, as a rule.
+    Text(&'a str),
+    /// Audio.
+    Binary(&'a [u8]),
+}
+
+/// What becomes of a caller's frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on as it is.
+    Relay,
+    /// It stays here, and the caller is told why. The session goes on.
+    Refuse {
+        /// Why.
+        failure: Box<Failure>,
+        /// The caller's own id of the event.
+        event_id: Option<String>,
+    },
+}
+
+impl Verdict {
+    pub(super) fn refuse(failure: Failure, event_id: Option<String>) -> Self {
+        Self::Refuse {
+            failure: Box::new(failure),
+            event_id,
+        }
+    }
+}
+
+/// What a session has used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// Seconds of a realtime session, rounded up.
+    pub realtime_seconds: u64,
+    /// Text inputs of a realtime session.
+    pub text_inputs: u64,
+    /// Characters of streaming speech.
+    pub characters: u64,
+    /// Seconds of streaming transcripts, rounded up.
+    pub heard_seconds: u64,
+}

@@ -1,0 +1,75 @@
+//! Streaming transcripts: seconds of the audio that goes on.
+
+use super::frame::{Frame, Reading, Verdict};
+use crate::failure::Failure;
+
+const RATES: [u32; 6] = [8000, 16_000, 22_050, 24_000, 44_100, 48_000];
+const CHANNELS_MAX: u64 = 8;
+
+/// How the audio of a session is written, as its query tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listened {
+    bytes_per_second: u64,
+}
+
+impl Listened {
+    /// Reads the members of the query that billing depends on; what is none of the known values
+    /// is refused before the session.
+    pub fn read(
+        encoding: Option<&str>,
+        sample_rate: Option<&str>,
+        multichannel: Option<&str>,
+        channels: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let wrong = |name: &'static str| {
+            Failure::invalid(format!("`{name}` has no value that is known.")).param(name)
+        };
+        let sample_bytes = match encoding.unwrap_or("pcm") {
+            "pcm" => 2,
+            "mulaw" | "alaw" => 1,
+            _ => return Err(wrong("encoding")),
+        };
+        let rate = sample_rate.map_or(Some(16_000), |rate| rate.parse().ok());
+        let rate = rate.filter(|rate| RATES.contains(rate));
+        let rate = u64::from(rate.ok_or_else(|| wrong("sample_rate"))?);
+        let channels = match multichannel.unwrap_or("false") {
+            "false" | "0" => 1,
+            "true" | "1" => {
+                let channels = channels.map_or(Some(2), |it| it.parse().ok());
+                let channels = channels.filter(|it| (2..=CHANNELS_MAX).contains(it));
+                channels.ok_or_else(|| wrong("channels"))?
+            }
+            _ => return Err(wrong("multichannel")),
+        };
+        Ok(Self {
+            bytes_per_second: rate * sample_bytes * channels,
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Listen {
+    listened: Listened,
+    bytes: u64,
+}
+
+impl Listen {
+    pub(super) fn new(listened: Listened) -> Self {
+        Self { listened, bytes: 0 }
+    }
+
+    pub(super) fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
+        if let Frame::Binary(audio) = frame {
+            let bytes = u64::try_from(audio.len()).unwrap_or(u64::MAX);
+            self.bytes = self.bytes.saturating_add(bytes);
+        }
+        Verdict::Relay
+    }
+
+    pub(super) fn reading(&self) -> Reading {
+        Reading {
+            heard_seconds: self.bytes.div_ceil(self.listened.bytes_per_second),
+            ..Reading::default()
+        }
+    }
+}

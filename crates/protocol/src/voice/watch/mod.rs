@@ -1,0 +1,101 @@
+//! What a socket's session uses, read beside the relay.
+//!
+//! A [`Watch`] sees every frame and the time since the session began; it says what is to become of
+//! the frame, and how much has been used. It owns no socket and no clock, so that whole sessions are
+//! tables in its tests.
+
+mod audio;
+mod event;
+mod frame;
+mod listen;
+mod realtime;
+mod session;
+mod speak;
+#[cfg(test)]
+mod tests;
+
+pub use frame::{Frame, Reading, Verdict};
+pub use listen::Listened;
+
+use crate::failure::Failure;
+use listen::Listen;
+use realtime::Realtime;
+use speak::Speak;
+
+/// The meter of one session.
+#[derive(Debug)]
+pub struct Watch(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Realtime(Box<Realtime>),
+    Speak(Speak),
+    Listen(Listen),
+}
+
+impl Watch {
+    /// For `/v1/realtime`, to a caller who knows the model as `public_model`.
+    pub fn realtime(public_model: &str) -> Self {
+        Self(Kind::Realtime(Box::new(Realtime::new(public_model))))
+    }
+
+    /// For the `/v1/tts` socket.
+    pub fn speech() -> Self {
+        Self(Kind::Speak(Speak::default()))
+    }
+
+    /// For the `/v1/stt` socket, whose query tells how its audio is written.
+    pub fn transcript(listened: Listened) -> Self {
+        Self(Kind::Listen(Listen::new(listened)))
+    }
+
+    /// A frame of the caller's. One that is refused has counted nothing.
+    pub fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
+        match &mut self.0 {
+            Kind::Realtime(realtime) => realtime.on_client(frame),
+            Kind::Speak(speak) => speak.on_client(frame),
+            Kind::Listen(listen) => listen.on_client(frame),
+        }
+    }
+
+    /// A frame of the upstream's, `now_ms` after the session began: the text that takes its place, where it names the model.
+    pub fn on_upstream(&mut self, frame: Frame<'_>, now_ms: u64) -> Option<String> {
+        match &mut self.0 {
+            Kind::Realtime(realtime) => realtime.on_upstream(frame, now_ms),
+            Kind::Speak(_) | Kind::Listen(_) => None,
+        }
+    }
+
+    /// What has been used until `now_ms`.
+    pub fn reading(&self, now_ms: u64) -> Reading {
+        match &self.0 {
+            Kind::Realtime(realtime) => realtime.reading(now_ms),
+            Kind::Speak(speak) => speak.reading(),
+            Kind::Listen(listen) => listen.reading(),
+        }
+    }
+}
+
+/// The frame that ends a session with a failure, or refuses a part of it; every client of the three
+/// sockets finds its words in it.
+pub fn write_failure_frame(failure: &Failure, event_id: &str, caused_by: Option<&str>) -> String {
+    let kind = match failure.status() {
+        402 => "insufficient_quota",
+        500.. => "server_error",
+        _ => "invalid_request_error",
+    };
+    serde_json::json!({
+        "type": "error",
+        "event_id": event_id,
+        "code": failure.code.as_str(),
+        "message": failure.message,
+        "error": {
+            "type": kind,
+            "code": failure.code.as_str(),
+            "message": failure.message,
+            "param": failure.param.as_deref(),
+            "event_id": caused_by,
+        },
+    })
+    .to_string()
+}

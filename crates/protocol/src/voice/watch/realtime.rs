@@ -1,0 +1,247 @@
+//! The meter of a realtime session.
+
+use super::audio::{Format, TICKS_PER_SECOND};
+use super::event::{Event, Unread, at, object_of, objects_of, text_of};
+use super::frame::{Frame, Reading, Verdict};
+use super::session::{self, Turns};
+use crate::failure::Failure;
+use crate::json::{Members, Raw, write_string};
+
+const TICKS_PER_MS: u64 = TICKS_PER_SECOND / 1000;
+
+#[derive(Debug)]
+pub(super) struct Realtime {
+    public_model: Box<str>,
+    turns: Turns,
+    /// When turns were last taken in another way.
+    since_ms: u64,
+    /// What was used before that, and the audio since.
+    ticks: u64,
+    text_inputs: u64,
+    input: Format,
+    output: Format,
+}
+
+impl Realtime {
+    /// Until the upstream tells, the dearer way is assumed.
+    pub(super) fn new(public_model: &str) -> Self {
+        Self {
+            public_model: public_model.into(),
+            turns: Turns::VoiceActivity,
+            since_ms: 0,
+            ticks: 0,
+            text_inputs: 0,
+            input: Format::default(),
+            output: Format::default(),
+        }
+    }
+
+    pub(super) fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
+        let text = match frame {
+            Frame::Binary(audio) => {
+                self.hear(self.input.ticks(audio));
+                return Verdict::Relay;
+            }
+            Frame::Text(text) => text,
+        };
+        match Event::read(text) {
+            Ok(event) => match self.take(&event) {
+                Ok(()) => Verdict::Relay,
+                Err(failure) => Verdict::refuse(failure, event.id()),
+            },
+            // What cannot be read counts by its bytes (reliability S7).
+            Err(Unread::NoEvent) => {
+                self.hear(self.input.ticks_of_base64(text));
+                Verdict::Relay
+            }
+            Err(Unread::Ambiguous(failure)) => Verdict::refuse(failure, None),
+        }
+    }
+
+    /// An event of the caller's; a failure keeps it here, and then it has counted nothing.
+    fn take(&mut self, event: &Event<'_>) -> Result<(), Failure> {
+        match event.kind() {
+            "input_audio_buffer.append" => {
+                if let Some(audio) = event.text("audio")? {
+                    self.hear(self.input.ticks_of_base64(&audio));
+                }
+            }
+            "conversation.item.create" => {
+                let item = match event.object("item")? {
+                    Some(item) => Item::read(&item, self.input)?,
+                    None => Item::default(),
+                };
+                self.hear(item.ticks);
+                self.text_inputs = self.text_inputs.saturating_add(u64::from(item.is_text()));
+            }
+            "session.update" => {
+                if let Some(session) = event.object("session")? {
+                    self.refuse_another_model(&session)?;
+                    refuse_resumption(&session)?;
+                    refuse_file_search(&session)?;
+                }
+            }
+            "response.create" => {
+                if let Some(response) = event.object("response")? {
+                    refuse_file_search(&response)?;
+                    // Items that are only for this response sound like any other.
+                    let mut ticks = 0u64;
+                    for item in objects_of(response.get("input")?, "response.input")? {
+                        ticks = ticks.saturating_add(Item::read(&item, self.input)?.ticks);
+                    }
+                    self.hear(ticks);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn on_upstream(&mut self, frame: Frame<'_>, now_ms: u64) -> Option<String> {
+        let text = match frame {
+            Frame::Binary(audio) => {
+                self.hear(self.output.ticks(audio));
+                return None;
+            }
+            Frame::Text(text) => text,
+        };
+        let event = Event::read(text).ok()?;
+        match event.kind() {
+            "response.output_audio.delta" | "response.audio.delta" => {
+                let audio = event.text("delta").ok()??;
+                self.hear(self.output.ticks_of_base64(&audio));
+                None
+            }
+            "session.created" | "session.updated" => {
+                let session = event.get("session").ok()??;
+                self.settle_on(session, now_ms);
+                self.renamed(text, session)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn reading(&self, now_ms: u64) -> Reading {
+        let ticks = self.ticks.saturating_add(self.active_ticks(now_ms));
+        Reading {
+            realtime_seconds: ticks.div_ceil(TICKS_PER_SECOND),
+            text_inputs: self.text_inputs,
+            ..Reading::default()
+        }
+    }
+
+    /// Audio counts where the time does not.
+    fn hear(&mut self, ticks: u64) {
+        if self.turns == Turns::PushToTalk {
+            self.ticks = self.ticks.saturating_add(ticks);
+        }
+    }
+
+    fn active_ticks(&self, now_ms: u64) -> u64 {
+        match self.turns {
+            Turns::VoiceActivity => {
+                let active_ms = now_ms.saturating_sub(self.since_ms);
+                active_ms.saturating_mul(TICKS_PER_MS)
+            }
+            Turns::PushToTalk => 0,
+        }
+    }
+
+    /// The settings that the upstream says are in force.
+    fn settle_on(&mut self, session: Raw<'_>, now_ms: u64) {
+        self.input = session::input_format(session).unwrap_or(self.input);
+        self.output = session::output_format(session).unwrap_or(self.output);
+        if let Some(turns) = session::turns(session)
+            && turns != self.turns
+        {
+            self.ticks = self.ticks.saturating_add(self.active_ticks(now_ms));
+            self.since_ms = now_ms;
+            self.turns = turns;
+        }
+    }
+
+    /// The event with the public id in the place of the upstream's name.
+    fn renamed(&self, text: &str, session: Raw<'_>) -> Option<String> {
+        let name = at(session, &["model"]).filter(|name| !name.is_null())?;
+        let span = name.span();
+        let mut public = Vec::new();
+        write_string(&mut public, &self.public_model);
+        let public = String::from_utf8(public).ok()?;
+        Some([text.get(..span.start)?, &public, text.get(span.end..)?].concat())
+    }
+
+    /// The model was chosen and priced at the handshake.
+    fn refuse_another_model(&self, session: &Members<'_>) -> Result<(), Failure> {
+        let same = |model: Raw<'_>| text_of(model).is_some_and(|it| *it == *self.public_model);
+        match session.get("model")? {
+            Some(model) if !same(model) => {
+                let why = "The model of a session cannot be changed.";
+                Err(Failure::invalid(why).param("session.model"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What an item of a conversation counts as.
+#[derive(Debug, Default)]
+struct Item {
+    has_audio: bool,
+    is_result: bool,
+    ticks: u64,
+}
+
+impl Item {
+    fn read(item: &Members<'_>, format: Format) -> Result<Self, Failure> {
+        let is = |value: Option<Raw<'_>>, kinds: &[&str]| {
+            let kind = value.and_then(text_of);
+            kind.is_some_and(|kind| kinds.contains(&&*kind))
+        };
+        let mut read = Self {
+            is_result: is(item.get("type")?, &["function_call_output"]),
+            ..Self::default()
+        };
+        for part in objects_of(item.get("content")?, "item.content")? {
+            let audio = part.get("audio")?;
+            read.has_audio |= audio.is_some() || is(part.get("type")?, &["input_audio", "audio"]);
+            if let Some(audio) = audio.and_then(text_of) {
+                let ticks = format.ticks_of_base64(&audio);
+                read.ticks = read.ticks.saturating_add(ticks);
+            }
+        }
+        Ok(read)
+    }
+
+    /// All but results of functions and what carries audio (contract, "Billing").
+    fn is_text(&self) -> bool {
+        !self.has_audio && !self.is_result
+    }
+}
+
+/// A session is not kept; only `null` and a plain no do not ask for it.
+fn refuse_resumption(session: &Members<'_>) -> Result<(), Failure> {
+    let Some(resumption) = session.get("resumption")? else {
+        return Ok(());
+    };
+    let says_no = match object_of(Some(resumption), "session.resumption")? {
+        Some(resumption) => resumption.get("enabled")?.and_then(|it| it.boolean()) == Some(false),
+        None => resumption.boolean() == Some(false),
+    };
+    if says_no {
+        return Ok(());
+    }
+    let why = "Session resumption is not available.";
+    Err(Failure::stateful_not_supported(why).param("session.resumption"))
+}
+
+/// There are no stored files to look into.
+fn refuse_file_search(holder: &Members<'_>) -> Result<(), Failure> {
+    for tool in objects_of(holder.get("tools")?, "session.tools")? {
+        let kind = tool.get("type")?.and_then(text_of);
+        if kind.is_some_and(|kind| kind == "file_search") {
+            let why = "The tool `file_search` is not available.";
+            return Err(Failure::stateful_not_supported(why).param("session.tools"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! Streaming speech: characters of every `text.delta` that goes on, cleared ones included.
+
+use super::event::{Event, Unread};
+use super::frame::{Frame, Reading, Verdict};
+use crate::failure::Failure;
+
+#[derive(Debug, Default)]
+pub(super) struct Speak {
+    characters: u64,
+}
+
+impl Speak {
+    pub(super) fn on_client(&mut self, frame: Frame<'_>) -> Verdict {
+        // An upstream may take text for text however it is framed.
+        let text = match frame {
+            Frame::Text(text) => text.into(),
+            Frame::Binary(bytes) => String::from_utf8_lossy(bytes),
+        };
+        match self.take(&text) {
+            Ok(()) => Verdict::Relay,
+            Err(failure) => Verdict::refuse(failure, None),
+        }
+    }
+
+    fn take(&mut self, text: &str) -> Result<(), Failure> {
+        match Event::read(text) {
+            Ok(event) if event.kind() == "text.delta" => {
+                if let Some(delta) = event.text("delta")? {
+                    self.count(&delta);
+                }
+            }
+            Ok(_) => {}
+            // What cannot be read is counted as it is (reliability S7).
+            Err(Unread::NoEvent) => self.count(text),
+            Err(Unread::Ambiguous(failure)) => return Err(failure),
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, text: &str) {
+        let characters = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
+        self.characters = self.characters.saturating_add(characters);
+    }
+
+    pub(super) fn reading(&self) -> Reading {
+        Reading {
+            characters: self.characters,
+            ..Reading::default()
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! Whole sessions, exact to the unit.
+
+use super::*;
+
+/// One step of a session: who says what, and when the upstream does. Audio is so many zeros.
+enum Step<'a> {
+    Client(&'a str),
+    ClientAudio(usize),
+    Upstream(u64, &'a str),
+    UpstreamAudio(u64, usize),
+}
+use Step::{Client, ClientAudio, Upstream, UpstreamAudio};
+
+fn run(mut watch: Watch, steps: &[Step<'_>], end_ms: u64) -> Reading {
+    for step in steps {
+        match step {
+            Client(text) => {
+                let verdict = watch.on_client(Frame::Text(text));
+                assert_eq!(verdict, Verdict::Relay, "{text}");
+            }
+            ClientAudio(bytes) => {
+                watch.on_client(Frame::Binary(&vec![0; *bytes]));
+            }
+            Upstream(at, text) => drop(watch.on_upstream(Frame::Text(text), *at)),
+            UpstreamAudio(at, bytes) => {
+                watch.on_upstream(Frame::Binary(&vec![0; *bytes]), *at);
+            }
+        }
+    }
+    watch.reading(end_ms)
+}
+
+fn seconds(realtime_seconds: u64, text_inputs: u64) -> Reading {
+    Reading {
+        realtime_seconds,
+        text_inputs,
+        ..Reading::default()
+    }
+}
+
+const VAD: &str =
+    r#"{"type":"session.created","session":{"turn_detection":{"type":"server_vad"}}}"#;
+const PUSH: &str = r#"{"type":"session.updated","session":{"turn_detection":null}}"#;
+const PUSH_GA: &str =
+    r#"{"type":"session.updated","session":{"audio":{"input":{"turn_detection":null}}}}"#;
+const SAME: &str = r#"{"type":"session.updated","session":{"instructions":"Be brief."}}"#;
+const MULAW: &str = r#"{"type":"session.updated","session":{"turn_detection":null,
+    "audio":{"input":{"format":{"type":"audio/pcmu","rate":8000}},"output":{"format":{"type":"audio/pcm","rate":16000}}}}}"#;
+const LEGACY: &str = r#"{"type":"session.updated","session":{"turn_detection":null,
+    "input_audio_format":"g711_alaw","output_audio_format":"pcm16"}}"#;
+const OPUS: &str = r#"{"type":"session.updated","session":{"turn_detection":null,
+    "audio":{"input":{"format":{"type":"audio/opus","rate":24000}}}}}"#;
+const ITEM: &str = r#"{"type":"conversation.item.create","item":{"type":"message","role":"user",
+    "content":[{"type":"input_text","text":"Hi"}]}}"#;
+
+#[test]
+fn realtime_sessions_are_read_to_the_second() {
+    // 4,800 bytes: a tenth of a second at 24 kHz.
+    let append = format!(
+        r#"{{"type":"input_audio_buffer.append","audio":"{}"}}"#,
+        "AAAA".repeat(1600)
+    );
+    let delta = append
+        .replace("input_audio_buffer.append", "response.output_audio.delta")
+        .replace("\"audio\":", "\"delta\":");
+    // 48,000 bytes: one second, and no more for its escapes.
+    let escaped = format!(
+        r#"{{"type":"input_audio_buffer.append","audio":"{}"}}"#,
+        r"\/\/\/\/".repeat(16_000)
+    );
+    let old_delta = delta.replace("output_audio", "audio");
+    let table: &[(&str, Vec<Step<'_>>, u64, Reading)] = &[
+        ("nothing", vec![], 0, seconds(0, 0)),
+        ("a moment", vec![], 1, seconds(1, 0)),
+        (
+            "voice activity",
+            vec![Upstream(5, VAD)],
+            61_000,
+            seconds(61, 0),
+        ),
+        ("just above", vec![Upstream(5, VAD)], 61_001, seconds(62, 0)),
+        (
+            "audio is not counted beside the time",
+            vec![Upstream(5, VAD), Client(&append), Upstream(20, &delta)],
+            2_000,
+            seconds(2, 0),
+        ),
+        (
+            "push to talk from the start",
+            vec![Upstream(0, PUSH), Client(&append), Upstream(9_000, &delta)],
+            60_000,
+            seconds(1, 0),
+        ),
+        (
+            "both names of the delta, ten tenths and one more",
+            [vec![Upstream(0, PUSH_GA)]]
+                .into_iter()
+                .chain((0..5).map(|_| vec![Client(&append), Upstream(2, &old_delta)]))
+                .chain([vec![Upstream(3, &delta)]])
+                .flatten()
+                .collect(),
+            60_000,
+            seconds(2, 0),
+        ),
+        (
+            "silent push to talk costs nothing",
+            vec![Upstream(0, PUSH)],
+            3_600_000,
+            seconds(0, 0),
+        ),
+        (
+            "binary frames",
+            vec![
+                Upstream(0, PUSH),
+                ClientAudio(48_000),
+                UpstreamAudio(2, 48_000),
+            ],
+            60_000,
+            seconds(2, 0),
+        ),
+        (
+            "formats of each direction",
+            vec![
+                Upstream(0, MULAW),
+                ClientAudio(16_000),
+                UpstreamAudio(2, 32_000),
+            ],
+            60_000,
+            seconds(3, 0),
+        ),
+        (
+            "formats under their old names",
+            vec![
+                Upstream(0, LEGACY),
+                ClientAudio(8_000),
+                UpstreamAudio(2, 48_001),
+            ],
+            60_000,
+            seconds(3, 0),
+        ),
+        (
+            "a hundred packets of ten milliseconds, and one",
+            std::iter::once(Upstream(0, OPUS))
+                .chain((0..101).map(|_| ClientAudio(60)))
+                .collect(),
+            60_000,
+            seconds(2, 0),
+        ),
+        (
+            "the way changes within: the parts are added, then rounded",
+            vec![
+                Upstream(0, VAD),
+                Upstream(1_500, PUSH),
+                ClientAudio(24_000),
+                Upstream(60_000, SAME),
+                Upstream(70_000, VAD),
+            ],
+            71_000,
+            seconds(3, 0),
+        ),
+        (
+            "text inputs",
+            vec![Upstream(0, VAD), Client(ITEM), Client(ITEM)],
+            1_000,
+            seconds(1, 2),
+        ),
+        (
+            "what is no text input",
+            vec![
+                Upstream(0, PUSH),
+                Client(
+                    r#"{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c","output":"1"}}"#,
+                ),
+                Client(
+                    r#"{"type":"conversation.item.create","item":{"type":"message","content":[{"type":"input_text","text":"x"},{"type":"input_audio","audio":""}]}}"#,
+                ),
+                Client(r#"{"type":"conversation.item.delete","item_id":"i"}"#),
+                Client(r#"{"type":"input_audio_buffer.append"}"#),
+            ],
+            1_000,
+            seconds(0, 0),
+        ),
+        (
+            "packets in base64: twenty milliseconds, fifty times and once more",
+            std::iter::once(Upstream(0, OPUS))
+                .chain(
+                    (0..51)
+                        .map(|_| Client(r#"{"type":"input_audio_buffer.append","audio":"+P\/+"}"#)),
+                )
+                .collect(),
+            60_000,
+            seconds(2, 0),
+        ),
+        (
+            "audio with escapes in it is as long as without",
+            std::iter::once(Upstream(0, PUSH))
+                .chain([Client(&escaped)])
+                .collect(),
+            60_000,
+            seconds(1, 0),
+        ),
+        (
+            "what cannot be read counts by its bytes, where audio counts",
+            vec![Upstream(0, PUSH), Client("no json")],
+            1_000,
+            seconds(1, 0),
+        ),
+        (
+            "what cannot be read, where time counts",
+            vec![Upstream(0, VAD), Client("no json"), Upstream(1, "nor this")],
+            1_000,
+            seconds(1, 0),
+        ),
+        (
+            "items of one response sound too",
+            vec![
+                Upstream(0, PUSH),
+                Client(
+                    r#"{"type":"response.create","response":{"input":[{"type":"message","content":[{"type":"input_audio","audio":"AAAA"}]}]}}"#,
+                ),
+            ],
+            1_000,
+            seconds(1, 0),
+        ),
+        (
+            "a rate that cannot be meant changes nothing",
+            vec![
+                Upstream(0, MULAW),
+                Upstream(
+                    0,
+                    r#"{"type":"session.updated","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":-1}}}}}"#,
+                ),
+                ClientAudio(8_000),
+            ],
+            60_000,
+            seconds(1, 0),
+        ),
+        (
+            "an item of which nothing is said is a text input",
+            vec![
+                Upstream(0, PUSH),
+                Client(r#"{"type":"conversation.item.create"}"#),
+                Client(r#"{"type":"conversation.item.create","item":null}"#),
+            ],
+            1_000,
+            seconds(0, 2),
+        ),
+        (
+            "a forced message counts, an item's audio sounds",
+            vec![
+                Upstream(0, PUSH),
+                Client(
+                    r#"{"type":"conversation.item.create","item":{"type":"force_message","content":[{"type":"text","text":"x"}]}}"#,
+                ),
+                Client(
+                    r#"{"type":"conversation.item.create","item":{"type":"message","content":[{"type":"input_audio","audio":"AAAA"}]}}"#,
+                ),
+            ],
+            1_000,
+            seconds(1, 1),
+        ),
+    ];
+    for (name, steps, end_ms, expected) in table {
+        let reading = run(Watch::realtime("maker/voice"), steps, *end_ms);
+        assert_eq!(reading, *expected, "{name}");
+    }
+}
+
+#[test]
+fn streamed_speech_is_read_by_the_character() {
+    let steps = [
+        Client(r#"{"type":"text.delta","delta":"Grüße 😀"}"#),
+        Client(r#"{"type":"text.clear"}"#),
+        Client(r#"{"delta":"\ud83d\ude00!","type":"text.delta"}"#),
+        Client(r#"{"type":"text.done"}"#),
+        Client(r#"{"type":"text.delta","delta":7}"#),
+        Upstream(6, r#"{"type":"audio.delta","delta":"AAAA"}"#),
+    ];
+    let spoken = |characters| Reading {
+        characters,
+        ..Reading::default()
+    };
+    assert_eq!(run(Watch::speech(), &steps, 60_000), spoken(9));
+    // However it is framed, and also where it cannot be read.
+    let mut watch = Watch::speech();
+    for (frame, characters) in [
+        (Frame::Binary(br#"{"type":"text.delta","delta":"ab"}"#), 2),
+        (Frame::Text("text.delta"), 12),
+        (Frame::Binary(b"\xff"), 13),
+    ] {
+        assert_eq!(watch.on_client(frame), Verdict::Relay);
+        assert_eq!(watch.reading(0), spoken(characters));
+    }
+}
+
+#[test]
+fn streamed_transcripts_are_read_by_the_second() {
+    for (encoding, rate, channels, bytes, heard_seconds) in [
+        (None, None, None, 0, 0),
+        (None, None, None, 1, 1),
+        (None, None, None, 32_000, 1),
+        (None, None, None, 32_001, 2),
+        (Some("mulaw"), Some("8000"), None, 80_000, 10),
+        (Some("alaw"), Some("8000"), None, 80_001, 11),
+        (Some("pcm"), Some("44100"), Some("2"), 352_800, 2),
+    ] {
+        let many = channels.map(|_| "true");
+        let listened = Listened::read(encoding, rate, many, channels).unwrap();
+        let half = bytes / 2;
+        let steps = [
+            ClientAudio(half),
+            ClientAudio(bytes - half),
+            Client(r#"{"type":"audio.done"}"#),
+            UpstreamAudio(4, 99_999),
+        ];
+        let reading = run(Watch::transcript(listened), &steps, 60_000);
+        assert_eq!(reading.heard_seconds, heard_seconds, "{encoding:?} {bytes}");
+    }
+    for (encoding, rate, many, channels) in [
+        (Some("opus"), None, None, None),
+        (None, Some("11025"), None, None),
+        (None, Some("x"), None, None),
+        (None, None, Some("true"), Some("9")),
+        (None, None, Some("maybe"), None),
+    ] {
+        assert!(Listened::read(encoding, rate, many, channels).is_err());
+    }
+}
+
+#[test]
+fn what_would_be_kept_is_refused_and_the_session_goes_on() {
+    for (event, param) in [
+        (
+            r#"{"type":"session.update","event_id":"e1","session":{"resumption":{"enabled":true}}}"#,
+            Some("session.resumption"),
+        ),
+        (
+            r#"{"type":"session.update","event_id":"e1","session":{"resumption":{}}}"#,
+            Some("session.resumption"),
+        ),
+        (
+            r#"{"type":"session.update","event_id":"e1","session":{"resumption":{"enabled":false},"tools":[{"type":"function"}]}}"#,
+            None,
+        ),
+        (
+            r#"{"type":"session.update","event_id":"e1","session":{"resumption":null}}"#,
+            None,
+        ),
+        (
+            r#"{"type":"session.update","event_id":"e1","session":{"tools":[{"type":"function"},{"type":"file_search"}]}}"#,
+            Some("session.tools"),
+        ),
+        (
+            r#"{"type":"response.create","event_id":"e1","response":{"tools":[{"type":"file\u005fsearch"}]}}"#,
+            Some("session.tools"),
+        ),
+        (r#"{"type":"response.create","event_id":"e1"}"#, None),
+        (
+            r#"{"type":"session.update","event_id":"e1","session":{"model":"m/v"}}"#,
+            None,
+        ),
+    ] {
+        let verdict = Watch::realtime("m/v").on_client(Frame::Text(event));
+        match (verdict, param) {
+            (Verdict::Relay, None) => {}
+            (Verdict::Refuse { failure, event_id }, Some(param)) => {
+                assert_eq!(failure.code.as_str(), "stateful_not_supported");
+                assert_eq!(failure.param.as_deref(), Some(param));
+                assert_eq!(event_id.as_deref(), Some("e1"));
+            }
+            (verdict, _) => panic!("{event}: {verdict:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_two_readers_could_read_in_two_ways_is_refused_and_not_counted() {
+    for (event, param) in [
+        (r#"{"type":"a","type":"session.update"}"#, Some("type")),
+        (r#"{"Type":"session.update"}"#, Some("type")),
+        (
+            r#"{"type":"input_audio_buffer.append","audio":"AAAA","audio":""}"#,
+            Some("audio"),
+        ),
+        (
+            r#"{"type":"session.update","session":{"tools":[],"tools":[{"type":"file_search"}]}}"#,
+            Some("session"),
+        ),
+        (
+            r#"{"type":"session.update","session":{"model":"other"}}"#,
+            Some("session.model"),
+        ),
+        (
+            r#"{"type":"conversation.item.create","item":{"content":[{"audio":"AAAA"},{"audio":"","audio":""}]}}"#,
+            Some("item.content"),
+        ),
+    ] {
+        let mut watch = Watch::realtime("m/v");
+        watch.on_upstream(Frame::Text(PUSH), 0);
+        match watch.on_client(Frame::Text(event)) {
+            Verdict::Refuse { failure, .. } => {
+                assert_eq!(failure.code.as_str(), "invalid_request", "{event}");
+                assert_eq!(failure.param.as_deref(), param, "{event}");
+            }
+            Verdict::Relay => panic!("{event}"),
+        }
+        assert_eq!(watch.reading(0), Reading::default(), "{event}");
+    }
+    let twice = r#"{"type":"text.delta","delta":"","delta":"spoken"}"#;
+    let verdict = Watch::speech().on_client(Frame::Text(twice));
+    assert!(matches!(verdict, Verdict::Refuse { .. }));
+}
+
+#[test]
+fn a_failure_has_words_for_every_client() {
+    let failure = Failure::stateful_not_supported("No.").param("session.tools");
+    insta::assert_snapshot!(
+        [
+            write_failure_frame(&Failure::insufficient_quota(), "event_1", None),
+            write_failure_frame(&failure, "event_2", Some("mine")),
+            write_failure_frame(&Failure::upstream_error(), "event_3", None),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn the_upstreams_name_alone_changes_in_two_events() {
+    let created = r#"{ "type":"session.created", "session":{"id":"s","model" : "secret-1","n":1.50} , "x":"secret-1"}"#;
+    let mut watch = Watch::realtime("maker/voice");
+    assert_eq!(
+        watch.on_upstream(Frame::Text(created), 1).as_deref(),
+        Some(
+            r#"{ "type":"session.created", "session":{"id":"s","model" : "maker/voice","n":1.50} , "x":"secret-1"}"#
+        )
+    );
+    for event in [
+        r#"{"type":"session.updated","session":{}}"#,
+        r#"{"type":"session.updated","session":{"model":null}}"#,
+        r#"{"type":"session.updated","session":"secret-1"}"#,
+        r#"{"type":"response.done","session":{"model":"x"}}"#,
+        "{",
+    ] {
+        assert_eq!(watch.on_upstream(Frame::Text(event), 1), None, "{event}");
+    }
+}

@@ -1,0 +1,133 @@
+//! Sessions over sockets: refused in JSON, or switched.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use engine::{OpenSocket, SocketCall, SocketKind, Unanswered};
+use http::header::{CONNECTION, UPGRADE};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Version};
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use protocol::Failure;
+use protocol::voice::Listened;
+use store::KeyHead;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+
+use super::catch::catch_panic;
+use super::listener::Seat;
+use super::query::Query;
+use super::reply::Visit;
+use super::service::{Shared, refuse_idempotency_key};
+
+const KEY: HeaderName = HeaderName::from_static("sec-websocket-key");
+const VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
+const PROTOCOL: HeaderName = HeaderName::from_static("sec-websocket-protocol");
+/// The one name that clients of realtime sessions offer besides the key.
+const REALTIME: &str = "realtime";
+
+/// The three paths that are sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SocketPath {
+    Realtime,
+    Speech,
+    Transcript,
+}
+
+/// A session that only waits for its caller.
+pub(super) struct Switch {
+    socket: OpenSocket,
+    upgrade: OnUpgrade,
+    pub(super) accept: HeaderValue,
+    /// The subprotocol that was chosen of those offered.
+    pub(super) subprotocol: Option<HeaderValue>,
+}
+
+impl Switch {
+    /// Runs the session when the caller has got the answer that switches. It keeps its place among
+    /// the connections, and its panic is its own (S10); the hold is settled by whoever drops it.
+    pub(super) async fn run(self, visit: Visit, seat: Arc<Seat>) {
+        let session = async {
+            match self.upgrade.await {
+                Ok(upgraded) => self.socket.run(TokioIo::new(upgraded)).await,
+                Err(error) => tracing::debug!(%error, "a caller left before its session"),
+            }
+        };
+        if catch_panic(pin!(session)).await.is_err() {
+            visit.panicked("a session");
+        }
+        drop(seat);
+    }
+}
+
+/// Everything that can refuse a session, then the session.
+pub(super) async fn open(
+    shared: &Shared,
+    visit: &Visit,
+    path: SocketPath,
+    key: KeyHead,
+    mut request: Request<Incoming>,
+) -> Result<Switch, Unanswered> {
+    refuse_idempotency_key(request.headers())?;
+    let accept = accepted(&request)?;
+    let subprotocol = offers_realtime(request.headers());
+    let upgrade = hyper::upgrade::on(&mut request);
+    let query = Query::read(request.uri())?;
+    query.refuse_choices()?;
+    let kind = match path {
+        SocketPath::Realtime => {
+            if query.get("call_id")?.is_some() {
+                let why = "Sessions of telephone calls are not supported.";
+                return Err(Failure::stateful_not_supported(why).param("call_id").into());
+            }
+            SocketKind::Realtime
+        }
+        SocketPath::Speech => SocketKind::Speech,
+        SocketPath::Transcript => SocketKind::Transcript(Listened::read(
+            query.get("encoding")?.as_deref(),
+            query.get("sample_rate")?.as_deref(),
+            query.get("multichannel")?.as_deref(),
+            query.get("channels")?.as_deref(),
+        )?),
+    };
+    let model = query.get("model")?;
+    let model = model.ok_or_else(|| Failure::invalid("`model` is required.").param("model"))?;
+    let call = SocketCall {
+        arrival: visit.arrival(key),
+        kind,
+        model: model.into_owned(),
+        query: query.without("model"),
+    };
+    let socket = shared.engine.open_socket(call).await?;
+    Ok(Switch {
+        socket,
+        upgrade,
+        accept,
+        subprotocol: subprotocol.then_some(HeaderValue::from_static(REALTIME)),
+    })
+}
+
+/// The proof that we understood the handshake; a request that is none must upgrade.
+fn accepted(request: &Request<Incoming>) -> Result<HeaderValue, Failure> {
+    let headers = request.headers();
+    let is_websocket = has_token(headers, &UPGRADE, "websocket")
+        && has_token(headers, &CONNECTION, "upgrade")
+        && headers.get(VERSION).is_some_and(|it| it == "13")
+        && request.version() == Version::HTTP_11;
+    let key = headers.get(KEY).filter(|_| is_websocket);
+    let key = key.ok_or_else(Failure::upgrade_required)?;
+    let proof = derive_accept_key(key.as_bytes());
+    HeaderValue::try_from(proof).map_err(|_| Failure::internal())
+}
+
+fn offers_realtime(headers: &HeaderMap) -> bool {
+    has_token(headers, &PROTOCOL, REALTIME)
+}
+
+fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
+    let values = headers.get_all(name).iter();
+    let mut tokens = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    tokens.any(|it| it.trim().eq_ignore_ascii_case(token))
+}

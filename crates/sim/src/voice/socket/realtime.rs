@@ -1,0 +1,288 @@
+//! A realtime session: listens, decides when it is spoken to, and answers in tones and words.
+
+use super::super::sound::{Codec, tone};
+use super::super::speech::CHAR_MS;
+use super::talk::{Over, Said, Talk};
+use crate::seal;
+use crate::told::Talked;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// With voice activity, so many bytes of audio are a turn: a second of 16 bits at 24 kHz.
+const TURN_BYTES: usize = 48_000;
+const PITCH: u32 = 440;
+
+pub(super) async fn hold<S: AsyncRead + AsyncWrite + Unpin>(talk: Talk<S>, model: &str) -> Talked {
+    let session = json!({
+        "type": "realtime", "object": "realtime.session", "id": "sess_sim", "model": model,
+        "voice": "eve", "instructions": "",
+        "turn_detection": {"type": "server_vad", "threshold": 0.85},
+        "audio": {"input": {"format": {"type": "audio/pcm", "rate": 24000}},
+                  "output": {"format": {"type": "audio/pcm", "rate": 24000}}},
+        "tools": [],
+    });
+    let mut realtime = Realtime {
+        talk,
+        session,
+        events: 0,
+        items: 0,
+        heard_bytes: 0,
+        last_text: String::new(),
+    };
+    let _ = realtime.run().await;
+    realtime.talk.talked
+}
+
+struct Realtime<S> {
+    talk: Talk<S>,
+    session: Value,
+    events: u64,
+    items: u64,
+    heard_bytes: usize,
+    last_text: String,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
+    async fn run(&mut self) -> Result<(), Over> {
+        let session = self.session.clone();
+        self.say(json!({"type": "session.created", "session": session}))
+            .await?;
+        self.say(json!({"type": "conversation.created", "conversation": {"id": "conv_sim"}}))
+            .await?;
+        loop {
+            match self.talk.next().await? {
+                Said::Audio(bytes) => self.hear(bytes).await?,
+                Said::Event(event) => self.take(&event).await?,
+            }
+        }
+    }
+
+    async fn say(&mut self, mut event: Value) -> Result<(), Over> {
+        self.events += 1;
+        event["event_id"] = json!(format!("event_sim_{}", self.events));
+        self.talk.say(event).await
+    }
+
+    fn has_voice_activity(&self) -> bool {
+        !self.session["turn_detection"].is_null()
+    }
+
+    /// Settings that are named change. Turns are told in one place, wherever they were named.
+    fn update(&mut self, changes: &Value) {
+        merge(&mut self.session, changes);
+        let input = self.session["audio"]["input"].as_object_mut();
+        if let Some(turns) = input.and_then(|input| input.remove("turn_detection")) {
+            self.session["turn_detection"] = turns;
+        }
+    }
+
+    /// The codec and rate of a direction.
+    fn format(&self, direction: &str) -> (Codec, u32) {
+        let format = &self.session["audio"][direction]["format"];
+        let rate = format["rate"].as_u64().and_then(|it| it.try_into().ok());
+        match format["type"].as_str() {
+            Some("audio/pcmu") => (Codec::Mulaw, 8_000),
+            Some("audio/pcma") => (Codec::Alaw, 8_000),
+            _ => (Codec::Pcm, rate.unwrap_or(24_000)),
+        }
+    }
+
+    async fn take(&mut self, event: &Value) -> Result<(), Over> {
+        match event["type"].as_str().unwrap_or_default() {
+            "session.update" => {
+                self.update(&event["session"]);
+                let session = self.session.clone();
+                self.say(json!({"type": "session.updated", "session": session}))
+                    .await
+            }
+            "input_audio_buffer.append" => {
+                let audio = event["audio"].as_str().unwrap_or_default();
+                let padding = audio.len() - audio.trim_end_matches('=').len();
+                self.hear((audio.len() / 4 * 3).saturating_sub(padding))
+                    .await
+            }
+            "input_audio_buffer.commit" => {
+                self.heard_bytes = 0;
+                self.say(json!({"type": "input_audio_buffer.committed", "item_id": "item_audio"}))
+                    .await
+            }
+            "input_audio_buffer.clear" => {
+                self.heard_bytes = 0;
+                self.say(json!({"type": "input_audio_buffer.cleared"}))
+                    .await
+            }
+            "conversation.item.create" => {
+                self.items += 1;
+                self.note(&event["item"]);
+                let mut item = event["item"].clone();
+                item["id"] = json!(format!("item_sim_{}", self.items));
+                if let Some(text) = item["content"][0]["text"].as_str() {
+                    text.clone_into(&mut self.last_text);
+                }
+                self.say(json!({"type": "conversation.item.added", "item": item}))
+                    .await
+            }
+            "response.create" => self.respond().await,
+            "response.cancel" | "conversation.item.delete" | "conversation.item.truncate" => Ok(()),
+            other => {
+                let message = format!("unknown event type {other}");
+                self.say(
+                    json!({"type": "error", "error": {"type": "invalid_request_error",
+                    "code": "unknown_event", "message": message, "param": "type",
+                    "event_id": event.get("event_id")}}),
+                )
+                .await
+            }
+        }
+    }
+
+    /// Items of text are told in the bill; results of functions and audio are not.
+    fn note(&mut self, item: &Value) {
+        let parts = item["content"].as_array();
+        let has_audio = parts.is_some_and(|parts| {
+            let kinds = ["input_audio", "audio"];
+            let is_audio =
+                |part: &Value| part["type"].as_str().is_some_and(|it| kinds.contains(&it));
+            parts.iter().any(is_audio)
+        });
+        if item["type"] != "function_call_output" && !has_audio {
+            self.talk.talked.text_inputs += 1;
+        }
+    }
+
+    async fn hear(&mut self, bytes: usize) -> Result<(), Over> {
+        self.heard_bytes += bytes;
+        self.talk.talked.heard_us += sound_us(self.format("input"), bytes);
+        if self.has_voice_activity() && self.heard_bytes >= TURN_BYTES {
+            self.heard_bytes = 0;
+            for event in [
+                "input_audio_buffer.speech_started",
+                "input_audio_buffer.speech_stopped",
+                "input_audio_buffer.committed",
+            ] {
+                self.say(json!({"type": event, "item_id": "item_audio"}))
+                    .await?;
+            }
+            self.respond().await?;
+        }
+        Ok(())
+    }
+
+    async fn respond(&mut self) -> Result<(), Over> {
+        let id = format!("resp_sim_{}", self.events);
+        self.say(json!({"type": "response.created",
+            "response": {"id": id, "object": "realtime.response", "status": "in_progress", "output": []}}))
+            .await?;
+        let function = self.session["tools"].as_array().and_then(|tools| {
+            let mut names = tools.iter().filter_map(|tool| tool["name"].as_str());
+            names.find(|name| self.last_text.contains(name))
+        });
+        let output = match function.map(str::to_owned) {
+            Some(name) => self.call(&id, &name).await?,
+            None => self.speak(&id).await?,
+        };
+        self.say(json!({"type": "response.done", "response": {"id": id,
+            "object": "realtime.response", "status": "completed", "output": [output]}}))
+            .await
+    }
+
+    async fn call(&mut self, id: &str, name: &str) -> Result<Value, Over> {
+        let arguments = "{\"place\":\"here\"}";
+        self.say(
+            json!({"type": "response.function_call_arguments.delta", "response_id": id,
+            "item_id": "item_call", "output_index": 0, "call_id": "call_sim", "delta": arguments}),
+        )
+        .await?;
+        self.say(
+            json!({"type": "response.function_call_arguments.done", "response_id": id,
+            "item_id": "item_call", "output_index": 0, "call_id": "call_sim", "name": name,
+            "arguments": arguments}),
+        )
+        .await?;
+        Ok(
+            json!({"type": "function_call", "id": "item_call", "call_id": "call_sim", "name": name,
+            "arguments": arguments}),
+        )
+    }
+
+    async fn speak(&mut self, id: &str) -> Result<Value, Over> {
+        let words = if self.last_text.is_empty() {
+            "I heard tones.".to_owned()
+        } else {
+            format!("You said: {}", self.last_text)
+        };
+        let place = json!({"response_id": id, "item_id": "item_out", "output_index": 0,
+            "content_index": 0});
+        let with = |kind: &str, name: &str, value: &str| {
+            let mut event = place.clone();
+            event["type"] = json!(kind);
+            if !name.is_empty() {
+                event[name] = json!(value);
+            }
+            event
+        };
+        let is_text = self.session["output_modalities"] == json!(["text"]);
+        if is_text {
+            self.say(with("response.output_text.delta", "delta", &words))
+                .await?;
+            self.say(with("response.output_text.done", "text", &words))
+                .await?;
+        } else {
+            let characters = u64::try_from(words.chars().count()).unwrap_or_default();
+            let (codec, rate) = self.format("output");
+            let sound = tone(codec, rate, PITCH, characters * CHAR_MS);
+            self.talk.talked.spoken_us += sound_us((codec, rate), sound.len());
+            let is_binary = self.session["audio"]["output"]["transport"] == "binary";
+            for piece in sound.chunks(9_600) {
+                if is_binary {
+                    self.talk.sound(piece.to_vec()).await?;
+                    continue;
+                }
+                let piece = seal::encode(piece);
+                self.say(with("response.output_audio.delta", "delta", &piece))
+                    .await?;
+            }
+            self.say(with(
+                "response.output_audio_transcript.delta",
+                "delta",
+                &words,
+            ))
+            .await?;
+            self.say(with(
+                "response.output_audio_transcript.done",
+                "transcript",
+                &words,
+            ))
+            .await?;
+            self.say(with("response.output_audio.done", "", "")).await?;
+        }
+        let content = if is_text {
+            json!({"type": "output_text", "text": words})
+        } else {
+            json!({"type": "output_audio", "transcript": words})
+        };
+        Ok(
+            json!({"type": "message", "id": "item_out", "role": "assistant", "status": "completed",
+            "content": [content]}),
+        )
+    }
+}
+
+/// How long so many bytes sound.
+fn sound_us((codec, rate): (Codec, u32), bytes: usize) -> u64 {
+    let sample_bytes = if codec == Codec::Pcm { 2 } else { 1 };
+    let per_second = u64::from(rate).max(1) * sample_bytes;
+    u64::try_from(bytes).unwrap_or_default() * 1_000_000 / per_second
+}
+
+/// Settings that are named change, the others stay.
+fn merge(settings: &mut Value, changes: &Value) {
+    match (settings, changes) {
+        (Value::Object(settings), Value::Object(changes)) => {
+            for (name, change) in changes {
+                merge(settings.entry(name).or_insert(Value::Null), change);
+            }
+        }
+        (settings, changes) => *settings = changes.clone(),
+    }
+}

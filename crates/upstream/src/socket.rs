@@ -1,0 +1,105 @@
+//! Sockets to an upstream: the handshake, and what comes out of it.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+
+use crate::call::Incoming;
+use crate::wire::Stream;
+
+/// The longest wait for an upstream to take or refuse a session.
+pub(crate) const HANDSHAKE: Duration = Duration::from_secs(30);
+/// What is read at once: a few frames of 20 ms.
+const READ_BYTES: usize = 4 << 10;
+
+/// What of the upstream a session is held with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketEndpoint {
+    Realtime,
+    Speech,
+    Transcript,
+}
+
+/// A session that is to be opened.
+#[derive(Clone, Copy, Debug)]
+pub struct SocketAsk<'a> {
+    pub endpoint: SocketEndpoint,
+    /// The query, encoded.
+    pub query: &'a str,
+    pub message_bytes_max: usize,
+}
+
+/// How the upstream takes the wish for a session.
+#[derive(Debug)]
+pub enum Handshake {
+    Open(Box<Socket>),
+    Refused(Incoming),
+}
+
+/// A session's socket.
+pub type Socket = WebSocketStream<Tunnel>;
+
+/// The bytes under a session.
+#[derive(Debug)]
+pub struct Tunnel(Stream);
+
+/// The bounds of a session's messages, on both of its sides. Nothing waits to be joined, and each
+/// message is written before the next one is read.
+pub fn socket_config(message_bytes_max: usize) -> WebSocketConfig {
+    WebSocketConfig::default()
+        .read_buffer_size(READ_BYTES)
+        .write_buffer_size(0)
+        .max_write_buffer_size(2 * message_bytes_max + (1 << 20))
+        .max_message_size(Some(message_bytes_max))
+        .max_frame_size(Some(message_bytes_max))
+}
+
+pub(crate) async fn tunnel(stream: Stream, read: Vec<u8>, message_bytes_max: usize) -> Socket {
+    let config = Some(socket_config(message_bytes_max));
+    WebSocketStream::from_partially_read(Tunnel(stream), read, Role::Client, config).await
+}
+
+impl AsyncRead for Tunnel {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Tunnel {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().0).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().0).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_shutdown(cx)
+    }
+}

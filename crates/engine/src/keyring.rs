@@ -14,6 +14,8 @@ use tokio::sync::OnceCell;
 
 /// How long a found key is believed.
 const BELIEF: Duration = Duration::from_secs(5);
+/// How long a caller waits to be recognised.
+const ASKED_WITHIN: Duration = Duration::from_secs(5);
 const SHARDS: usize = 16;
 const SHARD_KEYS_MAX: usize = 4096;
 
@@ -79,13 +81,14 @@ impl Keyring {
         now: UnixMs,
     ) -> Result<KeyHead, Unrecognised> {
         let memory = self.begin(&digest);
-        let found = memory
+        // Who joins a query that fails asks again, one after the other: the time is for all of it.
+        let asking = memory
             .found
             .get_or_try_init(async || -> Result<_, StoreError> {
                 store.key_by_digest(&digest).await
-            })
-            .await;
-        match found {
+            });
+        let found = tokio::time::timeout(ASKED_WITHIN, asking).await;
+        match found.unwrap_or(Err(StoreError::Unavailable)) {
             Ok(Some(head)) if is_live(head, now) => Ok(*head),
             Ok(_) => {
                 self.forget(&digest, &memory);

@@ -1,7 +1,10 @@
 //! The store and its verbs.
 
+use std::time::Duration;
+
 use ledger::{Micro, WalletStatus};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::backend::{Backend, on};
@@ -16,6 +19,9 @@ use crate::journal::{JournalEntry, JournalQuery, JournalRow};
 use crate::settings::Settings;
 use crate::stats::Stats;
 use crate::verify::VerifyReport;
+
+/// What a caller waits for is decided or found by then, or not at all.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Durable state. Cheap to clone; when the last clone goes, what was queued is written and
 /// the database is closed.
@@ -76,7 +82,11 @@ impl Store {
         on!(self, backend => backend.may_admit())?;
         let (reply, answer) = oneshot::channel();
         self.backend.push(Command::Admit(admit, reply)).await?;
-        let granted = answer.await.map_err(|_| AdmitError::Unavailable)??;
+        // A grant that comes too late finds nobody, and closes its hold.
+        let granted = timeout(ANSWERED_WITHIN, answer)
+            .await
+            .map_err(|_| AdmitError::Unavailable)?
+            .map_err(|_| AdmitError::Unavailable)??;
         granted.accept().ok_or(AdmitError::Unavailable)
     }
 
@@ -111,7 +121,8 @@ impl Store {
     /// A key and its wallet at one instant, after every settlement that was queued before. What
     /// it shows is durable.
     pub async fn balance(&self, key: &KeyId) -> Result<(ledger::Wallet, ledger::Key), StoreError> {
-        self.ask(|reply| Command::Balance(*key, reply)).await
+        let balance = self.ask(|reply| Command::Balance(*key, reply));
+        found_in_time(balance).await
     }
 
     /// The key with this digest.
@@ -281,6 +292,14 @@ impl Store {
         durable.wait().await.map_err(|_| StoreError::Unavailable)?;
         Ok(value)
     }
+}
+
+/// What a look-up finds, or the word that the store does not answer.
+pub(crate) async fn found_in_time<T>(
+    look: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let found = timeout(ANSWERED_WITHIN, look).await;
+    found.unwrap_or(Err(StoreError::Unavailable))
 }
 
 /// Looking back.

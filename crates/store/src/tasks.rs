@@ -9,7 +9,7 @@ use crate::backend::{Backend, on};
 use crate::command::{Command, DueWork, OldTasks, OneTask, TaskCommand};
 use crate::error::{AdmitError, StoreError};
 use crate::ids::WalletId;
-use crate::store::Store;
+use crate::store::{Store, found_in_time};
 use crate::task::{
     CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
     TaskNote, TaskRow, TaskView,
@@ -169,7 +169,7 @@ impl Store {
         wallet: WalletId,
         task: TaskId,
     ) -> Result<Option<TaskView>, StoreError> {
-        on!(self, backend => backend.find_task(wallet, task).await)
+        found_in_time(async { on!(self, backend => backend.find_task(wallet, task).await) }).await
     }
 
     async fn step<T>(

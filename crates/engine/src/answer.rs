@@ -9,6 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 use ledger::Rates;
 use protocol::{Failure, Joined};
 
+use crate::media::MediaStream;
 use crate::stream::Relay;
 
 /// The answer to an admitted call.
@@ -46,6 +47,8 @@ pub enum AnswerBody {
     Whole(Joined),
     /// It comes as the upstream sends it; the hold lives in it.
     Stream(Box<Relay>),
+    /// It is read from the media storage.
+    Media(Box<MediaStream>),
 }
 
 /// The body must end without its last chunk: a clean end would say that it is complete.
@@ -66,6 +69,9 @@ impl Body for AnswerBody {
             Self::Stream(relay) => relay
                 .poll_piece(cx)
                 .map(|piece| piece.map(|piece| piece.map(Frame::data))),
+            Self::Media(stream) => stream
+                .poll_piece(cx)
+                .map(|piece| piece.map(|piece| piece.map(Frame::data))),
         }
     }
 
@@ -73,6 +79,7 @@ impl Body for AnswerBody {
         match self {
             Self::Whole(pieces) => pieces.is_empty(),
             Self::Stream(_) => false,
+            Self::Media(stream) => stream.bytes_left() == 0,
         }
     }
 
@@ -82,6 +89,7 @@ impl Body for AnswerBody {
                 SizeHint::with_exact(u64::try_from(pieces.len()).unwrap_or(u64::MAX))
             }
             Self::Stream(_) => SizeHint::default(),
+            Self::Media(stream) => SizeHint::with_exact(stream.bytes_left()),
         }
     }
 }

@@ -1,12 +1,14 @@
 //! The parts a call needs, in one place.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use protocol::Failure;
-use store::{JournalRow, KeyHead, Store};
+use store::{JournalRow, KeyHead, Media, Store};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use upstream::{Guarded, Policy, State};
 
@@ -15,6 +17,7 @@ use crate::catalog::Catalog;
 use crate::clock;
 use crate::ending::Ending;
 use crate::keyring::{Keyring, Unrecognised};
+use crate::media::{COPIES_MAX, MediaBounds};
 use crate::metrics::{Metrics, Reading};
 use crate::pictures::{PictureBounds, Pictures};
 use crate::retries::RetryBudget;
@@ -60,6 +63,8 @@ pub struct Settings {
     pub in_flight_max: usize,
     /// How asynchronous work is followed.
     pub tasks: TaskSettings,
+    /// What is copied of an upstream's media.
+    pub media: MediaBounds,
 }
 
 impl Default for Settings {
@@ -79,6 +84,7 @@ impl Default for Settings {
             keep_alive: Duration::from_secs(15),
             in_flight_max: 10_000,
             tasks: TaskSettings::default(),
+            media: MediaBounds::default(),
         }
     }
 }
@@ -87,10 +93,17 @@ impl Default for Settings {
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) store: Store,
+    pub(crate) media: Media,
+    /// Turns to copy media.
+    pub(crate) copies: Semaphore,
+    /// Where callers reach us, when no setting says so.
+    address_url: OnceLock<String>,
     pub(crate) settings: Settings,
     pub(crate) retries: RetryBudget,
     pub(crate) tasks: TaskTracker,
     pub(crate) ending: Ending,
+    /// The node waits for its last work: what can be begun again elsewhere is given up.
+    pub(crate) leaving: CancellationToken,
     catalog: ArcSwap<Catalog>,
     keyring: Keyring,
     budget: Budget,
@@ -103,14 +116,18 @@ pub struct Engine {
 
 impl Engine {
     /// An engine with an empty catalog.
-    pub fn new(store: Store, settings: Settings) -> Self {
+    pub fn new(store: Store, media: Media, settings: Settings) -> Self {
         let budget = Budget::new(settings.bodies_bytes_max);
         let guarded = Arc::new(Guarded::new(settings.outbound.clone()));
         Self {
             store,
+            media,
+            copies: Semaphore::new(COPIES_MAX),
+            address_url: OnceLock::new(),
             retries: RetryBudget::full(),
             tasks: TaskTracker::new(),
             ending: Ending::default(),
+            leaving: CancellationToken::new(),
             catalog: ArcSwap::default(),
             keyring: Keyring::new(),
             pictures: Pictures::new(Arc::clone(&guarded), budget.clone(), settings.pictures),
@@ -135,6 +152,24 @@ impl Engine {
 
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Media that are kept here.
+    pub fn media(&self) -> &Media {
+        &self.media
+    }
+
+    /// Says where callers reach us, which is needed when no setting says so. Only the first call counts.
+    pub fn set_address_url(&self, url: String) {
+        let _ = self.address_url.set(url);
+    }
+
+    /// The base of the addresses that we hand out.
+    pub fn public_url(&self) -> &str {
+        match &*self.settings.tasks.public_url {
+            "" => self.address_url.get().map_or("", String::as_str),
+            url => url,
+        }
     }
 
     /// The client for addresses that others name.
@@ -217,6 +252,7 @@ impl Engine {
 
     /// Waits until calls that outlive their callers have ended and the ledger is on disk.
     pub async fn finish(&self) {
+        self.leaving.cancel();
         self.tasks.close();
         self.tasks.wait().await;
         if let Err(error) = self.store.flush().await {

@@ -18,6 +18,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use store::Stats;
 
+use crate::media::MediaCounts;
+
 /// Bucket bounds in seconds, from a cached answer to a long reasoning run.
 const LATENCY_BOUNDS: [f64; 16] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
@@ -80,6 +82,7 @@ pub struct Metrics {
     pub panics: Counter,
     /// Calls whose caller left before the answer was complete.
     pub clients_gone: Counter,
+    pub(crate) media: MediaCounts,
     store: StoreGauges,
     channels: Family<ByChannel, Gauge>,
     uptime: Gauge<u64, AtomicU64>,
@@ -129,6 +132,7 @@ impl Metrics {
         );
         let in_flight = Gauge::default();
         registry.register("in_flight", "Requests being served", in_flight.clone());
+        let media = MediaCounts::register(&mut registry);
         let store = StoreGauges::register(&mut registry);
         let requests = Family::default();
         registry.register("requests", "Requests answered", requests.clone());
@@ -180,6 +184,7 @@ impl Metrics {
             failovers,
             panics,
             clients_gone,
+            media,
             store,
             channels,
             uptime,

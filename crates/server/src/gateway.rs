@@ -1,13 +1,13 @@
 //! A running gateway: the parts of a configuration, started in order and stopped in order.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::{Catalog, CatalogError, Engine};
-use store::{OpenError, Recovery, Store};
+use store::{Media, MediaOpenError, OpenError, Recovery, Store};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +23,8 @@ pub(crate) enum StartError {
     Config(Vec<Problem>),
     #[error("the store cannot be opened: {0}")]
     Store(#[from] OpenError),
+    #[error("media cannot be kept: {0}")]
+    Media(#[from] MediaOpenError),
     #[error(transparent)]
     Catalog(#[from] CatalogError),
     #[error("cannot listen on {address}: {source}")]
@@ -52,7 +54,8 @@ impl Gateway {
     pub(crate) async fn start(config: &Config) -> Result<Self, StartError> {
         let plan = config::resolve(config).map_err(StartError::Config)?;
         let (store, recovery) = Store::open(&config.store_settings())?;
-        let engine = Arc::new(Engine::new(store, config.engine_settings()));
+        let media = Media::open(&config.media_settings())?;
+        let engine = Arc::new(Engine::new(store, media, config.engine_settings()));
         let admin_token = plan.admin_token.clone();
         let homeless = homeless_tasks(&engine, &plan).await;
         install(&engine, plan).await?;
@@ -90,6 +93,7 @@ impl Gateway {
         let address = public.address().unwrap_or(config.server.listen);
         let admin_address = admin.address().unwrap_or(config.admin.listen);
         engine.guarded().set_listeners(vec![address, admin_address]);
+        engine.set_address_url(format!("http://{}", reached(address)));
         behind.push(tokio::spawn(admin.run(stop_all.clone())));
         if let Some(file) = config.file.clone() {
             let watch = Box::pin(reload::watch(file, config.clone(), Arc::clone(&engine)));
@@ -111,6 +115,10 @@ impl Gateway {
         let (stop, forget) = (stop_public.clone(), Arc::clone(&engine));
         behind.push(tokio::spawn(async move {
             stop.run_until_cancelled(forget.forget_tasks()).await;
+        }));
+        let (sweep, stop) = (Arc::clone(&engine), stop_all.clone());
+        behind.push(tokio::spawn(async move {
+            stop.run_until_cancelled(sweep.sweep_media()).await;
         }));
         let public = tokio::spawn(public.run(stop_public.clone(), config.timeouts.shutdown_drain));
         Ok(Self {
@@ -176,6 +184,16 @@ pub(crate) async fn homeless_tasks(engine: &Engine, plan: &Plan) -> Vec<(String,
         .filter(|(name, _)| !idle(name) && !live(name))
         .map(|(name, tasks)| (name.into(), tasks))
         .collect()
+}
+
+/// The address at which this machine itself reaches a listener: nobody can call "everywhere".
+fn reached(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 /// Builds the catalog of a plan and puts it in place, all or nothing.

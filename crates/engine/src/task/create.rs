@@ -217,7 +217,7 @@ impl Engine {
             created_ms: row.created_at.get(),
             now_ms: clock::now().get(),
             memo: row.memo.as_deref(),
-            public_url: &self.settings.tasks.public_url,
+            public_url: self.public_url(),
         }
     }
 }
@@ -233,7 +233,7 @@ fn new_task(engine: &Engine, id: TaskId, call: &VideoCall, prepared: &Prepared) 
         created_ms: now.get(),
         now_ms: now.get(),
         memo: memo.as_deref(),
-        public_url: &engine.settings.tasks.public_url,
+        public_url: engine.public_url(),
     });
     NewTask {
         id,

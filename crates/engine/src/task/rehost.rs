@@ -6,18 +6,14 @@
 //! that is no film ends the task (T10).
 
 use protocol::video::{Cause, Delivery, Hosted, MediaKind, Medium, Source};
-use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
-use store::{End, TaskKept, TaskRow};
+use store::{End, MediaId, TaskKept, TaskRow};
 
 use super::follow::{Seen, is_over};
 use super::protocols::Known;
 use crate::clock;
 use crate::engine::Engine;
-
-/// Letters of a medium's name: over 128 bits that nobody can guess (reliability K10).
-const NAME_LETTERS: usize = 32;
-const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+use crate::media::Uncopied;
 
 /// A delivery as the task's row keeps it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,20 +33,12 @@ struct KeptMedium {
     is_optional: bool,
 }
 
-/// How the copy of one medium went.
-#[expect(dead_code, reason = "nothing is kept before there is media storage")]
-enum Copied {
-    Kept(Hosted),
-    /// It could not be had or stored now.
-    Later,
-    /// It is not what it should be.
-    Unfit,
-}
-
 /// How the copies of a delivery went.
 enum Rehosted {
     All(Vec<Option<Hosted>>),
     Later,
+    /// The upstream must be asked again where its media are.
+    Stale,
     Unfit,
 }
 
@@ -88,7 +76,12 @@ impl Engine {
                 self.end_as_reported(row, outcome).await;
             }
             Rehosted::Later if !is_over(row) => self.note(row, Seen::default()).await,
-            Rehosted::Later | Rehosted::Unfit => {
+            Rehosted::Stale if !is_over(row) => {
+                if self.forget_places(row, kept).await {
+                    self.note(row, Seen::default()).await;
+                }
+            }
+            Rehosted::Later | Rehosted::Stale | Rehosted::Unfit => {
                 let message = "The result of the task could not be kept.";
                 let outcome = known.video.write_failed(&task, Cause::Media, message);
                 self.end(row, outcome, End::Released).await;
@@ -109,27 +102,53 @@ impl Engine {
             let is_lost_with_us = known.poll.is_none() && kept.url.is_none();
             let copied = loop {
                 let copied = self.copy(row, medium, &kept.name).await;
-                let again = matches!(copied, Copied::Later) && is_lost_with_us;
-                if !again || clock::now() >= row.expires_at {
+                let again = matches!(copied, Err(Uncopied::Later(_))) && is_lost_with_us;
+                if !again || clock::now() >= row.expires_at || self.leaving.is_cancelled() {
                     break copied;
                 }
-                tokio::time::sleep(self.settings.tasks.poll_max).await;
+                let pause = tokio::time::sleep(self.settings.tasks.poll_max);
+                self.leaving.run_until_cancelled(pause).await;
             };
             match copied {
-                Copied::Kept(medium) => hosted.push(Some(medium)),
-                Copied::Unfit if medium.is_optional => hosted.push(None),
-                Copied::Unfit => return Rehosted::Unfit,
-                Copied::Later => return Rehosted::Later,
+                Ok(medium) => hosted.push(Some(medium)),
+                Err(Uncopied::Unfit(_)) if medium.is_optional => hosted.push(None),
+                Err(Uncopied::Unfit(_)) => return Rehosted::Unfit,
+                Err(Uncopied::Stale(_)) if known.poll.is_some() => return Rehosted::Stale,
+                Err(Uncopied::Stale(_) | Uncopied::Later(_)) => return Rehosted::Later,
             }
         }
         Rehosted::All(hosted)
     }
 
-    /// Copies one medium to our storage under `name`.
-    async fn copy(&self, row: &TaskRow, medium: &Medium, name: &str) -> Copied {
-        // TODO: copy through the guarded client into media storage when there is one.
-        let _ = (row, medium, name);
-        Copied::Later
+    /// Copies one medium to our storage under the name it was given.
+    async fn copy(&self, row: &TaskRow, medium: &Medium, name: &str) -> Result<Hosted, Uncopied> {
+        let Some(id) = MediaId::parse(name) else {
+            return Err(Uncopied::Unfit("its row holds no name for it".to_owned()));
+        };
+        let catalog = self.catalog();
+        let channel = row.upstream.as_ref().map(|upstream| &*upstream.channel);
+        let home = channel.and_then(|name| catalog.channel(name));
+        let copied = self.copy_medium(medium, home, id).await;
+        if let Err(reason) = &copied {
+            tracing::warn!(task = %row.claim.task, channel, %reason, "a result was not copied");
+        }
+        copied
+    }
+
+    /// Keeps the names of the media, but no longer where they were: they are asked for again then. False when
+    /// somebody else may have the task.
+    async fn forget_places(&self, row: &mut TaskRow, mut kept: Kept) -> bool {
+        for medium in &mut kept.media {
+            medium.url = None;
+        }
+        row.delivery = serde_json::to_string(&kept).ok().map(Into::into);
+        let keeping = TaskKept {
+            upstream: row.upstream.clone(),
+            delivery: row.delivery.clone(),
+            ..TaskKept::claim(row.claim, self.settings.tasks.lease, clock::now())
+        };
+        // What is not noted is tried at the same place again.
+        self.store.keep_task(keeping).await.unwrap_or(true)
     }
 }
 
@@ -159,7 +178,9 @@ fn keep(row: &TaskRow, delivery: &Delivery) -> Kept {
         .into_iter()
         .map(|kept| kept.name);
     let media = delivery.media.iter().map(|medium| KeptMedium {
-        name: names.next().unwrap_or_else(fresh_name),
+        name: names
+            .next()
+            .unwrap_or_else(|| MediaId::random().to_string()),
         kind: medium.kind.extension().to_owned(),
         url: match &medium.source {
             Source::Url(url) => Some(url.clone()),
@@ -171,10 +192,4 @@ fn keep(row: &TaskRow, delivery: &Delivery) -> Kept {
         facts: delivery.facts.clone(),
         media: media.collect(),
     }
-}
-
-fn fresh_name() -> String {
-    let mut random = rand::rng();
-    let letter = || char::from(ALPHABET[random.random_range(0..ALPHABET.len())]);
-    std::iter::repeat_with(letter).take(NAME_LETTERS).collect()
 }

@@ -42,7 +42,7 @@ pub struct Hosted {
     /// Its name, which nobody can guess.
     pub id: String,
     pub kind: MediaKind,
-    /// The length of a film, rounded up, where it tells it.
+    /// The length of a film to the nearest second, where it tells it.
     pub seconds: Option<u64>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::load::Config;
 use super::secret::SecretSource;
-use super::settings::StoreUrl;
+use super::settings::{MediaPlace, StoreUrl};
 
 impl Config {
     /// How the store is to be opened.
@@ -29,6 +29,38 @@ impl Config {
                 lease: self.store.lease,
                 ..store::Server::at(url)
             }),
+        }
+    }
+
+    /// How the media storage is to be opened.
+    pub fn media_settings(&self) -> store::MediaSettings {
+        let media = &self.media;
+        // Those that are named and not there were reported when secrets were looked up.
+        let text = |source: &Option<SecretSource>| {
+            let text = source.as_ref().and_then(SecretSource::text);
+            text.unwrap_or_default()
+        };
+        let place = match &media.place {
+            MediaPlace::Folder(folder) => store::MediaPlace::Folder(folder.clone()),
+            MediaPlace::Bucket { bucket, prefix } => store::MediaPlace::Bucket(store::Bucket {
+                name: bucket.clone(),
+                prefix: prefix.clone(),
+                endpoint: media.endpoint.clone(),
+                region: media
+                    .region
+                    .clone()
+                    .unwrap_or_else(|| "us-east-1".to_owned()),
+                access_key_id: text(&media.access_key_id),
+                secret_access_key: text(&media.secret_access_key),
+                ca_file: media.ca_file.clone(),
+                spool: media.spool.clone(),
+            }),
+        };
+        store::MediaSettings {
+            place,
+            expiry: media.expiry,
+            keep_expired: media.keep_expired,
+            disk_floor_bytes: self.store.disk_floor_bytes,
         }
     }
 
@@ -77,6 +109,12 @@ impl Config {
                     u64::from(self.tasks.retention_days) * 86_400,
                 ),
                 public_url: self.server.public_url.clone().unwrap_or_default(),
+            },
+            media: engine::MediaBounds {
+                video_bytes_max: bytes(self.limits.media_video_bytes),
+                picture_bytes_max: bytes(self.limits.media_image_bytes),
+                within: self.timeouts.media_fetch,
+                sweep_every: self.media.sweep,
             },
         }
     }
@@ -127,6 +165,7 @@ mod tests {
             format!("{:?}", config.store_settings()),
             format!("{:?}", store::Settings::default())
         );
+        assert_eq!(config.media_settings(), store::MediaSettings::default());
         assert_eq!(
             format!("{:?}", config.engine_settings()),
             format!("{:?}", engine::Settings::default())

@@ -107,11 +107,17 @@ pub(super) fn secrets<'c>(
             }
         }
     }
-    if let Some(password) = &config.store.password {
-        match password.look(environment) {
+    // Without these what they open cannot be used at all.
+    for (key, source) in [
+        ("store.password", &config.store.password),
+        ("media.access_key_id", &config.media.access_key_id),
+        ("media.secret_access_key", &config.media.secret_access_key),
+    ] {
+        let Some(source) = source else { continue };
+        match source.look(environment) {
             Ok(Found::Text(_)) => {}
             Ok(Found::Absent(fault) | Found::Empty(fault)) | Err(fault) => {
-                report(password.place, "store.password".to_owned(), fault);
+                report(source.place, key.to_owned(), fault);
             }
         }
     }

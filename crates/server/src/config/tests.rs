@@ -156,6 +156,15 @@ fn places_of_money_media_and_secrets_are_checked() {
             &["2:7 media.url: must be file:FOLDER or s3://BUCKET/PREFIX"],
         ),
         (
+            "[media]\nurl = 's3://b'\naccess_key_id = { env = 'EMPTY' }\nexpiry_hours = 0\nsweep_minutes = 1441",
+            &[
+                "1:1 media: a bucket needs access_key_id and secret_access_key",
+                "3:17 media.access_key_id: environment variable EMPTY is empty",
+                "4:16 media.expiry_hours: must be above 0",
+                "5:17 media.sweep_minutes: must be at most 1440",
+            ],
+        ),
+        (
             "[tasks]\npoll_first_ms = 10\npoll_max_ms = 5\ncallback_retry_ms = [1, 2, 3, 4]",
             &[
                 "1:1 tasks: poll_max_ms is below poll_first_ms",
@@ -589,4 +598,33 @@ fn a_postgres_store_takes_its_node_password_and_lease() {
     std::fs::remove_file(folder.path().join("password")).unwrap();
     let problems = Config::load(&file).unwrap_err();
     assert_eq!(problems[0].key, "store.password");
+}
+
+#[test]
+fn media_in_a_bucket_take_their_keys_and_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("id", "AKIA\n"), ("secret", "hush\n")] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let file = folder.path().join("t.toml");
+    let text = "[media]\nurl = 's3://b/one/two/'\nendpoint = 'https://s3.example.com'\n\
+                access_key_id = { file = 'id' }\nsecret_access_key = { file = 'secret' }\n\
+                ca_file = 'ca.pem'\nspool = 'spool'\nexpiry_hours = 2\nkeep_expired_hours = 3\n";
+    let settings = Config::parse(text, &file).unwrap().media_settings();
+    let store::MediaPlace::Bucket(bucket) = &settings.place else {
+        panic!("a bucket");
+    };
+    let expected = store::Bucket {
+        name: "b".to_owned(),
+        prefix: "one/two".to_owned(),
+        endpoint: Some("https://s3.example.com".to_owned()),
+        region: "us-east-1".to_owned(),
+        access_key_id: "AKIA".to_owned(),
+        secret_access_key: "hush".to_owned(),
+        ca_file: Some(folder.path().join("ca.pem")),
+        spool: folder.path().join("spool"),
+    };
+    assert_eq!(*bucket, expected);
+    assert_eq!(settings.expiry.as_secs(), 2 * 3600);
+    assert_eq!(settings.keep_expired.as_secs(), 3 * 3600);
 }

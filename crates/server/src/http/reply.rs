@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use engine::{Aborted, Answer, AnswerBody, Arrival, Engine, Place, Unanswered};
-use http::header::{CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, UPGRADE};
+use http::header::{CONNECTION, CONTENT_RANGE, CONTENT_TYPE, HeaderName, RETRY_AFTER, UPGRADE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use ledger::{Rate, Rates};
@@ -15,6 +15,7 @@ use protocol::{Code, Failure, Family, Joined};
 use store::KeyHead;
 
 use super::catch::catch_poll;
+use super::media;
 use super::pulse::Serving;
 use super::socket::Switch;
 
@@ -61,6 +62,25 @@ impl Visit {
             response.headers_mut().insert(DROPPED_PARAMS, names);
         }
         response
+    }
+
+    /// A kept medium.
+    pub(crate) fn media(self, reply: media::Reply) -> Response<ReplyBody> {
+        match reply {
+            media::Reply::Found(found) => {
+                let mut response = self.response(found.status, found.content_type, found.body);
+                response.headers_mut().extend(found.headers);
+                response
+            }
+            media::Reply::Outside(bytes) => {
+                let (failure, told) = media::outside(bytes);
+                let mut response = self.failure(&failure);
+                response
+                    .headers_mut()
+                    .extend(told.map(|told| (CONTENT_RANGE, told)));
+                response
+            }
+        }
     }
 
     /// A JSON document of our own.

@@ -23,7 +23,7 @@ use super::pulse::Pulse;
 use super::reply::{ReplyBody, Visit};
 use super::socket::{self, Switch};
 use super::surface::{Endpoint, Surface};
-use super::{catalog, credentials, voice};
+use super::{catalog, credentials, media, voice};
 
 /// What all connections of the public listener share.
 #[derive(Debug)]
@@ -80,6 +80,7 @@ pub(crate) async fn serve(
             shared.sessions.spawn(switch.run(visit, seat));
             response
         }
+        Ok(Ok(Served::Media(reply))) => visit.media(reply),
         Ok(Err(unanswered)) => visit.unanswered(&unanswered),
         Err(_) => {
             visit.panicked("a request");
@@ -92,6 +93,7 @@ pub(super) enum Served {
     Document(Vec<u8>),
     Answer(engine::Answer),
     Switch(Box<Switch>),
+    Media(media::Reply),
 }
 
 async fn dispatch(
@@ -104,6 +106,12 @@ async fn dispatch(
     check_head(request.headers(), request.uri(), &shared.limits)?;
     if surface.endpoint == Endpoint::Unknown {
         return Err(Failure::not_found("There is no such endpoint.").into());
+    }
+    if let Endpoint::Media(asked, name) = surface.endpoint {
+        let (method, headers) = (request.method(), request.headers());
+        return Ok(media::serve(engine, name, asked, method, headers)
+            .await
+            .map(Served::Media)?);
     }
     let key = recognise(engine, &surface, &request).await?;
     match surface.endpoint {
@@ -127,7 +135,9 @@ async fn dispatch(
         Endpoint::Voices(name) => voice::voices(shared, visit, name, key, &request).await,
         Endpoint::Video(ask) => video(shared, visit, ask, key, request).await,
         Endpoint::Task(id) => Ok(Served::Document(engine.task(&key, &id).await?.into())),
-        Endpoint::Unknown => Err(Failure::not_found("There is no such endpoint.").into()),
+        Endpoint::Media(..) | Endpoint::Unknown => {
+            Err(Failure::not_found("There is no such endpoint.").into())
+        }
     }
 }
 

@@ -10,7 +10,9 @@ use http::Method;
 use protocol::images::Asked;
 use protocol::video::video_a::Operation;
 use protocol::{Dialect, Family};
+use store::{MediaId, MediaName, MediaType};
 
+use super::media;
 use super::socket::SocketPath;
 
 /// An endpoint, with what its path carries.
@@ -48,6 +50,8 @@ pub(crate) enum Endpoint {
     Task(String),
     /// A socket.
     Socket(SocketPath),
+    /// A kept medium, if its name is one; nobody needs a key for it.
+    Media(media::Asked, Option<MediaName>),
     /// Nothing that is served.
     Unknown,
 }
@@ -86,7 +90,8 @@ impl Surface {
     /// (docs/decisions/008); operators may switch them off.
     pub(crate) fn find(method: &Method, path: &str, aliases: bool) -> Self {
         let endpoint = match method.as_str() {
-            "GET" => asked(path),
+            "GET" => medium(path).unwrap_or_else(|| asked(path)),
+            "HEAD" => medium(path).unwrap_or(Endpoint::Unknown),
             "POST" => called(path, aliases),
             _ => Endpoint::Unknown,
         };
@@ -133,9 +138,27 @@ impl Surface {
             Endpoint::Socket(SocketPath::Realtime) => "/v1/realtime",
             Endpoint::Socket(SocketPath::Speech) => "/v1/tts (socket)",
             Endpoint::Socket(SocketPath::Transcript) => "/v1/stt (socket)",
+            Endpoint::Media(media::Asked::Look, _) => "/media/{id}",
+            Endpoint::Media(media::Asked::Save, _) => "/v1beta/files/{id}:download",
             Endpoint::Unknown => "unknown",
         }
     }
+}
+
+/// `/media/{id}.mp4`, and the name that clients of Generate Content know, which has no ending: what they
+/// ask for are videos.
+fn medium(path: &str) -> Option<Endpoint> {
+    if let Some(name) = path.strip_prefix("/media/") {
+        return Some(Endpoint::Media(media::Asked::Look, MediaName::parse(name)));
+    }
+    let id = path
+        .strip_prefix("/v1beta/files/")?
+        .strip_suffix(":download")?;
+    let name = MediaId::parse(id).map(|id| MediaName {
+        id,
+        kind: MediaType::Mp4,
+    });
+    Some(Endpoint::Media(media::Asked::Save, name))
 }
 
 fn asked(path: &str) -> Endpoint {

@@ -64,8 +64,7 @@ impl Spool {
         bytes_max: u64,
         disk_floor_bytes: u64,
     ) -> Result<Self, MediaError> {
-        let name = format!("{:032x}.{ENDING}", rand::rng().random::<u128>());
-        let path = folder.join(name);
+        let path = folder.join(fresh_name());
         let file = File::options()
             .create_new(true)
             .write(true)
@@ -129,6 +128,11 @@ impl Spooled {
     pub fn open(&self) -> io::Result<fs::File> {
         fs::File::open(self.at.path())
     }
+}
+
+/// A name that no other file has.
+pub(super) fn fresh_name() -> String {
+    format!("{:032x}.{ENDING}", rand::rng().random::<u128>())
 }
 
 /// Runs what waits for a disk on a thread that may wait.

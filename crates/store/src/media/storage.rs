@@ -20,7 +20,7 @@ use super::error::{MediaError, MediaOpenError};
 use super::head::MediaHead;
 use super::name::MediaName;
 use super::settings::{MediaPlace, MediaSettings};
-use super::spool::{Spool, Spooled, blocking};
+use super::spool::{self, Spool, Spooled, blocking};
 
 /// Where files on their way in lie in a media folder.
 const INCOMING: &str = "incoming";
@@ -187,9 +187,9 @@ fn path_of(name: MediaName) -> Path {
     Path::from(name.to_string())
 }
 
-/// Makes a folder and shows that it takes a file.
+/// Makes a folder and shows that it takes a file, under a name that no other node uses meanwhile.
 fn prepare(folder: &FilePath) -> Result<(), MediaOpenError> {
-    let probe = folder.join(".probe");
+    let probe = folder.join(spool::fresh_name());
     fs::create_dir_all(folder)
         .and_then(|()| File::create(&probe))
         .and_then(|_| fs::remove_file(&probe))

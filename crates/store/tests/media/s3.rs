@@ -12,19 +12,19 @@ use s3s_fs::FileSystem;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub(super) const ACCESS_KEY: &str = "access";
-pub(super) const SECRET_KEY: &str = "not so secret";
-pub(super) const BUCKET: &str = "media";
+pub(crate) const ACCESS_KEY: &str = "access";
+pub(crate) const SECRET_KEY: &str = "not so secret";
+pub(crate) const BUCKET: &str = "media";
 
 /// A server that runs until it is dropped.
-pub(super) struct S3 {
+pub(crate) struct S3 {
     folder: tempfile::TempDir,
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
     _running: DropGuard,
 }
 
 impl S3 {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(BUCKET)).unwrap();
         let mut service = S3ServiceBuilder::new(FileSystem::new(folder.path()).unwrap());
@@ -53,7 +53,7 @@ impl S3 {
     }
 
     /// The folder of the bucket.
-    pub(super) fn bucket(&self) -> std::path::PathBuf {
+    pub(crate) fn bucket(&self) -> std::path::PathBuf {
         self.folder.path().join(Path::new(BUCKET))
     }
 }

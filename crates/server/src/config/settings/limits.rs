@@ -32,6 +32,9 @@ pub struct Limits {
     pub fetched_images_bytes: usize,
     /// One message of a socket.
     pub socket_message_bytes: usize,
+    /// Results that an upstream has ready and we keep: a video, a picture.
+    pub media_video_bytes: usize,
+    pub media_image_bytes: usize,
     pub connections: usize,
     pub connections_per_address: usize,
     pub requests_in_flight: usize,
@@ -56,6 +59,8 @@ impl Default for Limits {
             fetched_image_bytes: 20 * MIB,
             fetched_images_bytes: 32 * MIB,
             socket_message_bytes: 16 * MIB,
+            media_video_bytes: 512 * MIB,
+            media_image_bytes: 20 * MIB,
             connections: 16_384,
             connections_per_address: 2_048,
             requests_in_flight: 10_000,
@@ -82,6 +87,8 @@ impl Limits {
         section.positive("fetched_image_bytes", &mut out.fetched_image_bytes);
         section.positive("fetched_images_bytes", &mut out.fetched_images_bytes);
         section.positive("socket_message_bytes", &mut out.socket_message_bytes);
+        section.positive("media_video_bytes", &mut out.media_video_bytes);
+        section.positive("media_image_bytes", &mut out.media_image_bytes);
         section.positive("connections", &mut out.connections);
         section.positive("connections_per_address", &mut out.connections_per_address);
         section.positive("requests_in_flight", &mut out.requests_in_flight);

@@ -18,8 +18,16 @@ pub struct Media {
     pub region: Option<String>,
     pub access_key_id: Option<SecretSource>,
     pub secret_access_key: Option<SecretSource>,
+    /// Certificates that vouch for the service, beside the public ones.
+    pub ca_file: Option<PathBuf>,
+    /// Where files are checked on their way into a bucket.
+    pub spool: PathBuf,
     /// How long a media URL answers.
     pub expiry: Duration,
+    /// How much longer the file is kept.
+    pub keep_expired: Duration,
+    /// The pause between two sweeps.
+    pub sweep: Duration,
 }
 
 /// The storage behind the media URLs.
@@ -37,7 +45,11 @@ impl Default for Media {
             region: None,
             access_key_id: None,
             secret_access_key: None,
+            ca_file: None,
+            spool: PathBuf::from("tollgate-data/media-spool"),
             expiry: Duration::from_secs(24 * 60 * 60),
+            keep_expired: Duration::ZERO,
+            sweep: Duration::from_secs(60 * 60),
         }
     }
 }
@@ -53,7 +65,20 @@ impl Media {
         out.region = section.value("region", value::text);
         out.access_key_id = read_source(&mut section, "access_key_id", folder);
         out.secret_access_key = read_source(&mut section, "secret_access_key", folder);
+        let ca_file = section.value("ca_file", value::text);
+        out.ca_file = ca_file.map(|path| folder.join(path));
+        section.set("spool", &mut out.spool, |raw| {
+            value::text(raw).map(PathBuf::from)
+        });
+        out.spool = folder.join(&out.spool);
         section.set("expiry_hours", &mut out.expiry, hours);
+        section.set("keep_expired_hours", &mut out.keep_expired, hours_or_zero);
+        section.set("sweep_minutes", &mut out.sweep, minutes);
+        if let MediaPlace::Bucket { .. } = out.place
+            && (out.access_key_id.is_none() || out.secret_access_key.is_none())
+        {
+            section.report("a bucket needs access_key_id and secret_access_key");
+        }
         section.end();
         out
     }
@@ -82,10 +107,25 @@ fn media_place(raw: &DeValue<'_>) -> Result<MediaPlace, String> {
 }
 
 fn hours(raw: &DeValue<'_>) -> Result<Duration, String> {
-    /// Ten years.
-    const HOURS_MAX: u32 = 10 * 366 * 24;
-    match value::positive::<u32>(raw)? {
-        long if long > HOURS_MAX => Err(format!("must be at most {HOURS_MAX}")),
-        hours => Ok(Duration::from_secs(u64::from(hours) * 3600)),
+    value::positive::<u32>(raw).and_then(|hours| at_most(hours, HOURS_MAX, 3600))
+}
+
+fn hours_or_zero(raw: &DeValue<'_>) -> Result<Duration, String> {
+    value::count::<u32>(raw).and_then(|hours| at_most(hours, HOURS_MAX, 3600))
+}
+
+fn minutes(raw: &DeValue<'_>) -> Result<Duration, String> {
+    /// A day.
+    const MINUTES_MAX: u32 = 24 * 60;
+    value::positive::<u32>(raw).and_then(|minutes| at_most(minutes, MINUTES_MAX, 60))
+}
+
+/// Ten years.
+const HOURS_MAX: u32 = 10 * 366 * 24;
+
+fn at_most(count: u32, max: u32, unit_secs: u64) -> Result<Duration, String> {
+    if count > max {
+        return Err(format!("must be at most {max}"));
     }
+    Ok(Duration::from_secs(u64::from(count) * unit_secs))
 }

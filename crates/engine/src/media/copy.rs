@@ -1,0 +1,176 @@
+//! The copy of one medium: fetched or decoded into a file, checked by its headers, and then kept.
+//!
+//! The name is given, so a copy that is made again takes the place of the one before.
+
+use std::time::Duration;
+
+use protocol::canon::base64::Decoder;
+use protocol::media::{Bad, Container, check_png, check_video};
+use protocol::video::{Hosted, MediaKind, Medium, Source};
+use store::{MediaId, MediaName, MediaType, Spool, Spooled};
+use tokio::time::timeout;
+use upstream::Channel;
+
+use super::fault::Uncopied;
+use crate::engine::Engine;
+
+/// Copies at once. One more waits for its turn outside, so that it takes no place from polls.
+pub(crate) const COPIES_MAX: usize = 64;
+/// What is decoded of base64 between two writes.
+const DECODED_TEXT_BYTES: usize = 256 << 10;
+/// What the writing of a file may take beyond its fetching.
+const WRITING_MAX: Duration = Duration::from_secs(60);
+
+/// What a checked file is.
+struct Checked {
+    kind: MediaKind,
+    seconds: Option<u64>,
+}
+
+impl Engine {
+    /// Copies a medium to our storage under `id`. What stands on the origin of `home` is fetched with
+    /// its credential.
+    pub(crate) async fn copy_medium(
+        &self,
+        medium: &Medium,
+        home: Option<&Channel>,
+        id: MediaId,
+    ) -> Result<Hosted, Uncopied> {
+        let counts = &self.metrics().media;
+        let copied = match self.copies.try_acquire() {
+            // A copy takes minutes; another node makes it anew.
+            Ok(_turn) => self
+                .leaving
+                .run_until_cancelled(self.copy_in_turn(medium, home, id))
+                .await
+                .unwrap_or_else(|| Err(Uncopied::Later("the node stops".to_owned()))),
+            Err(_) => Err(Uncopied::Later(
+                "as many media are copied as may be".to_owned(),
+            )),
+        };
+        counts.copied(copied.as_ref().map_or_else(Uncopied::word, |_| "kept"));
+        copied
+    }
+
+    async fn copy_in_turn(
+        &self,
+        medium: &Medium,
+        home: Option<&Channel>,
+        id: MediaId,
+    ) -> Result<Hosted, Uncopied> {
+        let bounds = self.settings.media;
+        let spooling = async {
+            let mut spool = self.media.spool(bounds.bytes_max(medium.kind)).await?;
+            match &medium.source {
+                Source::Url(url) => {
+                    let bounds = bounds.of_fetch(medium.kind);
+                    let mut body = self.guarded.get(url, home, bounds).await?.body;
+                    while let Some(piece) = body.next().await {
+                        spool.write(&piece?).await?;
+                    }
+                }
+                Source::Base64(text) => decode(text, &mut spool).await?,
+            }
+            Ok::<_, Uncopied>(spool.finish().await?)
+        };
+        let spooled = timeout(bounds.within.saturating_add(WRITING_MAX), spooling)
+            .await
+            .map_err(|_| Uncopied::Later("the copy took too long".to_owned()))??;
+        let bytes = spooled.bytes();
+        let (spooled, checked) = check(spooled, medium.kind).await?;
+        let name = MediaName {
+            id,
+            kind: stored(checked.kind),
+        };
+        self.media.keep(spooled, name).await?;
+        self.metrics().media.copied_bytes.inc_by(bytes);
+        Ok(Hosted {
+            id: id.to_string(),
+            kind: checked.kind,
+            seconds: checked.seconds,
+        })
+    }
+}
+
+async fn decode(text: &[u8], spool: &mut Spool) -> Result<(), Uncopied> {
+    let unfit = || Uncopied::Unfit("the answer holds no base64".to_owned());
+    let mut decoder = Decoder::default();
+    let mut bytes = Vec::new();
+    for piece in text.chunks(DECODED_TEXT_BYTES) {
+        bytes.clear();
+        decoder.push(piece, &mut bytes).ok_or_else(unfit)?;
+        spool.write(&bytes).await?;
+    }
+    bytes.clear();
+    decoder.finish(&mut bytes).ok_or_else(unfit)?;
+    Ok(spool.write(&bytes).await?)
+}
+
+/// Looks at the file's headers, on a thread that may wait for the disk.
+async fn check(spooled: Spooled, wanted: MediaKind) -> Result<(Spooled, Checked), Uncopied> {
+    let checking = tokio::task::spawn_blocking(move || {
+        let mut file = spooled
+            .open()
+            .map_err(|error| Uncopied::Later(error.to_string()))?;
+        let checked = match wanted {
+            MediaKind::Png => {
+                check_png(&mut file)?;
+                Checked {
+                    kind: wanted,
+                    seconds: None,
+                }
+            }
+            MediaKind::Mp4 | MediaKind::Mov => {
+                let video = check_video(&mut file)?;
+                let kind = match (wanted, video.container) {
+                    // Players of those who did not ask for it may not know it.
+                    (MediaKind::Mp4, Container::Mov) => return Err(Bad::Brand.into()),
+                    (_, Container::Mov) => MediaKind::Mov,
+                    (_, Container::Mp4) => MediaKind::Mp4,
+                };
+                Checked {
+                    kind,
+                    seconds: video.duration_ms.map(seconds),
+                }
+            }
+        };
+        Ok((spooled, checked))
+    });
+    match checking.await {
+        Ok(checked) => checked,
+        Err(error) => Err(Uncopied::Later(error.to_string())),
+    }
+}
+
+/// To the nearest second: encoders add a frame or two to the length that was asked for.
+fn seconds(duration_ms: u64) -> u64 {
+    duration_ms.saturating_add(500) / 1000
+}
+
+fn stored(kind: MediaKind) -> MediaType {
+    match kind {
+        MediaKind::Mp4 => MediaType::Mp4,
+        MediaKind::Mov => MediaType::Mov,
+        MediaKind::Png => MediaType::Png,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_more_is_no_second_more() {
+        for (duration_ms, expected) in [
+            (0, 0),
+            (499, 0),
+            (500, 1),
+            (8_000, 8),
+            (8_042, 8),
+            (7_958, 8),
+        ] {
+            assert_eq!(seconds(duration_ms), expected, "{duration_ms}");
+        }
+        assert_eq!(seconds(u64::MAX), u64::MAX / 1000);
+    }
+}

@@ -1,0 +1,16 @@
+//! Media that are kept here: copied from where an upstream has them, served, and swept.
+
+mod bounds;
+mod copy;
+mod counts;
+mod fault;
+mod stream;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+pub use bounds::MediaBounds;
+pub(crate) use copy::COPIES_MAX;
+pub(crate) use counts::MediaCounts;
+pub(crate) use fault::Uncopied;
+pub use stream::MediaStream;

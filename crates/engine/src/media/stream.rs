@@ -1,0 +1,47 @@
+//! A medium on its way to whoever asked for it.
+
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use prometheus_client::metrics::counter::Counter;
+use store::MediaBody;
+
+use crate::answer::Aborted;
+use crate::engine::Engine;
+
+/// The bytes of a medium, read as fast as they are taken.
+#[derive(Debug)]
+pub struct MediaStream {
+    body: MediaBody,
+    served_bytes: Counter,
+}
+
+impl Engine {
+    /// The bytes as the body of an answer.
+    pub fn stream_of(&self, body: MediaBody) -> MediaStream {
+        let served_bytes = self.metrics().media.served_bytes.clone();
+        MediaStream { body, served_bytes }
+    }
+}
+
+impl MediaStream {
+    pub(crate) fn bytes_left(&self) -> u64 {
+        self.body.bytes_left()
+    }
+
+    pub(crate) fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Aborted>>> {
+        let piece = ready!(self.body.poll_piece(cx));
+        Poll::Ready(piece.map(|piece| {
+            let piece = piece.map_err(|error| {
+                tracing::warn!(%error, "a medium could not be read to its end");
+                Aborted
+            })?;
+            let bytes = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+            self.served_bytes.inc_by(bytes);
+            Ok(piece)
+        }))
+    }
+}

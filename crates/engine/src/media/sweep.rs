@@ -1,0 +1,24 @@
+//! Sweeps: media go when their time is over.
+
+use crate::clock;
+use crate::engine::Engine;
+
+impl Engine {
+    /// Sweeps now and then for as long as the future is polled. Other nodes may do the same.
+    pub async fn sweep_media(&self) {
+        loop {
+            let counts = &self.metrics().media;
+            match self.media.sweep(clock::now()).await {
+                Ok(found) => {
+                    counts.swept(&found);
+                    tracing::debug!(?found, "media were swept");
+                }
+                Err(error) => {
+                    counts.sweep_failed();
+                    tracing::warn!(%error, "media could not be swept");
+                }
+            }
+            tokio::time::sleep(self.settings.media.sweep_every).await;
+        }
+    }
+}

@@ -14,7 +14,7 @@
 //! - `embeddings/` and `embed/` give vectors, in the form of lists and in that of contents;
 //! - `images/` paints, in the habits of three families;
 //! - `voice/` speaks and listens, in tones;
-//! - `video_a/` makes films: tasks that are created, polled and end;
+//! - `video_a/` makes films: tasks that are created, polled and end; `predict/` and `omni/` do so in two more ways;
 //! - `generate/` is Generate Content, `interactions/` Interactions, `google/` what they share.
 //!
 //! Models differ by the beginning of their names; every other name is a plain model:
@@ -26,6 +26,7 @@
 //! | `sim-fixed` | adaptive thinking alone, and fixed sampling (Messages) |
 //! | `sim-budget` | thinking by budget alone (Messages) |
 //! | `sim-image` | answers with pictures (Generate Content, Interactions) |
+//! | `sim-omni` | makes films (Interactions) |
 //! | `sim-paint-a` `sim-paint-content` | paint in the habits of the video-A and content families (`images/`) |
 //! | `sim-embed-float` `sim-embed-base64` | know one encoding of vectors only |
 //! | `missing` | does not exist |
@@ -52,9 +53,11 @@ mod media;
 mod messages;
 pub mod mind;
 mod models;
+mod omni;
 mod openai;
 mod percent;
 mod picture;
+mod predict;
 mod protocol;
 mod reply;
 mod responses;

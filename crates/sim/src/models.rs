@@ -27,6 +27,7 @@ const REASONING: &str = "sim-reason";
 /// Models whose name begins so show their reasoning as it is, where the protocol has a form for it.
 const OPEN: &str = "sim-open";
 const PAINTING: &str = "sim-image";
+const FILMING: &str = "sim-omni";
 
 pub(crate) fn exists(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(MISSING)
@@ -43,6 +44,11 @@ pub(crate) fn thinks_aloud(name: &str) -> bool {
 /// Models whose name begins so answer with pictures, where the protocol has them.
 pub(crate) fn paints(name: &str) -> bool {
     name.starts_with(PAINTING)
+}
+
+/// Models whose name begins so answer with films, where the protocol has them.
+pub(crate) fn films(name: &str) -> bool {
+    name.starts_with(FILMING)
 }
 
 #[derive(Serialize)]

@@ -17,7 +17,9 @@ use crate::images::{Edits, Generations};
 use crate::interactions::Interactions;
 use crate::messages::{self, Messages};
 use crate::models;
+use crate::omni;
 use crate::openai::{self, Refusal};
+use crate::predict;
 use crate::protocol::{Incoming as Call, Protocol};
 use crate::reply::{Play, Reply, Vendor, html_page, identity_headers, request_id};
 use crate::responses::Responses;
@@ -195,11 +197,17 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         Ok(Endpoint::Generate) => ask::<Generate>(&call, state, record),
         Ok(Endpoint::ImageEdits) => ask::<Edits>(&call, state, record),
         Ok(Endpoint::ImageGenerations) => ask::<Generations>(&call, state, record),
+        Ok(Endpoint::Interactions) if omni::is_asked(&call) => {
+            ask::<omni::Create>(&call, state, record)
+        }
         Ok(Endpoint::Interactions) => ask::<Interactions>(&call, state, record),
         Ok(Endpoint::Responses) => ask::<Responses>(&call, state, record),
         Ok(Endpoint::Videos) => ask::<video_a::Create>(&call, state, record),
         Ok(Endpoint::Video) => ask::<video_a::Poll>(&call, state, record),
-        Ok(Endpoint::Film) => unserved(video_a::film(&call)),
+        Ok(Endpoint::Predict) => ask::<predict::Create>(&call, state, record),
+        Ok(Endpoint::Operation) => ask::<predict::Poll>(&call, state, record),
+        Ok(Endpoint::File) => ask::<google::File>(&call, state, record),
+        Ok(Endpoint::Film) => unserved(video_a::show_film(&call)),
         Ok(Endpoint::Messages) => ask::<Messages>(&call, state, record),
     }
 }

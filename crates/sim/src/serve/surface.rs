@@ -1,6 +1,6 @@
 //! Which path belongs to which protocol.
 
-use crate::{embed, generate};
+use crate::{embed, generate, google, predict};
 use http::Method;
 
 /// What a path and method lead to.
@@ -27,6 +27,12 @@ pub(super) enum Endpoint<'a> {
     Video,
     /// The film itself.
     Film,
+    /// An operation that makes a film.
+    Predict,
+    /// How one stands.
+    Operation,
+    /// A film as a file.
+    File,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +61,9 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
         }
         _ if path.starts_with("/v1/videos/films/") => (Method::GET, Endpoint::Film),
         _ if path.starts_with("/v1/videos/") => (Method::GET, Endpoint::Video),
+        _ if predict::is_target(path) => (Method::POST, Endpoint::Predict),
+        _ if predict::is_operation(path) => (Method::GET, Endpoint::Operation),
+        _ if google::is_file(path) => (Method::GET, Endpoint::File),
         _ if generate::is_target(path) => (Method::POST, Endpoint::Generate),
         _ if embed::is_target(path) => (Method::POST, Endpoint::Embed),
         _ => match (

@@ -21,5 +21,6 @@ mod mp4;
 mod poll;
 
 pub(crate) use call::Create;
-pub(crate) use jobs::Jobs;
-pub(crate) use poll::{Poll, film};
+pub(crate) use jobs::{Job, Jobs};
+pub(crate) use mp4::film;
+pub(crate) use poll::{Poll, film as show_film};

@@ -6,6 +6,7 @@ mod calls;
 mod chat;
 mod client;
 mod faults;
+mod films;
 mod generate;
 mod google_laws;
 mod hostile;

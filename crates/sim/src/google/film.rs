@@ -1,0 +1,126 @@
+//! Files of films: what they are, and their bytes. Both need the key.
+
+use super::{Refusal, authorise, one_line};
+use crate::ask::Ask;
+use crate::fault::{ScriptError, Status};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use crate::video_a::{Job, film};
+use http::header::{HOST, LOCATION};
+use http::{HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+const PREFIX: &str = "/v1beta/files/";
+const DOWNLOAD: &str = ":download";
+
+/// Whether a path names a file.
+pub(crate) fn is_file(path: &str) -> bool {
+    path.strip_prefix(PREFIX).is_some_and(|id| !id.is_empty())
+}
+
+/// Where the film of a task can be had.
+pub(crate) fn download_uri(host: &str, job: &Job) -> String {
+    format!("http://{host}{PREFIX}{}{DOWNLOAD}?alt=media", job.id)
+}
+
+/// The host that a call names, for addresses in its answer.
+pub(crate) fn host_of(call: &Incoming<'_>) -> String {
+    let host = call.parts.headers.get(HOST);
+    let host = host.and_then(|host| host.to_str().ok());
+    host.unwrap_or_default().to_owned()
+}
+
+/// A look at a file. Faults are queued for `file/` and the model's name.
+#[derive(Debug)]
+pub(crate) struct File {
+    job: Job,
+    model: String,
+    host: String,
+    is_download: bool,
+    /// It came by a redirect.
+    is_moved: bool,
+}
+
+impl Protocol for File {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        let query = call.parts.uri.query().unwrap_or_default();
+        let is_moved = query.contains("moved=");
+        // Storage behind a redirect has its own word in the address instead.
+        if !is_moved {
+            authorise(call.parts, call.settings).map_err(|refusal| failure(&refusal))?;
+        }
+        let name = call.parts.uri.path().strip_prefix(PREFIX);
+        let name = name.unwrap_or_default();
+        let bare = name.strip_suffix(DOWNLOAD);
+        let job = call.jobs.find(bare.unwrap_or(name));
+        let job = job.ok_or_else(|| {
+            let message = format!("You do not have permission to access the File {name}.");
+            failure(&Refusal::not_found(message))
+        })?;
+        Ok(Self {
+            model: format!("file/{}", job.model),
+            host: host_of(call),
+            is_download: bare.is_some(),
+            is_moved,
+            job,
+        })
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, _: &Ask<'_>) -> Reply {
+        let job = &self.job;
+        if !self.is_download {
+            return one_line(StatusCode::OK, &self.resource());
+        }
+        if job.is("redirect") && !self.is_moved {
+            let place = format!("{}&moved=1", download_uri(&self.host, job));
+            let mut reply = Reply::whole(StatusCode::FOUND, "text/plain", "");
+            reply
+                .headers
+                .extend(HeaderValue::try_from(place).map(|place| (LOCATION, place)));
+            return reply;
+        }
+        if job.is("broken") {
+            return Reply::whole(StatusCode::OK, "video/mp4", "<html>not a film</html>");
+        }
+        Reply::whole(StatusCode::OK, "video/mp4", film(job.seconds, &job.prompt))
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        failure(&Refusal::scripted(status, model)).with_status_headers(status)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        one_line(StatusCode::OK, &refusal.numbered())
+    }
+
+    fn empty_object(&self) -> Reply {
+        one_line(StatusCode::OK, &json!({}))
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        failure(&Refusal::bad_script(error))
+    }
+}
+
+impl File {
+    fn resource(&self) -> Value {
+        let id = &self.job.id;
+        json!({
+            "name": format!("files/{id}"),
+            "mimeType": "video/mp4",
+            "state": "ACTIVE",
+            "uri": format!("http://{}{PREFIX}{id}", self.host),
+            "downloadUri": download_uri(&self.host, &self.job),
+            "source": "GENERATED",
+        })
+    }
+}
+
+fn failure(refusal: &Refusal) -> Reply {
+    one_line(refusal.status, &refusal.numbered())
+}

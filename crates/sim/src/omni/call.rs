@@ -1,0 +1,164 @@
+//! A call, from its bytes to the film.
+
+use super::order::{self, Order};
+use crate::ask::Ask;
+use crate::date::iso_8601;
+use crate::fault::{ScriptError, Status};
+use crate::google::{Refusal, authorise, download_uri, host_of, one_line};
+use crate::models;
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use crate::seal;
+use crate::tokens::count_tokens;
+use crate::video_a::{Job, Jobs, film};
+use http::StatusCode;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Tokens of a second of film at 720p.
+const TOKENS_PER_SECOND: u64 = 5_792;
+
+/// Whether a call of the Interactions endpoint names a model that makes films.
+pub(crate) fn is_asked(call: &Incoming<'_>) -> bool {
+    let request: Option<Value> = serde_json::from_slice(call.body).ok();
+    let model = request.as_ref().and_then(|it| it["model"].as_str());
+    model.is_some_and(models::films)
+}
+
+#[derive(Debug)]
+pub(crate) struct Create {
+    request: Value,
+    model: String,
+    host: String,
+    jobs: Arc<Jobs>,
+}
+
+impl Protocol for Create {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        authorise(call.parts, call.settings).map_err(|refusal| failure(&refusal))?;
+        let request: Value = serde_json::from_slice(call.body)
+            .map_err(|_| failure(&Refusal::invalid("Invalid JSON payload received.")))?;
+        Ok(Self {
+            model: request["model"].as_str().unwrap_or_default().to_owned(),
+            request,
+            host: host_of(call),
+            jobs: Arc::clone(call.jobs),
+        })
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, ask: &Ask<'_>) -> Reply {
+        let order = match order::read(&self.request) {
+            Ok(order) => order,
+            Err(refusal) => return failure(&refusal),
+        };
+        let mut seed = ask.seed.clone();
+        let job = Job {
+            // Files are named by small letters and digits.
+            id: seed.letters(24).to_ascii_lowercase(),
+            model: ask.name.to_owned(),
+            prompt: order.prompt.clone(),
+            seconds: order.seconds,
+            polls: 0,
+        };
+        self.jobs.add(job.clone());
+        one_line(StatusCode::OK, &self.interaction(&order, &job, ask))
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        failure(&Refusal::scripted(status, model)).with_status_headers(status)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        one_line(StatusCode::OK, &refusal.worded())
+    }
+
+    fn empty_object(&self) -> Reply {
+        one_line(StatusCode::OK, &json!({}))
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        failure(&Refusal::bad_script(error))
+    }
+}
+
+impl Create {
+    fn interaction(&self, order: &Order, job: &Job, ask: &Ask<'_>) -> Value {
+        let ends = [
+            ("fail", "failed"),
+            ("cancel", "cancelled"),
+            ("incomplete", "incomplete"),
+            ("budget", "budget_exceeded"),
+        ];
+        let end = ends.into_iter().find(|(word, _)| job.is(word));
+        let status = end.map_or("completed", |(_, status)| status);
+        let has_film = status == "completed" && !job.is("refuse");
+        let signature = seal::seal("thought", ask.name, &job.prompt);
+        let mut interaction = json!({
+            "id": format!("v1_{}", job.id),
+            "object": "interaction",
+            "model": ask.reported_model(),
+            "status": status,
+            "created": iso_8601(ask.created),
+            "updated": iso_8601(ask.created),
+            "steps": [
+                self.request["input"][0],
+                { "type": "thought", "signature": signature },
+                self.output(status, has_film, order, job),
+            ],
+        });
+        if !job.is("unpriced") {
+            interaction["usage"] = usage(order, has_film);
+        }
+        interaction
+    }
+
+    fn output(&self, status: &str, has_film: bool, order: &Order, job: &Job) -> Value {
+        if status == "failed" {
+            let message = format!("The prompt was blocked by the filters of {}.", job.model);
+            let error = json!({ "code": 3, "message": message });
+            return json!({ "type": "model_output", "content": [], "error": error });
+        }
+        let mut content = Vec::new();
+        if has_film {
+            content.push(json!({ "type": "text", "text": "Here is your clip." }));
+            let mut video = json!({ "type": "video", "mime_type": "video/mp4" });
+            if order.by_uri && !job.is("inline") {
+                video["uri"] = download_uri(&self.host, job).into();
+            } else {
+                video["data"] = seal::encode(&film(job.seconds, &job.prompt)).into();
+            }
+            content.push(video);
+        } else if job.is("refuse") {
+            content.push(json!({ "type": "text", "text": "I cannot make this film." }));
+        }
+        json!({ "type": "model_output", "content": content })
+    }
+}
+
+fn usage(order: &Order, has_film: bool) -> Value {
+    let input = count_tokens(&order.prompt);
+    let output = if has_film {
+        order.seconds * TOKENS_PER_SECOND
+    } else {
+        0
+    };
+    json!({
+        "total_input_tokens": input,
+        "input_tokens_by_modality": [{ "modality": "text", "tokens": input }],
+        "total_cached_tokens": 0,
+        "total_output_tokens": output,
+        "output_tokens_by_modality": [{ "modality": "video", "tokens": output }],
+        "total_thought_tokens": 0,
+        "total_tool_use_tokens": 0,
+        "total_tokens": input + output,
+    })
+}
+
+fn failure(refusal: &Refusal) -> Reply {
+    one_line(refusal.status, &refusal.worded())
+}

@@ -1,0 +1,20 @@
+//! Videos through Interactions: the answer comes when the film is there.
+//!
+//! Models whose name begins with `sim-omni` make films. A script gives them the time that they take:
+//! `sim-omni+delay=3000`. Words in brackets in the text change the answer:
+//!
+//! | word | |
+//! |---|---|
+//! | `[fail]` | the output is blocked |
+//! | `[refuse]` | a text instead of a film |
+//! | `[cancel]` `[incomplete]` `[budget]` | ends so |
+//! | `[inline]` | the film stands in the answer |
+//! | `[redirect]` `[broken]` | its file is elsewhere, or no film (`predict/`) |
+//! | `[unpriced]` | no usage is told |
+//!
+//! Faults of files are queued for `file/` and the model's name.
+
+mod call;
+mod order;
+
+pub(crate) use call::{Create, is_asked};

@@ -1,0 +1,132 @@
+//! A poll.
+
+use crate::ask::Ask;
+use crate::fault::{ScriptError, Status};
+use crate::google::{Refusal, authorise, download_uri, host_of, one_line};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use crate::seal;
+use crate::video_a::{Job, film};
+use http::StatusCode;
+use serde_json::{Value, json};
+
+const ROOT: &str = "/v1beta/";
+const MARK: &str = "/operations/";
+const TYPE: &str =
+    "type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse";
+
+/// Whether a path names an operation.
+pub(crate) fn is_operation(path: &str) -> bool {
+    path.starts_with(ROOT) && path.contains(MARK)
+}
+
+#[derive(Debug)]
+pub(crate) struct Poll {
+    job: Job,
+    /// Of the operation, as it was told.
+    name: String,
+    model: String,
+    host: String,
+}
+
+impl Protocol for Poll {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        authorise(call.parts, call.settings).map_err(|refusal| failure(&refusal))?;
+        let path = call.parts.uri.path();
+        let name = path.strip_prefix(ROOT).unwrap_or_default();
+        let id = name.rsplit_once('/').map(|(_, id)| id);
+        let job = id.and_then(|id| call.jobs.poll(id));
+        let job = job.filter(|job| !job.is("expire"));
+        let job = job.ok_or_else(|| {
+            let message = format!("Operation {name} not found.");
+            failure(&Refusal::not_found(message))
+        })?;
+        Ok(Self {
+            model: format!("poll/{}", job.model),
+            name: name.to_owned(),
+            host: host_of(call),
+            job,
+        })
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, _: &Ask<'_>) -> Reply {
+        let job = &self.job;
+        let pending = job.polls_pending();
+        let operation = if job.polls <= pending {
+            // `done` is absent while it runs, and so is progress at first.
+            match job.polls {
+                1 => json!({ "name": self.name }),
+                _ => {
+                    let percent = job.polls * 100 / (pending + 1);
+                    json!({ "name": self.name, "metadata": { "progressPercent": percent } })
+                }
+            }
+        } else {
+            self.end()
+        };
+        one_line(StatusCode::OK, &operation)
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        failure(&Refusal::scripted(status, model)).with_status_headers(status)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        one_line(StatusCode::OK, &refusal.numbered())
+    }
+
+    fn empty_object(&self) -> Reply {
+        one_line(StatusCode::OK, &json!({}))
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        failure(&Refusal::bad_script(error))
+    }
+}
+
+impl Poll {
+    fn end(&self) -> Value {
+        let job = &self.job;
+        let mut operation = json!({ "name": self.name, "done": true });
+        if job.is("fail") {
+            let message = format!("Unsupported input image size for {}.", job.model);
+            operation["error"] = json!({ "code": 3, "message": message, "details": [] });
+            return operation;
+        }
+        operation["response"] = self.response();
+        operation
+    }
+
+    fn response(&self) -> Value {
+        let job = &self.job;
+        if job.is("vertex") {
+            let data = seal::encode(&film(job.seconds, &job.prompt));
+            let video = json!({ "bytesBase64Encoded": data, "mimeType": "video/mp4" });
+            return json!({ "videos": [video], "raiMediaFilteredCount": 0 });
+        }
+        let inside = if job.is("refuse") {
+            let reason =
+                "The prompt could not be submitted. See https://ai.sim-upstream.example/policies.";
+            json!({ "raiMediaFilteredCount": 1, "raiMediaFilteredReasons": [reason] })
+        } else if job.is("empty") {
+            json!({})
+        } else if job.is("inline") {
+            let data = seal::encode(&film(job.seconds, &job.prompt));
+            let video = json!({ "encodedVideo": data, "encoding": "video/mp4" });
+            json!({ "generatedSamples": [{ "video": video }] })
+        } else {
+            let uri = download_uri(&self.host, job);
+            json!({ "generatedSamples": [{ "video": { "uri": uri } }] })
+        };
+        json!({ "@type": TYPE, "generateVideoResponse": inside })
+    }
+}
+
+fn failure(refusal: &Refusal) -> Reply {
+    one_line(refusal.status, &refusal.numbered())
+}

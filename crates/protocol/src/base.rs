@@ -26,6 +26,9 @@ impl Base {
                 ..Profile::default()
             },
             Self::VideoA => video_a(),
+            Self::Predict31 | Self::Predict31Fast => predict(&["720p", "1080p", "4k"]),
+            Self::Predict31Lite => predict(&["720p", "1080p"]),
+            Self::Omni11 => omni(),
             _ => Profile::default(),
         }
     }
@@ -45,6 +48,33 @@ fn video_a() -> Profile {
         references_max: Some(References::ByKind(
             most.map(|(kind, most)| (kind.to_owned(), most)).into(),
         )),
+        ..Profile::default()
+    }
+}
+
+/// Long-running predict 3.1: whatever is finer than 720p takes the full length.
+fn predict(resolutions: &[&str]) -> Profile {
+    let finer = resolutions.iter().filter(|it| **it != "720p");
+    let full = |resolution: &&str| ((*resolution).to_owned(), Allowed::Numbers(vec![8]));
+    Profile {
+        resolutions: Some(words(resolutions)),
+        durations: Some(Allowed::Numbers(vec![4, 6, 8])),
+        resolution_durations: Some(finer.map(full).collect()),
+        ratios: Some(words(&["16:9", "9:16"])),
+        modes: Some(words(&["text", "image"])),
+        ..Profile::default()
+    }
+}
+
+fn omni() -> Profile {
+    Profile {
+        resolutions: Some(words(&["360p", "720p", "1080p", "4k"])),
+        durations: Some(Allowed::Bounds { min: 3, max: 10 }),
+        source_seconds_max: Some(10),
+        // 5,792 at 720p; 4k has three times the price.
+        video_tokens_per_second: Some(17_376),
+        ratios: Some(words(&["16:9", "9:16"])),
+        modes: Some(words(&["text_to_video", "image_to_video", "edit"])),
         ..Profile::default()
     }
 }

@@ -218,9 +218,15 @@ pub struct Profile {
     /// Video lengths in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durations: Option<Allowed>,
+    /// Video lengths in seconds at single resolutions, where they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolution_durations: Option<std::collections::BTreeMap<String, Allowed>>,
     /// Lengths that a video can be extended by, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extension_durations: Option<Allowed>,
+    /// The most tokens that a second of video makes, where videos are billed by tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video_tokens_per_second: Option<u64>,
     /// The longest source video, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_seconds_max: Option<u64>,
@@ -254,7 +260,11 @@ impl Profile {
             ratios: self.ratios.or(below.ratios),
             reference_resolutions: self.reference_resolutions.or(below.reference_resolutions),
             durations: self.durations.or(below.durations),
+            resolution_durations: self.resolution_durations.or(below.resolution_durations),
             extension_durations: self.extension_durations.or(below.extension_durations),
+            video_tokens_per_second: self
+                .video_tokens_per_second
+                .or(below.video_tokens_per_second),
             source_seconds_max: self.source_seconds_max.or(below.source_seconds_max),
             modes: self.modes.or(below.modes),
             references_max: self.references_max.or(below.references_max),

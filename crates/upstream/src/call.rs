@@ -35,6 +35,10 @@ pub enum Endpoint {
     VideoExtensions,
     /// How the video-A task stands that [`Outgoing::item`] names.
     Video,
+    /// A new operation of long-running predict.
+    PredictLongRunning,
+    /// How the operation stands that [`Outgoing::item`] names, by a path.
+    Operation,
 }
 
 impl Endpoint {
@@ -42,7 +46,9 @@ impl Endpoint {
     pub fn dialect(self) -> Dialect {
         match self {
             Self::Text { dialect, .. } => dialect,
-            Self::EmbedContent { .. } => Dialect::Generate,
+            Self::EmbedContent { .. } | Self::PredictLongRunning | Self::Operation => {
+                Dialect::Generate
+            }
             Self::Embeddings
             | Self::ImageGenerations
             | Self::ImageEdits
@@ -58,7 +64,7 @@ impl Endpoint {
 
     /// Whether it only asks, and has no body.
     pub(crate) fn is_get(self) -> bool {
-        matches!(self, Self::Voices | Self::Video)
+        matches!(self, Self::Voices | Self::Video | Self::Operation)
     }
 
     /// Whether the protocol is that of voice.

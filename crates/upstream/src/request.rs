@@ -44,6 +44,8 @@ pub(crate) struct Template {
     video_extensions: Box<str>,
     videos: Box<str>,
     realtime: Box<str>,
+    /// What stands before an operation's name.
+    operations: Box<str>,
     /// What stands before a model's name.
     generate: Box<str>,
 }
@@ -80,6 +82,7 @@ impl Template {
             video_extensions: format!("{openai_like}/videos/extensions").into(),
             videos: format!("{openai_like}/videos").into(),
             realtime: format!("{openai_like}/realtime").into(),
+            operations: format!("{root}/v1beta").into(),
             generate: format!("{root}/v1beta/models/").into(),
         })
     }
@@ -160,6 +163,8 @@ impl Template {
             Endpoint::VideoEdits => (&self.video_edits, None),
             Endpoint::VideoExtensions => (&self.video_extensions, None),
             Endpoint::Video => (&self.videos, None),
+            Endpoint::PredictLongRunning => (&self.generate, Some(":predictLongRunning")),
+            Endpoint::Operation => (&self.operations, None),
         };
         head.extend_from_slice(path.as_bytes());
         // An action stands behind the model's name.
@@ -167,9 +172,19 @@ impl Template {
             write_segment(call.upstream_model, head);
             head.extend_from_slice(action.as_bytes());
         }
-        if let Some(item) = call.item {
-            head.push(b'/');
-            write_segment(item, head);
+        match call.item {
+            // The name of an operation is a path itself.
+            Some(name) if call.endpoint == Endpoint::Operation => {
+                for part in name.split('/') {
+                    head.push(b'/');
+                    write_segment(part, head);
+                }
+            }
+            Some(item) => {
+                head.push(b'/');
+                write_segment(item, head);
+            }
+            None => {}
         }
     }
 }
@@ -387,6 +402,21 @@ mod tests {
             let line = format!("POST {target} HTTP/1.1\r\n");
             assert!(head.starts_with(&line), "{preset}: {head}");
         }
+    }
+
+    #[test]
+    fn operations_are_made_at_a_model_and_asked_about_by_a_path() {
+        let create = Outgoing::json(Endpoint::PredictLongRunning, "film-3", Vec::new());
+        let create = head(Preset::Gemini, None, &create);
+        let target = "POST /v1beta/models/film-3:predictLongRunning HTTP/1.1\r\n";
+        assert!(create.starts_with(target), "{create}");
+        let ask = Outgoing {
+            item: Some("models/film-3/operations/a b"),
+            ..Outgoing::json(Endpoint::Operation, "film-3", Vec::new())
+        };
+        let ask = head(Preset::Gemini, None, &ask);
+        let target = "GET /v1beta/models/film-3/operations/a%20b HTTP/1.1\r\n";
+        assert!(ask.starts_with(target), "{ask}");
     }
 
     #[test]

@@ -1,15 +1,21 @@
 //! The protocols that tasks are asked for in: the one place that knows them by name.
 
 use bytes::Bytes;
-use protocol::Failure;
-use protocol::video::{self, Creation, video_a};
+use protocol::video::{self, Creation, omni, predict, video_a};
+use protocol::{Dialect, Failure, Kind};
 use upstream::{Endpoint, Protocol};
+
+use crate::engine::Engine;
 
 /// What a caller asks for, by the endpoint that was called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskAsk {
     /// `POST /v1/videos/…`
     VideoA(video_a::Operation),
+    /// `POST /v1beta/models/{model}:predictLongRunning`
+    Predict(String),
+    /// `POST /v1beta/interactions` of a video.
+    Omni,
 }
 
 impl TaskAsk {
@@ -17,6 +23,8 @@ impl TaskAsk {
     pub(super) fn protocol(&self) -> Protocol {
         match self {
             Self::VideoA(_) => Protocol::VideoA,
+            Self::Predict(_) => Protocol::Predict,
+            Self::Omni => Protocol::Omni,
         }
     }
 
@@ -24,6 +32,8 @@ impl TaskAsk {
     pub(super) fn read(&self, body: &Bytes) -> Result<Box<dyn Creation>, Failure> {
         Ok(match self {
             Self::VideoA(operation) => Box::new(video_a::read_request(body, *operation)?),
+            Self::Predict(model) => Box::new(predict::read_request(body, model)?),
+            Self::Omni => Box::new(omni::read_request(body)?),
         })
     }
 
@@ -33,6 +43,11 @@ impl TaskAsk {
             Self::VideoA(video_a::Operation::Generation) => Endpoint::VideoGenerations,
             Self::VideoA(video_a::Operation::Edit) => Endpoint::VideoEdits,
             Self::VideoA(video_a::Operation::Extension) => Endpoint::VideoExtensions,
+            Self::Predict(_) => Endpoint::PredictLongRunning,
+            Self::Omni => Endpoint::Text {
+                dialect: Dialect::Interactions,
+                stream: false,
+            },
         }
     }
 }
@@ -56,7 +71,28 @@ impl Known {
                 poll: Some(Endpoint::Video),
                 cancel: None,
             }),
+            Protocol::Predict => Some(Self {
+                video: &predict::Predict,
+                poll: Some(Endpoint::Operation),
+                cancel: None,
+            }),
+            Protocol::Omni => Some(Self {
+                video: &omni::Omni,
+                poll: None,
+                cancel: None,
+            }),
             _ => None,
         }
+    }
+}
+
+impl Engine {
+    /// Whether a request to the Interactions endpoint means a video: by its model, or by what it says
+    /// itself (contract, "POST /v1beta/interactions").
+    pub fn is_video_interaction(&self, body: &[u8]) -> bool {
+        let asked = omni::read_asked(body);
+        let catalog = self.catalog();
+        let model = asked.model.and_then(|model| catalog.find(&model));
+        asked.video || model.is_some_and(|model| model.kind == Kind::Video)
     }
 }

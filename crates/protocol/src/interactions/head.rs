@@ -102,7 +102,7 @@ fn not_video(members: &Members<'_>, config: Option<&Members<'_>>) -> Result<(), 
 }
 
 /// Whether a response format, or one of a list of them, is video.
-fn asks_for_video(format: Raw<'_>) -> bool {
+pub(crate) fn asks_for_video(format: Raw<'_>) -> bool {
     let mut video = false;
     let mut cursor = Cursor::new(format.text());
     // The text has been checked already.

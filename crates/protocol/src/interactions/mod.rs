@@ -10,13 +10,13 @@ mod request;
 mod response;
 mod steps;
 mod teller;
-mod time;
+pub(crate) mod time;
 mod usage;
 mod write;
 mod writer;
 
 pub use error::{read_failure, write_failure, write_failure_event};
-pub(crate) use head::read_head;
+pub(crate) use head::{asks_for_video, read_head};
 pub(crate) use places::PLACES;
 pub use reader::{Reader, read_response};
 pub use request::read_request;

@@ -7,7 +7,7 @@ const ERA_DAYS: i64 = 146_097;
 const DAY_SECONDS: i64 = 86_400;
 
 /// The ISO form of Unix seconds.
-pub(super) fn iso(seconds: i64) -> String {
+pub(crate) fn iso(seconds: i64) -> String {
     // Beyond these years the form has no place for more digits.
     let seconds = seconds.clamp(-62_135_596_800, 253_402_300_799);
     let (days, second) = (

@@ -3,8 +3,12 @@
 //! Each protocol reads a creation request ([`Creation`]) and says what becomes of a task ([`Protocol`]): it
 //! reads what an upstream answers and writes snapshots in its own shape. The ids in them are ours.
 
+mod check;
+mod google;
 mod media;
 mod media_url;
+pub mod omni;
+pub mod predict;
 mod protocol;
 mod task;
 pub mod video_a;

@@ -120,6 +120,7 @@ async fn dispatch(
         Endpoint::Model(id) => Ok(with_model(engine, &id, catalog::one)?),
         Endpoint::GoogleModel(id) => Ok(with_model(engine, &id, catalog::google_one)?),
         Endpoint::Balance => Ok(balance(engine, &key).await?),
+        Endpoint::Text(Dialect::Interactions) => interactions(shared, visit, key, request).await,
         Endpoint::Text(dialect) => text(shared, visit, dialect, None, key, request).await,
         Endpoint::Named(named) => {
             text(shared, visit, Dialect::Generate, Some(named), key, request).await
@@ -216,6 +217,49 @@ async fn text(
         extra,
     };
     shared.engine.text(call).await.map(Served::Answer)
+}
+
+/// Interactions are of two kinds, which only the body tells apart: a text that is answered, a video that is a
+/// task.
+async fn interactions(
+    shared: &Shared,
+    visit: &Visit,
+    key: KeyHead,
+    request: Request<Incoming>,
+) -> Result<Served, Unanswered> {
+    refuse_idempotency_key(request.headers())?;
+    body::check_json_headers(request.headers())?;
+    let extra = forwarded(Dialect::Interactions, request.headers());
+    let limits = &shared.limits;
+    let bytes_max = limits.body_text_bytes.max(limits.body_video_bytes);
+    let bounds = bounds(shared, bytes_max);
+    let body = body::read(request.into_body(), bounds, shared.engine.budget()).await?;
+    let is_video = shared.engine.is_video_interaction(&body);
+    let bytes_max = if is_video {
+        limits.body_video_bytes
+    } else {
+        limits.body_text_bytes
+    };
+    if body.len() > bytes_max {
+        let bytes_max = u64::try_from(bytes_max).unwrap_or(u64::MAX);
+        return Err(Failure::request_too_large(bytes_max).into());
+    }
+    let arrival = visit.arrival(key);
+    let answer = if is_video {
+        let ask = TaskAsk::Omni;
+        let call = VideoCall { arrival, ask, body };
+        shared.engine.create_video(call).await
+    } else {
+        let call = TextCall {
+            arrival,
+            dialect: Dialect::Interactions,
+            named: None,
+            body,
+            extra,
+        };
+        shared.engine.text(call).await
+    };
+    answer.map(Served::Answer)
 }
 
 async fn embeddings(

@@ -115,7 +115,9 @@ impl Surface {
             Endpoint::Text(Dialect::Generate) | Endpoint::Named(_) => {
                 "/v1beta/models/{id}:generateContent"
             }
-            Endpoint::Text(Dialect::Interactions) => "/v1beta/interactions",
+            Endpoint::Text(Dialect::Interactions) | Endpoint::Video(TaskAsk::Omni) => {
+                "/v1beta/interactions"
+            }
             Endpoint::Embeddings => "/v1/embeddings",
             Endpoint::Images(Asked::Generation) => "/v1/images/generations",
             Endpoint::Images(Asked::Edit) => "/v1/images/edits",
@@ -134,6 +136,7 @@ impl Surface {
             Endpoint::Video(TaskAsk::VideoA(Operation::Generation)) => "/v1/videos/generations",
             Endpoint::Video(TaskAsk::VideoA(Operation::Edit)) => "/v1/videos/edits",
             Endpoint::Video(TaskAsk::VideoA(Operation::Extension)) => "/v1/videos/extensions",
+            Endpoint::Video(TaskAsk::Predict(_)) => "/v1beta/models/{id}:predictLongRunning",
             Endpoint::Task(_) => "/v1/tasks/{id}",
             Endpoint::Socket(SocketPath::Realtime) => "/v1/realtime",
             Endpoint::Socket(SocketPath::Speech) => "/v1/tts (socket)",
@@ -176,12 +179,43 @@ fn asked(path: &str) -> Endpoint {
     }
 }
 
-/// `/v1/tasks/{id}`, and the path that the protocol's own clients poll: `/v1/videos/{id}`.
+/// `/v1/tasks/{id}`, and the paths that the protocols' own clients poll.
 fn task(path: &str) -> Option<Endpoint> {
-    let id = path
-        .strip_prefix("/v1/tasks/")
-        .or_else(|| path.strip_prefix("/v1/videos/"))?;
+    let id = [
+        "/v1/tasks/",
+        "/v1/videos/",
+        "/v1beta/interactions/",
+        "/v1/interactions/",
+    ]
+    .iter()
+    .find_map(|prefix| path.strip_prefix(prefix))
+    .or_else(|| operation(path))?;
     Some(Endpoint::Task(id.to_owned()))
+}
+
+/// An operation's name is the bare id of its task; older clients build longer ones:
+/// `operations/{id}`, `models/{model}/operations/{id}`.
+fn operation(path: &str) -> Option<&str> {
+    let name = path
+        .strip_prefix("/v1beta/")
+        .or_else(|| path.strip_prefix("/v1/"))?;
+    if let Some(id) = name.strip_prefix("operations/") {
+        return Some(id);
+    }
+    if name.starts_with("models/") {
+        return name.rsplit_once("/operations/").map(|(_, id)| id);
+    }
+    is_task_id(name).then_some(name)
+}
+
+/// Whether a text has the form of a task's id, so that no other name of one part is taken for one.
+fn is_task_id(text: &str) -> bool {
+    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+    let groups: Vec<&str> = text.split('-').collect();
+    groups.iter().map(|group| group.len()).eq(GROUPS)
+        && text
+            .bytes()
+            .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
 fn called(path: &str, aliases: bool) -> Endpoint {
@@ -220,6 +254,7 @@ fn named_call(path: &str, aliases: bool) -> Option<Endpoint> {
     Some(match action {
         "generateContent" => named(model, false),
         "streamGenerateContent" => named(model, true),
+        "predictLongRunning" => Endpoint::Video(TaskAsk::Predict(model)),
         "embedContent" if aliases => contents(model, false),
         "batchEmbedContents" if aliases => contents(model, true),
         _ => return None,
@@ -261,7 +296,11 @@ fn family(method: &Method, path: &str) -> Family {
         Family::Messages
     } else if below("/v1beta/interactions") || below("/v1/interactions") {
         Family::Interactions
-    } else if below("/v1beta") || below("/upload") || is_action("/v1/models/") {
+    } else if below("/v1beta")
+        || below("/upload")
+        || is_action("/v1/models/")
+        || (method == Method::GET && operation(path).is_some())
+    {
         Family::Google
     } else {
         Family::OpenAi
@@ -295,6 +334,7 @@ mod tests {
     #[expect(clippy::too_many_lines, reason = "one table")]
     fn paths_name_their_endpoint_and_family() {
         let model = |id: &str| Endpoint::Model(id.to_owned());
+        let task = || Endpoint::Task("018f0000-0000-7000-8000-00000000000a".to_owned());
         let named = |id: &str, stream: bool| {
             Endpoint::Named(Named {
                 model: id.to_owned(),
@@ -479,6 +519,44 @@ mod tests {
                 Family::OpenAi,
             ),
             ("POST", "/v1/tasks/abc", Endpoint::Unknown, Family::OpenAi),
+            (
+                "POST",
+                "/v1/models/a/b:predictLongRunning",
+                Endpoint::Video(TaskAsk::Predict("a/b".to_owned())),
+                Family::Google,
+            ),
+            (
+                "GET",
+                "/v1beta/018f0000-0000-7000-8000-00000000000a",
+                task(),
+                Family::Google,
+            ),
+            (
+                "GET",
+                "/v1/018f0000-0000-7000-8000-00000000000a",
+                task(),
+                Family::Google,
+            ),
+            (
+                "GET",
+                "/v1beta/operations/018f0000-0000-7000-8000-00000000000a",
+                task(),
+                Family::Google,
+            ),
+            (
+                "GET",
+                "/v1/models/a/b/operations/018f0000-0000-7000-8000-00000000000a",
+                task(),
+                Family::Google,
+            ),
+            (
+                "GET",
+                "/v1beta/interactions/018f0000-0000-7000-8000-00000000000a",
+                task(),
+                Family::Interactions,
+            ),
+            ("GET", "/v1/nothing", Endpoint::Unknown, Family::OpenAi),
+            ("GET", "/v1beta/nothing", Endpoint::Unknown, Family::Google),
             ("GET", "/", Endpoint::Unknown, Family::OpenAi),
         ];
         for (method, path, endpoint, family) in table {

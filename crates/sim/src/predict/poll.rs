@@ -56,17 +56,14 @@ impl Protocol for Poll {
     fn answer(&self, _: &Ask<'_>) -> Reply {
         let job = &self.job;
         let pending = job.polls_pending();
-        let operation = if job.polls <= pending {
-            // `done` is absent while it runs, and so is progress at first.
-            match job.polls {
-                1 => json!({ "name": self.name }),
-                _ => {
-                    let percent = job.polls * 100 / (pending + 1);
-                    json!({ "name": self.name, "metadata": { "progressPercent": percent } })
-                }
-            }
-        } else {
+        let operation = if job.polls > pending {
             self.end()
+        } else if job.polls == 1 {
+            // `done` is absent while it runs, and so is progress at first.
+            json!({ "name": self.name })
+        } else {
+            let percent = job.polls * 100 / (pending + 1);
+            json!({ "name": self.name, "metadata": { "progressPercent": percent } })
         };
         one_line(StatusCode::OK, &operation)
     }

@@ -1,0 +1,103 @@
+//! Which path of the Interactions endpoint a request means: text or video.
+
+use std::borrow::Cow;
+
+use crate::interactions::asks_for_video;
+use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8};
+
+/// What decides between the paths.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// The model, when it is named by a string.
+    pub model: Option<Cow<'a, str>>,
+    /// Whether the request speaks of video, whatever its model.
+    pub video: bool,
+}
+
+/// Looks for what decides between the paths. What cannot be read is for the text path to refuse.
+pub fn read_asked(body: &[u8]) -> Asked<'_> {
+    let mut asked = Asked::default();
+    let Ok(text) = utf8(body) else {
+        return asked;
+    };
+    let mut cursor = Cursor::new(text);
+    if cursor.shape() != Ok(Shape::Object) {
+        return asked;
+    }
+    let read = cursor.object(|cursor, name| {
+        let value = cursor.value()?;
+        if name.is("model") {
+            asked.model = value.string().and_then(|text| text.decode().ok());
+        } else if name.is("response_format") {
+            asked.video |= asks_for_video(value);
+        } else if name.is("generation_config") {
+            asked.video |= has_video_config(value);
+        }
+        Ok::<(), SyntaxError>(())
+    });
+    match read {
+        Ok(()) => asked,
+        Err(_) => Asked::default(),
+    }
+}
+
+fn has_video_config(config: Raw<'_>) -> bool {
+    let mut found = false;
+    if config.shape() == Shape::Object {
+        // The text has been checked already.
+        let _ = Cursor::new(config.text()).object(|cursor, name| {
+            let value = cursor.value()?;
+            found |= name.is("video_config") && !value.is_null();
+            Ok::<(), SyntaxError>(())
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn video_is_asked_for_by_format_or_configuration() {
+        for (body, model, video) in [
+            (r#"{"model":"a/b","input":"x"}"#, Some("a/b"), false),
+            (
+                r#"{"response_format":{"type":"video"},"mod\u0065l":"a\/b"}"#,
+                Some("a/b"),
+                true,
+            ),
+            (
+                r#"{"response_format":[{"type":"text"},{"type":"video"}]}"#,
+                None,
+                true,
+            ),
+            (r#"{"response_format":{"type":"text"}}"#, None, false),
+            (r#"{"response_format":"video"}"#, None, false),
+            (
+                r#"{"model":7,"generation_config":{"video_config":{}}}"#,
+                None,
+                true,
+            ),
+            (
+                r#"{"generation_config":{"video_config":null,"x":{"video_config":1}}}"#,
+                None,
+                false,
+            ),
+            (
+                r#"{"model":"a/b","response_format":{"type":"video"}"#,
+                None,
+                false,
+            ),
+            ("[]", None, false),
+            ("", None, false),
+        ] {
+            let asked = read_asked(body.as_bytes());
+            assert_eq!(
+                (asked.model.as_deref(), asked.video),
+                (model, video),
+                "{body}"
+            );
+        }
+    }
+}

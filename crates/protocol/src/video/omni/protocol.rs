@@ -1,0 +1,98 @@
+//! The protocol as the engine knows it.
+
+use bytes::Bytes;
+
+use super::report::{self, Facts};
+use super::request::Request;
+use super::snapshot;
+use super::usage::Usage;
+use crate::failure::Failure;
+use crate::profile::Profile;
+use crate::video::google::{DEADLINE_EXCEEDED, code_of, used};
+use crate::video::media::Hosted;
+use crate::video::protocol::{Addressee, Creation, Protocol};
+use crate::video::task::{Accepted, Bound, Cause, Outcome, Polled, Standing, Task, Used};
+
+/// Omni interactions.
+#[derive(Debug)]
+pub struct Omni;
+
+impl Protocol for Omni {
+    fn is_blocking(&self) -> bool {
+        true
+    }
+
+    fn write_accepted(&self, task: &Task<'_>) -> Vec<u8> {
+        snapshot::write_running(task, "queued").snapshot
+    }
+
+    /// The upstream works at it from the moment that the caller has its answer.
+    fn write_first(&self, task: &Task<'_>) -> Standing {
+        snapshot::write_running(task, "in_progress")
+    }
+
+    fn read_accepted(&self, body: &[u8], task: &Task<'_>) -> Accepted {
+        report::read_answer(body, task)
+    }
+
+    /// Nothing is kept upstream that could be asked about.
+    fn read_poll(&self, _status: u16, _body: &[u8], _task: &Task<'_>) -> Polled {
+        Polled::Unclear
+    }
+
+    fn write_delivered(&self, task: &Task<'_>, facts: &str, hosted: &[Option<Hosted>]) -> Outcome {
+        let facts = Facts::read(facts);
+        match hosted.first() {
+            Some(Some(video)) => Outcome {
+                used: Used {
+                    tokens: facts.usage.video_tokens(),
+                    ..used(task, video)
+                },
+                ..snapshot::write_done(task, &facts, video)
+            },
+            _ => self.write_failed(task, Cause::Media, "The video could not be kept."),
+        }
+    }
+
+    fn write_failed(&self, task: &Task<'_>, cause: Cause, message: &str) -> Outcome {
+        let fault = (code_of(cause), message);
+        snapshot::write_ended(task, "failed", fault, &Usage::default())
+    }
+
+    fn write_expired(&self, task: &Task<'_>) -> Outcome {
+        let fault = (DEADLINE_EXCEEDED, "The task passed its lifetime.");
+        snapshot::write_ended(task, "failed", fault, &Usage::default())
+    }
+}
+
+impl Creation for Request {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn callback_url(&self) -> Option<&str> {
+        self.callback_url.as_deref()
+    }
+
+    fn check(&self, profile: &Profile) -> Result<(), Failure> {
+        self.check_profile(profile)
+    }
+
+    fn bound(&self, profile: &Profile) -> Bound {
+        let seconds = self.seconds_max(profile);
+        let tokens = profile.video_tokens_per_second.unwrap_or(0);
+        Bound {
+            seconds,
+            tokens: seconds.saturating_mul(tokens),
+            resolution: Some(self.resolution().to_owned()),
+        }
+    }
+
+    fn write(&self, to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure> {
+        Ok(self.write_for(to.model))
+    }
+
+    fn memo(&self) -> Option<String> {
+        self.seconds().map(|seconds| seconds.to_string())
+    }
+}

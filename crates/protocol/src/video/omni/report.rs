@@ -1,0 +1,102 @@
+//! What the upstream answers when it is done.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::snapshot::write_ended;
+use super::usage::Usage;
+use crate::video::google::{clean, delivery, read_error, read_video};
+use crate::video::task::{Accepted, Task, Used};
+
+/// Texts beside a video that are passed on.
+const TEXTS_MAX: usize = 16;
+
+/// What the upstream said beside a video.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Facts {
+    pub(super) texts: Vec<String>,
+    pub(super) usage: Usage,
+}
+
+impl Facts {
+    /// As they were written: nothing is known of what cannot be read.
+    pub(super) fn read(facts: &str) -> Self {
+        serde_json::from_str(facts).unwrap_or_default()
+    }
+}
+
+/// Reads the answer to a creation that waited for its video.
+pub(super) fn read_answer(body: &[u8], task: &Task<'_>) -> Accepted {
+    let Ok(mut value) = serde_json::from_slice::<Value>(body) else {
+        return Accepted::Unclear;
+    };
+    let usage = Usage::read(&value["usage"]);
+    let status = match value["status"].as_str() {
+        Some("completed") => return delivered(&mut value, usage, task),
+        Some("failed" | "requires_action") => "failed",
+        Some("cancelled") => "cancelled",
+        Some("incomplete" | "requires_continuation") => "incomplete",
+        Some("budget_exceeded") => "budget_exceeded",
+        _ => return Accepted::Unclear,
+    };
+    let (code, message) = fault(&value, task);
+    let message = message.unwrap_or_else(|| unexplained(status).to_owned());
+    ended(task, status, (code, &message), &usage)
+}
+
+fn ended(task: &Task<'_>, status: &'static str, fault: (i64, &str), usage: &Usage) -> Accepted {
+    let mut outcome = write_ended(task, status, fault, usage);
+    outcome.used = Used {
+        tokens: usage.video_tokens(),
+        ..Used::default()
+    };
+    Accepted::Ended(outcome)
+}
+
+/// What is told of an end for which the upstream gives no reason.
+fn unexplained(status: &str) -> &'static str {
+    match status {
+        "cancelled" => "Video generation was cancelled.",
+        "incomplete" => "Video generation broke off.",
+        "budget_exceeded" => "Video generation passed its budget.",
+        _ => "Video generation failed.",
+    }
+}
+
+/// A completed interaction whose last words are a text is a refusal.
+fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> Accepted {
+    let (code, told) = fault(value, task);
+    let steps = value["steps"].as_array_mut().into_iter().flatten().rev();
+    let outputs = steps.filter(|step| step["type"] == "model_output");
+    let mut said = None;
+    for step in outputs {
+        let mut texts = Vec::new();
+        let mut source = None;
+        for item in step["content"].as_array_mut().into_iter().flatten() {
+            match item["type"].as_str() {
+                Some("text") if texts.len() < TEXTS_MAX => {
+                    texts.extend(item["text"].as_str().map(|text| clean(text, task)));
+                }
+                Some("video") => source = read_video(item, &["data"]).or(source),
+                _ => {}
+            }
+        }
+        if let Some(source) = source {
+            let facts = Facts { texts, usage };
+            let facts = serde_json::to_string(&facts).unwrap_or_default();
+            return Accepted::Delivered(delivery(source, facts));
+        }
+        said = said.or_else(|| texts.into_iter().find(|text| !text.is_empty()));
+    }
+    let message = told.or(said);
+    let message = message.unwrap_or_else(|| "The upstream delivered no video.".to_owned());
+    ended(task, "failed", (code, &message), &usage)
+}
+
+/// The error of the last step that has one, else the first of the interaction's own.
+fn fault(value: &Value, task: &Task<'_>) -> (i64, Option<String>) {
+    let steps = value["steps"].as_array().into_iter().flatten().rev();
+    let mut of_steps = steps.map(|step| &step["error"]);
+    let error = of_steps.find(|error| error.is_object());
+    read_error(error.unwrap_or(&value["errors"][0]), task)
+}

@@ -1,0 +1,82 @@
+//! The protocol as the engine knows it.
+
+use bytes::Bytes;
+
+use super::request::Request;
+use super::{report, snapshot};
+use crate::failure::Failure;
+use crate::profile::Profile;
+use crate::video::google::{code_of, used};
+use crate::video::media::Hosted;
+use crate::video::protocol::{Addressee, Creation, Protocol};
+use crate::video::task::{Accepted, Bound, Cause, Outcome, Polled, Standing, Task};
+
+/// Long-running predict.
+#[derive(Debug)]
+pub struct Predict;
+
+impl Protocol for Predict {
+    fn write_accepted(&self, task: &Task<'_>) -> Vec<u8> {
+        snapshot::write_accepted(task.id)
+    }
+
+    fn write_first(&self, task: &Task<'_>) -> Standing {
+        snapshot::write_running(task, None)
+    }
+
+    fn read_accepted(&self, body: &[u8], _task: &Task<'_>) -> Accepted {
+        report::read_accepted(body).map_or(Accepted::Unclear, Accepted::Follow)
+    }
+
+    fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> Polled {
+        report::read_poll(status, body, task)
+    }
+
+    fn write_delivered(&self, task: &Task<'_>, _facts: &str, hosted: &[Option<Hosted>]) -> Outcome {
+        match hosted.first() {
+            Some(Some(video)) => Outcome {
+                used: used(task, video),
+                ..snapshot::write_done(task, video)
+            },
+            _ => self.write_failed(task, Cause::Media, "The video could not be kept."),
+        }
+    }
+
+    fn write_failed(&self, task: &Task<'_>, cause: Cause, message: &str) -> Outcome {
+        snapshot::write_error(task, code_of(cause), message)
+    }
+
+    fn write_expired(&self, task: &Task<'_>) -> Outcome {
+        snapshot::write_expired(task)
+    }
+}
+
+impl Creation for Request {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn callback_url(&self) -> Option<&str> {
+        self.callback_url.as_deref()
+    }
+
+    fn check(&self, profile: &Profile) -> Result<(), Failure> {
+        self.check_profile(profile)
+    }
+
+    fn bound(&self, _profile: &Profile) -> Bound {
+        Bound {
+            seconds: self.seconds(),
+            resolution: Some(self.resolution().to_owned()),
+            ..Bound::default()
+        }
+    }
+
+    fn write(&self, _to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure> {
+        Ok(self.write_body())
+    }
+
+    fn memo(&self) -> Option<String> {
+        Some(self.seconds().to_string())
+    }
+}

@@ -1,0 +1,111 @@
+//! What a poll brings.
+
+use serde_json::{Map, Value};
+
+use super::snapshot::{write_error, write_filtered, write_running};
+use crate::video::google::{INTERNAL, clean, delivery, read_error, read_video};
+use crate::video::media::Source;
+use crate::video::task::{Outcome, Polled, Task};
+
+/// The longest operation name that is kept.
+const NAME_BYTES_MAX: usize = 512;
+/// Reasons that are passed on.
+const REASONS_MAX: usize = 8;
+/// Where this family of upstreams puts its videos.
+const PLACES: [&str; 4] = [
+    "/generateVideoResponse/generatedSamples",
+    "/generateVideoResponse/generatedVideos",
+    "/generatedSamples",
+    "/videos",
+];
+
+/// The operation's name in the upstream's answer to a creation. It becomes a path, so it must be one.
+pub(super) fn read_accepted(body: &[u8]) -> Option<String> {
+    let value: Value = serde_json::from_slice(body).ok()?;
+    let name = value["name"].as_str()?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let is_part = |part: &str| !matches!(part, "" | "." | "..") && part.bytes().all(plain);
+    let is_name = name.len() <= NAME_BYTES_MAX && name.split('/').all(is_part);
+    is_name.then(|| name.to_owned())
+}
+
+/// Reads the answer to a poll. `done` is often absent while an operation runs.
+pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
+    match status {
+        200 => {}
+        404 => return Polled::Missing,
+        _ => return Polled::Unclear,
+    }
+    let Ok(Value::Object(mut operation)) = serde_json::from_slice(body) else {
+        return Polled::Unclear;
+    };
+    match operation.get("done") {
+        Some(Value::Bool(true)) => {}
+        None | Some(Value::Bool(false) | Value::Null) if operation.contains_key("name") => {
+            return running(&operation, task);
+        }
+        _ => return Polled::Unclear,
+    }
+    let error = operation.get("error").filter(|error| !error.is_null());
+    if let Some(error) = error {
+        return Polled::Ended(failed(error, task));
+    }
+    let mut response = operation.remove("response").unwrap_or_default();
+    if let Some(source) = video(&mut response) {
+        return Polled::Delivered(delivery(source, String::new()));
+    }
+    Polled::Ended(without_video(&response, task))
+}
+
+/// Progress is not part of what is shown, but operators like to see it.
+fn running(operation: &Map<String, Value>, task: &Task<'_>) -> Polled {
+    let metadata = operation.get("metadata");
+    let percent = metadata.and_then(|it| it["progressPercent"].as_u64());
+    let percent = percent.map(|percent| u8::try_from(percent.min(99)).unwrap_or(99));
+    Polled::Running(percent.map(|percent| write_running(task, Some(percent))))
+}
+
+/// The first video, wherever this family of upstreams puts it.
+fn video(response: &mut Value) -> Option<Source> {
+    for place in PLACES {
+        let samples = response.pointer_mut(place).and_then(Value::as_array_mut);
+        for sample in samples.into_iter().flatten() {
+            let video = if sample["video"].is_object() {
+                &mut sample["video"]
+            } else {
+                sample
+            };
+            if let Some(source) = read_video(video, &["encodedVideo", "bytesBase64Encoded"]) {
+                return Some(source);
+            }
+        }
+    }
+    None
+}
+
+fn failed(error: &Value, task: &Task<'_>) -> Outcome {
+    let (code, message) = read_error(error, task);
+    let message = message.as_deref().unwrap_or("Video generation failed.");
+    write_error(task, code, message)
+}
+
+/// The upstream accepted no sample: its filters took them, or there never were any.
+fn without_video(response: &Value, task: &Task<'_>) -> Outcome {
+    let told = [&response["generateVideoResponse"], response];
+    let count = |told: &&&Value| told["raiMediaFilteredCount"].as_u64().unwrap_or(0) > 0;
+    let reasons = |told: &&&Value| told["raiMediaFilteredReasons"].is_array();
+    let Some(told) = told.iter().find(|told| count(told) || reasons(told)) else {
+        let message = "The upstream delivered no video.";
+        return write_error(task, INTERNAL, message);
+    };
+    let reasons = told["raiMediaFilteredReasons"].as_array();
+    let reasons: Vec<String> = reasons
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .take(REASONS_MAX)
+        .map(|reason| clean(reason, task))
+        .collect();
+    let count = told["raiMediaFilteredCount"].as_u64();
+    write_filtered(task, count.unwrap_or(1).max(1), &reasons)
+}

@@ -1,0 +1,269 @@
+//! Videos through Interactions: a task at once, one blocking call behind it.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Dialect, Key, Plot, Request, Stage, eventually};
+
+const ENTRIES: &str = r#"
+[[model]]
+id = "maker/omni"
+kind = "video"
+routes = [{ channel = "main", model = "sim-omni" }]
+price = { video_second = { default = "0.1", 4k = "0.3" } }
+profile = { base = "omni-1.1" }
+[[model]]
+id = "maker/omni-tokens"
+kind = "video"
+routes = [{ channel = "main", model = "sim-omni" }]
+price = { video_second = "0.1", video_tokens = "20" }
+profile = { base = "omni-1.1" }
+"#;
+
+fn plot() -> Plot {
+    Plot::default()
+        .entries(ENTRIES)
+        .setting("tasks", "poll_first_ms = 20")
+        .setting("tasks", "poll_max_ms = 40")
+}
+
+fn film(text: &str) -> Value {
+    json!({ "model": "maker/omni", "input": text, "background": true })
+}
+
+fn call(key: &Key, body: &Value) -> Request {
+    Request::post("/v1beta/interactions")
+        .json(body)
+        .header("x-goog-api-key", &key.secret)
+}
+
+/// Creates a task and gives its id.
+async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
+    let shown = stage.send(&call(key, body)).await.ok().json();
+    assert_eq!(
+        (
+            &shown["object"],
+            &shown["status"],
+            &shown["model"],
+            &shown["steps"]
+        ),
+        (
+            &json!("interaction"),
+            &json!("queued"),
+            &body["model"],
+            &json!([])
+        ),
+    );
+    shown["id"].as_str().unwrap().to_owned()
+}
+
+/// The interaction once it has ended, as the protocol's own clients ask for it.
+async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
+    eventually("the end of the interaction", async || {
+        let target = format!("/v1beta/interactions/{id}?stream=false");
+        let request = Request::get(&target).header("x-goog-api-key", &key.secret);
+        let answer = stage.send(&request).await.ok();
+        (answer.json()["status"] != "in_progress").then_some(answer)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_interaction_without_a_film_costs_nothing_and_says_why() {
+    let (stage, key) = plot().funded().await;
+    for (text, status, message) in [
+        (
+            "[fail]",
+            "failed",
+            "The prompt was blocked by the filters of maker/omni.",
+        ),
+        ("[refuse]", "failed", "I cannot make this film."),
+        ("[cancel]", "cancelled", "Video generation was cancelled."),
+        ("[incomplete]", "incomplete", "Video generation broke off."),
+        (
+            "[budget]",
+            "budget_exceeded",
+            "Video generation passed its budget.",
+        ),
+    ] {
+        let id = create(&stage, &key, &film(text)).await;
+        let answer = ended(&stage, &key, &id).await;
+        let shown = answer.json();
+        assert_eq!(
+            (&shown["id"], &shown["status"]),
+            (&json!(id), &json!(status))
+        );
+        assert_eq!(shown["steps"][0]["error"]["message"], message, "{shown}");
+        assert_eq!(shown["errors"][0]["message"], message, "{shown}");
+        let common = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
+        assert_eq!(common.body, answer.body);
+        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    }
+    stage.verify().await;
+}
+
+/// The caller has a task before the upstream has said anything: what goes wrong later shows in it.
+#[tokio::test]
+async fn a_creation_is_sent_once_and_its_trouble_shows_in_the_task() {
+    for (faults, is_code) in [
+        ("status=400", 3),
+        ("status=429", 3),
+        ("status=500", 13),
+        ("empty-object", 13),
+        ("wrong-type", 13),
+        ("reset=head", 13),
+    ] {
+        let (stage, key) = plot().funded().await;
+        stage.sim.queue_faults("sim-omni", faults, 1).unwrap();
+        let id = create(&stage, &key, &film("x")).await;
+        let shown = ended(&stage, &key, &id).await.json();
+        assert_eq!(shown["status"], "failed", "{faults}: {shown}");
+        assert_eq!(
+            shown["steps"][0]["error"]["code"], is_code,
+            "{faults}: {shown}"
+        );
+        assert!(!shown.to_string().contains("sim-"), "{faults}: {shown}");
+        assert_eq!(stage.upstream_calls(), 1, "{faults}");
+        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+        stage.verify().await;
+    }
+}
+
+/// Reliability T7: a blocking call whose worker died is never sent again.
+#[tokio::test]
+async fn killed_in_its_blocking_call_the_task_fails_and_nothing_stays_frozen() {
+    let (mut stage, key) = plot().funded().await;
+    stage.sim.queue_faults("sim-omni", "hang=head", 1).unwrap();
+    let id = create(&stage, &key, &film("x")).await;
+    eventually("the upstream call", async || {
+        (stage.upstream_calls() == 1).then_some(())
+    })
+    .await;
+    // Ten seconds at 0.1, held by the task.
+    assert_eq!(stage.frozen(&key).await, 1_000_000);
+    stage.kill();
+    stage.verify().await;
+    stage.restart().await;
+    let shown = ended(&stage, &key, &id).await.json();
+    assert_eq!(shown["status"], "failed", "{shown}");
+    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    assert_eq!(stage.upstream_calls(), 1);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn the_upstream_keeps_nothing_and_hears_nothing_of_ours() {
+    let (stage, key) = plot().funded().await;
+    let body = json!({
+        "model": "maker/omni", "input": "fog [fail]", "background": true, "store": true,
+        "response_format": [{ "type": "video", "duration": "3s", "resolution": null }],
+    });
+    let id = create(&stage, &key, &body).await;
+    ended(&stage, &key, &id).await;
+    let calls = stage.sim.calls_of("sim-omni");
+    let sent: Value = serde_json::from_slice(&calls[0].body).unwrap();
+    assert_eq!(
+        sent,
+        json!({
+            "model": "sim-omni",
+            "input": [{ "type": "user_input", "content": [{ "type": "text", "text": "fog [fail]" }] }],
+            "response_format": { "type": "video", "resolution": "720p", "aspect_ratio": "16:9", "duration": "3s", "delivery": "uri" },
+            "generation_config": { "video_config": { "task": "text_to_video" } },
+            "store": false, "background": false, "stream": false,
+        })
+    );
+}
+
+#[tokio::test]
+async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
+    let (stage, key) = plot().funded().await;
+    let with = |members: Value| {
+        let mut body = film("x");
+        let object = body.as_object_mut().unwrap();
+        object.extend(members.as_object().unwrap().clone());
+        body
+    };
+    let format = |members: Value| {
+        let mut format = json!({ "type": "video" });
+        let object = format.as_object_mut().unwrap();
+        object.extend(members.as_object().unwrap().clone());
+        with(json!({ "response_format": format }))
+    };
+    for (body, code) in [
+        (format(json!({ "duration": "11s" })), "invalid_request"),
+        (format(json!({ "resolution": "480p" })), "invalid_request"),
+        (format(json!({ "aspect_ratio": "1:1" })), "invalid_request"),
+        (
+            format(json!({ "gcs_uri": "gs://b" })),
+            "stateful_not_supported",
+        ),
+        (with(json!({ "stream": true })), "unsupported_parameter"),
+        (
+            with(json!({ "previous_interaction_id": "i" })),
+            "stateful_not_supported",
+        ),
+        (
+            with(json!({ "webhook_config": {} })),
+            "stateful_not_supported",
+        ),
+        (
+            with(json!({ "generation_config": { "video_config": { "task": "extend" } } })),
+            "invalid_request",
+        ),
+        (
+            with(json!({ "callback_url": "ftp://x.example" })),
+            "invalid_request",
+        ),
+        (
+            with(json!({ "service_tier": "flex" })),
+            "service_tier_not_supported",
+        ),
+        (with(json!({ "input": "" })), "invalid_request"),
+        // A text model that is asked for a video makes none.
+        (
+            json!({ "model": "maker/chat", "input": "x", "response_format": { "type": "video" } }),
+            "model_not_supported",
+        ),
+        (
+            json!({ "model": "maker/chat", "input": "x", "generation_config": { "video_config": {} } }),
+            "model_not_supported",
+        ),
+    ] {
+        let answer = stage.send(&call(&key, &body)).await;
+        let found = Dialect::Interactions.failure(&answer);
+        assert_eq!(found, (400, code.to_owned()), "{body}");
+    }
+    let request = call(&key, &film("x")).header("idempotency-key", "1");
+    let answer = stage.send(&request).await;
+    let expected = (400, "idempotency_key_not_supported".to_owned());
+    assert_eq!(Dialect::Interactions.failure(&answer), expected);
+    assert_eq!((stage.upstream_calls(), stage.frozen(&key).await), (0, 0));
+}
+
+#[tokio::test]
+async fn a_task_is_found_under_both_versions_and_by_its_own_wallet_alone() {
+    let (stage, key) = plot().funded().await;
+    let id = create(&stage, &key, &film("[fail]")).await;
+    let shown = ended(&stage, &key, &id).await;
+    stage.wallet("other", &[]).await;
+    let stranger = stage.key("other", &[]).await;
+    for version in ["v1", "v1beta"] {
+        let target = format!("/{version}/interactions/{id}");
+        let ask = |target: &str, key: &Key| Request::get(target).bearer(&key.secret);
+        let again = stage.send(&ask(&target, &key)).await.ok();
+        assert_eq!(again.body, shown.body);
+        let foreign = stage.send(&ask(&target, &stranger)).await;
+        let expected = (404, "task_not_found".to_owned());
+        assert_eq!(Dialect::Interactions.failure(&foreign), expected);
+        let missing = format!("/{version}/interactions/int_1");
+        let missing = stage.send(&ask(&missing, &key)).await;
+        assert_eq!((missing.status(), &missing.body), (404, &foreign.body));
+    }
+}
+
+#[tokio::test]
+async fn texts_are_answered_at_the_same_endpoint_as_before() {
+    let (stage, key) = plot().funded().await;
+    let body = json!({ "model": "maker/chat", "input": "hi", "store": false });
+    let shown = stage.send(&call(&key, &body)).await.ok().json();
+    assert_eq!(shown["status"], "completed", "{shown}");
+}

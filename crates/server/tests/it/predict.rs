@@ -1,0 +1,254 @@
+//! Long-running predict: operations that are created once, polled by name, filmed, settled.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Dialect, Key, Plot, Request, Stage, eventually};
+
+const ENTRIES: &str = r#"
+[[model]]
+id = "maker/film"
+kind = "video"
+routes = [{ channel = "main", model = "sim-film" }]
+price = { video_second = { default = "0.1", 1080p = "0.15", 4k = "0.3" } }
+profile = { base = "predict-3.1" }
+[[model]]
+id = "maker/film-lite"
+kind = "video"
+routes = [{ channel = "main", model = "sim-lite" }]
+price = { video_second = "0.05" }
+profile = { base = "predict-3.1-lite", modes = ["text"] }
+"#;
+
+fn plot() -> Plot {
+    Plot::default()
+        .entries(ENTRIES)
+        .setting("tasks", "poll_first_ms = 20")
+        .setting("tasks", "poll_max_ms = 40")
+}
+
+fn film(prompt: &str) -> Value {
+    json!({ "instances": [{ "prompt": prompt }] })
+}
+
+fn call(key: &Key, model: &str, body: &Value) -> Request {
+    Request::post(&format!("/v1beta/models/{model}:predictLongRunning"))
+        .json(body)
+        .header("x-goog-api-key", &key.secret)
+}
+
+/// Creates an operation and gives its name, which is the task's id.
+async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
+    let answer = stage.send(&call(key, "maker/film", body)).await.ok();
+    let shown = answer.json();
+    let name = shown["name"].as_str().unwrap().to_owned();
+    assert_eq!(shown, json!({ "name": name }));
+    name
+}
+
+/// The operation once it is done, as the protocol's own clients ask for it.
+async fn done(stage: &Stage, key: &Key, name: &str) -> Answer {
+    eventually("the end of the operation", async || {
+        let request = Request::get(&format!("/v1beta/{name}"));
+        let request = request.header("x-goog-api-key", &key.secret);
+        let answer = stage.send(&request).await.ok();
+        (answer.json()["done"] == true).then_some(answer)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_operation_without_a_film_costs_nothing_and_says_why() {
+    let (stage, key) = plot().funded().await;
+    for (prompt, end) in [
+        (
+            "[fail]",
+            json!({ "error": { "code": 3, "message": "Unsupported input image size for maker/film." } }),
+        ),
+        (
+            "[refuse]",
+            json!({ "response": { "generateVideoResponse": {
+                "raiMediaFilteredCount": 1,
+                "raiMediaFilteredReasons": ["The prompt could not be submitted. See [url]."],
+            } } }),
+        ),
+        (
+            "[empty]",
+            json!({ "error": { "code": 13, "message": "The upstream delivered no video." } }),
+        ),
+    ] {
+        let name = create(&stage, &key, &film(prompt)).await;
+        let mut expected = json!({ "name": name, "done": true });
+        let members = expected.as_object_mut().unwrap();
+        members.extend(end.as_object().unwrap().clone());
+        assert_eq!(done(&stage, &key, &name).await.json(), expected);
+        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    }
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn what_is_asked_for_is_held_for() {
+    for (model, parameters, held) in [
+        ("maker/film", json!({}), 800_000),
+        ("maker/film", json!({ "durationSeconds": "4" }), 400_000),
+        ("maker/film", json!({ "resolution": "1080p" }), 1_200_000),
+        ("maker/film", json!({ "resolution": "4k" }), 2_400_000),
+        ("maker/film-lite", json!({ "resolution": "1080p" }), 400_000),
+    ] {
+        let (stage, key) = plot().funded().await;
+        let mut body = film("[polls=1000000]");
+        body["parameters"] = parameters;
+        stage.send(&call(&key, model, &body)).await.ok();
+        assert_eq!(stage.frozen(&key).await, held, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn an_operation_is_found_by_every_name_of_it_and_by_its_own_wallet_alone() {
+    let (stage, key) = plot().funded().await;
+    let id = create(&stage, &key, &film("[polls=1000000]")).await;
+    stage.wallet("other", &[]).await;
+    let stranger = stage.key("other", &[]).await;
+    let names = |id: &str| {
+        [
+            format!("/v1beta/{id}"),
+            format!("/v1/{id}"),
+            format!("/v1beta/operations/{id}"),
+            format!("/v1/operations/{id}"),
+            format!("/v1beta/models/maker/film/operations/{id}"),
+        ]
+    };
+    let missing = "01987654-0000-7000-8000-000000000000";
+    for (target, unknown) in names(&id).iter().zip(names(missing)) {
+        for key_in in [
+            "x-goog-api-key",
+            "x-alpha-api-key",
+            "authorization",
+            "query",
+        ] {
+            let ask = |target: &str, key: &Key| match key_in {
+                "query" => Request::get(&format!("{target}?key={}", key.secret)),
+                "authorization" => Request::get(target).bearer(&key.secret),
+                header => Request::get(target).header(header, &key.secret),
+            };
+            let shown = stage.send(&ask(target, &key)).await.ok();
+            assert_eq!(
+                shown.json(),
+                json!({ "name": id, "done": false }),
+                "{target}"
+            );
+            let foreign = stage.send(&ask(target, &stranger)).await;
+            let expected = (404, "task_not_found".to_owned());
+            assert_eq!(Dialect::Generate.failure(&foreign), expected, "{target}");
+            let unknown = stage.send(&ask(&unknown, &stranger)).await;
+            assert_eq!((unknown.status(), &unknown.body), (404, &foreign.body));
+        }
+        let nobody = stage.send(&Request::get(target)).await;
+        let expected = (401, "invalid_api_key".to_owned());
+        assert_eq!(Dialect::Generate.failure(&nobody), expected, "{target}");
+    }
+    let common = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
+    assert_eq!(common.json(), json!({ "name": id, "done": false }));
+}
+
+#[tokio::test]
+async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
+    let (stage, key) = plot().funded().await;
+    let with = |parameters: Value| {
+        let mut body = film("x");
+        body["parameters"] = parameters;
+        body
+    };
+    let image = json!({ "instances": [{ "image": { "bytesBase64Encoded": "iVBORw0=", "mimeType": "image/png" } }] });
+    let last = json!({ "instances": [{ "prompt": "x", "lastFrame": {} }] });
+    let told = |url: &str| json!({ "instances": [{ "prompt": "x" }], "callback_url": url });
+    for (model, body, code) in [
+        (
+            "maker/film",
+            with(json!({ "durationSeconds": 5 })),
+            "invalid_request",
+        ),
+        (
+            "maker/film",
+            with(json!({ "durationSeconds": 4, "resolution": "1080p" })),
+            "invalid_request",
+        ),
+        (
+            "maker/film",
+            with(json!({ "sampleCount": 2 })),
+            "invalid_request",
+        ),
+        (
+            "maker/film",
+            with(json!({ "aspectRatio": "1:1" })),
+            "invalid_request",
+        ),
+        (
+            "maker/film-lite",
+            with(json!({ "resolution": "4k" })),
+            "invalid_request",
+        ),
+        ("maker/film-lite", image, "model_not_supported"),
+        ("maker/film", last, "unsupported_parameter"),
+        (
+            "maker/film",
+            with(json!({ "storageUri": "gs://b" })),
+            "stateful_not_supported",
+        ),
+        ("maker/film", told("ftp://x.example"), "invalid_request"),
+        ("maker/film", told("nowhere"), "invalid_request"),
+        ("maker/chat", film("x"), "model_not_supported"),
+    ] {
+        let answer = stage.send(&call(&key, model, &body)).await;
+        let found = Dialect::Generate.failure(&answer);
+        assert_eq!(found, (400, code.to_owned()), "{body}");
+    }
+    let unknown = stage.send(&call(&key, "maker/none", &film("x"))).await;
+    let expected = (404, "model_not_found".to_owned());
+    assert_eq!(Dialect::Generate.failure(&unknown), expected);
+    let request = call(&key, "maker/film", &film("x")).header("idempotency-key", "1");
+    let answer = stage.send(&request).await;
+    let expected = (400, "idempotency_key_not_supported".to_owned());
+    assert_eq!(Dialect::Generate.failure(&answer), expected);
+    assert_eq!((stage.upstream_calls(), stage.frozen(&key).await), (0, 0));
+}
+
+/// Reliability T3: a refusal is told as one; anything else without a name is ambiguous, and sent once.
+#[tokio::test]
+async fn a_creation_is_sent_once_and_told_as_it_is() {
+    for (faults, status, retry) in [
+        ("status=400", 400, None),
+        ("status=429", 503, None),
+        ("status=500", 502, Some("false")),
+        ("empty-object", 502, Some("false")),
+        ("reset=head", 502, Some("false")),
+    ] {
+        let (stage, key) = plot().funded().await;
+        stage.sim.queue_faults("sim-film", faults, 1).unwrap();
+        let answer = stage.send(&call(&key, "maker/film", &film("x"))).await;
+        assert_eq!(answer.status(), status, "{faults}: {}", answer.text());
+        assert_eq!(answer.header("x-should-retry"), retry, "{faults}");
+        assert_eq!(stage.upstream_calls(), 1, "{faults}");
+        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+        stage.verify().await;
+    }
+}
+
+/// Reliability T11: trouble with a poll is no end.
+#[tokio::test]
+async fn polls_that_fail_do_not_end_an_operation() {
+    let (stage, key) = plot().funded().await;
+    for faults in [
+        "status=500",
+        "status=404",
+        "wrong-type",
+        "reset=head",
+        "empty-object",
+    ] {
+        stage.sim.queue_faults("poll/sim-film", faults, 1).unwrap();
+    }
+    let name = create(&stage, &key, &film("[fail]")).await;
+    let shown = done(&stage, &key, &name).await.json();
+    assert_eq!(shown["error"]["code"], 3, "{shown}");
+    stage.verify().await;
+}

@@ -29,6 +29,10 @@ impl Base {
             Self::Predict31 | Self::Predict31Fast => predict(&["720p", "1080p", "4k"]),
             Self::Predict31Lite => predict(&["720p", "1080p"]),
             Self::Omni11 => omni(),
+            Self::Content25 => content_2_5(),
+            Self::Content20 => content_2_0(),
+            Self::Content15Pro => content_1_5_pro(),
+            Self::Content10 => content_1_0(),
             _ => Profile::default(),
         }
     }
@@ -77,6 +81,87 @@ fn omni() -> Profile {
         modes: Some(words(&["text_to_video", "image_to_video", "edit"])),
         ..Profile::default()
     }
+}
+
+/// What all series of the content-task family have in common.
+fn content(resolutions: &[&str], modes: &[&str]) -> Profile {
+    Profile {
+        resolutions: Some(words(resolutions)),
+        default_resolution: Some("720p".to_owned()),
+        ratios: Some(words(&[
+            "16:9", "4:3", "1:1", "3:4", "9:16", "21:9", "adaptive",
+        ])),
+        modes: Some(words(modes)),
+        output_formats: Some(words(&["mp4"])),
+        auto_duration: Some(true),
+        frames: Some(false),
+        adaptive_modes: Some(words(&["edit", "extend"])),
+        task_types: Some(words(&[])),
+        built_in_tools: Some(words(&[])),
+        audio: Some(true),
+        audio_only: Some(false),
+        camera_fixed: Some(false),
+        seed: Some(true),
+        references_max: Some(references(&[("image", 0), ("video", 0), ("audio", 0)])),
+        ..Profile::default()
+    }
+}
+
+fn content_2_5() -> Profile {
+    let modes = ["text", "first", "first+last", "reference", "edit", "extend"];
+    let most = [("image", 30), ("video", 10), ("audio", 10), ("total", 50)];
+    Profile {
+        durations: Some(Allowed::Bounds { min: 4, max: 30 }),
+        // All reference videos together.
+        source_seconds_max: Some(30),
+        output_formats: Some(words(&["mp4", "mov"])),
+        adaptive_modes: Some(words(&["first", "first+last", "edit", "extend"])),
+        task_types: Some(words(&["auto", "reference", "edit", "extend"])),
+        audio_only: Some(true),
+        references_max: Some(references(&most)),
+        ..content(&["480p", "720p", "1080p"], &modes)
+    }
+}
+
+fn content_2_0() -> Profile {
+    let modes = ["text", "first", "first+last", "reference"];
+    Profile {
+        durations: Some(Allowed::Bounds { min: 4, max: 15 }),
+        source_seconds_max: Some(15),
+        built_in_tools: Some(words(&["web_search"])),
+        references_max: Some(references(&[("image", 9), ("video", 3), ("audio", 3)])),
+        ..content(&["480p", "720p", "1080p", "4k"], &modes)
+    }
+}
+
+fn content_1_5_pro() -> Profile {
+    let modes = ["text", "first", "first+last", "draft"];
+    Profile {
+        durations: Some(Allowed::Bounds { min: 4, max: 12 }),
+        camera_fixed: Some(true),
+        ..content(&["480p", "720p", "1080p"], &modes)
+    }
+}
+
+/// Every variant of the series; an entry names the modes of its own.
+fn content_1_0() -> Profile {
+    let modes = ["text", "first", "first+last", "reference"];
+    Profile {
+        default_resolution: Some("1080p".to_owned()),
+        reference_resolutions: Some(words(&["480p", "720p"])),
+        durations: Some(Allowed::Bounds { min: 2, max: 12 }),
+        auto_duration: Some(false),
+        frames: Some(true),
+        audio: Some(false),
+        camera_fixed: Some(true),
+        references_max: Some(references(&[("image", 4), ("video", 0), ("audio", 0)])),
+        ..content(&["480p", "720p", "1080p"], &modes)
+    }
+}
+
+fn references(most: &[(&str, u32)]) -> References {
+    let most = most.iter().map(|(kind, most)| ((*kind).to_owned(), *most));
+    References::ByKind(most.collect())
 }
 
 fn gpt_image(qualities: &[&str]) -> Profile {

@@ -239,6 +239,36 @@ pub struct Profile {
     /// Modes of video creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modes: Option<Allowed>,
+    /// The resolution of a video that names none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_resolution: Option<String>,
+    /// Whether the length of a video can be left to the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_duration: Option<bool>,
+    /// Whether the length of a video can be said in frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<bool>,
+    /// Modes of video creation in which the ratio follows the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive_modes: Option<Allowed>,
+    /// Kinds of work on reference media that can be asked for by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_types: Option<Allowed>,
+    /// Tools of the upstream that a video can be made with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub built_in_tools: Option<Allowed>,
+    /// Whether videos have sound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audio: Option<bool>,
+    /// Whether reference audio can stand alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audio_only: Option<bool>,
+    /// Whether the camera can be held still.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub camera_fixed: Option<bool>,
+    /// Whether the model takes a seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<bool>,
     /// The most reference media, by kind of medium or for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub references_max: Option<References>,
@@ -267,6 +297,16 @@ impl Profile {
                 .or(below.video_tokens_per_second),
             source_seconds_max: self.source_seconds_max.or(below.source_seconds_max),
             modes: self.modes.or(below.modes),
+            default_resolution: self.default_resolution.or(below.default_resolution),
+            auto_duration: self.auto_duration.or(below.auto_duration),
+            frames: self.frames.or(below.frames),
+            adaptive_modes: self.adaptive_modes.or(below.adaptive_modes),
+            task_types: self.task_types.or(below.task_types),
+            built_in_tools: self.built_in_tools.or(below.built_in_tools),
+            audio: self.audio.or(below.audio),
+            audio_only: self.audio_only.or(below.audio_only),
+            camera_fixed: self.camera_fixed.or(below.camera_fixed),
+            seed: self.seed.or(below.seed),
             references_max: self.references_max.or(below.references_max),
             image_stream: self.image_stream.or(below.image_stream),
             image_output: self.image_output.or(below.image_output),
@@ -295,7 +335,8 @@ pub enum References {
 }
 
 impl References {
-    /// The most of this kind; none when it is not bounded.
+    /// The most of this kind (`image`, `video`, `audio`, or `total` for all together); none when it is not
+    /// bounded.
     pub fn of(&self, kind: &str) -> Option<u32> {
         match self {
             Self::All(most) => Some(*most),

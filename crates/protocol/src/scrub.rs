@@ -20,7 +20,7 @@ pub struct Names<'a> {
 /// The text without anything that tells who the upstream is.
 pub fn scrub(text: &str, names: Names<'_>) -> String {
     let mut clean = String::with_capacity(text.len().min(TEXT_BYTES_MAX));
-    let mut rest = text.trim();
+    let mut rest = without_request_id(text).trim();
     while let Some(first) = rest.chars().next() {
         if clean.len() >= TEXT_BYTES_MAX {
             break;
@@ -47,6 +47,14 @@ pub fn scrub(text: &str, names: Names<'_>) -> String {
         clean.push('…');
     }
     clean
+}
+
+/// One vendor ends its messages with the id of the request, which means nothing to a caller.
+fn without_request_id(text: &str) -> &str {
+    match text.find("Request id:") {
+        Some(at) => text.get(..at).unwrap_or(text),
+        None => text,
+    }
 }
 
 fn is_separator(c: char) -> bool {
@@ -253,6 +261,10 @@ mod tests {
             (
                 "OpenAI's Gemini, ANTHROPIC: no; the arkansas marks",
                 "[upstream]'s [upstream], [upstream]: no; the arkansas marks",
+            ),
+            (
+                "`duration` is not valid. Request id: 02170000000000000000000000000000",
+                "`duration` is not valid.",
             ),
             ("mail ops@example.com\n\tnow", "mail [address]  now"),
             (

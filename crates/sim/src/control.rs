@@ -7,12 +7,14 @@
 //! | `DELETE /_sim/faults` | empties the queue |
 //! | `GET /_sim/calls` | `{"calls": [...]}`, the kept calls, oldest first |
 //! | `GET /_sim/calls/count` | `{"count"}` of the kept calls, and the totals since the start |
+//! | `GET /_sim/tasks` | `{"tasks": [...]}`, the content tasks: how each stands, and what was billed for it |
 //! | `DELETE /_sim/calls` | forgets the kept calls; totals stay |
 //!
 //! `calls` and `calls/count` take `?model=NAME` (the name without its script) and `?end=END`
 //! (`open completed cancelled cut reset broken`); `calls` also takes `?last=N`.
 
 use crate::calls::{Call, Counts, End};
+use crate::content_task::TaskRecord;
 use crate::fault::Queued;
 use crate::percent::decoded;
 use crate::reply::Reply;
@@ -70,6 +72,15 @@ pub(crate) fn answer(parts: &Parts, body: &Bytes, state: &State) -> Reply {
             json(&Count {
                 count: filter.calls(state).len(),
                 totals: state.calls.counts(),
+            })
+        }
+        (&Method::GET, "tasks") => {
+            #[derive(Serialize)]
+            struct Shown {
+                tasks: Vec<TaskRecord>,
+            }
+            json(&Shown {
+                tasks: state.content_tasks.records(),
             })
         }
         (&Method::DELETE, "calls") => {

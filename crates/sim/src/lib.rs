@@ -14,7 +14,7 @@
 //! - `embeddings/` and `embed/` give vectors, in the form of lists and in that of contents;
 //! - `images/` paints, in the habits of three families;
 //! - `voice/` speaks and listens, in tones;
-//! - `video_a/` makes films: tasks that are created, polled and end; `predict/` and `omni/` do so in two more ways;
+//! - `video_a/`, `content_task/`, `predict/` and `omni/` make films (`film.rs`), each in its own way;
 //! - `generate/` is Generate Content, `interactions/` Interactions, `google/` what they share.
 //!
 //! Models differ by the beginning of their names; every other name is a plain model:
@@ -38,12 +38,14 @@
 mod ask;
 mod calls;
 mod chat;
+mod content_task;
 pub mod control;
 mod date;
 mod embed;
 mod embeddings;
 pub mod fault;
 mod figure;
+mod film;
 mod generate;
 mod google;
 mod images;
@@ -71,6 +73,7 @@ mod video_a;
 mod voice;
 
 pub use calls::{Call, Counts, End};
+pub use content_task::TaskRecord;
 pub use fault::ScriptError;
 pub use serve::{Settings, Sim, serve};
 pub use tokens::count_tokens;

@@ -1,6 +1,7 @@
 //! What a protocol is to the life of an exchange.
 
 use crate::ask::Ask;
+use crate::content_task::Tasks;
 use crate::fault::{ScriptError, Status};
 use crate::reply::Reply;
 use crate::serve::Settings;
@@ -17,6 +18,7 @@ pub(crate) struct Incoming<'a> {
     pub(crate) settings: &'a Settings,
     /// The tasks under way.
     pub(crate) jobs: &'a Arc<Jobs>,
+    pub(crate) content_tasks: &'a Arc<Tasks>,
     /// The id under which the vendor files the call. It stands in a header, and with some vendors
     /// in errors too.
     pub(crate) request_id: &'a str,

@@ -39,6 +39,12 @@ pub enum Endpoint {
     PredictLongRunning,
     /// How the operation stands that [`Outgoing::item`] names, by a path.
     Operation,
+    /// A new content task.
+    ContentTasks,
+    /// How the content task stands that [`Outgoing::item`] names.
+    ContentTask,
+    /// The end of the content task that [`Outgoing::item`] names.
+    ContentTaskDeletion,
 }
 
 impl Endpoint {
@@ -58,13 +64,20 @@ impl Endpoint {
             | Self::VideoGenerations
             | Self::VideoEdits
             | Self::VideoExtensions
-            | Self::Video => Dialect::Chat,
+            | Self::Video
+            | Self::ContentTasks
+            | Self::ContentTask
+            | Self::ContentTaskDeletion => Dialect::Chat,
         }
     }
 
-    /// Whether it only asks, and has no body.
-    pub(crate) fn is_get(self) -> bool {
-        matches!(self, Self::Voices | Self::Video | Self::Operation)
+    /// The method of a call without a body; none when it has one, and is a POST.
+    pub(crate) fn bodiless(self) -> Option<&'static str> {
+        match self {
+            Self::Voices | Self::Video | Self::Operation | Self::ContentTask => Some("GET"),
+            Self::ContentTaskDeletion => Some("DELETE"),
+            _ => None,
+        }
     }
 
     /// Whether the protocol is that of voice.

@@ -46,6 +46,7 @@ pub(crate) struct Template {
     realtime: Box<str>,
     /// What stands before an operation's name.
     operations: Box<str>,
+    content_tasks: Box<str>,
     /// What stands before a model's name.
     generate: Box<str>,
 }
@@ -83,6 +84,7 @@ impl Template {
             videos: format!("{openai_like}/videos").into(),
             realtime: format!("{openai_like}/realtime").into(),
             operations: format!("{root}/v1beta").into(),
+            content_tasks: format!("{openai_like}/contents/generations/tasks").into(),
             generate: format!("{root}/v1beta/models/").into(),
         })
     }
@@ -90,12 +92,13 @@ impl Template {
     /// Writes the head of a call. A header value cannot hold a line end, and paths are made
     /// of checked parts, so nothing can be smuggled in.
     pub(crate) fn write_head(&self, call: &Outgoing<'_>, head: &mut Vec<u8>) {
-        let is_get = call.endpoint.is_get();
-        head.extend_from_slice(if is_get { &b"GET "[..] } else { b"POST " });
+        let bodiless = call.endpoint.bodiless();
+        head.extend_from_slice(bodiless.unwrap_or("POST").as_bytes());
+        head.push(b' ');
         self.write_target(call, head);
         head.extend_from_slice(b" HTTP/1.1\r\n");
         head.extend_from_slice(&self.lines);
-        if is_get {
+        if bodiless.is_some() {
             head.extend_from_slice(b"\r\n");
             return;
         }
@@ -165,6 +168,9 @@ impl Template {
             Endpoint::Video => (&self.videos, None),
             Endpoint::PredictLongRunning => (&self.generate, Some(":predictLongRunning")),
             Endpoint::Operation => (&self.operations, None),
+            Endpoint::ContentTasks | Endpoint::ContentTask | Endpoint::ContentTaskDeletion => {
+                (&self.content_tasks, None)
+            }
         };
         head.extend_from_slice(path.as_bytes());
         // An action stands behind the model's name.
@@ -434,6 +440,34 @@ mod tests {
             head.ends_with("\r\n\r\n") && !head.contains("content-"),
             "{head}"
         );
+    }
+
+    #[test]
+    fn a_content_task_is_made_asked_about_and_deleted_under_one_path() {
+        for (endpoint, item, line) in [
+            (
+                Endpoint::ContentTasks,
+                None,
+                "POST /api/v3/contents/generations/tasks",
+            ),
+            (
+                Endpoint::ContentTask,
+                Some("cgt-1"),
+                "GET /api/v3/contents/generations/tasks/cgt-1",
+            ),
+            (
+                Endpoint::ContentTaskDeletion,
+                Some("cgt-1"),
+                "DELETE /api/v3/contents/generations/tasks/cgt-1",
+            ),
+        ] {
+            let call = Outgoing {
+                item,
+                ..Outgoing::json(endpoint, "m-1.5", Vec::new())
+            };
+            let head = head(Preset::Ark, None, &call);
+            assert!(head.starts_with(&format!("{line} HTTP/1.1\r\n")), "{head}");
+        }
     }
 
     #[test]

@@ -31,9 +31,9 @@ const MISSING_MS_MIN: i64 = 5 * 60 * 1000;
 const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// What a poll has brought, and how long the upstream wants to be left alone.
-struct Report {
-    polled: Polled,
-    retry_after: Option<Duration>,
+pub(super) struct Report {
+    pub(super) polled: Polled,
+    pub(super) retry_after: Option<Duration>,
 }
 
 /// What is noted of a task that goes on.
@@ -42,6 +42,28 @@ pub(super) struct Seen {
     pub(super) standing: Option<Standing>,
     pub(super) retry_after: Option<Duration>,
     pub(super) is_missing: bool,
+    /// Whether the next poll should not wait.
+    pub(super) is_urgent: bool,
+}
+
+impl Report {
+    /// Nothing that says anything of the task.
+    pub(super) fn unclear() -> Self {
+        Self {
+            polled: Polled::Unclear,
+            retry_after: None,
+        }
+    }
+}
+
+impl Seen {
+    /// Nothing new, and a poll as soon as can be.
+    pub(super) fn soon() -> Self {
+        Self {
+            is_urgent: true,
+            ..Self::default()
+        }
+    }
 }
 
 impl Engine {
@@ -97,22 +119,29 @@ impl Engine {
                 return self.end(&row, outcome, End::Abandoned).await;
             }
         };
+        self.react(&mut row, known, polled).await;
+    }
+
+    /// What a poll's report makes of a claimed task.
+    pub(super) async fn react(&self, row: &mut TaskRow, known: Known, report: Report) {
         let Report {
             polled,
             retry_after,
-        } = polled;
+        } = report;
+        let name = row.claim.task.to_string();
+        let task = self.task_of(row, &name);
         match polled {
-            Polled::Delivered(delivery) => self.rehost(&mut row, known, delivery).await,
-            Polled::Ended(outcome) => self.end_as_reported(&row, outcome).await,
-            _ if is_over(&row) => {
-                self.call_off(&row, known).await;
+            Polled::Delivered(delivery) => self.rehost(row, known, delivery).await,
+            Polled::Ended(outcome) => self.end_as_reported(row, outcome).await,
+            _ if is_over(row) => {
+                self.call_off(row, known).await;
                 let outcome = known.video.write_expired(&task);
-                self.end(&row, outcome, End::Abandoned).await;
+                self.end(row, outcome, End::Abandoned).await;
             }
-            Polled::Missing if is_gone(&row) => {
+            Polled::Missing if is_gone(row) => {
                 let message = "The upstream no longer knows the task.";
                 let outcome = known.video.write_failed(&task, Cause::Gone, message);
-                self.end(&row, outcome, End::Abandoned).await;
+                self.end(row, outcome, End::Abandoned).await;
             }
             Polled::Missing => {
                 let seen = Seen {
@@ -120,7 +149,7 @@ impl Engine {
                     is_missing: true,
                     ..Seen::default()
                 };
-                self.note(&row, seen).await;
+                self.note(row, seen).await;
             }
             Polled::Running(standing) => {
                 let seen = Seen {
@@ -128,40 +157,36 @@ impl Engine {
                     retry_after,
                     ..Seen::default()
                 };
-                self.note(&row, seen).await;
+                self.note(row, seen).await;
             }
             Polled::Unclear => {
                 let seen = Seen {
                     retry_after,
                     ..Seen::default()
                 };
-                self.note(&row, seen).await;
+                self.note(row, seen).await;
             }
         }
     }
 
-    async fn poll(
+    pub(super) async fn poll(
         &self,
         known: Known,
         endpoint: Endpoint,
         upstream: &TaskUpstream,
         task: &Task<'_>,
     ) -> Report {
-        let unclear = Report {
-            polled: Polled::Unclear,
-            retry_after: None,
-        };
         match self.ask(endpoint, upstream).await {
             Some((status, retry_after, body)) => Report {
                 polled: known.video.read_poll(status, &body, task),
                 retry_after,
             },
-            None => unclear,
+            None => Report::unclear(),
         }
     }
 
     /// Asks the task's own channel about it, and gives status, wish to be left alone, and body.
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         endpoint: Endpoint,
         upstream: &TaskUpstream,
@@ -259,7 +284,11 @@ impl Engine {
         let note = TaskNote {
             claim: row.claim,
             standing: seen.standing.map(standing),
-            next_in: pause,
+            next_in: if seen.is_urgent {
+                Duration::ZERO
+            } else {
+                pause
+            },
             missing: seen.is_missing,
             now: clock::now(),
         };

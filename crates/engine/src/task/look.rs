@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use protocol::Failure;
-use store::{KeyHead, TaskId};
+use store::{KeyHead, StoreError, TaskId};
 
 use crate::engine::Engine;
 
@@ -12,11 +12,14 @@ impl Engine {
     pub async fn task(&self, key: &KeyHead, id: &str) -> Result<Bytes, Failure> {
         let id = TaskId::parse(id).map_err(|_| Failure::task_not_found())?;
         let found = self.store.find_task(key.wallet, id).await;
-        let found = found.map_err(|error| {
-            tracing::warn!(%error, "a task could not be looked up");
-            Failure::unavailable("Tasks cannot be looked up now.").retry_after(1)
-        })?;
+        let found = found.map_err(|error| unavailable(&error))?;
         let task = found.ok_or_else(Failure::task_not_found)?;
         Ok(Bytes::from(task.snapshot))
     }
+}
+
+/// What is told when the store does not answer: that is no missing task.
+pub(super) fn unavailable(error: &StoreError) -> Failure {
+    tracing::warn!(%error, "tasks could not be looked up");
+    Failure::unavailable("Tasks cannot be looked up now.").retry_after(1)
 }

@@ -1,7 +1,7 @@
 //! The protocols that tasks are asked for in: the one place that knows them by name.
 
 use bytes::Bytes;
-use protocol::video::{self, Creation, omni, predict, video_a};
+use protocol::video::{self, Creation, content_task, omni, predict, video_a};
 use protocol::{Dialect, Failure, Kind};
 use upstream::{Endpoint, Protocol};
 
@@ -16,6 +16,8 @@ pub enum TaskAsk {
     Predict(String),
     /// `POST /v1beta/interactions` of a video.
     Omni,
+    /// `POST /v1/contents/generations/tasks`
+    ContentTask,
 }
 
 impl TaskAsk {
@@ -25,6 +27,7 @@ impl TaskAsk {
             Self::VideoA(_) => Protocol::VideoA,
             Self::Predict(_) => Protocol::Predict,
             Self::Omni => Protocol::Omni,
+            Self::ContentTask => Protocol::ContentTask,
         }
     }
 
@@ -34,6 +37,7 @@ impl TaskAsk {
             Self::VideoA(operation) => Box::new(video_a::read_request(body, *operation)?),
             Self::Predict(model) => Box::new(predict::read_request(body, model)?),
             Self::Omni => Box::new(omni::read_request(body)?),
+            Self::ContentTask => Box::new(content_task::read_request(body)?),
         })
     }
 
@@ -48,6 +52,7 @@ impl TaskAsk {
                 dialect: Dialect::Interactions,
                 stream: false,
             },
+            Self::ContentTask => Endpoint::ContentTasks,
         }
     }
 }
@@ -58,7 +63,7 @@ pub(super) struct Known {
     pub(super) video: &'static dyn video::Protocol,
     /// How a task is asked about; nothing where upstreams answer a creation with the result.
     pub(super) poll: Option<Endpoint>,
-    /// How a task is called off upstream, where that can be.
+    /// How a task is called off upstream, or taken out of its list, where that can be.
     pub(super) cancel: Option<Endpoint>,
 }
 
@@ -80,6 +85,11 @@ impl Known {
                 video: &omni::Omni,
                 poll: None,
                 cancel: None,
+            }),
+            Protocol::ContentTask => Some(Self {
+                video: &content_task::ContentTask,
+                poll: Some(Endpoint::ContentTask),
+                cancel: Some(Endpoint::ContentTaskDeletion),
             }),
             _ => None,
         }

@@ -4,6 +4,7 @@
 //! reads what an upstream answers and writes snapshots in its own shape. The ids in them are ours.
 
 mod check;
+pub mod content_task;
 mod google;
 mod media;
 mod media_url;
@@ -14,5 +15,5 @@ mod task;
 pub mod video_a;
 
 pub use media::{Delivery, Hosted, MediaKind, Medium, Source};
-pub use protocol::{Addressee, Creation, Draft, Protocol};
+pub use protocol::{Addressee, Creation, Deletion, Draft, Protocol};
 pub use task::{Accepted, Bound, Cause, Outcome, Polled, Standing, Task, Used};

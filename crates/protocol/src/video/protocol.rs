@@ -59,6 +59,21 @@ pub struct Draft<'a> {
     pub memo: Option<&'a str>,
 }
 
+/// What becomes of a task that its owner deletes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletion {
+    /// The protocol has no deletion.
+    Unknown,
+    /// It is called off before it begins.
+    CallOff,
+    /// It goes on.
+    Running,
+    /// It was called off before.
+    Cancelled,
+    /// It has ended, and is taken out of view.
+    Remove,
+}
+
 /// Whom a creation is written for.
 #[derive(Debug, Clone, Copy)]
 pub struct Addressee<'a> {
@@ -109,5 +124,10 @@ pub trait Protocol: Debug + Sync {
     /// A task that its owner took back, where the protocol knows such an end.
     fn write_cancelled(&self, _task: &Task<'_>) -> Option<Outcome> {
         None
+    }
+
+    /// What becomes of a task in this state that its owner deletes.
+    fn deletion(&self, _status: &str) -> Deletion {
+        Deletion::Unknown
     }
 }

@@ -15,6 +15,7 @@ mod reply;
 mod service;
 mod socket;
 mod surface;
+mod tasks;
 mod voice;
 
 pub(crate) use listener::{Limits, Public};

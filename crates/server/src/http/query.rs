@@ -47,6 +47,12 @@ impl<'u> Query<'u> {
         decoded(pair.value).map(Some)
     }
 
+    /// Every value of this name.
+    pub(crate) fn all(&self, name: &str) -> Result<Vec<Cow<'u, str>>, Failure> {
+        let found = self.0.iter().filter(|pair| pair.name == name);
+        found.map(|pair| decoded(pair.value)).collect()
+    }
+
     /// Refuses routing controls and paid tiers.
     pub(crate) fn refuse_choices(&self) -> Result<(), Failure> {
         for pair in &self.0 {

@@ -23,7 +23,7 @@ use super::pulse::Pulse;
 use super::reply::{ReplyBody, Visit};
 use super::socket::{self, Switch};
 use super::surface::{Endpoint, Surface};
-use super::{catalog, credentials, media, voice};
+use super::{catalog, credentials, media, tasks, voice};
 
 /// What all connections of the public listener share.
 #[derive(Debug)]
@@ -136,6 +136,14 @@ async fn dispatch(
         Endpoint::Voices(name) => voice::voices(shared, visit, name, key, &request).await,
         Endpoint::Video(ask) => video(shared, visit, ask, key, request).await,
         Endpoint::Task(id) => Ok(Served::Document(engine.task(&key, &id).await?.into())),
+        Endpoint::ContentTasks => {
+            let query = tasks::list_query(request.uri())?;
+            Ok(Served::Document(engine.content_tasks(&key, query).await?))
+        }
+        Endpoint::TaskDeletion(id) => {
+            engine.delete_task(&key, &id).await?;
+            Ok(Served::Document(b"{}".to_vec()))
+        }
         Endpoint::Media(..) | Endpoint::Unknown => {
             Err(Failure::not_found("There is no such endpoint.").into())
         }

@@ -14,6 +14,8 @@ use store::{MediaId, MediaName, MediaType};
 
 use super::media;
 use super::socket::SocketPath;
+/// Content tasks: made, listed, shown and deleted under one path.
+const CONTENT_TASKS: &str = "/v1/contents/generations/tasks";
 
 /// An endpoint, with what its path carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +54,10 @@ pub(crate) enum Endpoint {
     Socket(SocketPath),
     /// A kept medium, if its name is one; nobody needs a key for it.
     Media(media::Asked, Option<MediaName>),
+    /// `GET /v1/contents/generations/tasks`
+    ContentTasks,
+    /// `DELETE /v1/contents/generations/tasks/{id}`
+    TaskDeletion(String),
     /// Nothing that is served.
     Unknown,
 }
@@ -89,10 +95,13 @@ impl Surface {
     /// `aliases` are paths that the contract does not name and current SDKs call
     /// (docs/decisions/008); operators may switch them off.
     pub(crate) fn find(method: &Method, path: &str, aliases: bool) -> Self {
+        let path = unaliased(path, aliases);
+        let path = &*path;
         let endpoint = match method.as_str() {
             "GET" => medium(path).unwrap_or_else(|| asked(path)),
             "HEAD" => medium(path).unwrap_or(Endpoint::Unknown),
             "POST" => called(path, aliases),
+            "DELETE" => deleted(path),
             _ => Endpoint::Unknown,
         };
         Self {
@@ -137,6 +146,8 @@ impl Surface {
             Endpoint::Video(TaskAsk::VideoA(Operation::Edit)) => "/v1/videos/edits",
             Endpoint::Video(TaskAsk::VideoA(Operation::Extension)) => "/v1/videos/extensions",
             Endpoint::Video(TaskAsk::Predict(_)) => "/v1beta/models/{id}:predictLongRunning",
+            Endpoint::Video(TaskAsk::ContentTask) | Endpoint::ContentTasks => CONTENT_TASKS,
+            Endpoint::TaskDeletion(_) => "/v1/contents/generations/tasks/{id}",
             Endpoint::Task(_) => "/v1/tasks/{id}",
             Endpoint::Socket(SocketPath::Realtime) => "/v1/realtime",
             Endpoint::Socket(SocketPath::Speech) => "/v1/tts (socket)",
@@ -164,6 +175,14 @@ fn medium(path: &str) -> Option<Endpoint> {
     Some(Endpoint::Media(media::Asked::Save, name))
 }
 
+/// The contract's path of one that is copied from the samples of the content-task vendor.
+fn unaliased(path: &str, aliases: bool) -> Cow<'_, str> {
+    match path.strip_prefix("/api/v3/contents/") {
+        Some(rest) if aliases => Cow::Owned(format!("/v1/contents/{rest}")),
+        _ => Cow::Borrowed(path),
+    }
+}
+
 fn asked(path: &str) -> Endpoint {
     match path {
         "/v1/models" => Endpoint::Models,
@@ -173,6 +192,7 @@ fn asked(path: &str) -> Endpoint {
         "/v1/realtime" => Endpoint::Socket(SocketPath::Realtime),
         "/v1/tts" => Endpoint::Socket(SocketPath::Speech),
         "/v1/stt" => Endpoint::Socket(SocketPath::Transcript),
+        CONTENT_TASKS => Endpoint::ContentTasks,
         _ => named_voice(path)
             .or_else(|| task(path))
             .unwrap_or_else(|| named_model(path)),
@@ -189,6 +209,7 @@ fn task(path: &str) -> Option<Endpoint> {
     ]
     .iter()
     .find_map(|prefix| path.strip_prefix(prefix))
+    .or_else(|| content_task(path))
     .or_else(|| operation(path))?;
     Some(Endpoint::Task(id.to_owned()))
 }
@@ -218,6 +239,17 @@ fn is_task_id(text: &str) -> bool {
             .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
+fn deleted(path: &str) -> Endpoint {
+    match content_task(path) {
+        Some(id) => Endpoint::TaskDeletion(id.to_owned()),
+        None => Endpoint::Unknown,
+    }
+}
+
+fn content_task(path: &str) -> Option<&str> {
+    path.strip_prefix(CONTENT_TASKS)?.strip_prefix('/')
+}
+
 fn called(path: &str, aliases: bool) -> Endpoint {
     match path {
         "/v1/chat/completions" => Endpoint::Text(Dialect::Chat),
@@ -234,6 +266,7 @@ fn called(path: &str, aliases: bool) -> Endpoint {
         "/v1/videos/generations" => Endpoint::Video(TaskAsk::VideoA(Operation::Generation)),
         "/v1/videos/edits" => Endpoint::Video(TaskAsk::VideoA(Operation::Edit)),
         "/v1/videos/extensions" => Endpoint::Video(TaskAsk::VideoA(Operation::Extension)),
+        CONTENT_TASKS => Endpoint::Video(TaskAsk::ContentTask),
         "/v1/interactions" if aliases => Endpoint::Text(Dialect::Interactions),
         _ => named_call(path, aliases).unwrap_or(Endpoint::Unknown),
     }
@@ -480,6 +513,37 @@ mod tests {
                 "POST",
                 "/v1/audio/speech",
                 Endpoint::Speech(VoiceForm::Renamed),
+                Family::OpenAi,
+            ),
+            (
+                "POST",
+                "/v1/contents/generations/tasks",
+                Endpoint::Video(TaskAsk::ContentTask),
+                Family::OpenAi,
+            ),
+            (
+                "POST",
+                "/api/v3/contents/generations/tasks",
+                Endpoint::Video(TaskAsk::ContentTask),
+                Family::OpenAi,
+            ),
+            (
+                "GET",
+                "/v1/contents/generations/tasks",
+                Endpoint::ContentTasks,
+                Family::OpenAi,
+            ),
+            (
+                "DELETE",
+                "/v1/contents/generations/tasks/7",
+                Endpoint::TaskDeletion("7".to_owned()),
+                Family::OpenAi,
+            ),
+            ("DELETE", "/v1/tasks/7", Endpoint::Unknown, Family::OpenAi),
+            (
+                "GET",
+                "/v1/contents/generations/tasks/7",
+                Endpoint::Task("7".to_owned()),
                 Family::OpenAi,
             ),
             (

@@ -3,9 +3,10 @@
 use super::{Refusal, authorise, one_line};
 use crate::ask::Ask;
 use crate::fault::{ScriptError, Status};
+use crate::film::film;
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
-use crate::video_a::{Job, film};
+use crate::video_a::Job;
 use http::header::{HOST, LOCATION};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};

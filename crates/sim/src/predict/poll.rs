@@ -2,11 +2,12 @@
 
 use crate::ask::Ask;
 use crate::fault::{ScriptError, Status};
+use crate::film::film;
 use crate::google::{Refusal, authorise, download_uri, host_of, one_line};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
 use crate::seal;
-use crate::video_a::{Job, film};
+use crate::video_a::Job;
 use http::StatusCode;
 use serde_json::{Value, json};
 

@@ -7,6 +7,7 @@ use super::wire::Wire;
 use crate::ask::Ask;
 use crate::calls::{End, Record};
 use crate::chat::Chat;
+use crate::content_task;
 use crate::control;
 use crate::embed::Embed;
 use crate::embeddings::Embeddings;
@@ -131,6 +132,7 @@ fn session(
         body: &Bytes::new(),
         settings: &state.settings,
         jobs: &state.jobs,
+        content_tasks: &state.content_tasks,
         request_id: &request_id(record.seq()),
     };
     let queued = |name: &str| state.queue.take(name).unwrap_or_default();
@@ -180,6 +182,7 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         body,
         settings: &state.settings,
         jobs: &state.jobs,
+        content_tasks: &state.content_tasks,
         request_id: &request_id(record.seq()),
     };
     let path = parts.uri.path();
@@ -208,6 +211,11 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         Ok(Endpoint::Operation) => ask::<predict::Poll>(&call, state, record),
         Ok(Endpoint::File) => ask::<google::File>(&call, state, record),
         Ok(Endpoint::Film) => unserved(video_a::show_film(&call)),
+        Ok(Endpoint::ContentTasks) => ask::<content_task::Create>(&call, state, record),
+        Ok(Endpoint::ContentTaskList) => unserved(content_task::list(&call)),
+        Ok(Endpoint::ContentTask) => ask::<content_task::Poll>(&call, state, record),
+        Ok(Endpoint::ContentTaskDeletion) => ask::<content_task::Delete>(&call, state, record),
+        Ok(Endpoint::ContentFile) => ask::<content_task::File>(&call, state, record),
         Ok(Endpoint::Messages) => ask::<Messages>(&call, state, record),
     }
 }

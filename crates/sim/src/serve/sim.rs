@@ -3,6 +3,7 @@
 use super::exchange::exchange;
 use super::wire::{Socket, Wire};
 use crate::calls::{Bounds, Call, Calls, Counts};
+use crate::content_task::{TaskRecord, Tasks};
 use crate::fault::{Queue, QueueError, Queued, ScriptError};
 use crate::video_a::Jobs;
 use hyper::server::conn::http1;
@@ -64,6 +65,7 @@ pub(crate) struct State {
     pub(crate) jobs: Arc<Jobs>,
     /// Sessions that have left their connections.
     pub(crate) sessions: Mutex<JoinSet<()>>,
+    pub(crate) content_tasks: Arc<Tasks>,
 }
 
 impl State {
@@ -79,6 +81,7 @@ impl State {
             queue: Queue::default(),
             jobs: Arc::default(),
             sessions: Mutex::default(),
+            content_tasks: Arc::default(),
         }
     }
 }
@@ -161,6 +164,11 @@ impl Sim {
                 return calls;
             }
         }
+    }
+
+    /// The content tasks, oldest first: how each stands, and what was billed for it.
+    pub fn content_tasks(&self) -> Vec<TaskRecord> {
+        self.state.content_tasks.records()
     }
 
     pub fn forget_calls(&self) {

@@ -1,5 +1,6 @@
 //! Which path belongs to which protocol.
 
+use crate::content_task::{self, Place};
 use crate::{embed, generate, google, predict};
 use http::Method;
 
@@ -33,6 +34,15 @@ pub(super) enum Endpoint<'a> {
     Operation,
     /// A film as a file.
     File,
+    /// A new content task.
+    ContentTasks,
+    /// Those there are.
+    ContentTaskList,
+    /// How one stands.
+    ContentTask,
+    ContentTaskDeletion,
+    /// What a content task has made.
+    ContentFile,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +54,9 @@ pub(super) enum NoEndpoint {
 /// Finds the endpoint of a request.
 pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, NoEndpoint> {
     let path = path.strip_suffix('/').unwrap_or(path);
+    if let Some(found) = content_task(method, path) {
+        return found;
+    }
     let (wanted, endpoint) = match path {
         "/v1/chat/completions" => (Method::POST, Endpoint::Chat),
         "/v1/responses" => (Method::POST, Endpoint::Responses),
@@ -80,6 +93,20 @@ pub(super) fn find<'a>(method: &Method, path: &'a str) -> Result<Endpoint<'a>, N
     } else {
         Err(NoEndpoint::Method)
     }
+}
+
+/// Content tasks, which have several methods on one path, and files behind it.
+fn content_task(method: &Method, path: &str) -> Option<Result<Endpoint<'static>, NoEndpoint>> {
+    let place = content_task::place(path)?;
+    let found = match (place, method) {
+        (Place::All, &Method::POST) => Endpoint::ContentTasks,
+        (Place::All, &Method::GET) => Endpoint::ContentTaskList,
+        (Place::One(_), &Method::GET) => Endpoint::ContentTask,
+        (Place::One(_), &Method::DELETE) => Endpoint::ContentTaskDeletion,
+        (Place::File(_), &Method::GET) => Endpoint::ContentFile,
+        _ => return Some(Err(NoEndpoint::Method)),
+    };
+    Some(Ok(found))
 }
 
 #[cfg(test)]
@@ -119,6 +146,26 @@ mod tests {
             ),
             (Method::POST, "/v1/tts", Ok(Endpoint::Speech)),
             (Method::GET, "/v1/tts/voices/a", Ok(Endpoint::Voice("a"))),
+            (
+                Method::POST,
+                "/api/v3/contents/generations/tasks",
+                Ok(Endpoint::ContentTasks),
+            ),
+            (
+                Method::GET,
+                "/v1/contents/generations/tasks",
+                Ok(Endpoint::ContentTaskList),
+            ),
+            (
+                Method::DELETE,
+                "/v1/contents/generations/tasks/cgt-1",
+                Ok(Endpoint::ContentTaskDeletion),
+            ),
+            (
+                Method::PUT,
+                "/v1/contents/generations/tasks/cgt-1",
+                Err(NoEndpoint::Method),
+            ),
             (Method::GET, "/", Err(NoEndpoint::Path)),
             (Method::POST, "/v1/nothing", Err(NoEndpoint::Path)),
         ] {

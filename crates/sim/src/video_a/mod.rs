@@ -17,10 +17,8 @@
 
 mod call;
 mod jobs;
-mod mp4;
 mod poll;
 
 pub(crate) use call::Create;
 pub(crate) use jobs::{Job, Jobs};
-pub(crate) use mp4::film;
 pub(crate) use poll::{Poll, film as show_film};

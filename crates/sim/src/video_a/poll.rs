@@ -1,9 +1,9 @@
 //! A poll, and the film at the end.
 
 use super::jobs::Job;
-use super::mp4;
 use crate::ask::Ask;
 use crate::fault::{ScriptError, Status};
+use crate::film;
 use crate::openai::{self, Refusal};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
@@ -119,7 +119,7 @@ pub(crate) fn film(call: &Incoming<'_>) -> Reply {
         Some(job) => Reply::whole(
             StatusCode::OK,
             "video/mp4",
-            mp4::film(job.seconds, &job.prompt),
+            film::film(job.seconds, &job.prompt),
         ),
         None => Reply::whole(StatusCode::NOT_FOUND, "text/plain", "no such film"),
     }

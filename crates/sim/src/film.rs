@@ -2,22 +2,44 @@
 
 use crate::picture;
 
+/// What a film is wrapped in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Container {
+    Mp4,
+    Mov,
+}
+
+impl Container {
+    fn brands(self) -> [&'static [u8]; 5] {
+        match self {
+            Self::Mp4 => [b"isom", &[0; 4], b"isom", b"iso2", b"mp41"],
+            Self::Mov => [b"qt  ", &[0; 4], b"qt  ", b"", b""],
+        }
+    }
+}
+
 const WIDTH: u16 = 64;
 const HEIGHT: u16 = 36;
 const TIMESCALE: u32 = 1000;
 
-/// A film of so many seconds whose colours depend on some words.
+/// An MP4 of so many seconds whose colours depend on some words.
 pub(crate) fn film(seconds: u64, words: &str) -> Vec<u8> {
-    let frames: Vec<Vec<u8>> = (0..seconds)
-        .map(|second| {
-            let words = format!("{words} {second}");
-            picture::png(WIDTH.into(), HEIGHT.into(), &words)
-        })
-        .collect();
-    let kind = atom(*b"ftyp", &[b"isom", &[0; 4], b"isom", b"iso2", b"mp41"]);
+    film_in(Container::Mp4, seconds, words)
+}
+
+/// The same in another wrapping.
+pub(crate) fn film_in(container: Container, seconds: u64, words: &str) -> Vec<u8> {
+    let frames: Vec<Vec<u8>> = (0..seconds).map(|second| frame(second, words)).collect();
+    let kind = atom(*b"ftyp", &container.brands());
     let media = atom(*b"mdat", &[&frames.concat()]);
     let first = length(kind.len() + 8);
     [kind, media, movie(&frames, first)].concat()
+}
+
+/// The picture that a film shows in one of its seconds.
+pub(crate) fn frame(second: u64, words: &str) -> Vec<u8> {
+    let words = format!("{words} {second}");
+    picture::png(WIDTH.into(), HEIGHT.into(), &words)
 }
 
 fn movie(frames: &[Vec<u8>], first: u32) -> Vec<u8> {

@@ -1,0 +1,53 @@
+// Videos through @ai-sdk/xai: tasks made and polled. Each outcome is a line of JSON.
+
+import assert from "node:assert/strict";
+import { createXai } from "@ai-sdk/xai";
+
+const xai = createXai({
+  baseURL: `${process.env.TOLLGATE_URL}/v1`,
+  apiKey: process.env.TOLLGATE_KEY,
+});
+// The model itself: what stands above it downloads from public addresses alone.
+const filmed = (prompt, options = {}, own = {}) =>
+  xai.video("maker/video").doGenerate({
+    prompt,
+    n: 1,
+    ...options,
+    providerOptions: { xai: { pollIntervalMs: 100, pollTimeoutMs: 60_000, ...own } },
+  });
+
+const cells = {
+  async a_film_of_words() {
+    const told = await filmed("a boat", { duration: 5, aspectRatio: "16:9" });
+    const { duration, costInUsdTicks, progress } = told.providerMetadata.xai;
+    assert.deepEqual([duration, costInUsdTicks, progress], [5, 2_500_000_000, 100]);
+    const film = Buffer.from(await (await fetch(told.videos[0].url)).arrayBuffer());
+    assert.equal(film.toString("latin1", 4, 8), "ftyp");
+  },
+  async a_film_from_a_film() {
+    const told = await filmed("at night", {}, { mode: "edit-video", videoUrl: "https://example.com/v.mp4" });
+    assert.equal(told.videos.length, 1);
+  },
+  async a_task_that_fails() {
+    await assert.rejects(filmed("[fail]"), { name: "XAI_VIDEO_GENERATION_FAILED" });
+  },
+  async a_task_that_expires() {
+    await assert.rejects(filmed("[expire]"), { name: "XAI_VIDEO_GENERATION_EXPIRED" });
+  },
+  async a_film_that_is_withheld() {
+    await assert.rejects(filmed("[withhold]"), { name: "XAI_VIDEO_MODERATION_ERROR" });
+  },
+  async what_is_not_taken() {
+    await assert.rejects(filmed("x", { duration: 99 }), { statusCode: 400 });
+  },
+};
+
+for (const [cell, run] of Object.entries(cells)) {
+  let reason = null;
+  try {
+    await run();
+  } catch (error) {
+    reason = `${error.name}: ${error.message}`;
+  }
+  console.log(JSON.stringify({ cell, reason }));
+}

@@ -1,0 +1,196 @@
+//! Deletion: a task that waits is called off, one that has ended is taken out of view (reliability T12).
+
+use std::sync::Arc;
+
+use protocol::Failure;
+use protocol::video::{Deletion, Polled};
+use store::{End, KeyHead, TaskId, TaskRow, TaskUpstream, TaskView, WalletId};
+
+use super::follow::{Report, Seen};
+use super::look::unavailable;
+use super::protocols::Known;
+use crate::clock;
+use crate::engine::Engine;
+
+/// A task that changes under the hand is looked at again this often.
+const LOOKS_MAX: u32 = 3;
+
+/// How calling a task off went.
+enum CalledOff {
+    Cancelled,
+    /// It has begun.
+    Running,
+    /// It has another state by now.
+    Changed,
+}
+
+impl Engine {
+    /// Deletes a task of the caller's. What was begun is brought to its end also when the caller leaves.
+    pub async fn delete_task(self: &Arc<Self>, key: &KeyHead, id: &str) -> Result<(), Failure> {
+        let id = TaskId::parse(id).map_err(|_| Failure::task_not_found())?;
+        let (engine, wallet) = (Arc::clone(self), key.wallet);
+        let deleted = self
+            .tasks
+            .spawn(async move { engine.delete(wallet, id).await });
+        deleted.await.unwrap_or_else(|_| Err(Failure::internal()))
+    }
+
+    async fn delete(self: &Arc<Self>, wallet: WalletId, id: TaskId) -> Result<(), Failure> {
+        for _ in 0..LOOKS_MAX {
+            let found = self.store.find_task(wallet, id).await;
+            let found = found.map_err(|error| unavailable(&error))?;
+            let task = found.ok_or_else(Failure::task_not_found)?;
+            let known = Known::find(&task.protocol).ok_or_else(Failure::task_not_found)?;
+            match known.video.deletion(&task.status) {
+                // Of a protocol that knows no deletion there is nothing under this path.
+                Deletion::Unknown => return Err(Failure::task_not_found()),
+                Deletion::Running => return Err(refused(Failure::task_running())),
+                Deletion::Cancelled => return Err(refused(Failure::task_cancelled())),
+                Deletion::Remove => return self.remove(wallet, id, &task, known).await,
+                // Its creation is under way: what the upstream answers must be noted.
+                Deletion::CallOff if task.upstream.is_none() => {
+                    return Err(refused(Failure::task_running()));
+                }
+                Deletion::CallOff => match self.call_off_waiting(wallet, id, known).await? {
+                    CalledOff::Cancelled => return Ok(()),
+                    CalledOff::Running => return Err(refused(Failure::task_running())),
+                    CalledOff::Changed => {}
+                },
+            }
+        }
+        Err(refused(Failure::task_running()))
+    }
+
+    /// Takes an ended task out of the upstream's records and out of view. Money, history, media and a callback
+    /// on its way stay.
+    async fn remove(
+        &self,
+        wallet: WalletId,
+        id: TaskId,
+        task: &TaskView,
+        known: Known,
+    ) -> Result<(), Failure> {
+        if let Some(upstream) = &task.upstream {
+            // What the upstream no longer has, or will not part with, does not keep ours in view.
+            self.delete_upstream(upstream, known).await?;
+        }
+        let hidden = self.store.hide_task(wallet, id, clock::now()).await;
+        if hidden.map_err(|error| unavailable(&error))? {
+            return Ok(());
+        }
+        // Somebody else was faster.
+        Err(Failure::task_not_found())
+    }
+
+    /// Calls off a task that was last seen waiting. It is looked at first: a task that has ended meanwhile
+    /// would be deleted by the same request, and its result lost.
+    async fn call_off_waiting(
+        self: &Arc<Self>,
+        wallet: WalletId,
+        id: TaskId,
+        known: Known,
+    ) -> Result<CalledOff, Failure> {
+        let lease = self.settings.tasks.lease;
+        let claimed = self.store.claim_task(wallet, id, lease, clock::now()).await;
+        let Some(mut row) = claimed.map_err(|error| unavailable(&error))? else {
+            return Ok(CalledOff::Changed);
+        };
+        let (Some(upstream), Some(endpoint)) = (row.upstream.clone(), known.poll) else {
+            return Ok(CalledOff::Running);
+        };
+        if row.delivery.is_some() {
+            self.go_on(row, known, Report::unclear());
+            return Ok(CalledOff::Running);
+        }
+        let name = row.claim.task.to_string();
+        let report = self
+            .poll(known, endpoint, &upstream, &self.task_of(&row, &name))
+            .await;
+        match &report.polled {
+            Polled::Running(Some(standing))
+                if known.video.deletion(standing.status) == Deletion::CallOff => {}
+            Polled::Running(_) => {
+                self.react(&mut row, known, report).await;
+                return Ok(CalledOff::Running);
+            }
+            Polled::Ended(_) => {
+                self.react(&mut row, known, report).await;
+                return Ok(CalledOff::Changed);
+            }
+            // Taking over its media takes its time.
+            Polled::Delivered(_) => {
+                self.go_on(row, known, report);
+                return Ok(CalledOff::Running);
+            }
+            Polled::Missing | Polled::Unclear => {
+                self.react(&mut row, known, report).await;
+                return Err(Failure::upstream_error());
+            }
+        }
+        self.call_off_claimed(&row, &upstream, known).await
+    }
+
+    async fn call_off_claimed(
+        &self,
+        row: &TaskRow,
+        upstream: &TaskUpstream,
+        known: Known,
+    ) -> Result<CalledOff, Failure> {
+        let deleted = self.delete_upstream(upstream, known).await;
+        let name = row.claim.task.to_string();
+        let outcome = known.video.write_cancelled(&self.task_of(row, &name));
+        match (deleted, outcome) {
+            (Ok(true), Some(outcome)) => {
+                self.end(row, outcome, End::Released).await;
+                Ok(CalledOff::Cancelled)
+            }
+            // The upstream says that it has begun: the next poll shows it.
+            (Ok(_), _) => {
+                self.note(row, Seen::soon()).await;
+                Ok(CalledOff::Running)
+            }
+            (Err(failure), _) => {
+                self.note(row, Seen::soon()).await;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Deletes the upstream's record: `false` when it says no to that.
+    async fn delete_upstream(
+        &self,
+        upstream: &TaskUpstream,
+        known: Known,
+    ) -> Result<bool, Failure> {
+        let Some(endpoint) = known.cancel else {
+            return Ok(true);
+        };
+        if self.catalog().channel(&upstream.channel).is_none() {
+            return Ok(false);
+        }
+        let answered = self.ask(endpoint, upstream).await;
+        match answered.map(|(status, _, _)| status) {
+            Some(200..=299) => Ok(true),
+            Some(429) => Err(Failure::upstream_overloaded()),
+            Some(401 | 403 | 408) => Err(Failure::upstream_error()),
+            Some(400..=499) => Ok(false),
+            _ => Err(Failure::upstream_error()),
+        }
+    }
+
+    /// Goes on with a claimed task behind the caller's back.
+    fn go_on(self: &Arc<Self>, mut row: TaskRow, known: Known, report: Report) {
+        let engine = Arc::clone(self);
+        self.tasks.spawn(async move {
+            match super::rehost::kept(&row) {
+                Some(delivery) => engine.rehost(&mut row, known, delivery).await,
+                None => engine.react(&mut row, known, report).await,
+            }
+        });
+    }
+}
+
+/// Clients try a 409 again by themselves, and would get it again.
+fn refused(failure: Failure) -> Failure {
+    failure.should_retry(false)
+}

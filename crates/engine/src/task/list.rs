@@ -1,0 +1,106 @@
+//! Lists: the caller's own content tasks.
+
+use protocol::Failure;
+use protocol::video::content_task;
+use store::{KeyHead, TaskId, TaskQuery};
+use upstream::Protocol;
+
+use super::look::unavailable;
+use crate::engine::Engine;
+
+/// The most tasks on one page, and how many there are where none is said.
+const PAGE_SIZE_MAX: u32 = 500;
+const PAGE_SIZE: u32 = 10;
+/// The last page that can be asked for.
+const PAGE_MAX: u32 = 500;
+
+/// Which tasks a caller wants to see, as the protocol's clients say it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListQuery {
+    pub page: Option<String>,
+    pub page_size: Option<String>,
+    pub status: Option<String>,
+    pub model: Option<String>,
+    /// Any of these, where some are named.
+    pub ids: Vec<String>,
+}
+
+impl Engine {
+    /// A page of the caller's own content tasks, the newest first.
+    pub async fn content_tasks(&self, key: &KeyHead, query: ListQuery) -> Result<Vec<u8>, Failure> {
+        let is_any = query.ids.is_empty();
+        let query = TaskQuery {
+            wallet: Some(key.wallet),
+            ..asked(query)?
+        };
+        // What is no task id names no task, and no names at all are all tasks.
+        if !is_any && query.ids.is_empty() {
+            return Ok(content_task::write_list([], 0));
+        }
+        let listed = self.store.tasks(query).await;
+        let page = listed.map_err(|error| unavailable(&error))?;
+        let snapshots = page.tasks.iter().map(|task| &*task.snapshot);
+        Ok(content_task::write_list(snapshots, page.total))
+    }
+}
+
+fn asked(query: ListQuery) -> Result<TaskQuery, Failure> {
+    let page = number("page_num", query.page.as_deref(), 1, PAGE_MAX)?;
+    let size = number(
+        "page_size",
+        query.page_size.as_deref(),
+        PAGE_SIZE,
+        PAGE_SIZE_MAX,
+    )?;
+    let ids = query.ids.iter().filter_map(|id| TaskId::parse(id).ok());
+    Ok(TaskQuery {
+        protocol: Some(Protocol::ContentTask.as_str().into()),
+        statuses: query.status.into_iter().collect(),
+        model: query.model.map(Into::into),
+        ids: ids.collect(),
+        limit: size,
+        offset: (page - 1).saturating_mul(size),
+        ..TaskQuery::default()
+    })
+}
+
+fn number(name: &'static str, text: Option<&str>, usual: u32, most: u32) -> Result<u32, Failure> {
+    let Some(text) = text else {
+        return Ok(usual);
+    };
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| {
+        let message = format!("`{name}` must be a number from 1 to {most}.");
+        Failure::invalid(message).param(name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_begin_at_one_and_have_bounds() {
+        let query = |page: &str, size: &str| ListQuery {
+            page: Some(page.to_owned()),
+            page_size: Some(size.to_owned()),
+            ..ListQuery::default()
+        };
+        let read = |query| asked(query).map(|query| (query.offset, query.limit));
+        assert_eq!(read(ListQuery::default()), Ok((0, 10)));
+        assert_eq!(read(query("3", "20")), Ok((40, 20)));
+        for (page, size) in [
+            ("0", "1"),
+            ("1", "0"),
+            ("501", "1"),
+            ("1", "501"),
+            ("x", "1"),
+            ("1", "-1"),
+        ] {
+            assert!(read(query(page, size)).is_err(), "{page} {size}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Content-task: videos made of content items, each a task that is polled, listed and deleted.
+
+mod check;
+mod content;
+mod protocol;
+mod report;
+mod request;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+pub use protocol::ContentTask;
+pub use request::{Request, read_request};
+pub use snapshot::write_list;

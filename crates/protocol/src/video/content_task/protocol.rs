@@ -1,0 +1,138 @@
+//! The protocol as the task engine knows it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::report::{self, INTERNAL, MOV, SUCCEEDED, end, remembers};
+use super::request::{Request, write_request};
+use super::snapshot::{failed, plain};
+use crate::failure::Failure;
+use crate::json::write;
+use crate::profile::Profile;
+use crate::video::{
+    Accepted, Addressee, Bound, Cause, Creation, Deletion, Draft, Hosted, Outcome, Polled,
+    Protocol, Standing, Task,
+};
+
+/// What the platform grants a task beyond the upstream's own time for it (reliability, section 2).
+const GRACE: Duration = Duration::from_secs(3600);
+
+/// The memo of a task whose result is a draft.
+const DRAFT: &str = "draft";
+
+/// The content-task protocol.
+#[derive(Debug)]
+pub struct ContentTask;
+
+impl Creation for Request {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn callback_url(&self) -> Option<&str> {
+        self.callback_url.as_deref()
+    }
+
+    fn check(&self, profile: &Profile) -> Result<(), Failure> {
+        self.check_profile(profile)
+    }
+
+    fn bound(&self, profile: &Profile) -> Bound {
+        Bound {
+            seconds: 0,
+            tokens: self.tokens_max(profile),
+            resolution: self.resolution(profile).map(str::to_owned),
+        }
+    }
+
+    fn write(&self, to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure> {
+        write_request(self, to)
+    }
+
+    fn memo(&self) -> Option<String> {
+        let is_mov = self.options.output_format.as_deref() == Some(MOV);
+        let words = [(DRAFT, self.options.draft), (MOV, is_mov)];
+        let words: Vec<&str> = words.iter().filter(|it| it.1).map(|it| it.0).collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    }
+
+    fn lifetime(&self) -> Option<Duration> {
+        let expires_after = self.expires_after_s.map(Duration::from_secs);
+        expires_after.map(|seconds| seconds + GRACE)
+    }
+
+    fn draft(&self) -> Option<&str> {
+        self.content.draft.as_ref().map(|draft| draft.id.as_str())
+    }
+
+    /// A draft of this model that has succeeded (contract, "Content-task video protocol").
+    fn check_draft(&self, found: &Draft<'_>) -> Result<(), Failure> {
+        let message = if !remembers(found.memo, DRAFT) {
+            "The task that `draft_task.id` names is no draft."
+        } else if found.model != self.model {
+            "The draft that `draft_task.id` names was made by another model."
+        } else if found.status != SUCCEEDED {
+            "The draft that `draft_task.id` names has not succeeded."
+        } else {
+            return Ok(());
+        };
+        Err(Failure::invalid(message).param("content.draft_task.id"))
+    }
+}
+
+impl Protocol for ContentTask {
+    fn write_accepted(&self, task: &Task<'_>) -> Vec<u8> {
+        let mut out = Vec::new();
+        write::object(&mut out, |object| {
+            object.text("id", task.id);
+        });
+        out
+    }
+
+    fn write_first(&self, task: &Task<'_>) -> Standing {
+        Standing {
+            status: "queued",
+            progress: None,
+            snapshot: plain(task, "queued"),
+        }
+    }
+
+    fn read_accepted(&self, body: &[u8], _: &Task<'_>) -> Accepted {
+        let value: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+        match value["id"].as_str() {
+            Some(id) if !id.is_empty() => Accepted::Follow(id.to_owned()),
+            _ => Accepted::Unclear,
+        }
+    }
+
+    fn read_poll(&self, status: u16, body: &[u8], task: &Task<'_>) -> Polled {
+        report::read_poll(status, body, task)
+    }
+
+    fn write_delivered(&self, task: &Task<'_>, facts: &str, hosted: &[Option<Hosted>]) -> Outcome {
+        report::write_delivered(task, facts, hosted)
+    }
+
+    fn write_failed(&self, task: &Task<'_>, _: Cause, message: &str) -> Outcome {
+        failed(task, INTERNAL, message)
+    }
+
+    fn write_expired(&self, task: &Task<'_>) -> Outcome {
+        end(task, "expired")
+    }
+
+    fn write_cancelled(&self, task: &Task<'_>) -> Option<Outcome> {
+        Some(end(task, "cancelled"))
+    }
+
+    /// Contract, "Moves that are shown".
+    fn deletion(&self, status: &str) -> Deletion {
+        match status {
+            "queued" => Deletion::CallOff,
+            "running" => Deletion::Running,
+            "cancelled" => Deletion::Cancelled,
+            _ => Deletion::Remove,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What a poll brings, and the end that it leads to.
+
+use serde_json::Value;
+
+use super::snapshot::{ended, failed, plain, snapshot, snapshot_of};
+use crate::json::write::Object;
+use crate::scrub::{Names, scrub};
+use crate::video::{
+    Delivery, Hosted, MediaKind, Medium, Outcome, Polled, Source, Standing, Task, Used,
+};
+
+/// The memo of a task whose result is to be a MOV.
+pub(super) const MOV: &str = "mov";
+pub(super) const SUCCEEDED: &str = "succeeded";
+/// The longest error code that is passed on.
+const CODE_BYTES_MAX: usize = 96;
+/// The longest word for looks (`1080p`, `21:9`) that is passed on.
+const WORD_BYTES_MAX: usize = 16;
+
+/// What is kept of a result while its media are taken over.
+const FACTS: [&str; 14] = [
+    "usage",
+    "seed",
+    "duration",
+    "frames",
+    "framespersecond",
+    "resolution",
+    "ratio",
+    "output_format",
+    "generate_audio",
+    "draft",
+    "safety_identifier",
+    "revised_prompt",
+    "tools",
+    "execution_expires_after",
+];
+
+/// Reads the answer to a poll: 200 whatever the status of the task.
+pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
+    let value: Option<Value> = serde_json::from_slice(body).ok();
+    match (status, value) {
+        (404, _) => Polled::Missing,
+        (200, Some(value)) => told(&value, task),
+        _ => Polled::Unclear,
+    }
+}
+
+fn told(value: &Value, task: &Task<'_>) -> Polled {
+    let ended = |outcome| {
+        Polled::Ended(Outcome {
+            used: used(value),
+            ..outcome
+        })
+    };
+    match value["status"].as_str() {
+        Some("queued") => Polled::Running(Some(running("queued", value, task))),
+        Some("running") => Polled::Running(Some(running("running", value, task))),
+        Some(SUCCEEDED) => match delivery(value, task) {
+            Some(delivery) => Polled::Delivered(delivery),
+            None => Polled::Ended(failed(task, INTERNAL, "There is no result.")),
+        },
+        Some("failed") => ended(failure(&value["error"], task)),
+        Some("expired") => ended(end(task, "expired")),
+        Some("cancelled" | "canceled") => ended(end(task, "cancelled")),
+        _ => Polled::Unclear,
+    }
+}
+
+/// A result, whose media are the upstream's for a day.
+fn delivery(value: &Value, task: &Task<'_>) -> Option<Delivery> {
+    let video = url(&value["content"]["video_url"])?;
+    let kind = if remembers(task.memo, MOV) {
+        MediaKind::Mov
+    } else {
+        MediaKind::Mp4
+    };
+    let mut media = vec![Medium {
+        kind,
+        source: Source::Url(video),
+        is_optional: false,
+    }];
+    if let Some(frame) = url(&value["content"]["last_frame_url"]) {
+        media.push(Medium {
+            kind: MediaKind::Png,
+            source: Source::Url(frame),
+            is_optional: true,
+        });
+    }
+    let known = FACTS.iter().filter(|name| !value[**name].is_null());
+    let facts = known.map(|name| ((*name).to_owned(), value[*name].clone()));
+    let facts = Value::Object(facts.collect());
+    Some(Delivery {
+        facts: facts.to_string(),
+        media,
+    })
+}
+
+/// The end of a task whose media are where the platform keeps them.
+pub(super) fn write_delivered(task: &Task<'_>, facts: &str, hosted: &[Option<Hosted>]) -> Outcome {
+    let facts: Value = serde_json::from_str(facts).unwrap_or_default();
+    let used = used(&facts);
+    let url = |place: usize| {
+        let hosted = hosted.get(place).and_then(Option::as_ref);
+        hosted.map(|hosted| hosted.url(task.public_url))
+    };
+    let snapshot = snapshot(task, SUCCEEDED, |object| {
+        object.null("error");
+        object.object("content", |content| {
+            for (name, place) in [("video_url", 0), ("last_frame_url", 1)] {
+                if let Some(url) = url(place) {
+                    content.text(name, &url);
+                }
+            }
+        });
+        if let Some(tokens) = used.tokens {
+            object.object("usage", |usage| usage_of(usage, tokens, used));
+        }
+        looks(object, &facts);
+        expires_after(object, &facts);
+    });
+    Outcome {
+        status: SUCCEEDED,
+        is_success: true,
+        used,
+        snapshot,
+    }
+}
+
+/// A code of the upstream's family for what nobody can explain.
+pub(super) const INTERNAL: &str = "InternalServiceError";
+
+/// Whether a memo holds this word.
+pub(super) fn remembers(memo: Option<&str>, word: &str) -> bool {
+    memo.is_some_and(|memo| memo.split(' ').any(|it| it == word))
+}
+
+fn url(value: &Value) -> Option<String> {
+    let url = value.as_str().filter(|url| !url.is_empty());
+    url.map(str::to_owned)
+}
+
+/// A task on its way, shown as changed when the upstream has changed it: equal reports give equal bytes.
+fn running(status: &'static str, told: &Value, task: &Task<'_>) -> Standing {
+    let (first, last) = (task.created_ms / 1000, task.now_ms / 1000);
+    let updated_at = told["updated_at"].as_i64().unwrap_or(last);
+    let updated_at = updated_at.clamp(first, last.max(first));
+    Standing {
+        status,
+        progress: None,
+        snapshot: snapshot_of(task, status, updated_at, |object| {
+            expires_after(object, told)
+        }),
+    }
+}
+
+/// An end about which there is nothing more to say.
+pub(super) fn end(task: &Task<'_>, status: &'static str) -> Outcome {
+    ended(status, plain(task, status))
+}
+
+fn failure(told: &Value, task: &Task<'_>) -> Outcome {
+    let is_code = |code: &&str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+        !code.is_empty() && code.len() <= CODE_BYTES_MAX && code.bytes().all(plain)
+    };
+    let code = told["code"].as_str().filter(is_code).unwrap_or(INTERNAL);
+    let names = Names {
+        upstream: task.upstream_model,
+        public: task.model,
+    };
+    let message = told["message"].as_str().unwrap_or_default();
+    let message = scrub(message, names);
+    if message.is_empty() {
+        return failed(task, code, "The task failed.");
+    }
+    failed(task, code, &message)
+}
+
+fn used(told: &Value) -> Used {
+    let usage = &told["usage"];
+    let tokens = usage["completion_tokens"].as_u64();
+    Used {
+        tokens: tokens.or_else(|| usage["total_tokens"].as_u64()),
+        searches: usage["tool_usage"]["web_search"].as_u64(),
+        ..Used::default()
+    }
+}
+
+fn usage_of(usage: &mut Object<'_>, tokens: u64, used: Used) {
+    usage.number("completion_tokens", tokens);
+    usage.number("total_tokens", tokens);
+    if let Some(searches) = used.searches {
+        usage.object("tool_usage", |tools| {
+            tools.number("web_search", searches);
+        });
+    }
+}
+
+/// What the upstream says of the video itself. Names of other tasks are not among it, nor what the platform
+/// manages.
+fn looks(object: &mut Object<'_>, told: &Value) {
+    for name in ["seed", "duration", "frames", "framespersecond"] {
+        if let Some(number) = told[name].as_i64() {
+            object.number(name, number);
+        }
+    }
+    for name in ["resolution", "ratio", "output_format"] {
+        if let Some(word) = told[name].as_str().filter(|word| is_word(word)) {
+            object.text(name, word);
+        }
+    }
+    for name in ["generate_audio", "draft"] {
+        if let Some(flag) = told[name].as_bool() {
+            object.boolean(name, flag);
+        }
+    }
+    for name in ["safety_identifier", "revised_prompt"] {
+        if let Some(text) = told[name].as_str() {
+            object.text(name, text);
+        }
+    }
+    if let Some(tools) = told["tools"].as_array() {
+        let types = tools.iter().filter_map(|tool| tool["type"].as_str());
+        object.array("tools", |items| {
+            for kind in types.filter(|kind| is_word(kind)) {
+                items.object(|tool| {
+                    tool.text("type", kind);
+                });
+            }
+        });
+    }
+}
+
+fn expires_after(object: &mut Object<'_>, told: &Value) {
+    if let Some(seconds) = told["execution_expires_after"].as_u64() {
+        object.number("execution_expires_after", seconds);
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
+    text.len() <= WORD_BYTES_MAX && text.bytes().all(plain)
+}

@@ -1,0 +1,62 @@
+//! The most tokens that a video may come to.
+//!
+//! An upstream counts width x height x frames / 1024, at 24 frames a second and one more. Ratios of one
+//! resolution have about the same area; the largest of each stands here, so that nothing within the
+//! bound is settled above what was held.
+
+use super::check::AUTO;
+use super::request::Request;
+use crate::profile::{Allowed, Profile};
+
+/// The largest frame of each resolution, in pixels.
+const PIXELS: [(&str, u64); 4] = [
+    ("480p", 430_000),
+    ("720p", 970_000),
+    ("1080p", 2_100_000),
+    ("4k", 8_700_000),
+];
+const FRAMES_PER_SECOND: u64 = 24;
+const PIXEL_FRAMES_PER_TOKEN: u64 = 1024;
+
+impl Request {
+    /// The tokens that are held for. A length that is left to the model, or not said (old prompts name it in
+    /// their text), is the longest there is; reference videos count with all the seconds they may have.
+    pub(super) fn tokens_max(&self, profile: &Profile) -> u64 {
+        let asked = self.options.duration.filter(|duration| *duration != AUTO);
+        let asked = asked.and_then(|seconds| u64::try_from(seconds).ok());
+        let longest = profile.durations.as_ref().and_then(Allowed::largest);
+        let longest = longest.and_then(|seconds| u64::try_from(seconds).ok());
+        let seconds = asked.or(longest).unwrap_or(u64::MAX);
+        let frames = match self.options.frames {
+            Some(frames) => frames,
+            None => frames_of(seconds),
+        };
+        let source = match self.content.videos {
+            0 => 0,
+            _ => frames_of(profile.source_seconds_max.unwrap_or(seconds)),
+        };
+        let frames = u128::from(frames) + u128::from(source);
+        let pixels = u128::from(pixels(self.resolution(profile), profile));
+        let tokens = (frames * pixels).div_ceil(PIXEL_FRAMES_PER_TOKEN.into());
+        u64::try_from(tokens).unwrap_or(u64::MAX)
+    }
+}
+
+fn frames_of(seconds: u64) -> u64 {
+    seconds.saturating_mul(FRAMES_PER_SECOND).saturating_add(1)
+}
+
+/// The area of a resolution; of one that is not known, the largest that the model has.
+fn pixels(resolution: Option<&str>, profile: &Profile) -> u64 {
+    let of = |wanted: &str| PIXELS.iter().find(|(name, _)| *name == wanted);
+    if let Some((_, pixels)) = resolution.and_then(of) {
+        return *pixels;
+    }
+    let may_be = |name: &str| match &profile.resolutions {
+        Some(resolutions) => resolutions.has_word(name),
+        None => true,
+    };
+    let known = PIXELS.iter().filter(|(name, _)| may_be(name));
+    let largest = known.map(|(_, pixels)| *pixels).max();
+    largest.unwrap_or(PIXELS[PIXELS.len() - 1].1)
+}

@@ -1,0 +1,657 @@
+//! Content tasks: checked, created once, followed, settled on their tokens.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Key, Plot, Request, Stage, eventually};
+
+const PATH: &str = "/v1/contents/generations/tasks";
+
+const ENTRIES: &str = r#"
+[[model]]
+id = "maker/film"
+kind = "video"
+routes = [{ channel = "main", model = "sim-film" }]
+price = { video_tokens = { default = "10", 480p = "5" } }
+profile = { base = "content-2.0" }
+[[model]]
+id = "maker/video"
+kind = "video"
+routes = [{ channel = "main", model = "sim-video" }]
+price = { video_second = "0.05" }
+profile = { base = "video-a" }
+[[model]]
+id = "maker/film-2.5"
+kind = "video"
+routes = [{ channel = "main", model = "sim-film-2" }]
+price = { video_tokens = "10" }
+profile = { base = "content-2.5" }
+[[model]]
+id = "maker/film-1.5"
+kind = "video"
+routes = [{ channel = "main", model = "sim-film-1" }]
+price = { video_tokens = "10" }
+profile = { base = "content-1.5-pro" }
+[[model]]
+id = "maker/film-1.0"
+kind = "video"
+routes = [{ channel = "main", model = "sim-film-0" }]
+price = { video_tokens = "10" }
+profile = { base = "content-1.0" }
+"#;
+
+fn plot() -> Plot {
+    Plot::default()
+        .entries(ENTRIES)
+        .setting("tasks", "poll_first_ms = 20")
+        .setting("tasks", "poll_max_ms = 40")
+        .setting("outbound", "allow = [\"127.0.0.0/8\"]")
+}
+
+fn text(words: &str) -> Value {
+    json!({ "type": "text", "text": words })
+}
+
+fn film(words: &str) -> Value {
+    json!({ "model": "maker/film", "content": [text(words)], "duration": 5 })
+}
+
+/// A body with further members, which take the place of those it has.
+fn with(mut body: Value, more: Value) -> Value {
+    let Value::Object(more) = more else {
+        panic!("members");
+    };
+    body.as_object_mut().unwrap().extend(more);
+    body
+}
+
+async fn post(stage: &Stage, key: &Key, body: &Value) -> Answer {
+    let request = Request::post(PATH).json(body).bearer(&key.secret);
+    stage.send(&request).await
+}
+
+/// Creates a task and gives its id.
+async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
+    let answer = post(stage, key, body).await.ok();
+    let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
+    assert_eq!(members, ["id"]);
+    answer.json()["id"].as_str().unwrap().to_owned()
+}
+
+/// The answer to a look-up once the task has one of these states.
+async fn reached(stage: &Stage, key: &Key, id: &str, states: &[&str]) -> Answer {
+    eventually("a state of the task", async || {
+        let answer = stage.get(key, &format!("{PATH}/{id}")).await.ok();
+        let status = answer.json()["status"].as_str().unwrap().to_owned();
+        states.contains(&&*status).then_some(answer)
+    })
+    .await
+}
+
+async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
+    let states = ["succeeded", "failed", "expired", "cancelled"];
+    reached(stage, key, id, &states).await
+}
+
+#[tokio::test]
+async fn a_task_is_shown_under_each_path_and_names_nothing_of_the_upstream() {
+    let (stage, key) = plot().funded().await;
+    let id = create(&stage, &key, &film("a boat [queue]")).await;
+    let shown = reached(&stage, &key, &id, &["queued"]).await;
+    let common = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
+    let alias = format!("/api/v3/contents/generations/tasks/{id}");
+    let alias = stage.get(&key, &alias).await.ok();
+    for answer in [&common, &alias] {
+        assert_eq!(answer.json()["id"], id);
+        assert_eq!(answer.json()["status"], "queued");
+    }
+    let shown = shown.json();
+    assert_eq!(shown["model"], "maker/film");
+    assert!(shown["created_at"].as_i64().unwrap() > 1_700_000_000);
+    assert!(shown["updated_at"].as_i64() >= shown["created_at"].as_i64());
+    // Five seconds of 720p at 10 credits a million: what the vendor counts, and up to a tenth more.
+    let held = stage.frozen(&key).await;
+    assert!((1_089_000..1_200_000).contains(&held), "{held}");
+    for (state, words) in [
+        ("running", "[run]"),
+        ("failed", "[fail]"),
+        ("failed", "[refuse]"),
+    ] {
+        let id = create(&stage, &key, &film(words)).await;
+        let shown = reached(&stage, &key, &id, &[state]).await;
+        for secret in [
+            "sim-film",
+            "cgt-",
+            "260128",
+            "Request id",
+            "priority",
+            "service_tier",
+        ] {
+            assert!(!shown.text().contains(secret), "{secret}: {}", shown.text());
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_made_costs_nothing() {
+    let (stage, key) = plot().funded().await;
+    for (words, status, code) in [
+        ("[fail]", "failed", Some("InternalServiceError")),
+        (
+            "[refuse]",
+            "failed",
+            Some("OutputVideoSensitiveContentDetected.PolicyViolation"),
+        ),
+        ("[expire]", "expired", None),
+        ("[cancel]", "cancelled", None),
+    ] {
+        let id = create(&stage, &key, &film(words)).await;
+        let shown = ended(&stage, &key, &id).await.json();
+        assert_eq!(shown["status"], status, "{shown}");
+        assert_eq!(shown["error"]["code"].as_str(), code, "{shown}");
+        assert_eq!(stage.frozen(&key).await, 0, "{words}");
+    }
+    assert_eq!(stage.usage(&key).await, 0);
+    stage.verify().await;
+}
+
+/// The official client sends every unset option as `null`; the upstream gets what is set, under its own
+/// names, and nothing of ours.
+#[tokio::test]
+async fn the_upstream_gets_what_is_set_and_nothing_of_ours() {
+    let (stage, key) = plot().funded().await;
+    let unset = [
+        "safety_identifier",
+        "return_last_frame",
+        "service_tier",
+        "execution_expires_after",
+        "priority",
+        "generate_audio",
+        "draft",
+        "camera_fixed",
+        "watermark",
+        "resolution",
+        "ratio",
+        "frames",
+        "tools",
+        "output_format",
+        "omni_reference_task_type",
+    ];
+    let unset: serde_json::Map<String, Value> = unset
+        .iter()
+        .map(|name| ((*name).to_owned(), Value::Null))
+        .collect();
+    let body = with(film("a cat --ratio 16:9 [queue]"), Value::Object(unset));
+    let body = with(
+        body,
+        json!({ "seed": 11, "callback_url": "https://c.example/told" }),
+    );
+    create(&stage, &key, &body).await;
+    let sent: Value = serde_json::from_slice(&stage.sim.calls_of("sim-film")[0].body).unwrap();
+    assert_eq!(
+        sent,
+        json!({
+            "model": "sim-film", "content": [text("a cat --ratio 16:9 [queue]")], "duration": 5, "seed": 11,
+        })
+    );
+}
+
+/// A sentence for each family of rules; every rule has its own row beside the protocol.
+#[tokio::test]
+async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
+    let (stage, key) = plot().funded().await;
+    let image = |role: &str| json!({ "type": "image_url", "image_url": { "url": "https://x.example/a.png" }, "role": role });
+    let video = json!({ "type": "video_url", "video_url": { "url": "https://x.example/a.mp4" }, "role": "reference_video" });
+    let audio = json!({ "type": "audio_url", "audio_url": { "url": "https://x.example/a.mp3" }, "role": "reference_audio" });
+    let of = |model: &str, content: Value, more: Value| {
+        with(json!({ "model": model, "content": content }), more)
+    };
+    let invalid = "invalid_request";
+    for (body, code) in [
+        (of("maker/film", json!([]), json!({})), invalid),
+        (with(film("x"), json!({ "duration": 16 })), invalid),
+        (with(film("x"), json!({ "resolution": "8k" })), invalid),
+        (with(film("x"), json!({ "ratio": "2:1" })), invalid),
+        (with(film("x"), json!({ "seed": -2 })), invalid),
+        (
+            with(film("x"), json!({ "frames": 57 })),
+            "unsupported_parameter",
+        ),
+        (
+            with(film("x"), json!({ "priority": 1 })),
+            "unsupported_parameter",
+        ),
+        (
+            with(film("x"), json!({ "service_tier": "flex" })),
+            "service_tier_not_supported",
+        ),
+        (
+            with(film("x"), json!({ "provider": "p" })),
+            "routing_not_supported",
+        ),
+        (
+            with(film("x"), json!({ "storage_options": {} })),
+            "stateful_not_supported",
+        ),
+        (
+            with(film("x"), json!({ "callback_url": "ftp://x.example" })),
+            invalid,
+        ),
+        (
+            with(film("x"), json!({ "callback_url": "nowhere" })),
+            invalid,
+        ),
+        (
+            with(film("x"), json!({ "execution_expires_after": 60 })),
+            invalid,
+        ),
+        (
+            with(film("x"), json!({ "draft": true })),
+            "unsupported_parameter",
+        ),
+        (
+            of("maker/film", json!([image("last_frame")]), json!({})),
+            invalid,
+        ),
+        (
+            of(
+                "maker/film",
+                json!([image("first_frame"), video]),
+                json!({}),
+            ),
+            invalid,
+        ),
+        (of("maker/film", json!([audio]), json!({})), invalid),
+        (
+            of(
+                "maker/film-1.0",
+                json!([text("x")]),
+                json!({ "frames": 30 }),
+            ),
+            invalid,
+        ),
+        (
+            of(
+                "maker/film-1.0",
+                json!([text("x")]),
+                json!({ "duration": -1 }),
+            ),
+            invalid,
+        ),
+        (
+            of(
+                "maker/film-1.5",
+                json!([text("x")]),
+                json!({ "draft": true, "resolution": "720p" }),
+            ),
+            invalid,
+        ),
+        (
+            of(
+                "maker/film-1.5",
+                json!([image("reference_image")]),
+                json!({}),
+            ),
+            "model_not_supported",
+        ),
+        (
+            of(
+                "maker/film-2.5",
+                json!([text("x"), video]),
+                json!({ "omni_reference_task_type": "edit", "ratio": "16:9" }),
+            ),
+            invalid,
+        ),
+        (
+            of("maker/chat", json!([text("x")]), json!({})),
+            "model_not_supported",
+        ),
+    ] {
+        let answer = post(&stage, &key, &body).await;
+        assert_eq!(answer.failure(), (400, code.to_owned()), "{body}");
+    }
+    let unknown = of("maker/none", json!([text("x")]), json!({}));
+    let answer = post(&stage, &key, &unknown).await;
+    assert_eq!(answer.failure(), (404, "model_not_found".to_owned()));
+    let request = Request::post(PATH)
+        .json(&film("x"))
+        .bearer(&key.secret)
+        .header("idempotency-key", "1");
+    let refused = (400, "idempotency_key_not_supported".to_owned());
+    assert_eq!(stage.send(&request).await.failure(), refused);
+    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(stage.frozen(&key).await, 0);
+}
+
+/// Reliability T3: a refusal is told as one; anything else without an id is ambiguous, and sent once.
+#[tokio::test]
+async fn a_creation_is_sent_once_and_told_as_it_is() {
+    for (faults, status, retry) in [
+        ("status=400", 400, None),
+        ("status=429", 503, None),
+        ("status=500", 502, Some("false")),
+        ("empty-object", 502, Some("false")),
+        ("reset=head", 502, Some("false")),
+    ] {
+        let (stage, key) = plot().funded().await;
+        stage.sim.queue_faults("sim-film", faults, 1).unwrap();
+        let answer = post(&stage, &key, &film("x")).await;
+        assert_eq!(answer.status(), status, "{faults}: {}", answer.text());
+        assert_eq!(answer.header("x-should-retry"), retry, "{faults}");
+        for secret in ["sim-film", "Request id"] {
+            assert!(!answer.text().contains(secret), "{}", answer.text());
+        }
+        assert_eq!(stage.upstream_calls(), 1, "{faults}");
+        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+        stage.verify().await;
+    }
+}
+
+async fn delete(stage: &Stage, key: &Key, id: &str) -> Answer {
+    // The official client sends a body with it.
+    let request = Request::new("DELETE", &format!("{PATH}/{id}"))
+        .json(&json!({}))
+        .bearer(&key.secret);
+    stage.send(&request).await
+}
+
+/// Contract, "Moves that are shown": the state decides what becomes of a task that is deleted.
+#[tokio::test]
+async fn each_state_has_its_own_deletion() {
+    let (stage, key) = plot().funded().await;
+    let gone = (404, "task_not_found".to_owned());
+    let running = (409, "task_running".to_owned());
+    let cancelled = (409, "task_cancelled".to_owned());
+
+    // Queued: called off here and upstream, and nothing is paid.
+    let id = create(&stage, &key, &film("[queue]")).await;
+    let answer = delete(&stage, &key, &id).await.ok();
+    assert_eq!(answer.text(), "{}");
+    let shown = stage.get(&key, &format!("{PATH}/{id}")).await.ok().json();
+    assert_eq!(shown["status"], "cancelled");
+    assert_eq!(stage.sim.content_tasks()[0].status, "cancelled");
+    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+
+    // Cancelled: stays, and clients do not try again.
+    let again = delete(&stage, &key, &id).await;
+    assert_eq!(again.failure(), cancelled);
+    assert_eq!(again.header("x-should-retry"), Some("false"));
+
+    // Running: stays.
+    let id = create(&stage, &key, &film("[run]")).await;
+    reached(&stage, &key, &id, &["running"]).await;
+    let answer = delete(&stage, &key, &id).await;
+    assert_eq!(answer.failure(), running);
+    assert_eq!(answer.header("x-should-retry"), Some("false"));
+    assert_eq!(stage.sim.content_tasks()[1].status, "running");
+
+    // Ended: out of the upstream's records and out of view; what it cost and its history stay.
+    for (words, status) in [("[fail]", "failed"), ("[expire]", "expired")] {
+        let id = create(&stage, &key, &film(words)).await;
+        reached(&stage, &key, &id, &[status]).await;
+        assert_eq!(delete(&stage, &key, &id).await.ok().text(), "{}");
+        let record = stage.sim.content_tasks().pop().unwrap();
+        assert!(record.is_deleted, "{record:?}");
+        for path in [format!("{PATH}/{id}"), format!("/v1/tasks/{id}")] {
+            assert_eq!(stage.get(&key, &path).await.failure(), gone);
+        }
+        assert_eq!(delete(&stage, &key, &id).await.failure(), gone);
+    }
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_task_that_begins_under_the_hand_is_not_called_off() {
+    let (stage, key) = plot().funded().await;
+    let id = create(&stage, &key, &film("[race]")).await;
+    let answer = delete(&stage, &key, &id).await;
+    assert_eq!(answer.failure(), (409, "task_running".to_owned()));
+    let shown = stage.get(&key, &format!("{PATH}/{id}")).await.ok().json();
+    assert_eq!(shown["status"], "queued");
+    assert_ne!(stage.frozen(&key).await, 0);
+    // Trouble upstream is told as such, and changes nothing.
+    let id = create(&stage, &key, &film("[queue]")).await;
+    stage
+        .sim
+        .queue_faults("delete/sim-film", "status=500", 1)
+        .unwrap();
+    assert_eq!(delete(&stage, &key, &id).await.status(), 502);
+    assert_eq!(delete(&stage, &key, &id).await.ok().text(), "{}");
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_task_is_listed_and_deleted_by_its_own_wallet_alone() {
+    let (stage, key) = plot().funded().await;
+    stage.wallet("other", &["--balance", "100"]).await;
+    let stranger = stage.key("other", &[]).await;
+    let id = create(&stage, &key, &film("[queue]")).await;
+    let foreign = delete(&stage, &stranger, &id).await;
+    assert_eq!(foreign.failure(), (404, "task_not_found".to_owned()));
+    for missing in ["01987654-0000-7000-8000-000000000000", "nothing", ""] {
+        let missing = delete(&stage, &stranger, missing).await;
+        assert_eq!(missing.status(), 404);
+        assert_eq!(missing.body, foreign.body);
+    }
+    let listed = stage.get(&stranger, PATH).await.ok().json();
+    assert_eq!(listed, json!({ "items": [], "total": 0 }));
+    let listed = stage.get(&key, PATH).await.ok().json();
+    assert_eq!(listed["items"][0]["id"], id);
+    // A task of another protocol is none of these, and has no deletion.
+    let video = json!({ "model": "maker/video", "prompt": "a boat [polls=1000]" });
+    let request = Request::post("/v1/videos/generations")
+        .json(&video)
+        .bearer(&key.secret);
+    let video = stage.send(&request).await.ok().json()["request_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(delete(&stage, &key, &video).await.status(), 404);
+    assert_eq!(stage.get(&key, PATH).await.ok().json()["total"], 1);
+}
+
+#[tokio::test]
+async fn a_list_has_pages_and_filters() {
+    let (stage, key) = plot().funded().await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(create(&stage, &key, &film("[queue]")).await);
+    }
+    let small = json!({ "model": "maker/film-1.0", "content": [text("[fail]")], "duration": 2 });
+    let failed = create(&stage, &key, &small).await;
+    reached(&stage, &key, &failed, &["failed"]).await;
+    delete(&stage, &key, &ids[0]).await.ok();
+    let list = async |query: &str| {
+        let listed = stage
+            .get(&key, &format!("{PATH}?{query}"))
+            .await
+            .ok()
+            .json();
+        let items = listed["items"].as_array().unwrap().clone();
+        let found: Vec<String> = items
+            .iter()
+            .map(|item| item["id"].as_str().unwrap().to_owned())
+            .collect();
+        (found, listed["total"].as_u64().unwrap())
+    };
+    let of = |wanted: &[&String]| wanted.iter().map(|id| (*id).clone()).collect::<Vec<_>>();
+    // The newest first.
+    assert_eq!(
+        list("").await,
+        (of(&[&failed, &ids[2], &ids[1], &ids[0]]), 4)
+    );
+    assert_eq!(
+        list("page_num=2&page_size=2").await,
+        (of(&[&ids[1], &ids[0]]), 4)
+    );
+    assert_eq!(list("page_num=9&page_size=2").await, (vec![], 4));
+    assert_eq!(list("filter.status=cancelled").await, (of(&[&ids[0]]), 1));
+    assert_eq!(
+        list("filter.model=maker%2Ffilm-1.0").await,
+        (of(&[&failed]), 1)
+    );
+    let two = format!(
+        "filter.task_ids={}&filter.task_ids={failed}&filter.task_ids=x",
+        ids[1]
+    );
+    assert_eq!(list(&two).await, (of(&[&failed, &ids[1]]), 2));
+    assert_eq!(list("filter.task_ids=x").await, (vec![], 0));
+    for query in ["page_num=0", "page_size=501", "page_size=x"] {
+        let answer = stage.get(&key, &format!("{PATH}?{query}")).await;
+        assert_eq!(
+            answer.failure(),
+            (400, "invalid_request".to_owned()),
+            "{query}"
+        );
+    }
+}
+
+/// A medium that a snapshot names, as anybody gets it.
+async fn fetched(stage: &Stage, url: &Value) -> Answer {
+    let path = url.as_str().unwrap().split_once("/media/").unwrap().1;
+    let request = Request::get(&format!("/media/{path}"));
+    stage.send(&request).await.ok()
+}
+
+#[tokio::test]
+async fn a_result_is_kept_here_and_paid_by_its_tokens() {
+    let (stage, key) = plot().funded().await;
+    let body = with(
+        film("a boat"),
+        json!({ "return_last_frame": true, "seed": 7 }),
+    );
+    let id = create(&stage, &key, &body).await;
+    let answer = ended(&stage, &key, &id).await;
+    let shown = answer.json();
+    let content = shown["content"].clone();
+    assert_eq!(
+        shown,
+        json!({
+            "id": id, "model": "maker/film", "status": "succeeded",
+            "created_at": shown["created_at"], "updated_at": shown["updated_at"], "error": null,
+            "content": { "video_url": content["video_url"], "last_frame_url": content["last_frame_url"] },
+            "usage": { "completion_tokens": 108_900, "total_tokens": 108_900 },
+            "seed": 7, "duration": 5, "framespersecond": 24, "resolution": "720p", "ratio": "16:9",
+            "generate_audio": true, "draft": false, "execution_expires_after": 172_800,
+        })
+    );
+    let common = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
+    assert_eq!(common.body, answer.body);
+    // 108,900 tokens at 10 credits a million.
+    assert_eq!(stage.usage(&key).await, 1_089_000);
+    assert_eq!(stage.frozen(&key).await, 0);
+    assert_eq!(stage.sim.content_tasks()[0].billed_tokens, 108_900);
+    let video = fetched(&stage, &content["video_url"]).await;
+    assert_eq!(video.header("content-type"), Some("video/mp4"));
+    assert_eq!(&video.body[4..12], b"ftypisom");
+    let frame = fetched(&stage, &content["last_frame_url"]).await;
+    assert_eq!(frame.header("content-type"), Some("image/png"));
+    // Removed from view, it is still paid for, and its media are still there.
+    assert_eq!(delete(&stage, &key, &id).await.ok().text(), "{}");
+    let gone = stage.get(&key, &format!("{PATH}/{id}")).await;
+    assert_eq!(gone.failure(), (404, "task_not_found".to_owned()));
+    assert!(stage.sim.content_tasks()[0].is_deleted);
+    fetched(&stage, &content["video_url"]).await;
+    assert_eq!(stage.usage(&key).await, 1_089_000);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn each_result_is_what_it_should_be_and_costs_what_it_should() {
+    let (stage, key) = plot().funded().await;
+    let mut spent = 0;
+    let small = json!({ "resolution": "480p", "duration": 4 });
+    for (body, status, charge) in [
+        // 864 x 480 x 97 / 1024 tokens at 5 credits a million.
+        (with(film("small"), small), "succeeded", 196_425),
+        // No film is no result.
+        (film("[page]"), "failed", 0),
+        (film("[cut]"), "failed", 0),
+        // A picture that is none is left out.
+        (
+            with(film("[bad-frame]"), json!({ "return_last_frame": true })),
+            "succeeded",
+            1_089_000,
+        ),
+        // What is not reported costs what was held for.
+        (film("[unmetered]"), "succeeded", 1_146_200),
+    ] {
+        let id = create(&stage, &key, &body).await;
+        let shown = ended(&stage, &key, &id).await.json();
+        assert_eq!(shown["status"], status, "{body} {shown}");
+        assert!(shown["content"].get("last_frame_url").is_none(), "{shown}");
+        spent += charge;
+        assert_eq!(stage.usage(&key).await, spent, "{body}");
+        assert_eq!(stage.frozen(&key).await, 0, "{body}");
+    }
+    let mov = json!({ "model": "maker/film-2.5", "content": [text("x")], "duration": 4, "output_format": "mov" });
+    let id = create(&stage, &key, &mov).await;
+    let shown = ended(&stage, &key, &id).await.json();
+    let video = fetched(&stage, &shown["content"]["video_url"]).await;
+    assert_eq!(video.header("content-type"), Some("video/quicktime"));
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_draft_is_promoted_by_its_owner_where_it_was_made() {
+    let (stage, key) = plot().funded().await;
+    stage.wallet("other", &["--balance", "100"]).await;
+    let stranger = stage.key("other", &[]).await;
+    let draft = json!({ "model": "maker/film-1.5", "content": [text("a boat")], "duration": 4, "draft": true });
+    let promoted = |id: &str| {
+        let item = json!({ "type": "draft_task", "draft_task": { "id": id } });
+        json!({ "model": "maker/film-1.5", "content": [item], "resolution": "720p" })
+    };
+    let id = create(&stage, &key, &draft).await;
+    assert_eq!(ended(&stage, &key, &id).await.json()["draft"], true);
+    let next = create(&stage, &key, &promoted(&id)).await;
+    assert_eq!(
+        ended(&stage, &key, &next).await.json()["status"],
+        "succeeded"
+    );
+    let sent: Value = serde_json::from_slice(&stage.sim.calls_of("sim-film-1")[1].body).unwrap();
+    let upstream_id = stage.sim.content_tasks()[0].id.clone();
+    assert_eq!(sent["content"][0]["draft_task"]["id"], upstream_id);
+
+    let full = json!({ "model": "maker/film-1.5", "content": [text("x")], "duration": 4 });
+    let full = create(&stage, &key, &full).await;
+    ended(&stage, &key, &full).await;
+    let waiting = with(draft.clone(), json!({ "content": [text("[queue]")] }));
+    let waiting = create(&stage, &key, &waiting).await;
+    let calls = stage.sim.calls_of("sim-film-1").len();
+    for (key, id) in [
+        (&stranger, &*id),
+        (&key, &*full),
+        (&key, &*waiting),
+        (&key, "01987654-0000-7000-8000-000000000000"),
+        (&key, &*upstream_id),
+    ] {
+        let answer = post(&stage, key, &promoted(id)).await;
+        assert_eq!(
+            answer.failure(),
+            (400, "invalid_request".to_owned()),
+            "{id}"
+        );
+    }
+    assert_eq!(stage.sim.calls_of("sim-film-1").len(), calls);
+}
+
+/// Reliability 7, kill@poll, @copy and @terminal: from the row it goes on, ends once and settles once.
+#[tokio::test]
+async fn killed_again_and_again_each_task_ends_and_settles_once() {
+    let (mut stage, key) = plot().funded().await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        for _ in 0..2 {
+            ids.push(create(&stage, &key, &film("a boat [polls=3]")).await);
+        }
+        stage.kill();
+        stage.verify().await;
+        stage.restart().await;
+    }
+    for id in &ids {
+        assert_eq!(ended(&stage, &key, id).await.json()["status"], "succeeded");
+    }
+    assert_eq!(stage.usage(&key).await, 6 * 1_089_000);
+    assert_eq!(stage.frozen(&key).await, 0);
+    stage.verify().await;
+}

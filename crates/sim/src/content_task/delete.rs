@@ -1,0 +1,67 @@
+//! The end of a task by the caller's will.
+
+use super::refusal;
+use super::tasks::{Kept, Place, Tasks, place};
+use crate::ask::Ask;
+use crate::fault::{self, ScriptError};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use http::StatusCode;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(crate) struct Delete {
+    id: String,
+    model: String,
+    tasks: Arc<Tasks>,
+}
+
+impl Protocol for Delete {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        refusal::authorise(call)?;
+        let Some(Place::One(id)) = place(call.parts.uri.path()) else {
+            return Err(refusal::no_such_task());
+        };
+        let task = call.content_tasks.find(id);
+        let task = task.ok_or_else(refusal::no_such_task)?;
+        Ok(Self {
+            model: format!("delete/{}", task.model),
+            id: task.id,
+            tasks: Arc::clone(call.content_tasks),
+        })
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, ask: &Ask<'_>) -> Reply {
+        let denied = |state: &str| {
+            let message = format!("The task is {state} and cannot be deleted.");
+            let code = "OperationDenied.InvalidState";
+            refusal::failure(StatusCode::BAD_REQUEST, code, &message, "id")
+        };
+        match self.tasks.delete(&self.id, ask.created) {
+            Ok(()) => Reply::json(StatusCode::OK, "{}"),
+            Err(Kept::Missing) => refusal::no_such_task(),
+            Err(Kept::Running) => denied("running"),
+            Err(Kept::Cancelled) => denied("cancelled"),
+        }
+    }
+
+    fn of_status(&self, status: &fault::Status, model: &str) -> Reply {
+        refusal::of_status(status, model)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        refusal::error_in_200(model)
+    }
+
+    fn empty_object(&self) -> Reply {
+        Reply::json(StatusCode::OK, "{}")
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        refusal::bad_script(error)
+    }
+}

@@ -1,0 +1,77 @@
+//! What a task has made: a film, and the last of its pictures. A signature opens them, no key does.
+
+use super::refusal;
+use super::tasks::{Place, Status, Task, place};
+use crate::ask::Ask;
+use crate::fault::{self, ScriptError};
+use crate::film::{self, Container};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::{Reply, html_page};
+use http::StatusCode;
+
+#[derive(Debug)]
+pub(crate) struct File {
+    task: Task,
+    model: String,
+    extension: String,
+}
+
+impl Protocol for File {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        let denied = || Reply::whole(StatusCode::FORBIDDEN, "application/xml", "<Error/>");
+        let Some(Place::File(name)) = place(call.parts.uri.path()) else {
+            return Err(denied());
+        };
+        let (id, extension) = name.rsplit_once('.').ok_or_else(denied)?;
+        let task = call.content_tasks.find(id).ok_or_else(denied)?;
+        let query = call.parts.uri.query().unwrap_or_default();
+        let is_signed = query == format!("X-Sim-Signature={}", task.signature);
+        if !is_signed || task.status() != Status::Succeeded {
+            return Err(denied());
+        }
+        Ok(Self {
+            model: format!("file/{}", task.model),
+            extension: extension.to_owned(),
+            task,
+        })
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, _: &Ask<'_>) -> Reply {
+        let task = &self.task;
+        let (seconds, words) = (task.seconds(), task.prompt());
+        let (kind, mut bytes) = match self.extension.as_str() {
+            "png" if task.is("bad-frame") => ("image/png", b"no picture".to_vec()),
+            "png" => ("image/png", film::frame(seconds - 1, &words)),
+            _ if task.is("page") => return html_page(),
+            "mov" => (
+                "video/quicktime",
+                film::film_in(Container::Mov, seconds, &words),
+            ),
+            _ => ("video/mp4", film::film(seconds, &words)),
+        };
+        if task.is("cut") && self.extension != "png" {
+            bytes.truncate(bytes.len() / 2);
+        }
+        Reply::whole(StatusCode::OK, kind, bytes)
+    }
+
+    fn of_status(&self, status: &fault::Status, model: &str) -> Reply {
+        refusal::of_status(status, model)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        refusal::error_in_200(model)
+    }
+
+    fn empty_object(&self) -> Reply {
+        Reply::json(StatusCode::OK, "{}")
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        refusal::bad_script(error)
+    }
+}

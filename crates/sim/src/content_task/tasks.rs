@@ -1,0 +1,326 @@
+//! The tasks that the simulator has, and how each stands.
+
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::VecDeque;
+
+/// Tasks that are kept; the oldest go first.
+const TASKS_MAX: usize = 20_000;
+/// What the model makes of a length that is left to it.
+const SECONDS: u64 = 5;
+const FRAMES_PER_SECOND: u64 = 24;
+
+/// What a path of this protocol leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place<'a> {
+    All,
+    One(&'a str),
+    /// A file by its name.
+    File(&'a str),
+}
+
+/// The place of a path, under either of the two bases that people use.
+pub(crate) fn place(path: &str) -> Option<Place<'_>> {
+    let path = path
+        .strip_prefix("/v1/contents/generations/")
+        .or_else(|| path.strip_prefix("/api/v3/contents/generations/"))?;
+    match path.split_once('/') {
+        None if path == "tasks" => Some(Place::All),
+        Some(("tasks", id)) if !id.is_empty() => Some(Place::One(id)),
+        Some(("files", name)) => Some(Place::File(name)),
+        _ => None,
+    }
+}
+
+/// One task.
+#[derive(Debug, Clone)]
+pub(crate) struct Task {
+    pub(crate) id: String,
+    pub(crate) model: String,
+    pub(crate) request: Value,
+    pub(crate) created_at: u64,
+    pub(crate) updated_at: u64,
+    /// Opens its files.
+    pub(crate) signature: String,
+    polls: u64,
+    is_cancelled: bool,
+    is_deleted: bool,
+    billed_tokens: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Status {
+    Queued,
+    Running,
+    Succeeded,
+    Failed,
+    Expired,
+    Cancelled,
+}
+
+impl Status {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A task as the simulator's witness tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TaskRecord {
+    pub id: String,
+    pub model: String,
+    pub status: &'static str,
+    pub polls: u64,
+    pub is_deleted: bool,
+    /// The tokens that the account is billed for.
+    pub billed_tokens: u64,
+}
+
+impl Task {
+    pub(crate) fn new(id: String, model: &str, request: Value, at: u64, signature: String) -> Self {
+        Self {
+            id,
+            model: model.to_owned(),
+            request,
+            created_at: at,
+            updated_at: at,
+            signature,
+            polls: 0,
+            is_cancelled: false,
+            is_deleted: false,
+            billed_tokens: 0,
+        }
+    }
+
+    /// The texts of the request.
+    pub(crate) fn prompt(&self) -> String {
+        let items = self.request["content"].as_array();
+        let texts = items.into_iter().flatten();
+        let texts: Vec<&str> = texts.filter_map(|item| item["text"].as_str()).collect();
+        texts.join(" ")
+    }
+
+    /// Whether a text holds a word in brackets.
+    pub(crate) fn is(&self, word: &str) -> bool {
+        self.prompt().contains(&format!("[{word}]"))
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        let pending = self.polls_pending();
+        if self.is_cancelled {
+            Status::Cancelled
+        } else if self.is("queue") || self.is("race") {
+            Status::Queued
+        } else if self.is("run") {
+            Status::Running
+        } else if self.polls <= pending.div_ceil(2) {
+            Status::Queued
+        } else if self.polls <= pending {
+            Status::Running
+        } else if self.is("fail") || self.is("refuse") {
+            Status::Failed
+        } else if self.is("expire") {
+            Status::Expired
+        } else if self.is("cancel") {
+            Status::Cancelled
+        } else {
+            Status::Succeeded
+        }
+    }
+
+    /// How many polls it is shown as not ended.
+    fn polls_pending(&self) -> u64 {
+        let prompt = self.prompt();
+        let told = prompt.split_once("[polls=");
+        let told = told.and_then(|(_, rest)| rest.split_once(']')?.0.parse().ok());
+        told.unwrap_or(2)
+    }
+
+    /// Whole seconds of the film.
+    pub(crate) fn seconds(&self) -> u64 {
+        match self.request["frames"].as_u64() {
+            Some(frames) => frames.div_ceil(FRAMES_PER_SECOND),
+            None => self.request["duration"].as_u64().unwrap_or(SECONDS),
+        }
+    }
+
+    pub(crate) fn resolution(&self) -> &str {
+        if self.request["draft"] == true {
+            return "480p";
+        }
+        self.request["resolution"].as_str().unwrap_or("720p")
+    }
+
+    /// Width x height x frames / 1024, as the vendor counts.
+    pub(crate) fn tokens(&self) -> u64 {
+        let pixels = match self.resolution() {
+            "480p" => 864 * 480,
+            "1080p" => 1920 * 1088,
+            "4k" => 3840 * 2160,
+            _ => 1280 * 720,
+        };
+        let frames = self.request["frames"].as_u64();
+        let frames = frames.unwrap_or(self.seconds() * FRAMES_PER_SECOND + 1);
+        pixels * frames / 1024
+    }
+
+    fn record(&self) -> TaskRecord {
+        TaskRecord {
+            id: self.id.clone(),
+            model: self.model.clone(),
+            status: self.status().as_str(),
+            polls: self.polls,
+            is_deleted: self.is_deleted,
+            billed_tokens: self.billed_tokens,
+        }
+    }
+}
+
+/// Why a task cannot be deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    Missing,
+    Running,
+    Cancelled,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Tasks(Mutex<VecDeque<Task>>);
+
+impl Tasks {
+    pub(crate) fn add(&self, task: Task) {
+        let mut tasks = self.0.lock();
+        if tasks.len() >= TASKS_MAX {
+            tasks.pop_front();
+        }
+        tasks.push_back(task);
+    }
+
+    /// A task whose record is there.
+    pub(crate) fn find(&self, id: &str) -> Option<Task> {
+        let tasks = self.0.lock();
+        let mut kept = tasks.iter().rev().filter(|task| !task.is_deleted);
+        kept.find(|task| task.id == id).cloned()
+    }
+
+    /// The task as it stands at this poll, which is counted. Success is billed once.
+    pub(crate) fn poll(&self, id: &str, at: u64) -> Option<Task> {
+        let mut tasks = self.0.lock();
+        let task = tasks.iter_mut().rfind(|task| task.id == id)?;
+        if task.is_deleted {
+            return None;
+        }
+        let before = task.status();
+        task.polls += 1;
+        if task.status() != before {
+            task.updated_at = at;
+        }
+        if task.status() == Status::Succeeded {
+            task.billed_tokens = task.tokens();
+        }
+        Some(task.clone())
+    }
+
+    /// Cancels what is queued, forgets what has ended.
+    pub(crate) fn delete(&self, id: &str, at: u64) -> Result<(), Kept> {
+        let mut tasks = self.0.lock();
+        let task = tasks.iter_mut().rfind(|task| task.id == id);
+        let task = task.filter(|task| !task.is_deleted).ok_or(Kept::Missing)?;
+        match task.status() {
+            Status::Queued if task.is("race") => Err(Kept::Running),
+            Status::Queued => {
+                task.is_cancelled = true;
+                task.updated_at = at;
+                Ok(())
+            }
+            Status::Running => Err(Kept::Running),
+            Status::Cancelled => Err(Kept::Cancelled),
+            Status::Succeeded | Status::Failed | Status::Expired => {
+                task.is_deleted = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Those whose records are there, the newest first.
+    pub(crate) fn all(&self) -> Vec<Task> {
+        let tasks = self.0.lock();
+        let kept = tasks.iter().rev().filter(|task| !task.is_deleted);
+        kept.cloned().collect()
+    }
+
+    pub(crate) fn records(&self) -> Vec<TaskRecord> {
+        self.0.lock().iter().map(Task::record).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn task(text: &str) -> Task {
+        let request = json!({ "content": [{ "type": "text", "text": text }], "duration": 5 });
+        Task::new("cgt-1".to_owned(), "m", request, 7, "s".to_owned())
+    }
+
+    #[test]
+    fn a_task_queues_runs_and_ends_and_is_billed_once() {
+        use Status::{Queued, Running, Succeeded};
+        let tasks = Tasks::default();
+        tasks.add(task("a cat"));
+        let polled: Vec<_> = (0..4)
+            .map(|at| tasks.poll("cgt-1", at).unwrap().status())
+            .collect();
+        assert_eq!(polled, [Queued, Running, Succeeded, Succeeded]);
+        assert_eq!(tasks.records()[0].billed_tokens, 108_900);
+    }
+
+    #[test]
+    fn only_what_waits_or_has_ended_is_deleted() {
+        for (text, polls, deleted) in [
+            ("a cat", 0, Ok(())),
+            ("a cat", 2, Err(Kept::Running)),
+            ("a cat", 3, Ok(())),
+            ("[fail]", 3, Ok(())),
+            ("[expire]", 3, Ok(())),
+            ("[cancel]", 3, Err(Kept::Cancelled)),
+            ("[race]", 0, Err(Kept::Running)),
+        ] {
+            let tasks = Tasks::default();
+            tasks.add(task(text));
+            for at in 0..polls {
+                tasks.poll("cgt-1", at);
+            }
+            assert_eq!(tasks.delete("cgt-1", 9), deleted, "{text} {polls}");
+        }
+        let tasks = Tasks::default();
+        assert_eq!(tasks.delete("cgt-1", 9), Err(Kept::Missing));
+    }
+
+    #[test]
+    fn paths_lead_to_their_places() {
+        for (path, expected) in [
+            ("/v1/contents/generations/tasks", Some(Place::All)),
+            ("/api/v3/contents/generations/tasks", Some(Place::All)),
+            ("/v1/contents/generations/tasks/a", Some(Place::One("a"))),
+            (
+                "/v1/contents/generations/files/a.mp4",
+                Some(Place::File("a.mp4")),
+            ),
+            ("/v1/contents/generations/tasks/", None),
+            ("/v1/contents/generations", None),
+        ] {
+            assert_eq!(place(path), expected, "{path}");
+        }
+    }
+}

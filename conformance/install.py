@@ -10,9 +10,9 @@ HERE = Path(__file__).resolve().parent
 INSTALL_SECONDS_MAX = 600
 
 
-def python(workspace: Path) -> list:
+def python(workspace: Path, lock: str = "requirements.txt", driver: str = "drive.py") -> list:
     """The command that runs a driver in Python; a dialect's name and more follow."""
-    lock = HERE / "python/requirements.txt"
+    lock = HERE / "python" / lock
     home = workspace / f"python-{digest(lock.read_bytes(), sys.version.encode())}"
     interpreter = home / "bin/python"
 
@@ -22,7 +22,7 @@ def python(workspace: Path) -> list:
         run(interpreter, "-m", "pip", "install", *quiet, "--no-deps", "-r", lock)
 
     once(home, install)
-    return [interpreter, "-B", HERE / "python/drive.py"]
+    return [interpreter, "-B", HERE / "python" / driver]
 
 
 def node(workspace: Path) -> list:

@@ -267,3 +267,60 @@ async fn texts_are_answered_at_the_same_endpoint_as_before() {
     let shown = stage.send(&call(&key, &body)).await.ok().json();
     assert_eq!(shown["status"], "completed", "{shown}");
 }
+
+#[tokio::test]
+async fn a_film_is_ours_and_paid_by_the_second_or_by_its_tokens() {
+    let plot = plot().setting("server", "public_url = \"https://gateway.example\"");
+    let (stage, key) = plot.funded().await;
+    let mut spent = 0;
+    for (model, text, resolution, charge) in [
+        ("maker/omni", "fog", "720p", 300_000),
+        ("maker/omni", "fog", "4k", 900_000),
+        ("maker/omni", "[inline]", "720p", 300_000),
+        // 3 x 5,792 tokens at 20 credits the million; by the second when none are told.
+        ("maker/omni-tokens", "fog", "720p", 347_520),
+        ("maker/omni-tokens", "[unpriced]", "720p", 300_000),
+    ] {
+        let body = json!({
+            "model": model, "input": text,
+            "response_format": { "type": "video", "duration": "3s", "resolution": resolution },
+        });
+        let id = create(&stage, &key, &body).await;
+        let shown = ended(&stage, &key, &id).await.json();
+        assert_eq!(shown["status"], "completed", "{shown}");
+        let step = &shown["steps"][0];
+        assert_eq!(
+            step["content"][0],
+            json!({ "type": "text", "text": "Here is your clip." })
+        );
+        let video = &step["content"][1];
+        assert_eq!(
+            (&video["type"], &video["mime_type"]),
+            (&json!("video"), &json!("video/mp4"))
+        );
+        let uri = video["uri"].as_str().unwrap();
+        let path = uri.strip_prefix("https://gateway.example").unwrap();
+        assert!(path.starts_with("/media/"), "{path}");
+        let file = stage.send(&Request::get(path)).await.ok();
+        assert_eq!(file.header("content-type"), Some("video/mp4"));
+        assert_eq!(&file.body[4..8], b"ftyp");
+        spent += charge;
+        assert_eq!(
+            stage.usage(&key).await,
+            spent,
+            "{model} {text} {resolution}"
+        );
+        assert_eq!(stage.frozen(&key).await, 0);
+    }
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn what_is_no_film_is_not_paid_for() {
+    let (stage, key) = plot().funded().await;
+    let id = create(&stage, &key, &film("[broken]")).await;
+    let shown = ended(&stage, &key, &id).await.json();
+    assert_eq!(shown["status"], "failed", "{shown}");
+    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    stage.verify().await;
+}

@@ -252,3 +252,87 @@ async fn polls_that_fail_do_not_end_an_operation() {
     assert_eq!(shown["error"]["code"], 3, "{shown}");
     stage.verify().await;
 }
+
+/// A film of four seconds that ends well, and the address it is shown at.
+async fn filmed(stage: &Stage, key: &Key, prompt: &str) -> String {
+    let mut body = film(prompt);
+    body["parameters"] = json!({ "durationSeconds": 4 });
+    let name = create(stage, key, &body).await;
+    let shown = done(stage, key, &name).await.json();
+    let samples = &shown["response"]["generateVideoResponse"]["generatedSamples"];
+    let uri = samples[0]["video"]["uri"].as_str();
+    let uri = uri.unwrap_or_else(|| panic!("{shown}")).to_owned();
+    let video = json!({ "uri": uri, "mimeType": "video/mp4" });
+    let response = json!({ "generateVideoResponse": { "generatedSamples": [{ "video": video }] } });
+    let expected = json!({ "name": name, "done": true, "response": response });
+    assert_eq!(shown, expected);
+    uri
+}
+
+#[tokio::test]
+async fn a_film_is_ours_wherever_the_upstream_had_it() {
+    let plot = plot().setting("server", "public_url = \"https://gateway.example\"");
+    let (stage, key) = plot.funded().await;
+    let mut spent = 0;
+    for prompt in ["a boat", "[inline]", "[vertex]", "[redirect]"] {
+        let uri = filmed(&stage, &key, prompt).await;
+        let path = uri.strip_prefix("https://gateway.example").unwrap();
+        let id = path.strip_prefix("/v1beta/files/").unwrap();
+        let id = id.strip_suffix(":download?alt=media").unwrap();
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        assert!(id.len() == 32 && id.bytes().all(is_plain), "{id}");
+        // Clients add their key, which is not needed.
+        for target in [path.to_owned(), format!("{path}&key=k")] {
+            let file = stage.send(&Request::get(&target)).await.ok();
+            assert_eq!(file.header("content-type"), Some("video/mp4"));
+            assert_eq!(&file.body[4..8], b"ftyp", "{prompt}");
+        }
+        spent += 400_000;
+        assert_eq!(stage.usage(&key).await, spent, "{prompt}");
+        assert_eq!(stage.frozen(&key).await, 0, "{prompt}");
+    }
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_film_that_cannot_be_had_now_is_had_later() {
+    let (stage, key) = plot().funded().await;
+    for faults in ["status=500", "status=404", "reset=head"] {
+        stage.sim.queue_faults("file/sim-film", faults, 1).unwrap();
+    }
+    filmed(&stage, &key, "a boat").await;
+    assert_eq!(stage.usage(&key).await, 400_000);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn what_is_no_film_is_not_paid_for() {
+    let (stage, key) = plot().funded().await;
+    let name = create(&stage, &key, &film("[broken]")).await;
+    let shown = done(&stage, &key, &name).await.json();
+    assert_eq!(shown["error"]["code"], 13, "{shown}");
+    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    stage.verify().await;
+}
+
+/// Reliability 7, kill@poll, @copy and @terminal: from the row it goes on, ends once and settles once.
+#[tokio::test]
+async fn killed_again_and_again_each_operation_ends_and_settles_once() {
+    let (mut stage, key) = plot().funded().await;
+    let mut names = Vec::new();
+    for _ in 0..3 {
+        for prompt in ["a boat [polls=3]", "[inline]"] {
+            names.push(create(&stage, &key, &film(prompt)).await);
+        }
+        stage.kill();
+        stage.verify().await;
+        stage.restart().await;
+    }
+    for name in &names {
+        let shown = done(&stage, &key, name).await.json();
+        assert!(shown["response"].is_object(), "{shown}");
+    }
+    assert_eq!(stage.usage(&key).await, 6 * 800_000);
+    assert_eq!(stage.frozen(&key).await, 0);
+    stage.verify().await;
+}

@@ -111,15 +111,13 @@ impl Engine {
         }
         let name = row.claim.task.to_string();
         let task = self.task_of(&row, &name);
-        let polled = match (&row.upstream, known.poll) {
-            (Some(upstream), Some(endpoint)) => self.poll(known, endpoint, upstream, &task).await,
-            _ => {
-                // Its creator died before it could note an answer; it is not sent again (reliability T3).
-                let outcome = known.video.write_failed(&task, Cause::Ambiguous, UNKNOWN);
-                return self.end(&row, outcome, End::Abandoned).await;
-            }
+        let (Some(upstream), Some(endpoint)) = (&row.upstream, known.poll) else {
+            // Its creator died before it could note an answer; it is not sent again (reliability T3).
+            let outcome = known.video.write_failed(&task, Cause::Ambiguous, UNKNOWN);
+            return self.end(&row, outcome, End::Abandoned).await;
         };
-        self.react(&mut row, known, polled).await;
+        let report = self.poll(known, endpoint, upstream, &task).await;
+        self.react(&mut row, known, report).await;
     }
 
     /// What a poll's report makes of a claimed task.
@@ -262,11 +260,10 @@ impl Engine {
                 .await
             {
                 Ok(true) => renewed = asked,
-                Ok(false) => return None,
                 Err(error) if renewed.elapsed() < lease => {
                     tracing::warn!(%error, task = %claim.task, "a claim could not be renewed");
                 }
-                Err(_) => return None,
+                Ok(false) | Err(_) => return None,
             }
         }
     }

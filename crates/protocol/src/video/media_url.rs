@@ -12,9 +12,9 @@ pub(super) fn check(
     others: &[&str],
 ) -> Result<(), Failure> {
     let members = Members::nested(raw, path, Spelling::One)?;
-    let mut named = 0;
+    let mut count = 0;
     if let Some(url) = members.string("url")? {
-        named += 1;
+        count += 1;
         let has = |scheme: &str| {
             let start = url.get(..scheme.len());
             start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
@@ -28,10 +28,10 @@ pub(super) fn check(
     }
     for other in others {
         if members.string(other)?.is_some_and(|name| !name.is_empty()) {
-            named += 1;
+            count += 1;
         }
     }
-    if named == 1 {
+    if count == 1 {
         return Ok(());
     }
     let names: Vec<String> = ["url"]

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 
 use crate::harness::{Answer, Key, Plot, Request, Stage, eventually};
 
-const ENTRIES: &str = r#"
+pub(crate) const ENTRIES: &str = r#"
 [[model]]
 id = "maker/video"
 kind = "video"
@@ -312,17 +312,17 @@ async fn the_end_of_a_task_is_told_until_it_is_heard() {
         let heard = heard.lock().unwrap().clone();
         assert_eq!(heard.len(), attempts);
         for request in heard {
-            let (head, told) = request.split_once("\r\n\r\n").unwrap();
+            let (lines, told) = request.split_once("\r\n\r\n").unwrap();
             assert_eq!(told.as_bytes(), shown.body);
             assert!(
-                head.starts_with("POST /told?token=t HTTP/1.1\r\n"),
-                "{head}"
+                lines.starts_with("POST /told?token=t HTTP/1.1\r\n"),
+                "{lines}"
             );
             assert!(
-                head.contains(&format!("\r\nidempotency-key: {id}\r\n")),
-                "{head}"
+                lines.contains(&format!("\r\nidempotency-key: {id}\r\n")),
+                "{lines}"
             );
-            assert!(!head.contains("authorization"), "{head}");
+            assert!(!lines.contains("authorization"), "{lines}");
         }
     }
 }

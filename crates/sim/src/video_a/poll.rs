@@ -97,9 +97,10 @@ impl Poll {
             return json!({ "status": "failed", "progress": 0, "error": error, "usage": usage });
         }
         let withheld = job.is("withhold");
-        let url = match withheld {
-            true => String::new(),
-            false => format!("http://{}{FILMS}{}.mp4", self.host, job.id),
+        let url = if withheld {
+            String::new()
+        } else {
+            format!("http://{}{FILMS}{}.mp4", self.host, job.id)
         };
         let video = json!({ "url": url, "duration": job.seconds, "respect_moderation": !withheld });
         let mut end =

@@ -205,7 +205,6 @@ impl Postgres {
             other => other,
         };
         let wallet = match &command {
-            Command::Task(_) => None,
             Command::Admit(admit, _) => Some(admit.wallet),
             Command::Extend(extend, _) => return self.lane(extend.hold.lane()).push(command),
             Command::Step(stepping, _) => return self.lane(stepping.hold.lane()).push(command),
@@ -219,7 +218,7 @@ impl Postgres {
                 Change::Key { key, .. } => self.wallet_of(*key).await,
                 Change::PriceVersion { .. } => None,
             },
-            Command::Flush(_) => None,
+            Command::Task(_) | Command::Flush(_) => None,
         };
         let lane = wallet.map_or(0, |wallet| self.lane_of(wallet));
         self.lane(lane).push(command)

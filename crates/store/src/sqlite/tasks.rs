@@ -27,7 +27,7 @@ impl Ledger<'_> {
     /// A task without a row would be a hold without an owner, so both are there or neither.
     pub(super) fn open_task(
         &mut self,
-        new: NewTask,
+        new: &NewTask,
     ) -> rusqlite::Result<Result<OpenedTask, AdmitError>> {
         let now = new.admit.now;
         let key = new.admit.key;
@@ -36,7 +36,7 @@ impl Ledger<'_> {
             Err(refused) => return Ok(Err(refused)),
         };
         let wallet = self.books.rows_of(key).map(|rows| rows.key.wallet);
-        match self.insert_task(&new, hold, wallet, now) {
+        match self.insert_task(new, hold, wallet, now) {
             Ok(()) => Ok(Ok(opened(new.id, hold, rates))),
             Err(error) => {
                 let end = Ending::Released;

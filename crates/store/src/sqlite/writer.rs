@@ -423,7 +423,7 @@ impl<'c> Writer<'c> {
                 if reply.is_closed() {
                     return;
                 }
-                let opened = match ledger.open_task(*new) {
+                let opened = match ledger.open_task(&new) {
                     Ok(opened) => opened.map(|opened| (opened, batch.durable())),
                     Err(error) => Err(unavailable(&error)),
                 };

@@ -322,6 +322,7 @@ pub(crate) async fn a_callback_is_tried_until_it_is_told_or_given_up(place: &Pla
     assert_clean(&store).await;
 }
 
+#[expect(clippy::too_many_lines, reason = "one life of a list")]
 pub(crate) async fn tasks_are_listed_hidden_and_forgotten(place: &Place) {
     let store = place.open();
     let (key, other) = (

@@ -74,18 +74,17 @@ impl Tasks {
         };
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % DESKS;
         let desk = self.desks.get(turn).map(Arc::clone);
-        let (line, node) = (Arc::clone(&self.line), Arc::clone(&self.node));
+        let (line, epoch) = (Arc::clone(&self.line), self.node.epoch().get());
         self.runtime.spawn(async move {
             let Some(desk) = desk else { return };
-            run(command, &desk, &line, &node).await;
+            run(command, &desk, &line, epoch).await;
             drop(place);
         });
         Ok(())
     }
 }
 
-async fn run(command: TaskCommand, desk: &Mutex<Desk>, line: &Slot, node: &Node) {
-    let epoch = node.epoch().get();
+async fn run(command: TaskCommand, desk: &Mutex<Desk>, line: &Slot, epoch: i64) {
     match command {
         TaskCommand::Open(new, reply) => {
             let opened = desk.lock().await.open(*new).await;

@@ -15,6 +15,8 @@ mod events;
 mod pairs;
 mod process;
 mod request;
+#[path = "../../../../store/tests/media/s3.rs"]
+mod s3;
 mod stage;
 mod stepped;
 mod talk;
@@ -31,6 +33,7 @@ pub(crate) use events::{Event, Streaming};
 pub(crate) use pairs::{pairs, via};
 pub(crate) use process::{Channel, Output, Running, run, signal};
 pub(crate) use request::Request;
+pub(crate) use s3::{ACCESS_KEY, BUCKET, S3, SECRET_KEY};
 pub(crate) use stage::{Key, Plot, Stage, UPSTREAM_KEY};
 pub(crate) use stepped::Stepped;
 pub(crate) use talk::{MODEL, OUTPUT_RESERVE, ask, by_hand, cost, micro, with};

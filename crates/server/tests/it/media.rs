@@ -1,0 +1,279 @@
+//! Kept media as anybody sees them: by their address alone, whole and in ranges, until they expire.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use crate::harness::{
+    ACCESS_KEY, Answer, BUCKET, Connection, Plot, Request, S3, SECRET_KEY, Stage, eventually,
+};
+
+const ID: &str = "0123456789abcdefghijklmnopqrstuv";
+
+/// Bytes of which no two stretches are alike.
+fn film() -> Vec<u8> {
+    (0..50_000_u32).flat_map(u32::to_be_bytes).collect()
+}
+
+/// Puts a file where the gateway of a stage keeps its media.
+fn keep(stage: &Stage, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = stage.folder().join("tollgate-data/media").join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+async fn get(stage: &Stage, target: &str, headers: &[(&str, &str)]) -> Answer {
+    let request = Request::get(target);
+    let request = headers.iter().fold(request, |request, (name, value)| {
+        request.header(name, value)
+    });
+    stage.send(&request).await
+}
+
+#[tokio::test]
+async fn media_are_served_without_a_key_under_fixed_types() {
+    let stage = Stage::open().await;
+    for (ending, content_type) in [
+        ("mp4", "video/mp4"),
+        ("mov", "video/quicktime"),
+        ("png", "image/png"),
+    ] {
+        let name = format!("{ID}.{ending}");
+        keep(&stage, &name, &film());
+        let answer = get(&stage, &format!("/media/{name}"), &[]).await.ok();
+        assert_eq!(answer.body, film());
+        let disposition = format!("inline; filename=\"{name}\"");
+        for (header, expected) in [
+            ("content-type", content_type),
+            ("content-length", "200000"),
+            ("accept-ranges", "bytes"),
+            ("x-content-type-options", "nosniff"),
+            ("content-disposition", &disposition),
+        ] {
+            assert_eq!(answer.header(header), Some(expected), "{header}");
+        }
+        let cached = answer.header("cache-control").unwrap();
+        let seconds = cached.strip_prefix("private, max-age=").unwrap();
+        assert!(seconds.parse::<u64>().unwrap() <= 24 * 3600, "{cached}");
+        for header in ["etag", "last-modified", "expires", "x-request-id"] {
+            assert!(answer.header(header).is_some(), "{header}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn clients_of_generate_content_find_their_file() {
+    let stage = Stage::open().await;
+    keep(&stage, &format!("{ID}.mp4"), &film());
+    let target = format!("/v1beta/files/{ID}:download?alt=media");
+    let answer = get(&stage, &target, &[]).await.ok();
+    assert_eq!(answer.body, film());
+    assert_eq!(answer.header("content-type"), Some("video/mp4"));
+    let disposition = format!("attachment; filename=\"{ID}.mp4\"");
+    assert_eq!(answer.header("content-disposition"), Some(&*disposition));
+    // Their SDK sends its key along, which is no reason to refuse.
+    let answer = get(&stage, &target, &[("x-goog-api-key", "whatever")]).await;
+    assert_eq!(answer.ok().body, film());
+}
+
+#[tokio::test]
+async fn one_range_is_served() {
+    let stage = Stage::open().await;
+    keep(&stage, &format!("{ID}.mp4"), &film());
+    let target = format!("/media/{ID}.mp4");
+    for (range, span) in [
+        ("bytes=0-0", 0..1),
+        ("bytes=100-99999", 100..100_000),
+        ("bytes=199990-", 199_990..200_000),
+        ("bytes=-10", 199_990..200_000),
+        ("bytes=65000-67000", 65_000..67_001),
+    ] {
+        let answer = get(&stage, &target, &[("range", range)]).await;
+        assert_eq!(answer.status(), 206, "{range}");
+        let told = format!("bytes {}-{}/200000", span.start, span.end - 1);
+        assert_eq!(answer.header("content-range"), Some(&*told), "{range}");
+        let length = span.len().to_string();
+        assert_eq!(answer.header("content-length"), Some(&*length), "{range}");
+        assert!(answer.body == film()[span], "{range}");
+    }
+    for range in ["bytes=0-1,5-6", "items=0-1", "bytes=9-2"] {
+        let answer = get(&stage, &target, &[("range", range)]).await.ok();
+        assert!(answer.body == film(), "{range}");
+    }
+    let answer = get(&stage, &target, &[("range", "bytes=200000-")]).await;
+    assert_eq!(answer.status(), 416);
+    assert_eq!(answer.header("content-range"), Some("bytes */200000"));
+    assert_eq!(answer.json()["error"]["code"], "invalid_request");
+}
+
+#[tokio::test]
+async fn conditions_are_judged_by_the_mark() {
+    let stage = Stage::open().await;
+    let name = format!("{ID}.mp4");
+    keep(&stage, &name, &film());
+    let target = format!("/media/{name}");
+    let etag = get(&stage, &target, &[]).await.ok();
+    let etag = etag.header("etag").unwrap().to_owned();
+
+    let range = ("range", "bytes=0-9");
+    let answer = get(&stage, &target, &[range, ("if-range", &etag)]).await;
+    assert_eq!((answer.status(), answer.body.len()), (206, 10));
+    let answer = get(&stage, &target, &[range, ("if-range", "\"other\"")]).await;
+    assert_eq!((answer.status(), answer.body.len()), (200, 200_000));
+
+    let mut connection = Connection::open(stage.address()).await;
+    let request = Request::get(&target).header("if-none-match", &etag);
+    connection.send(&request).await;
+    let head = connection.head().await.unwrap();
+    assert_eq!((head.status, head.header("etag")), (304, Some(&*etag)));
+
+    // Another file under the name has another mark.
+    keep(&stage, &name, b"another film");
+    let answer = get(&stage, &target, &[range, ("if-range", &etag)]).await;
+    assert_eq!(
+        (answer.status(), &*answer.body),
+        (200, &b"another film"[..])
+    );
+    let answer = get(&stage, &target, &[("if-none-match", &etag)]).await;
+    assert_eq!(answer.status(), 200);
+}
+
+#[tokio::test]
+async fn a_head_tells_what_a_get_would() {
+    let stage = Stage::open().await;
+    keep(&stage, &format!("{ID}.mp4"), &film());
+    let target = format!("/media/{ID}.mp4");
+    let got = get(&stage, &target, &[]).await.ok();
+    let mut connection = Connection::open(stage.address()).await;
+    connection.send(&Request::new("HEAD", &target)).await;
+    let head = connection.head().await.unwrap();
+    assert_eq!(head.status, 200);
+    for header in [
+        "content-length",
+        "content-type",
+        "etag",
+        "accept-ranges",
+        "last-modified",
+    ] {
+        assert_eq!(head.header(header), got.header(header), "{header}");
+    }
+    // There was no body: the next answer on the connection begins with its head.
+    connection
+        .send(&Request::get(&target).header("range", "bytes=0-3"))
+        .await;
+    let answer = connection.answer().await;
+    assert_eq!((answer.status(), &*answer.body), (206, &film()[..4]));
+}
+
+#[tokio::test]
+async fn what_is_missing_expired_or_misspelt_is_the_same_404() {
+    let stage = Stage::open().await;
+    let expired = "expired0expired0expired0expired0";
+    let path = keep(&stage, &format!("{expired}.mp4"), &film());
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    let long_ago = SystemTime::now() - Duration::from_secs(24 * 3600 + 1);
+    file.set_modified(long_ago).unwrap();
+    std::fs::write(stage.folder().join("tollgate-data/media/notes.txt"), "ours").unwrap();
+    let mut told = Vec::new();
+    for target in [
+        format!("/media/{ID}.mp4"),
+        format!("/media/{expired}.mp4"),
+        format!("/media/{expired}.exe"),
+        "/media/notes.txt".to_owned(),
+        "/media/".to_owned(),
+        "/media/incoming/x.part".to_owned(),
+        "/media/../tollgate.toml".to_owned(),
+        "/media/%2e%2e%2ftollgate.toml".to_owned(),
+    ] {
+        let answer = get(&stage, &target, &[]).await;
+        assert_eq!(answer.status(), 404, "{target}");
+        assert_eq!(answer.json()["error"]["code"], "not_found", "{target}");
+        told.push(answer.body);
+        let mut connection = Connection::open(stage.address()).await;
+        connection.send(&Request::new("HEAD", &target)).await;
+        assert_eq!(connection.head().await.unwrap().status, 404, "{target}");
+    }
+    told.dedup();
+    assert_eq!(told.len(), 1);
+    for id in [ID, expired, "files"] {
+        let target = format!("/v1beta/files/{id}:download?alt=media");
+        let answer = get(&stage, &target, &[]).await;
+        assert_eq!(answer.status(), 404, "{target}");
+        assert_eq!(answer.json()["error"]["status"], "NOT_FOUND", "{target}");
+    }
+}
+
+#[tokio::test]
+async fn a_storage_that_is_away_is_no_missing_file() {
+    let stage = Stage::open().await;
+    keep(&stage, &format!("{ID}.mp4"), &film());
+    let media = stage.folder().join("tollgate-data/media");
+    let away = stage.folder().join("away");
+    std::fs::rename(&media, &away).unwrap();
+    let target = format!("/media/{ID}.mp4");
+    let answer = get(&stage, &target, &[]).await;
+    assert_eq!(answer.status(), 503);
+    assert!(answer.header("retry-after").is_some());
+    std::fs::rename(&away, &media).unwrap();
+    assert_eq!(get(&stage, &target, &[]).await.ok().body, film());
+}
+
+#[tokio::test]
+async fn a_start_sweeps_what_has_expired_and_counts_what_is_there() {
+    let mut stage = Stage::open().await;
+    let kept = keep(&stage, &format!("{ID}.mp4"), &film());
+    let expired = keep(&stage, "expired0expired0expired0expired0.mp4", &film());
+    let file = std::fs::File::options().write(true).open(&expired).unwrap();
+    let long_ago = SystemTime::now() - Duration::from_secs(24 * 3600 + 1);
+    file.set_modified(long_ago).unwrap();
+    stage.restart().await;
+    eventually("the sweep", async || (!expired.exists()).then_some(())).await;
+    assert!(kept.exists());
+    let is_counted = async || {
+        let metrics = stage.admin_get("/metrics").await.ok();
+        let text = metrics.text();
+        let is_told = |line: &str| text.lines().any(|told| told == line);
+        let all = is_told("tollgate_media_swept_total 1")
+            && is_told("tollgate_media_kept 1")
+            && is_told("tollgate_media_kept_bytes 200000");
+        all.then_some(())
+    };
+    eventually("the count", is_counted).await;
+    get(&stage, &format!("/media/{ID}.mp4"), &[]).await.ok();
+    let metrics = stage.admin_get("/metrics").await.ok();
+    assert!(
+        metrics
+            .text()
+            .contains("tollgate_media_served_bytes_total 200000\n")
+    );
+}
+
+#[tokio::test]
+async fn media_in_a_bucket_are_served_alike() {
+    let s3 = S3::start().await;
+    let stage = Plot::default()
+        .setting("media", &format!("url = \"s3://{BUCKET}/videos\""))
+        .setting("media", &format!("endpoint = \"http://{}\"", s3.address))
+        .setting("media", "access_key_id = { file = \"s3-id\" }")
+        .setting("media", "secret_access_key = { file = \"s3-secret\" }")
+        .file("s3-id", ACCESS_KEY)
+        .file("s3-secret", SECRET_KEY)
+        .open()
+        .await;
+    let folder = s3.bucket().join("videos");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join(format!("{ID}.mp4")), film()).unwrap();
+    let target = format!("/media/{ID}.mp4");
+    let answer = get(&stage, &target, &[]).await.ok();
+    assert!(answer.body == film());
+    assert_eq!(answer.header("content-type"), Some("video/mp4"));
+    assert!(answer.header("etag").is_some());
+    let answer = get(&stage, &target, &[("range", "bytes=7-70000")]).await;
+    assert_eq!(answer.status(), 206);
+    assert!(answer.body == film()[7..=70_000]);
+    let answer = get(&stage, &format!("/media/{ID}.png"), &[]).await;
+    assert_eq!(answer.status(), 404);
+    drop(s3);
+    let answer = get(&stage, &target, &[]).await;
+    assert_eq!(answer.status(), 503);
+    assert!(!answer.text().contains("127.0.0.1"), "{}", answer.text());
+}

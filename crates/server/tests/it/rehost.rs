@@ -1,0 +1,167 @@
+//! Results on their way from an upstream into our storage, and to whoever holds their address.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::{ACCESS_KEY, BUCKET, Key, Plot, Request, S3, SECRET_KEY, Stage, eventually};
+
+const ENTRIES: &str = r#"
+[[model]]
+id = "maker/film"
+kind = "video"
+routes = [{ channel = "main", model = "sim-film" }]
+price = { video_second = "0.1" }
+profile = { base = "predict-3.1" }
+"#;
+/// Eight seconds.
+const CHARGE: u64 = 800_000;
+
+fn plot() -> Plot {
+    Plot::default()
+        .entries(ENTRIES)
+        .setting("tasks", "poll_first_ms = 20")
+        .setting("tasks", "poll_max_ms = 40")
+        .setting("outbound", "allow = [\"127.0.0.0/8\"]")
+}
+
+async fn create(stage: &Stage, key: &Key, prompt: &str) -> String {
+    let body = json!({ "instances": [{ "prompt": prompt }] });
+    let request = Request::post("/v1beta/models/maker/film:predictLongRunning")
+        .json(&body)
+        .header("x-goog-api-key", &key.secret);
+    let shown = stage.send(&request).await.ok().json();
+    shown["name"].as_str().unwrap().to_owned()
+}
+
+async fn look(stage: &Stage, key: &Key, name: &str) -> Value {
+    let request = Request::get(&format!("/v1beta/{name}"));
+    let request = request.header("x-goog-api-key", &key.secret);
+    stage.send(&request).await.ok().json()
+}
+
+async fn done(stage: &Stage, key: &Key, name: &str) -> Value {
+    eventually("the end of the operation", async || {
+        let shown = look(stage, key, name).await;
+        (shown["done"] == true).then_some(shown)
+    })
+    .await
+}
+
+/// Fetches the film of an operation by the address it shows, without any key.
+async fn fetch(stage: &Stage, shown: &Value) -> Vec<u8> {
+    let samples = &shown["response"]["generateVideoResponse"]["generatedSamples"];
+    let uri = samples[0]["video"]["uri"].as_str();
+    let uri = uri.unwrap_or_else(|| panic!("no film: {shown}"));
+    // No setting says where callers reach the gateway, so it is where it listens.
+    let home = format!("http://{}", stage.address());
+    let target = uri.strip_prefix(&home).unwrap();
+    let answer = stage.send(&Request::get(target)).await.ok();
+    assert_eq!(answer.header("content-type"), Some("video/mp4"));
+    assert_eq!(answer.body.get(4..8), Some(&b"ftyp"[..]));
+    answer.body
+}
+
+/// Waits until a copy has gone so.
+async fn copied(stage: &Stage, outcome: &str) {
+    let counter = format!("tollgate_media_copies_total{{outcome=\"{outcome}\"}} ");
+    eventually(outcome, async || {
+        let metrics = stage.admin_get("/metrics").await.ok();
+        metrics.text().contains(&counter).then_some(())
+    })
+    .await;
+}
+
+/// Files in a media folder, those on their way aside.
+fn kept(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let files = entries.filter(|entry| entry.as_ref().unwrap().path().is_file());
+    files.count()
+}
+
+#[tokio::test]
+async fn a_result_is_ours_wherever_the_upstream_had_it() {
+    let (stage, key) = plot().funded().await;
+    let upstream = stage.sim.address().to_string();
+    for (number, prompt) in ["", "[redirect]", "[inline]", "[vertex]"]
+        .iter()
+        .enumerate()
+    {
+        let name = create(&stage, &key, &format!("a street {prompt}")).await;
+        let shown = done(&stage, &key, &name).await;
+        fetch(&stage, &shown).await;
+        assert!(!shown.to_string().contains(&upstream), "{shown}");
+        let charged = CHARGE * (u64::try_from(number).unwrap() + 1);
+        assert_eq!(stage.usage(&key).await, charged, "{prompt}");
+    }
+    assert_eq!(kept(&stage.folder().join("tollgate-data/media")), 4);
+    assert_eq!(stage.frozen(&key).await, 0);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_result_is_kept_in_a_bucket_too() {
+    let s3 = S3::start().await;
+    let (stage, key) = plot()
+        .setting("media", &format!("url = \"s3://{BUCKET}/videos\""))
+        .setting("media", &format!("endpoint = \"http://{}\"", s3.address))
+        .setting("media", "access_key_id = { file = \"s3-id\" }")
+        .setting("media", "secret_access_key = { file = \"s3-secret\" }")
+        .file("s3-id", ACCESS_KEY)
+        .file("s3-secret", SECRET_KEY)
+        .funded()
+        .await;
+    let name = create(&stage, &key, "a street").await;
+    let shown = done(&stage, &key, &name).await;
+    fetch(&stage, &shown).await;
+    let spool = stage.folder().join("tollgate-data/media-spool");
+    assert_eq!(kept(&spool), 0);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn what_is_no_film_fails_the_task_at_no_charge() {
+    let (stage, key) = plot().funded().await;
+    let name = create(&stage, &key, "a street [broken]").await;
+    let shown = done(&stage, &key, &name).await;
+    assert!(shown["error"]["message"].is_string(), "{shown}");
+    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    assert_eq!(kept(&stage.folder().join("tollgate-data/media")), 0);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn trouble_with_the_file_is_no_end() {
+    let (stage, key) = plot().funded().await;
+    for faults in ["status=404", "status=503", "reset=head", "status=403"] {
+        stage.sim.queue_faults("file/sim-film", faults, 1).unwrap();
+    }
+    let name = create(&stage, &key, "a street").await;
+    let shown = done(&stage, &key, &name).await;
+    fetch(&stage, &shown).await;
+    for outcome in ["stale", "later", "kept"] {
+        copied(&stage, outcome).await;
+    }
+    assert_eq!(stage.usage(&key).await, CHARGE);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_task_outlasts_its_storage_and_its_node() {
+    let (mut stage, key) = plot().funded().await;
+    let media = stage.folder().join("tollgate-data/media");
+    let away = stage.folder().join("away");
+    std::fs::rename(&media, &away).unwrap();
+    let name = create(&stage, &key, "a street").await;
+    copied(&stage, "later").await;
+    assert_ne!(look(&stage, &key, &name).await["done"], true);
+    assert_eq!(stage.usage(&key).await, 0);
+    stage.kill();
+    std::fs::rename(&away, &media).unwrap();
+    stage.restart().await;
+    let shown = done(&stage, &key, &name).await;
+    fetch(&stage, &shown).await;
+    assert_eq!(kept(&media), 1);
+    assert_eq!(stage.usage(&key).await, CHARGE);
+    stage.verify().await;
+}

@@ -41,7 +41,7 @@ impl Engine {
             // A copy takes minutes; another node makes it anew.
             Ok(_turn) => self
                 .leaving
-                .run_until_cancelled(self.copy_in_turn(medium, home, id))
+                .run_until_cancelled(Box::pin(self.copy_in_turn(medium, home, id)))
                 .await
                 .unwrap_or_else(|| Err(Uncopied::Later("the node stops".to_owned()))),
             Err(_) => Err(Uncopied::Later(

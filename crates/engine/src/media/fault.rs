@@ -34,10 +34,11 @@ impl From<FetchError> for Uncopied {
         let text = error.to_string();
         match error {
             FetchError::Refused(_) | FetchError::TooLarge(_) => Self::Unfit(text),
-            // A server that is overloaded or asks for patience.
-            FetchError::Status(408 | 425 | 429 | 500..) => Self::Later(text),
+            // A server that is overloaded or asks for patience, or none at all.
+            FetchError::Status(408 | 425 | 429 | 500..)
+            | FetchError::Unresolved
+            | FetchError::Call(_) => Self::Later(text),
             FetchError::Status(_) | FetchError::Redirects => Self::Stale(text),
-            FetchError::Unresolved | FetchError::Call(_) => Self::Later(text),
         }
     }
 }

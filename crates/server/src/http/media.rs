@@ -29,7 +29,7 @@ pub(crate) enum Asked {
 /// An answer about a medium that is there.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    Found(Found),
+    Found(Box<Found>),
     /// The range lies beyond the end of a file of so many bytes.
     Outside(u64),
 }
@@ -61,7 +61,8 @@ pub(super) async fn serve(
         let found = engine.media().read(name, now).await.map_err(unavailable)?;
         let (head, body) = found.ok_or_else(no_such)?;
         let body = AnswerBody::Media(Box::new(engine.stream_of(body)));
-        return Ok(Reply::Found(Found::whole(name, asked, &head, now, body)));
+        let found = Found::whole(name, asked, &head, now, body);
+        return Ok(Reply::Found(found.into()));
     }
     let head = engine.media().head(name, now).await.map_err(unavailable)?;
     let head = head.ok_or_else(no_such)?;
@@ -70,25 +71,27 @@ pub(super) async fn serve(
         let mut found = Found::whole(name, asked, &head, now, nothing());
         found.status = StatusCode::NOT_MODIFIED;
         found.headers.remove(CONTENT_LENGTH);
-        return Ok(Reply::Found(found));
+        return Ok(Reply::Found(found.into()));
     }
     // A range of something else than the caller has the rest of is of no use to it.
     let range = text(RANGE).filter(|_| range_holds(text(IF_RANGE), &head.etag));
     let part = asked_part(range, head.bytes);
     if method == Method::HEAD {
         let found = Found::whole(name, asked, &head, now, nothing());
-        return Ok(Reply::Found(found));
+        return Ok(Reply::Found(found.into()));
     }
     match part {
         Part::Outside => Ok(Reply::Outside(head.bytes)),
         Part::Whole => {
             let body = read(engine, name, &head, 0..head.bytes).await?;
-            Ok(Reply::Found(Found::whole(name, asked, &head, now, body)))
+            let found = Found::whole(name, asked, &head, now, body);
+            Ok(Reply::Found(found.into()))
         }
         Part::Some(range) => {
             let body = read(engine, name, &head, range.clone()).await?;
             let found = Found::whole(name, asked, &head, now, body);
-            Ok(Reply::Found(found.narrowed_to(&range, head.bytes)))
+            let found = found.narrowed_to(&range, head.bytes);
+            Ok(Reply::Found(found.into()))
         }
     }
 }

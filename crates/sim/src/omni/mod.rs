@@ -1,7 +1,7 @@
 //! Videos through Interactions: the answer comes when the film is there.
 //!
 //! Models whose name begins with `sim-omni` make films. A script gives them the time that they take:
-//! `sim-omni+delay=3000`. Words in brackets in the text change the answer:
+//! `sim-omni+delay=3s`. Words in brackets in the text change the answer:
 //!
 //! | word | |
 //! |---|---|

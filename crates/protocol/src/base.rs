@@ -33,7 +33,7 @@ impl Base {
             Self::Content20 => content_2_0(),
             Self::Content15Pro => content_1_5_pro(),
             Self::Content10 => content_1_0(),
-            _ => Profile::default(),
+            Self::ContentImage => Profile::default(),
         }
     }
 }

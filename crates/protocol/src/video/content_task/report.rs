@@ -148,7 +148,7 @@ fn running(status: &'static str, told: &Value, task: &Task<'_>) -> Standing {
         status,
         progress: None,
         snapshot: snapshot_of(task, status, updated_at, |object| {
-            expires_after(object, told)
+            expires_after(object, told);
         }),
     }
 }

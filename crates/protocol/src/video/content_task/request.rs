@@ -40,6 +40,10 @@ pub struct Request {
 
 /// What a request says beside its content.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the protocol's own"
+)]
 pub(super) struct Options {
     pub(super) resolution: Option<String>,
     pub(super) ratio: Option<String>,

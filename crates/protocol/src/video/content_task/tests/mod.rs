@@ -25,11 +25,11 @@ const AUDIO: &str = r#"{"type":"audio_url","audio_url":{"url":"data:audio/wav;ba
 const DRAFT: &str = r#"{"type":"draft_task","draft_task":{"id":"0190-ours"}}"#;
 
 fn profile(base: Base) -> Profile {
-    let bare = Profile {
+    let profile = Profile {
         base: Some(base),
         ..Profile::default()
     };
-    bare.over_base()
+    profile.over_base()
 }
 
 /// A body of content items and further members.

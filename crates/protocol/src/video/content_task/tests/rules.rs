@@ -117,7 +117,7 @@ fn items_have_the_shape_of_their_type() {
         (r#"{"text":"x"}"#, "content.type"),
         (r#"{"type":"poem","text":"x"}"#, "content.type"),
         (r#"{"type":7}"#, "content.type"),
-        (r#"7"#, "content"),
+        ("7", "content"),
         (r#"{"type":"text"}"#, "content.text"),
         (r#"{"type":"text","text":" "}"#, "content.text"),
         (r#"{"type":"text","text":7}"#, "content.text"),

@@ -51,7 +51,7 @@ impl Share {
     }
 
     /// Takes or gives back until the share is of this size; `false` leaves it as it was.
-    pub(crate) fn resize(&mut self, bytes: usize) -> bool {
+    pub fn resize(&mut self, bytes: usize) -> bool {
         if bytes > self.bytes {
             return self.grow(bytes - self.bytes);
         }

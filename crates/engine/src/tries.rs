@@ -148,6 +148,7 @@ pub(crate) async fn send(
         item: worded.item.as_deref(),
         content_type: worded.content_type,
         body: worded.pieces,
+        spooled: worded.spooled,
         extra: worded.extra,
     };
     let sent = route.channel.send(outgoing).await;

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue};
 use protocol::native::{self, Broken};
 use protocol::{Failure, Translator};
 use store::KeyHead;
-use upstream::Endpoint;
+use upstream::{Endpoint, Spooled};
 
 use crate::catalog::{Model, Route};
 use crate::engine::{Engine, Settings};
@@ -83,6 +83,8 @@ pub(crate) struct Worded {
     pub(crate) item: Option<String>,
     pub(crate) content_type: HeaderValue,
     pub(crate) pieces: Vec<Bytes>,
+    /// A part of the body that stands in a file.
+    pub(crate) spooled: Option<Spooled>,
     pub(crate) extra: HeaderMap,
     /// The value of `x-dropped-params`.
     pub(crate) dropped: Option<String>,
@@ -96,6 +98,7 @@ impl Worded {
             item: None,
             content_type: HeaderValue::from_static("application/json"),
             pieces,
+            spooled: None,
             extra: HeaderMap::new(),
             dropped: None,
         }

@@ -61,16 +61,16 @@ pub fn step(
     }
     let most = next_key.left().map_or(wanted, |left| wanted.min(left));
     let most = most.min(wide(next_wallet.total_available()));
-    let hold = shown(most - wide(charge));
+    let ahead = shown(most - wide(charge));
     let delta = next_wallet.debit(charge).map_err(broken)?;
     next_key.usage = raised(key.usage, charge).map_err(broken)?;
-    next_wallet.freeze(hold).map_err(broken)?;
-    next_key.frozen = raised(next_key.frozen, hold).map_err(broken)?;
+    next_wallet.freeze(ahead).map_err(broken)?;
+    next_key.frozen = raised(next_key.frozen, ahead).map_err(broken)?;
     (*wallet, *key) = (next_wallet, next_key);
     Ok(Stepped {
         charge,
         delta,
-        hold,
+        hold: ahead,
     })
 }
 

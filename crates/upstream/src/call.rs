@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderValue};
 use protocol::Dialect;
 
 use crate::body::Body;
+use crate::spool::Spooled;
 
 /// What of the upstream is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +98,8 @@ pub struct Outgoing<'a> {
     pub content_type: HeaderValue,
     /// The body in order; a large one is not copied together.
     pub body: Vec<Bytes>,
+    /// A part of the body that stands in a file.
+    pub spooled: Option<Spooled>,
     /// Headers of the caller's that the upstream should see. Those that stand on the list
     /// of this crate go on, all others stay here (reliability.md, K5).
     pub extra: HeaderMap,
@@ -111,13 +114,18 @@ impl<'a> Outgoing<'a> {
             item: None,
             content_type: HeaderValue::from_static("application/json"),
             body,
+            spooled: None,
             extra: HeaderMap::new(),
         }
     }
 
     /// Bytes of the body.
-    pub(crate) fn length(&self) -> usize {
-        self.body.iter().map(Bytes::len).sum()
+    pub(crate) fn length(&self) -> u64 {
+        let pieces: usize = self.body.iter().map(Bytes::len).sum();
+        let spooled = self.spooled.as_ref().map_or(0, Spooled::length);
+        u64::try_from(pieces)
+            .unwrap_or(u64::MAX)
+            .saturating_add(spooled)
     }
 }
 

@@ -181,6 +181,9 @@ impl Channel {
             |head| self.0.template.write_head(call, head),
             call.body.clone(),
         );
+        if let Some(spooled) = &call.spooled {
+            conn.attach(spooled.clone());
+        }
         let first_byte = start + self.0.timeouts.first_byte;
         let (deadline, stage) = if total <= first_byte {
             (total, Stage::Total)

@@ -28,6 +28,7 @@ mod retry_after;
 mod secret;
 mod select;
 mod socket;
+mod spool;
 mod timeouts;
 mod wire;
 
@@ -42,6 +43,7 @@ pub use preset::{Preset, Protocol, UnknownName};
 pub use secret::Secret;
 pub use select::{Candidate, order};
 pub use socket::{Handshake, Socket, SocketAsk, SocketEndpoint, Tunnel, socket_config};
+pub use spool::{Spool, Spooled};
 pub use timeouts::Timeouts;
 /// The body of a fuzz target; `wire` is nobody else's business.
 #[cfg(fuzzing)]

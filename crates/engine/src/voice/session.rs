@@ -129,8 +129,8 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
     /// Takes what one of the sides did.
     fn take(&mut self, happened: Happened) -> Option<Ended> {
         match happened {
-            Happened::Said(Side::Client, message) => self.from_client(message),
-            Happened::Said(Side::Upstream, message) => self.from_upstream(message),
+            Happened::Said(Side::Client, message) => self.client_said(message),
+            Happened::Said(Side::Upstream, message) => self.upstream_said(message),
             Happened::Ended(Side::Client, error) => Some(match error {
                 Some(Error::Capacity(_)) => Ended::Misused(CloseCode::Size),
                 Some(Error::Utf8(_)) => Ended::Misused(CloseCode::Invalid),
@@ -144,7 +144,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         }
     }
 
-    fn from_client(&mut self, message: Message) -> Option<Ended> {
+    fn client_said(&mut self, message: Message) -> Option<Ended> {
         let verdict = match &message {
             Message::Text(text) => self.watch.on_client(Frame::Text(text)),
             Message::Binary(audio) => self.watch.on_client(Frame::Binary(audio)),
@@ -161,7 +161,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         None
     }
 
-    fn from_upstream(&mut self, message: Message) -> Option<Ended> {
+    fn upstream_said(&mut self, message: Message) -> Option<Ended> {
         let now_ms = self.now_ms();
         let renamed = match &message {
             Message::Text(text) => self.watch.on_upstream(Frame::Text(text), now_ms),
@@ -232,9 +232,8 @@ fn farewells(ended: Ended, names: &(String, Arc<str>)) -> (CloseFrame, CloseFram
     };
     let both = |code| (plain(code), plain(code));
     match ended {
-        Ended::ByClient(None) | Ended::TooLong => both(CloseCode::Normal),
+        Ended::ByClient(None) | Ended::ByUpstream(None) | Ended::TooLong => both(CloseCode::Normal),
         Ended::ByClient(Some(frame)) => (plain(CloseCode::Normal), legal(frame)),
-        Ended::ByUpstream(None) => both(CloseCode::Normal),
         Ended::ByUpstream(Some(frame)) => {
             let (upstream, public) = names;
             let names = Names { upstream, public };
@@ -248,7 +247,7 @@ fn farewells(ended: Ended, names: &(String, Arc<str>)) -> (CloseFrame, CloseFram
             });
             (told, plain(CloseCode::Normal))
         }
-        Ended::ClientGone => both(CloseCode::Away),
+        Ended::ClientGone | Ended::Draining => both(CloseCode::Away),
         Ended::Misused(code) => (plain(code), plain(CloseCode::Normal)),
         Ended::UpstreamGone => both(CloseCode::Error),
         Ended::Unpaid(failure) => {
@@ -258,7 +257,6 @@ fn farewells(ended: Ended, names: &(String, Arc<str>)) -> (CloseFrame, CloseFram
             };
             (told, plain(CloseCode::Normal))
         }
-        Ended::Draining => both(CloseCode::Away),
     }
 }
 

@@ -9,7 +9,7 @@ use protocol::multipart::Form;
 use protocol::native::{self, Broken};
 use protocol::voice::{self, Transcript};
 use protocol::{Failure, Translator};
-use upstream::Endpoint;
+use upstream::{Endpoint, Spool, Spooled};
 
 use super::model;
 use super::speech::VoiceForm;
@@ -31,6 +31,8 @@ pub struct TranscriptCall {
     pub fields: Form,
     /// The largest file.
     pub file_bytes_max: u64,
+    /// The file, where it is too large for the memory.
+    pub spool: Option<Spool>,
     /// What the form takes of the node's memory.
     pub share: Share,
 }
@@ -64,6 +66,7 @@ fn prepare(
         estimate: Estimate::voice(meter, Gauge::Heard),
         work: Heard {
             transcript,
+            spool: call.spool,
             _share: call.share,
         },
         model,
@@ -73,6 +76,7 @@ fn prepare(
 
 struct Heard {
     transcript: Transcript,
+    spool: Option<Spool>,
     _share: Share,
 }
 
@@ -94,8 +98,15 @@ impl Work for Heard {
     fn word(&self, _: &Model, route: &Route) -> Result<Worded, Failure> {
         let boundary = ids::fresh("form-");
         let content_type = format!("multipart/form-data; boundary={boundary}");
-        let pieces = self.transcript.form(&route.model).write(&boundary);
+        let form = self.transcript.form(&route.model);
+        let (mut pieces, after) = form.write_around(&boundary);
+        let spooled = self.spool.clone().map(|spool| Spooled {
+            at: pieces.len(),
+            spool,
+        });
+        pieces.extend(after);
         Ok(Worded {
+            spooled,
             content_type: HeaderValue::try_from(content_type).map_err(|_| Failure::internal())?,
             dropped: self.transcript.dropped.clone(),
             ..Worded::json(Endpoint::Transcript, pieces)

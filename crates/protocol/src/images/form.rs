@@ -167,6 +167,7 @@ mod tests {
             file_name: Some("a".to_owned()),
             content_type: Some("application/octet-stream".to_owned()),
             data: vec![Bytes::from_static(data)],
+            elsewhere: 0,
         };
         Form {
             parts: vec![

@@ -16,6 +16,8 @@ pub struct Part {
     pub content_type: Option<String>,
     /// Its bytes, in the pieces they came in.
     pub data: Vec<Bytes>,
+    /// How many bytes were put elsewhere instead ([`super::Reader::drain`]).
+    pub elsewhere: usize,
 }
 
 impl Part {
@@ -30,12 +32,13 @@ impl Part {
 
     /// How many bytes it has.
     pub fn len(&self) -> usize {
-        self.data.iter().map(Bytes::len).sum()
+        let here: usize = self.data.iter().map(Bytes::len).sum();
+        here + self.elsewhere
     }
 
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.data.iter().all(Bytes::is_empty)
+        self.elsewhere == 0 && self.data.iter().all(Bytes::is_empty)
     }
 
     /// The first bytes, by which a file can be known.
@@ -84,6 +87,14 @@ impl Form {
 
     /// The body under a boundary that must not occur in it; large pieces are not copied.
     pub fn write(&self, boundary: &str) -> Vec<Bytes> {
+        let (mut out, after) = self.write_around(boundary);
+        out.extend(after);
+        out
+    }
+
+    /// The same in two halves: what was put elsewhere stands between them.
+    pub fn write_around(&self, boundary: &str) -> (Vec<Bytes>, Vec<Bytes>) {
+        let mut before = None;
         let mut out = Vec::new();
         let mut head = Vec::new();
         for part in &self.parts {
@@ -103,6 +114,9 @@ impl Form {
             }
             head.extend_from_slice(b"\r\n");
             out.push(std::mem::take(&mut head).into());
+            if part.elsewhere > 0 {
+                before = Some(std::mem::take(&mut out));
+            }
             out.extend(part.data.iter().cloned());
             head.extend_from_slice(b"\r\n");
         }
@@ -110,7 +124,10 @@ impl Form {
         head.extend_from_slice(boundary.as_bytes());
         head.extend_from_slice(b"--\r\n");
         out.push(head.into());
-        out
+        match before {
+            Some(before) => (before, out),
+            None => (out, Vec::new()),
+        }
     }
 }
 

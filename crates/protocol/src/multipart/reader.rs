@@ -121,6 +121,27 @@ impl Reader {
         }
     }
 
+    /// How many bytes of the files of this name are held here.
+    pub fn file_bytes(&mut self, name: &str) -> usize {
+        let files = self.files(name);
+        files.map(|file| file.len() - file.elsewhere).sum()
+    }
+
+    /// Takes out what has come of the file of this name so far; it is to be put elsewhere.
+    pub fn drain(&mut self, name: &str) -> Vec<Bytes> {
+        let mut pieces = Vec::new();
+        for file in self.files(name) {
+            file.elsewhere = file.len();
+            pieces.append(&mut file.data);
+        }
+        pieces
+    }
+
+    fn files(&mut self, name: &str) -> impl Iterator<Item = &mut Part> {
+        let parts = self.form.parts.iter_mut().chain([&mut self.part]);
+        parts.filter(move |part| part.name == name && part.file_name.is_some())
+    }
+
     /// The form, when the body has ended.
     pub fn finish(self) -> Result<Form, FormError> {
         match self.at {
@@ -250,6 +271,7 @@ fn part_of(head: &str) -> Result<Part, FormError> {
         file_name,
         content_type: header("content-type").map(str::to_owned),
         data: Vec::new(),
+        elsewhere: 0,
     })
 }
 
@@ -355,6 +377,7 @@ mod tests {
                     file_name,
                     content_type: None,
                     data: vec![data.into()],
+                    elsewhere: 0,
                 }).collect(),
             };
             let body: Vec<u8> = form.write("a-boundary-of-ours").concat();
@@ -377,5 +400,24 @@ mod tests {
         ], 0..400), piece_bytes in 1_usize..50) {
             let _ = read(&body, piece_bytes);
         }
+    }
+
+    #[test]
+    fn a_file_can_be_put_elsewhere_as_it_comes() {
+        let body = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n0123456789\r\n\
+                    --b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\ny\r\n--b--\r\n";
+        let mut reader = Reader::new("b");
+        let mut elsewhere = Vec::new();
+        for piece in body.as_bytes().chunks(7) {
+            reader.push(Bytes::copy_from_slice(piece)).unwrap();
+            elsewhere.extend(reader.drain("file").concat());
+            assert_eq!(reader.file_bytes("file"), 0);
+        }
+        assert_eq!(elsewhere, b"0123456789");
+        let form = reader.finish().unwrap();
+        assert_eq!(form.parts[0].len(), 10);
+        let (before, after) = form.write_around("b");
+        let written = [before.concat(), elsewhere, after.concat()].concat();
+        assert_eq!(String::from_utf8(written).unwrap(), body);
     }
 }

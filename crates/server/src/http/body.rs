@@ -1,6 +1,8 @@
 //! Reads a request body into memory, within its limits of size, time and node memory.
 
+use std::fs::File;
 use std::future::poll_fn;
+use std::io::{self, Write as _};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -12,11 +14,16 @@ use hyper::body::Incoming;
 use protocol::Failure;
 use protocol::multipart::{self, Form};
 use tokio::time::{Instant, timeout_at};
+use upstream::Spool;
 
 /// A chunked body is charged to the node's budget in steps of this size.
 const CHUNKED_STEP_BYTES: usize = 1 << 20;
 /// No more is set aside before the bytes are there: a length is only a claim.
 const RESERVE_BYTES_MAX: usize = 1 << 20;
+
+/// A file in a form that is larger than this goes to the disk, in pieces of at least that size.
+const SPOOLED_FROM_BYTES: usize = 1 << 20;
+const SPOOLED_AT_ONCE_BYTES: usize = 256 << 10;
 
 /// The bounds of one body.
 #[derive(Debug, Clone, Copy)]
@@ -150,17 +157,108 @@ pub(crate) async fn read_form(
     Ok((reader.finish()?, share))
 }
 
+/// Reads a form whose file of this name goes to the disk when it is large; what is held meanwhile is
+/// charged to the budget.
+pub(crate) async fn read_spooled_form(
+    mut body: Incoming,
+    mut reader: multipart::Reader,
+    name: &str,
+    bounds: Bounds,
+    budget: &Budget,
+) -> Result<(Form, Option<Spool>, Share), Failure> {
+    within_bounds(&body, bounds)?;
+    let mut share = budget.take(0).ok_or_else(no_memory)?;
+    let mut waiting = None;
+    let mut came = 0;
+    let mut spool: Option<Spooling> = None;
+    while let Some(piece) = next_piece(&mut body, bounds, &mut waiting).await? {
+        came += piece.len();
+        if came > bounds.bytes_max {
+            return Err(too_large(bounds.bytes_max));
+        }
+        reader.push(piece)?;
+        let held_max = match spool {
+            None => SPOOLED_FROM_BYTES,
+            Some(_) => SPOOLED_AT_ONCE_BYTES,
+        };
+        if reader.file_bytes(name) > held_max {
+            let spooling = match spool.take() {
+                Some(spooling) => spooling,
+                None => Spooling::begin().await?,
+            };
+            spool = Some(spooling.write(reader.drain(name)).await?);
+        }
+        let spooled = spool.as_ref().map_or(0, |spool| spool.bytes);
+        if !share.resize(came.saturating_sub(spooled)) {
+            return Err(no_memory());
+        }
+    }
+    let spool = match spool {
+        Some(spooling) => Some(spooling.write(reader.drain(name)).await?.finish()),
+        None => None,
+    };
+    Ok((reader.finish()?, spool, share))
+}
+
+/// A file without a name, gone when the last one who has it is.
+struct Spooling {
+    file: File,
+    bytes: usize,
+}
+
+impl Spooling {
+    async fn begin() -> Result<Self, Failure> {
+        let file = on_disk(tempfile::tempfile).await?;
+        Ok(Self { file, bytes: 0 })
+    }
+
+    async fn write(self, pieces: Vec<Bytes>) -> Result<Self, Failure> {
+        let Self { mut file, bytes } = self;
+        let more: usize = pieces.iter().map(Bytes::len).sum();
+        let file = on_disk(move || {
+            for piece in pieces {
+                file.write_all(&piece)?;
+            }
+            Ok(file)
+        });
+        Ok(Self {
+            file: file.await?,
+            bytes: bytes + more,
+        })
+    }
+
+    fn finish(self) -> Spool {
+        Spool::new(self.file, u64::try_from(self.bytes).unwrap_or(u64::MAX))
+    }
+}
+
+async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(io::Error::other).flatten().map_err(|error| {
+        tracing::error!(%error, "an upload could not be kept on the disk");
+        Failure::unavailable("The service cannot keep the upload for now.").retry_after(1)
+    })
+}
+
+/// The length that the head tells, if it may be so long.
+fn within_bounds(body: &Incoming, bounds: Bounds) -> Result<Option<usize>, Failure> {
+    let length = body.size_hint().exact();
+    let length = length.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    if length.is_some_and(|bytes| bytes > bounds.bytes_max) {
+        return Err(too_large(bounds.bytes_max));
+    }
+    Ok(length)
+}
+
 /// The length that the head tells, if it may be so long, charged to the budget.
 fn announced(
     body: &Incoming,
     bounds: Bounds,
     budget: &Budget,
 ) -> Result<(Option<usize>, Share), Failure> {
-    let length = body.size_hint().exact();
-    let length = length.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    if length.is_some_and(|bytes| bytes > bounds.bytes_max) {
-        return Err(too_large(bounds.bytes_max));
-    }
+    let length = within_bounds(body, bounds)?;
     let share = budget.take(length.unwrap_or(0)).ok_or_else(no_memory)?;
     Ok((length, share))
 }

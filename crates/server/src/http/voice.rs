@@ -49,11 +49,13 @@ pub(super) async fn transcript(
     let file_bytes_max = shared.limits.body_stt_bytes;
     let bounds = bounds(shared, file_bytes_max.saturating_add(FIELDS_BYTES));
     let budget = shared.engine.budget();
-    let (fields, share) = body::read_form(request.into_body(), reader, bounds, budget).await?;
+    let read = body::read_spooled_form(request.into_body(), reader, "file", bounds, budget);
+    let (fields, spool, share) = read.await?;
     let call = TranscriptCall {
         arrival: visit.arrival(key),
         form,
         fields,
+        spool,
         file_bytes_max: u64::try_from(file_bytes_max).unwrap_or(u64::MAX),
         share,
     };

@@ -177,14 +177,35 @@ async fn bad_forms_reach_no_upstream() {
 }
 
 #[tokio::test]
-async fn large_files_pass_and_larger_ones_do_not() {
-    let (stage, key) = stage().await;
+async fn large_files_pass_by_the_disk_and_larger_ones_do_not() {
+    // A tenth of the file would be too much for the memory.
+    let (stage, key) = Plot::default()
+        .setting("limits", "body_memory_bytes = 4000000")
+        .entries(ENTRIES)
+        .funded()
+        .await;
     let model = ("model", text("maker/ears"));
-    let parts = [model.clone(), ("file", vec![1; 45_000_000])];
-    stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
+    let before = peak_kib(stage.pid());
+    for file_first in [false, true] {
+        let mut parts = vec![model.clone(), ("file", vec![1; 45_000_000])];
+        if file_first {
+            parts.reverse();
+        }
+        stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
+    }
+    let taken = peak_kib(stage.pid()) - before;
+    assert!(taken < 32 * 1024, "{taken} KiB");
     assert_eq!(stage.sim.calls()[0].body_bytes / 1_000_000, 45);
     let parts = [model, ("file", vec![1; 50_000_001])];
     let answer = stage.send(&form(&key, "/v1/stt", &parts)).await;
     assert_eq!(answer.failure(), (413, "request_too_large".to_owned()));
-    assert_eq!(stage.upstream_calls(), 1);
+    assert_eq!(stage.upstream_calls(), 2);
+}
+
+/// The most memory that a process has had.
+fn peak_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.unwrap().trim().trim_end_matches(" kB");
+    peak.parse().unwrap()
 }

@@ -88,14 +88,14 @@ impl Books {
     pub(crate) fn step(&mut self, stepping: Box<Stepping>) -> Option<Result<Micro, AdmitError>> {
         let id = stepping.hold;
         let hold = self.holds.get(&id)?;
-        let (key, held, booked, wallet) = (hold.key, hold.held, hold.booked, hold.wallet);
+        let (key, ask, before, wallet) = (hold.key, hold.held, hold.booked, hold.wallet);
         let (opened_at, request_id) = (hold.opened_at, hold.request_id.clone());
         let mut rows = self.rows_of(key)?;
         let stepped = ledger::step(
             &mut rows.wallet.wallet,
             &mut rows.key.key,
-            &held,
-            booked,
+            &ask,
+            before,
             &stepping.step,
             stepping.now,
         );
@@ -109,8 +109,8 @@ impl Books {
             let seq = rows.wallet.next_entry();
             let call = PartOf {
                 key,
-                held: held.hold,
-                booked,
+                held: ask.hold,
+                booked: before,
                 opened_at,
                 request_id,
             };
@@ -125,12 +125,12 @@ impl Books {
             });
         }
         // Both were within what the wallet has, so their sum is an amount.
-        let booked = booked.checked_add(stepped.charge).unwrap_or(booked);
-        let held = Ask {
+        let booked = before.checked_add(stepped.charge).unwrap_or(before);
+        let ask = Ask {
             hold: stepped.hold,
-            ..held
+            ..ask
         };
-        self.set_held(id, held);
+        self.set_held(id, ask);
         if let Some(hold) = self.holds.get_mut(&id) {
             hold.booked = booked;
         }

@@ -14,6 +14,7 @@ use super::framing::Malformed;
 use super::head::{self, HEAD_BYTES_MAX, Head};
 use super::stream::Stream;
 use crate::error::{CallError, Sent, Stage, What};
+use crate::spool::{Feed, Spooled};
 
 /// What is asked of the socket at once, to begin with.
 const READ_BYTES: usize = 8 * 1024;
@@ -46,6 +47,10 @@ struct Request {
     head: Vec<u8>,
     /// The body in order; large bodies stay the pieces they came in.
     body: Vec<Bytes>,
+    /// What of it stands in a file, until it has been sent.
+    feed: Option<Feed>,
+    /// The file could not be read, so the upstream waits in vain.
+    unread: bool,
     written: usize,
     /// TLS took something: whether a byte left can no longer be known.
     touched: bool,
@@ -92,6 +97,11 @@ impl Conn {
             body,
             ..Request::default()
         };
+    }
+
+    /// The request that was begun has a part in a file.
+    pub(crate) fn attach(&mut self, spooled: Spooled) {
+        self.request.feed = Some(Feed::new(spooled));
     }
 
     /// Whether the upstream may have seen some of the request.
@@ -143,6 +153,9 @@ impl Conn {
                 Poll::Ready(Err(error)) if self.sent() == Sent::No => {
                     return Poll::Ready(Err(Fault::Unsent(error)));
                 }
+                Poll::Ready(Err(error)) if self.request.unread => {
+                    return Poll::Ready(Err(Fault::Lost(error.into())));
+                }
                 // It may have answered before it stopped listening, as to a body that is
                 // too large for it; and while the writing waits it may answer as well.
                 Poll::Ready(Err(_)) | Poll::Pending => {}
@@ -157,6 +170,7 @@ impl Conn {
                 Ok(Some(mut head)) => {
                     head.keep_alive &= self.request.done;
                     self.request.body = Vec::new();
+                    self.request.feed = None;
                     return Poll::Ready(Ok(head));
                 }
                 Ok(None) => {}
@@ -176,6 +190,8 @@ impl Conn {
         let Request {
             head,
             body,
+            feed,
+            unread,
             written,
             touched,
             ..
@@ -183,10 +199,24 @@ impl Conn {
         let mut stream = Pin::new(&mut self.stream);
         loop {
             let mut slices = [IoSlice::new(&[]); SLICES_MAX];
-            let pieces = std::iter::once(head.as_slice()).chain(body.iter().map(|it| &**it));
+            let before_feed = feed.as_ref().map_or(body.len(), |feed| feed.at);
+            let pieces = body.iter().take(before_feed).map(|it| &**it);
+            let pieces = std::iter::once(head.as_slice()).chain(pieces);
             let filled = fill_slices(&mut slices, pieces, *written);
             if filled == 0 {
-                return stream.poll_flush(cx);
+                let Some(fed) = feed else {
+                    return stream.poll_flush(cx);
+                };
+                let chunk = ready!(fed.poll_chunk(cx)).inspect_err(|_| *unread = true)?;
+                let Some(chunk) = chunk else {
+                    *feed = None;
+                    continue;
+                };
+                match ready!(stream.as_mut().poll_write(cx, chunk))? {
+                    0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    count => fed.sent(count),
+                }
+                continue;
             }
             *touched |= matches!(*stream, Stream::Tls(_));
             let slices = slices.get(..filled).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::audio::Format;
 use super::event::{at, text_of};
-use crate::json::Raw;
+use crate::json::{Integer, Raw};
 
 /// Rates of samples that can be meant; a session that names another keeps the one it had.
 const RATES: RangeInclusive<u64> = 8_000..=192_000;
@@ -44,7 +44,7 @@ fn format(session: Raw<'_>, direction: &str, legacy: &str) -> Option<Format> {
     if let Some(format) = at(session, &["audio", direction, "format"]) {
         let kind = text_of(at(format, &["type"])?)?;
         let rate = at(format, &["rate"]).and_then(|it| it.integer());
-        return named(&kind, rate.map_or(RATE, |rate| rate.saturating()));
+        return named(&kind, rate.map_or(RATE, Integer::saturating));
     }
     named(&text_of(at(session, &[legacy])?)?, RATE)
 }

@@ -29,7 +29,8 @@ pub(super) const REASON: &str = "over at echo-secret-1 https://inner.example/x";
 #[derive(Debug, Default)]
 struct Seen {
     handshakes: Vec<(String, HeaderMap)>,
-    close: Option<Option<CloseFrame>>,
+    is_over: bool,
+    close: Option<CloseFrame>,
 }
 
 #[derive(Debug)]
@@ -84,7 +85,8 @@ impl Echo {
     /// How the one session was closed by the gateway.
     pub(super) async fn closed(&self) -> Option<CloseFrame> {
         eventually("the upstream's session is closed", async || {
-            self.seen.lock().unwrap().close.clone()
+            let seen = self.seen.lock().unwrap();
+            seen.is_over.then(|| seen.close.clone())
         })
         .await
     }
@@ -107,7 +109,7 @@ async fn hold(tcp: TcpStream, habit: Habit, seen: Arc<Mutex<Seen>>) {
     while let Some(Ok(message)) = socket.next().await {
         match (message, habit) {
             (Message::Close(close), _) => {
-                seen.lock().unwrap().close.get_or_insert(close);
+                seen.lock().unwrap().close = close;
             }
             (Message::Text(_) | Message::Binary(_), Habit::Closes(code)) => {
                 let frame = CloseFrame {
@@ -122,5 +124,5 @@ async fn hold(tcp: TcpStream, habit: Habit, seen: Arc<Mutex<Seen>>) {
             _ => {}
         }
     }
-    seen.lock().unwrap().close.get_or_insert(None);
+    seen.lock().unwrap().is_over = true;
 }

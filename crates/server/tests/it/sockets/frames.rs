@@ -2,6 +2,7 @@
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::http::HeaderName;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
 use super::super::harness::{Key, Plot, Stage, within};
@@ -84,7 +85,7 @@ async fn nothing_of_the_caller_reaches_the_upstream_but_its_query() {
     socket.close(None).await.unwrap();
     let (target, headers) = echo.handshake();
     assert_eq!(target, "/v1/realtime?model=echo-secret-1&voice=a%20b");
-    let mut names: Vec<&str> = headers.keys().map(|name| name.as_str()).collect();
+    let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
     names.sort_unstable();
     let said = headers["authorization"].to_str().unwrap();
     assert!(!said.contains(&key.secret));

@@ -81,8 +81,8 @@ async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
 async fn reached(stage: &Stage, key: &Key, id: &str, states: &[&str]) -> Answer {
     eventually("a state of the task", async || {
         let answer = stage.get(key, &format!("{PATH}/{id}")).await.ok();
-        let status = answer.json()["status"].as_str().unwrap().to_owned();
-        states.contains(&&*status).then_some(answer)
+        let now = answer.json()["status"].as_str().unwrap().to_owned();
+        states.contains(&&*now).then_some(answer)
     })
     .await
 }
@@ -197,6 +197,7 @@ async fn the_upstream_gets_what_is_set_and_nothing_of_ours() {
 
 /// A sentence for each family of rules; every rule has its own row beside the protocol.
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     let (stage, key) = plot().funded().await;
     let image = |role: &str| json!({ "type": "image_url", "image_url": { "url": "https://x.example/a.png" }, "role": role });

@@ -121,7 +121,7 @@ impl Trace {
                     content.resize(content.len().max(at + kept), 0);
                     content[*at..at + kept].copy_from_slice(&bytes[..kept]);
                 }
-                Deed::Cut { file, length } if is_safe(file) || chance() % 2 == 0 => {
+                Deed::Cut { file, length } if is_safe(file) || chance().is_multiple_of(2) => {
                     files.entry(file.clone()).or_default().resize(*length, 0);
                 }
                 Deed::Cut { .. } | Deed::Synced { .. } | Deed::Said(_) => {}

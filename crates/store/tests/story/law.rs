@@ -147,6 +147,7 @@ impl Tale {
         self.holds.get(n % self.holds.len().max(1)).copied()
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each step")]
     async fn take(&mut self, step: &Step) {
         let store = self.store.clone();
         match *step {

@@ -54,6 +54,7 @@ const ITEM: &str = r#"{"type":"conversation.item.create","item":{"type":"message
     "content":[{"type":"input_text","text":"Hi"}]}}"#;
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn realtime_sessions_are_read_to_the_second() {
     // 4,800 bytes: a tenth of a second at 24 kHz.
     let append = format!(

@@ -187,7 +187,7 @@ async fn an_unknown_path_is_a_404_in_the_envelope_of_its_family() {
         ("POST", "/v1beta/models/maker/chat:countTokens", &google),
         ("POST", "/upload/v1beta/files", &google),
         ("POST", "/v1/models/maker/chat:predict", &google),
-        ("GET", "/v1beta/interactions/int_1", &interactions),
+        ("DELETE", "/v1beta/interactions/int_1", &interactions),
     ];
     for (method, target, code) in table {
         let request = Request::new(method, target).bearer(&key.secret);

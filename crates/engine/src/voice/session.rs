@@ -101,8 +101,10 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         }
     }
 
+    /// Rounded up, as everything is that time is billed by.
     fn now_ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        let ms = self.began.elapsed().as_micros().div_ceil(1000);
+        u64::try_from(ms).unwrap_or(u64::MAX)
     }
 
     fn reading(&self) -> Reading {

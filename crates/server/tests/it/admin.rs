@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::harness::{Answer, Canned, Connection, Plot, Request, Stage, ask, by_hand, with};
+use crate::harness::{
+    Answer, Canned, Connection, Plot, Request, Stage, ask, by_hand, eventually, with,
+};
 
 async fn admin(stage: &Stage, request: &Request) -> Answer {
     let mut connection = Connection::open(stage.admin()).await;
@@ -93,7 +95,15 @@ async fn metrics_show_requests_tokens_credits_and_holds() {
     );
     let watch = async {
         canned.came(1).await;
-        let metrics = stage.admin_get("/metrics").await.ok();
+        // Holds are counted when their batch is written.
+        let metrics = eventually("the hold to be counted", async || {
+            let metrics = stage.admin_get("/metrics").await.ok();
+            metrics
+                .text()
+                .contains("\ntollgate_holds_open 1")
+                .then_some(metrics)
+        })
+        .await;
         canned.open();
         metrics.text().to_owned()
     };

@@ -154,10 +154,10 @@ impl Seen {
 }
 
 /// Whether the upstream's mark is in a text. Random letters may be the mark by chance: sealed
-/// reasoning and our own ids, which are 22 letters behind their prefix.
+/// reasoning and our own ids, which hold 22 letters between their prefix and the number of an item.
 fn is_signed(text: &str) -> bool {
     let is_sealed = text.len() > 100 && !text.contains(' ');
-    let is_ours = text.rsplit('_').next().is_some_and(|id| id.len() == 22);
+    let is_ours = text.split('_').any(|part| part.len() == 22);
     text.to_lowercase().contains("sim") && !is_sealed && !is_ours
 }
 

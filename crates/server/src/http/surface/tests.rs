@@ -1,0 +1,284 @@
+use super::*;
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
+fn paths_name_their_endpoint_and_family() {
+    let model = |id: &str| Endpoint::Model(id.to_owned());
+    let task = || Endpoint::Task("018f0000-0000-7000-8000-00000000000a".to_owned());
+    let named = |id: &str, stream: bool| {
+        Endpoint::Named(Named {
+            model: id.to_owned(),
+            stream,
+        })
+    };
+    let table = [
+        (
+            "POST",
+            "/v1/chat/completions",
+            Endpoint::Text(Dialect::Chat),
+            Family::OpenAi,
+        ),
+        (
+            "GET",
+            "/v1/chat/completions",
+            Endpoint::Unknown,
+            Family::OpenAi,
+        ),
+        ("GET", "/v1/models", Endpoint::Models, Family::OpenAi),
+        (
+            "GET",
+            "/v1/models/maker/m",
+            model("maker/m"),
+            Family::OpenAi,
+        ),
+        (
+            "GET",
+            "/v1/models/maker/m:free",
+            model("maker/m:free"),
+            Family::OpenAi,
+        ),
+        (
+            "GET",
+            "/v1/models/maker%2Fm",
+            model("maker/m"),
+            Family::OpenAi,
+        ),
+        (
+            "GET",
+            "/v1/models/maker%252Fm",
+            model("maker%2Fm"),
+            Family::OpenAi,
+        ),
+        (
+            "GET",
+            "/v1/models/maker%2",
+            Endpoint::Unknown,
+            Family::OpenAi,
+        ),
+        ("GET", "/v1/models/%ff", Endpoint::Unknown, Family::OpenAi),
+        ("GET", "/v1/models/", Endpoint::Unknown, Family::OpenAi),
+        (
+            "GET",
+            "/v1beta/models",
+            Endpoint::GoogleModels,
+            Family::Google,
+        ),
+        (
+            "GET",
+            "/v1beta/models/a/b",
+            Endpoint::GoogleModel("a/b".into()),
+            Family::Google,
+        ),
+        ("GET", "/v1/balance", Endpoint::Balance, Family::OpenAi),
+        (
+            "POST",
+            "/v1/messages/count_tokens",
+            Endpoint::Unknown,
+            Family::Messages,
+        ),
+        ("POST", "/v1/messagesx", Endpoint::Unknown, Family::OpenAi),
+        (
+            "POST",
+            "/v1/models/a/b:countTokens",
+            Endpoint::Unknown,
+            Family::Google,
+        ),
+        (
+            "POST",
+            "/upload/v1beta/files",
+            Endpoint::Unknown,
+            Family::Google,
+        ),
+        (
+            "POST",
+            "/v1/interactions",
+            Endpoint::Text(Dialect::Interactions),
+            Family::Interactions,
+        ),
+        (
+            "POST",
+            "/v1/models/a/b:streamGenerateContent",
+            named("a/b", true),
+            Family::Google,
+        ),
+        (
+            "POST",
+            "/v1beta/models/a%2Fb:generateContent",
+            named("a/b", false),
+            Family::Google,
+        ),
+        (
+            "POST",
+            "/v1beta/a/b:generateContent",
+            named("a/b", false),
+            Family::Google,
+        ),
+        (
+            "POST",
+            "/v1beta/models/:generateContent",
+            Endpoint::Unknown,
+            Family::Google,
+        ),
+        (
+            "POST",
+            "/v1/images/edits",
+            Endpoint::Images(Asked::Edit),
+            Family::OpenAi,
+        ),
+        (
+            "POST",
+            "/v1/embeddings",
+            Endpoint::Embeddings,
+            Family::OpenAi,
+        ),
+        (
+            "POST",
+            "/v1/models/a/b:batchEmbedContents",
+            Endpoint::Contents(NamedContents {
+                model: "a/b".to_owned(),
+                batch: true,
+            }),
+            Family::Google,
+        ),
+        (
+            "POST",
+            "/v1/tts",
+            Endpoint::Speech(VoiceForm::Own),
+            Family::OpenAi,
+        ),
+        (
+            "POST",
+            "/v1/audio/speech",
+            Endpoint::Speech(VoiceForm::Renamed),
+            Family::OpenAi,
+        ),
+        (
+            "POST",
+            "/v1/contents/generations/tasks",
+            Endpoint::Video(TaskAsk::ContentTask),
+            Family::OpenAi,
+        ),
+        (
+            "POST",
+            "/api/v3/contents/generations/tasks",
+            Endpoint::Video(TaskAsk::ContentTask),
+            Family::OpenAi,
+        ),
+        (
+            "GET",
+            "/v1/contents/generations/tasks",
+            Endpoint::ContentTasks,
+            Family::OpenAi,
+        ),
+        (
+            "DELETE",
+            "/v1/contents/generations/tasks/7",
+            Endpoint::TaskDeletion("7".to_owned()),
+            Family::OpenAi,
+        ),
+        ("DELETE", "/v1/tasks/7", Endpoint::Unknown, Family::OpenAi),
+        (
+            "GET",
+            "/v1/contents/generations/tasks/7",
+            Endpoint::Task("7".to_owned()),
+            Family::OpenAi,
+        ),
+        (
+            "POST",
+            "/v1/videos/edits",
+            Endpoint::Video(TaskAsk::VideoA(Operation::Edit)),
+            Family::OpenAi,
+        ),
+        (
+            "GET",
+            "/v1/tts/voices",
+            Endpoint::Voices(None),
+            Family::OpenAi,
+        ),
+        (
+            "GET",
+            "/v1/tasks/abc",
+            Endpoint::Task("abc".to_owned()),
+            Family::OpenAi,
+        ),
+        (
+            "GET",
+            "/v1/tts/voices/a%2Fb",
+            Endpoint::Voices(Some("a/b".to_owned())),
+            Family::OpenAi,
+        ),
+        (
+            "GET",
+            "/v1/tts/voices/..",
+            Endpoint::Unknown,
+            Family::OpenAi,
+        ),
+        (
+            "GET",
+            "/v1/videos/abc",
+            Endpoint::Task("abc".to_owned()),
+            Family::OpenAi,
+        ),
+        ("POST", "/v1/tasks/abc", Endpoint::Unknown, Family::OpenAi),
+        (
+            "POST",
+            "/v1/models/a/b:predictLongRunning",
+            Endpoint::Video(TaskAsk::Predict("a/b".to_owned())),
+            Family::Google,
+        ),
+        (
+            "GET",
+            "/v1beta/018f0000-0000-7000-8000-00000000000a",
+            task(),
+            Family::Google,
+        ),
+        (
+            "GET",
+            "/v1/018f0000-0000-7000-8000-00000000000a",
+            task(),
+            Family::Google,
+        ),
+        (
+            "GET",
+            "/v1beta/operations/018f0000-0000-7000-8000-00000000000a",
+            task(),
+            Family::Google,
+        ),
+        (
+            "GET",
+            "/v1/models/a/b/operations/018f0000-0000-7000-8000-00000000000a",
+            task(),
+            Family::Google,
+        ),
+        (
+            "GET",
+            "/v1beta/interactions/018f0000-0000-7000-8000-00000000000a",
+            task(),
+            Family::Interactions,
+        ),
+        ("GET", "/v1/nothing", Endpoint::Unknown, Family::OpenAi),
+        ("GET", "/v1beta/nothing", Endpoint::Unknown, Family::Google),
+        ("GET", "/", Endpoint::Unknown, Family::OpenAi),
+    ];
+    for (method, path, endpoint, family) in table {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        assert_eq!(
+            Surface::find(&method, path, true),
+            Surface { endpoint, family },
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn aliases_can_be_switched_off() {
+    for path in [
+        "/v1/audio/speech",
+        "/v1/interactions",
+        "/v1beta/a/b:generateContent",
+        "/v1beta/models/a/b:embedContent",
+    ] {
+        let surface = Surface::find(&Method::POST, path, false);
+        assert_eq!(surface.endpoint, Endpoint::Unknown, "{path}");
+    }
+}

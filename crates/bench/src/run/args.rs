@@ -43,6 +43,14 @@ pub(crate) struct Args {
     /// Where the gateway's databases lie for the time of the run; beside this binary without it.
     #[arg(long, value_name = "FOLDER")]
     pub(super) data: Option<PathBuf>,
+    /// Measures the gateway on this `PostgreSQL` server too, in a schema of its own.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "TOLLGATE_TEST_POSTGRES",
+        conflicts_with = "no_gateway"
+    )]
+    pub(super) postgres: Option<String>,
     /// Writes all figures to this file.
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,

@@ -48,10 +48,8 @@ impl Asked<'_> {
                 format!("{}/chat/completions", scenario.upstream.base_path())
             }
             // The gateway finds the way by the model, and may be asked in other words.
-            Target::BeforeAnswer | Target::Behind if scenario.shape.is_converted() => {
-                "/v1/messages".to_owned()
-            }
-            Target::BeforeAnswer | Target::Behind => "/v1/chat/completions".to_owned(),
+            _ if scenario.shape.is_converted() => "/v1/messages".to_owned(),
+            _ => "/v1/chat/completions".to_owned(),
         }
     }
 }

@@ -88,8 +88,10 @@ async fn measure(args: &Args, binary: Option<PathBuf>, folder: &Path) -> io::Res
         Some(binary) => {
             writeln!(output, "preparing wallets and keys")?;
             let address = upstream.address;
-            let population = &args.population;
-            Some(Kit::prepare(binary, address, args.workers, folder, population).await?)
+            let server = args.postgres.as_deref();
+            let kit = Kit::new(binary, address, args.workers, folder, server).await?;
+            let keys = kit.populate(folder, &args.population).await?;
+            Some((kit, keys))
         }
     };
 
@@ -103,6 +105,9 @@ async fn measure(args: &Args, binary: Option<PathBuf>, folder: &Path) -> io::Res
         }
         write_memory(&mut output, "bare proxy", bare_memory.as_ref())?;
         write_memory(&mut output, "gateway", gateway_memory.as_ref())?;
+    }
+    if let Some((kit, _)) = prepared {
+        kit.clear().await?;
     }
     let floors = floors::judge(&sheets, gateway_memory.as_ref());
     if !floors.is_empty() {
@@ -129,11 +134,9 @@ async fn take_turns(
     let bare = start_bare(upstream, args.workers).await?;
     let mut gateways: Vec<(Target, Gateway)> = Vec::new();
     if let Some((kit, _)) = prepared {
-        for target in Target::GATEWAYS {
-            gateways.push((
-                target,
-                kit.start(&folder.join(target.commit()), target).await?,
-            ));
+        for target in kit.targets() {
+            let gateway = kit.start(&folder.join(target.folder()), target).await?;
+            gateways.push((target, gateway));
         }
     }
     let mut asked = vec![

@@ -39,6 +39,35 @@ enum Verdict {
     Neither,
 }
 
+/// What calls may cost, by scenario: floor and goal.
+const CPU_BOUNDS: [(&str, &str, (f64, f64)); 5] = [
+    (
+        "non-stream, 64 connections: CPU",
+        "plain-instant-64",
+        (1.8, 1.3),
+    ),
+    (
+        "100-chunk stream, 64 connections: CPU",
+        "stream-instant-64",
+        (1.0, 0.6),
+    ),
+    (
+        "converted call, 64 connections: CPU",
+        "converted-instant-64",
+        (2.2, 1.6),
+    ),
+    (
+        "converted 100-chunk stream, 64 connections: CPU",
+        "converted-stream-instant-64",
+        (2.5, 1.5),
+    ),
+    (
+        "1 MB body, 64 connections: CPU",
+        "body-instant-64",
+        (2.5, 1.5),
+    ),
+];
+
 /// Judges everything that was measured; what was not is left out.
 pub(super) fn judge(sheets: &[Sheet], memory: Option<&Memory>) -> Vec<Bound> {
     let sheet = |name: &str| sheets.iter().find(|sheet| sheet.name == name);
@@ -51,13 +80,10 @@ pub(super) fn judge(sheets: &[Sheet], memory: Option<&Memory>) -> Vec<Bound> {
     for target in Target::GATEWAYS {
         let times_bare = |name, figure| sheet(name)?.ratio(target, Target::Bare, figure);
         let what = |text: &str| format!("{text} ({})", target.commit());
-        add(
-            what("non-stream, 64 connections: CPU"),
-            "x bare",
-            Better::Less,
-            (1.8, 1.3),
-            times_bare("plain-instant-64", cpu_us),
-        );
+        for (text, name, bounds) in CPU_BOUNDS {
+            let measured = times_bare(name, cpu_us);
+            add(what(text), "x bare", Better::Less, bounds, measured);
+        }
         add(
             what("non-stream, 64 connections: throughput"),
             "x bare",
@@ -65,35 +91,17 @@ pub(super) fn judge(sheets: &[Sheet], memory: Option<&Memory>) -> Vec<Bound> {
             (0.55, 0.8),
             times_bare("plain-instant-64", requests_per_second),
         );
-        add(
-            what("100-chunk stream, 64 connections: CPU"),
-            "x bare",
-            Better::Less,
-            (1.0, 0.6),
-            times_bare("stream-instant-64", cpu_us),
-        );
-        add(
-            what("converted call, 64 connections: CPU"),
-            "x bare",
-            Better::Less,
-            (2.2, 1.6),
-            times_bare("converted-instant-64", cpu_us),
-        );
-        add(
-            what("converted 100-chunk stream, 64 connections: CPU"),
-            "x bare",
-            Better::Less,
-            (2.5, 1.5),
-            times_bare("converted-stream-instant-64", cpu_us),
-        );
-        add(
-            what("1 MB body, 64 connections: CPU"),
-            "x bare",
-            Better::Less,
-            (2.5, 1.5),
-            times_bare("body-instant-64", cpu_us),
-        );
     }
+    let plain = sheet("plain-instant-64");
+    let on_postgres =
+        plain.and_then(|sheet| sheet.ratio(Target::Postgres, Target::BeforeAnswer, cpu_us));
+    add(
+        "non-stream, 64 connections: CPU on PostgreSQL".into(),
+        "x file",
+        Better::Less,
+        (1.5, 1.5),
+        on_postgres,
+    );
     let one = |figure| sheet("plain-instant-1")?.excess(Target::Behind, Target::Direct, figure);
     add(
         "1 connection: p50 over direct (behind)".into(),

@@ -17,6 +17,7 @@ use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
 use super::keys;
+use super::postgres::Schema;
 use super::scenario::Upstream;
 use super::target::Target;
 use crate::part::{Part, output_of, set_workers};
@@ -38,6 +39,8 @@ pub(super) struct Kit {
     pub(super) workers: Option<usize>,
     /// A folder with a database that holds the wallet and all keys.
     seed: PathBuf,
+    /// The same on a server.
+    schema: Option<Schema>,
 }
 
 /// Who may call the gateway.
@@ -67,43 +70,72 @@ pub(super) struct Gateway {
 }
 
 impl Kit {
-    /// Makes the wallets and keys that every gateway of the run will start with.
-    pub(super) async fn prepare(
+    pub(super) async fn new(
         binary: PathBuf,
         upstream: SocketAddr,
         workers: Option<usize>,
         folder: &Path,
-        population: &Population,
-    ) -> io::Result<(Self, Keys)> {
-        let seed = folder.join("seed");
-        let kit = Self {
+        server: Option<&str>,
+    ) -> io::Result<Self> {
+        let schema = match server {
+            Some(server) => Some(Schema::create(server).await?),
+            None => None,
+        };
+        Ok(Self {
             binary,
             upstream,
             workers,
-            seed,
+            seed: folder.join("seed"),
+            schema,
+        })
+    }
+
+    /// The gateways that this kit can start.
+    pub(super) fn targets(&self) -> impl Iterator<Item = Target> {
+        let on_server = self.schema.iter().map(|_| Target::Postgres);
+        Target::GATEWAYS.into_iter().chain(on_server)
+    }
+
+    /// Makes the wallets and keys that every gateway of the run will start with.
+    pub(super) async fn populate(
+        &self,
+        folder: &Path,
+        population: &Population,
+    ) -> io::Result<Keys> {
+        let count = population.keys.max(1);
+        self.write_config(&self.seed, Target::BeforeAnswer)?;
+        let made = self.make_key(population.wallets).await?;
+        keys::multiply(&self.seed.join(DATABASE), &made, count)?;
+        if let Some(schema) = &self.schema {
+            self.write_config(&self.seed, Target::Postgres)?;
+            let made = self.make_key(population.wallets).await?;
+            schema.multiply(&made, count).await?;
+        }
+        let secrets = keys::secrets(count);
+        let active = population.active_keys.clamp(1, count);
+        let keys = Keys {
+            active: folder.join("keys-active"),
+            all: folder.join("keys-all"),
         };
-        kit.write_config(&kit.seed, Target::BeforeAnswer)?;
-        for number in 0..population.wallets.max(1) {
+        fs::write(&keys.all, secrets.join("\n"))?;
+        fs::write(&keys.active, secrets[..active].join("\n"))?;
+        Ok(keys)
+    }
+
+    /// Makes the wallets, and one key of the first, whose id it gives.
+    async fn make_key(&self, wallets: usize) -> io::Result<String> {
+        for number in 0..wallets.max(1) {
             let name = format!("bench-{number}");
-            kit.command_line(&["wallet", "create", &name, "--balance", "1000000"])
+            self.command_line(&["wallet", "create", &name, "--balance", "1000000"])
                 .await?;
         }
         let limits = "--rpm 1000000000 --tpm 2000000000 --concurrency 100000";
         let line = ["key", "create", "--wallet", "bench-0"].into_iter();
         let line: Vec<&str> = line.chain(limits.split(' ')).collect();
-        let made = kit.command_line(&line).await?;
-        let secret = made["secret"]
-            .as_str()
-            .ok_or_else(|| io::Error::other("a key without a secret"))?;
-        let secrets = keys::multiply(&kit.seed.join(DATABASE), secret, population.keys)?;
-        let keys = Keys {
-            active: folder.join("keys-active"),
-            all: folder.join("keys-all"),
-        };
-        let active = population.active_keys.clamp(1, secrets.len());
-        fs::write(&keys.all, secrets.join("\n"))?;
-        fs::write(&keys.active, secrets[..active].join("\n"))?;
-        Ok((kit, keys))
+        let made = self.command_line(&line).await?;
+        let id = made["id"].as_str();
+        let id = id.ok_or_else(|| io::Error::other("a key without an id"))?;
+        Ok(id.to_owned())
     }
 
     async fn command_line(&self, arguments: &[&str]) -> io::Result<serde_json::Value> {
@@ -161,9 +193,13 @@ impl Kit {
         let public = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let admin = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let addresses = (public.local_addr()?, admin.local_addr()?);
+        let store = match &self.schema {
+            Some(schema) if target == Target::Postgres => schema.url.clone(),
+            _ => format!("sqlite:{DATABASE}"),
+        };
         fs::write(
             folder.join(CONFIG),
-            config(addresses.0, addresses.1, self.upstream, target),
+            config(addresses, self.upstream, &store, target.commit()),
         )?;
         Ok(addresses)
     }
@@ -177,13 +213,25 @@ impl Kit {
             .arg(gateway.folder.join(CONFIG));
         output_of(command.env(CREDENTIAL, "bench")).await.map(drop)
     }
+
+    /// Leaves nothing on the server.
+    pub(super) async fn clear(self) -> io::Result<()> {
+        match self.schema {
+            Some(schema) => schema.drop().await,
+            None => Ok(()),
+        }
+    }
 }
 
-fn config(listen: SocketAddr, admin: SocketAddr, upstream: SocketAddr, target: Target) -> String {
-    let commit = target.commit();
+fn config(
+    (listen, admin): (SocketAddr, SocketAddr),
+    upstream: SocketAddr,
+    store: &str,
+    commit: &str,
+) -> String {
     let mut text = format!(
         "[server]\nlisten = \"{listen}\"\n[admin]\nlisten = \"{admin}\"\n\
-         [store]\nurl = \"sqlite:{DATABASE}\"\n[ledger]\ncommit = \"{commit}\"\n"
+         [store]\nurl = \"{store}\"\n[ledger]\ncommit = \"{commit}\"\n"
     );
     for kind in Upstream::ALL {
         let (name, model, path) = (kind.name(), kind.model(), kind.base_path());

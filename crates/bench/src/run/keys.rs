@@ -1,7 +1,8 @@
 //! A hundred thousand keys in a second or two.
 //!
 //! The command line makes one key; the others are copies of its row, whatever columns it has, that
-//! differ in id, digest and wallet. A new column of the store therefore needs nothing here.
+//! differ in id, digest and wallet. A new column of the store therefore needs nothing here. Their
+//! secrets are the same in every store, so that one load can use them all.
 
 use std::io;
 use std::path::Path;
@@ -9,38 +10,42 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 
-/// Copies the one key of a new database until there are `count`, spread over all wallets, and
-/// gives all secrets in an order that follows neither rows nor wallets.
-pub(super) fn multiply(database: &Path, secret: &str, count: usize) -> io::Result<Vec<String>> {
-    let mut connection = Connection::open(database).map_err(io::Error::other)?;
-    copy_rows(&mut connection, secret, count).map_err(io::Error::other)
+/// The secrets of all copies, in an order that follows neither rows nor wallets.
+pub(super) fn secrets(count: usize) -> Vec<String> {
+    let mut secrets: Vec<String> = (1..=count).map(secret).collect();
+    secrets.sort_by_cached_key(|secret| digest(secret));
+    secrets
 }
 
-fn copy_rows(
-    connection: &mut Connection,
-    secret: &str,
-    count: usize,
-) -> rusqlite::Result<Vec<String>> {
+fn secret(number: usize) -> String {
+    format!("sk-tg-{number:043}")
+}
+
+/// Copies the one key of a new database file `count` times, spread over all wallets.
+pub(super) fn multiply(database: &Path, made: &str, count: usize) -> io::Result<()> {
+    let mut connection = Connection::open(database).map_err(io::Error::other)?;
+    copy_rows(&mut connection, made, count).map_err(io::Error::other)
+}
+
+fn copy_rows(connection: &mut Connection, made: &str, count: usize) -> rusqlite::Result<()> {
     let all = connection.transaction()?;
     let wallets: Vec<i64> = integers(&all, "SELECT n FROM wallets ORDER BY n")?;
-    let made: i64 = all.query_row(
-        "SELECT n FROM keys WHERE digest = ?1",
-        params![digest(secret).as_slice()],
-        |row| row.get(0),
-    )?;
-    let mut secrets = vec![secret.to_owned()];
+    let made: i64 = all.query_row("SELECT n FROM keys WHERE id = ?1", params![made], |row| {
+        row.get(0)
+    })?;
     {
         let mut copy = all.prepare(&copy_statement(&all)?)?;
-        for (index, wallet) in (1..count).zip(wallets.iter().cycle()) {
-            let secret = format!("sk-tg-{index:043}");
-            let id = format!("key_{index:016}");
-            copy.execute(params![id, digest(&secret).as_slice(), wallet, made])?;
-            secrets.push(secret);
+        for (number, wallet) in (1..=count).zip(wallets.iter().cycle()) {
+            let id = format!("key_{number:016}");
+            copy.execute(params![
+                id,
+                digest(&secret(number)).as_slice(),
+                wallet,
+                made
+            ])?;
         }
     }
-    all.commit()?;
-    secrets.sort_by_cached_key(|secret| digest(secret));
-    Ok(secrets)
+    all.commit()
 }
 
 /// All columns come from the made key but the row's number and the three that must differ.
@@ -100,9 +105,10 @@ mod tests {
             )
             .unwrap();
 
-        let secrets = copy_rows(&mut connection, "made", 101).unwrap();
+        copy_rows(&mut connection, "key_made", 100).unwrap();
 
-        assert_eq!(secrets.len(), 101);
+        let secrets = secrets(100);
+        assert_eq!(secrets.len(), 100);
         for secret in &secrets {
             let found = connection.query_row(
                 "SELECT rpm_limit FROM keys WHERE digest = ?1",
@@ -117,9 +123,9 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_is_not_stored_is_an_error() {
+    fn a_key_that_is_not_stored_is_an_error() {
         let mut connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(TABLES).unwrap();
-        assert!(copy_rows(&mut connection, "made", 10).is_err());
+        assert!(copy_rows(&mut connection, "key_made", 10).is_err());
     }
 }

@@ -10,6 +10,7 @@ mod floors;
 mod gateway;
 mod keys;
 mod memory;
+mod postgres;
 mod rounds;
 mod scenario;
 mod table;

@@ -14,17 +14,27 @@ pub(super) enum Target {
     BeforeAnswer,
     /// The gateway; holds become durable behind the answer.
     Behind,
+    /// The gateway on `PostgreSQL`, which gives its answers when their holds are durable.
+    Postgres,
 }
 
 impl Target {
-    /// The modes of the gateway by their names in the configuration.
+    /// The gateway on a file, by its modes.
     pub(super) const GATEWAYS: [Self; 2] = [Self::BeforeAnswer, Self::Behind];
 
     /// The value of `ledger.commit`.
     pub(super) fn commit(self) -> &'static str {
         match self {
             Self::Behind => "behind",
-            Self::Direct | Self::Bare | Self::BeforeAnswer => "before-answer",
+            Self::Direct | Self::Bare | Self::BeforeAnswer | Self::Postgres => "before-answer",
+        }
+    }
+
+    /// The folder of its files.
+    pub(super) fn folder(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            _ => self.commit(),
         }
     }
 }
@@ -36,6 +46,7 @@ impl fmt::Display for Target {
             Self::Bare => "bare proxy",
             Self::BeforeAnswer => "gateway before-answer",
             Self::Behind => "gateway behind",
+            Self::Postgres => "gateway on PostgreSQL",
         })
     }
 }

@@ -318,7 +318,8 @@ impl Admission {
             Err(failure) => {
                 let outcome = Outcome::failed(&failure);
                 if together {
-                    // Neither hold nor charge happened.
+                    // Neither hold nor charge happened, or in the end both did (a database that took too long to
+                    // say so): then the ledger has an entry of its own for what the journal calls failed.
                     self.charged = None;
                     self.journal(&outcome);
                 } else {

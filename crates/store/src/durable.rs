@@ -171,7 +171,7 @@ impl SyncLine {
     pub(crate) fn push(&self, batch: Arc<Batch>, wrote: bool) {
         let mut state = self.state.lock();
         let first = state.committed.is_empty();
-        let wanted = self.wanted.load(Ordering::Relaxed) >= batch.number;
+        let wanted = self.wants(&batch);
         state.committed.push(Committed {
             batch,
             wrote,
@@ -202,6 +202,11 @@ impl SyncLine {
             .lock()
             .syncing_since
             .map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// Whether somebody waits for this batch, or for a later one.
+    pub(crate) fn wants(&self, batch: &Batch) -> bool {
+        self.wanted.load(Ordering::Relaxed) >= batch.number
     }
 
     fn hurry(&self, number: u64) {
@@ -243,7 +248,7 @@ impl SyncLine {
                 continue;
             };
             let due = first.at + self.delay;
-            let hurried = self.wanted.load(Ordering::Relaxed) >= first.batch.number;
+            let hurried = self.wants(&first.batch);
             if state.closed || hurried || Instant::now() >= due {
                 state.syncing_since = Some(Instant::now());
                 return Some(std::mem::take(&mut state.committed));

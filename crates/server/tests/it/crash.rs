@@ -8,9 +8,25 @@ use tokio::task::JoinSet;
 
 use crate::harness::{Connection, Request, Stage, ask, eventually, micro, run, with};
 
-/// Rounds of load and murder.
+/// Rounds of load and murder; `TOLLGATE_KILLS=200` is the long proof.
 const ROUNDS: usize = 20;
 const CALLERS: usize = 8;
+
+/// Native and converted calls, streamed and not.
+fn mixed_requests() -> [Request; 5] {
+    let plain = ask("reply with 20 words");
+    let streamed = with(plain.clone(), &json!({ "stream": true }));
+    let message = with(plain.clone(), &json!({ "max_tokens": 100 }));
+    let message_streamed = with(message.clone(), &json!({ "stream": true }));
+    let response = json!({ "model": plain["model"], "input": "reply with 20 words" });
+    [
+        Request::chat(&plain),
+        Request::chat(&streamed),
+        Request::post("/v1/messages").json(&message),
+        Request::post("/v1/messages").json(&message_streamed),
+        Request::post("/v1/responses").json(&response),
+    ]
+}
 
 /// Calls without end, until its connection breaks; counts answers that came whole.
 async fn call_on(
@@ -20,10 +36,10 @@ async fn call_on(
     whole: Arc<AtomicU64>,
 ) {
     let mut connection = Connection::open(address).await;
-    for number in 0.. {
-        let stream = (which + number).is_multiple_of(2);
-        let body = with(ask("reply with 20 words"), &json!({ "stream": stream }));
-        connection.send(&Request::chat(&body).bearer(&secret)).await;
+    let mixed = mixed_requests();
+    for number in which.. {
+        let request = mixed[number % mixed.len()].clone().bearer(&secret);
+        connection.send(&request).await;
         match connection.try_answer().await {
             Some(answer)
                 if answer.status() == 200 && answer.ended == crate::harness::Ended::Cleanly =>
@@ -42,15 +58,16 @@ async fn call_on(
 #[tokio::test]
 async fn killed_under_load_twenty_times_in_a_row() {
     let (mut stage, key) = Stage::funded().await;
+    let rounds = std::env::var("TOLLGATE_KILLS").map_or(ROUNDS, |kills| kills.parse().unwrap());
     let mut told = 0;
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let whole = Arc::new(AtomicU64::new(0));
         let mut callers = JoinSet::new();
         for which in 0..CALLERS {
             let (address, secret) = (stage.address(), key.secret.clone());
             callers.spawn(call_on(address, secret, which, Arc::clone(&whole)));
         }
-        let goal = 10 + round as u64;
+        let goal = 10 + round as u64 % 40;
         eventually("some whole answers", async || {
             (whole.load(Ordering::Relaxed) >= goal).then_some(())
         })

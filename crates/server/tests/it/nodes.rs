@@ -87,6 +87,58 @@ async fn limits_hold_over_three_nodes() {
     stage.verify().await;
 }
 
+/// Calls at once over the nodes that hang when they are admitted: exactly so many are, and the others
+/// are refused.
+async fn crowd(stage: &Stage, nodes: &[SocketAddr], key: &Key, admitted: u32) {
+    const REFUSED: usize = 27;
+    let prompt = "reply with 60 words";
+    stage
+        .sim
+        .queue_faults("sim-chat", "hang=content", admitted)
+        .unwrap();
+    let before = stage.sim.calls().len();
+    let mut asked = JoinSet::new();
+    for number in 0..REFUSED + admitted as usize {
+        let (node, key) = (nodes[number % nodes.len()], key.clone());
+        asked.spawn(async move { call(node, &key, prompt).await });
+    }
+    for _ in 0..REFUSED {
+        assert_eq!(asked.join_next().await.unwrap().unwrap(), 429);
+    }
+    eventually("the admitted calls upstream", async || {
+        (stage.sim.calls().len() == before + admitted as usize).then_some(())
+    })
+    .await;
+    assert!(asked.try_join_next().is_none(), "the admitted ones hang");
+    asked.shutdown().await;
+    eventually("their callers' leaving to be noticed", async || {
+        (stage.frozen(key).await == 0).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn concurrency_and_tokens_are_counted_over_three_nodes() {
+    let Some((stage, nodes)) = three_nodes().await else {
+        return;
+    };
+    stage.wallet("w", &["--balance", "100"]).await;
+    let key = stage.key("w", &["--concurrency", "3"]).await;
+    crowd(&stage, &nodes, &key, 3).await;
+
+    let key = stage.key("w", &["--tpm", "1000000"]).await;
+    let prompt = ask("reply with 60 words");
+    let answer = stage.chat(&key, &prompt).await.ok();
+    let left = answer.header("x-ratelimit-remaining-tokens").unwrap();
+    let reserved = 1_000_000 - left.parse::<u32>().unwrap();
+    // What comes back within the race is less than what one call asks for.
+    let key = stage
+        .key("w", &["--tpm", &(2 * reserved + reserved / 10).to_string()])
+        .await;
+    crowd(&stage, &nodes, &key, 2).await;
+    stage.verify().await;
+}
+
 /// Text of 20 characters at 15 credits per million: what is held is what is charged.
 const SPEECH_COST: usize = 300;
 

@@ -3,8 +3,8 @@
 //! It begins the transaction before it takes commands, so that while another process holds the
 //! lock they stay in the queue, where they can be refused in time. Decisions are answered at
 //! once. Under load a batch stays open for a moment, in which calls that end soon after they were
-//! admitted leave one entry and no hold behind. When a transaction fails, who was admitted in it learns so, and its closes are kept and
-//! booked again, for as long as the process lives.
+//! admitted leave one entry and no hold behind. When a transaction fails, who was admitted in it
+//! learns so, and its closes are kept and booked again, for as long as the process lives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,6 +27,9 @@ const LOADED_ADMITS: usize = 4;
 /// How often who comes is decided on while a batch stays open. Between batches other processes
 /// have as long to write.
 const STEP: Duration = Duration::from_micros(200);
+/// A batch that nobody waits for stays open for so many times as long: the more calls share one, the
+/// less each costs.
+const PATIENCE: u32 = 5;
 /// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -192,8 +195,16 @@ impl<'c> Writer<'c> {
         if !self.loaded || self.shared.queue.is_closed() {
             return;
         }
-        let until = Instant::now() + self.shared.gather;
-        while Instant::now() < until {
+        let begun = Instant::now();
+        loop {
+            let patience = if self.shared.line.wants(&round.batch) {
+                1
+            } else {
+                PATIENCE
+            };
+            if begun.elapsed() >= self.shared.gather * patience {
+                return;
+            }
             std::thread::sleep(STEP.min(self.shared.gather));
             self.decide(round);
         }

@@ -61,7 +61,9 @@ async fn migrate_locked(on: &mut Client, target: &Target) -> Result<(), OpenErro
     if age(on, target).await? == Age::Same {
         return Ok(());
     }
-    let migrated = embedded::migrations::runner().run_async(on).await;
+    // Steps and the notes of them in one transaction: a kill finds all or nothing.
+    let runner = embedded::migrations::runner().set_grouped(true);
+    let migrated = runner.run_async(on).await;
     migrated.map(drop).map_err(|error| OpenError::Migrate {
         place: target.place().to_owned(),
         source: Box::new(error),

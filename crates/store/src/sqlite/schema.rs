@@ -63,12 +63,13 @@ impl Schema {
         }
     }
 
-    /// Brings the file to the program's schema; each step is one transaction.
+    /// Brings the file to the program's schema, in one transaction: a step by itself would be written
+    /// before the note that it was, and a kill between the two would have it repeated.
     pub(super) fn migrate(self, on: &mut Connection, path: &Path) -> Result<(), OpenError> {
         if self.age(on, path)? == Age::Same {
             return Ok(());
         }
-        let migrated = self.runner().run(on);
+        let migrated = self.runner().set_grouped(true).run(on);
         migrated.map(drop).map_err(|error| OpenError::Migrate {
             place: path.display().to_string(),
             source: Box::new(error),

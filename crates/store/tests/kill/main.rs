@@ -1,10 +1,12 @@
-//! A server that is killed, stopped past its lease, or loses power leaves a ledger that balances, with every charge
-//! somebody has seen.
+//! A server that is killed, stopped past its lease, out of room, or without power leaves a ledger that balances, with
+//! every charge somebody has seen.
 //!
 //! The victim is this test program itself, started again for the one test that plays it. On `PostgreSQL` too, where
 //! there is a server (`scripts/with-postgres`). `TOLLGATE_KILLS=200` is the long version.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
+mod full;
+mod migrate;
 mod power;
 mod trace;
 

@@ -51,6 +51,17 @@ impl Trace {
         command
     }
 
+    /// `strace` that kills what it watches at so many calls of a name by one thread.
+    pub(crate) fn killing_at(call: &str, number: usize) -> Command {
+        let mut command = Command::new("strace");
+        let (trace, inject) = (
+            format!("trace={call}"),
+            format!("inject={call}:signal=SIGKILL:when={number}"),
+        );
+        command.args(["-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject]);
+        command
+    }
+
     pub(crate) fn read(from: &Path) -> Self {
         let mut deeds = Vec::new();
         // What threads were in the middle of: the call's words, and how many deeds there were then.

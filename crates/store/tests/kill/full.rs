@@ -1,0 +1,132 @@
+//! A disk without room: nobody is admitted, the admitted are booked, and no restart is needed after.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ledger::{Ask, Meter, Micro};
+use store::{Admit, AdmitError, Admitted, Basis, Close, End, KeyRow, Settings, Store};
+
+use crate::{FOLDER, NOW, Scene, assert_clean, fund};
+
+const CALLS: i64 = 300;
+const HOLD: Micro = Micro::new(1_000);
+const FLOOR_BYTES: u64 = 32 << 20;
+
+#[test]
+fn a_full_disk_stops_admissions_and_books_what_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    // A small file system that nobody else sees, and that goes with the process.
+    let on_small_disk = |program: &Path| {
+        let mut command = Command::new("unshare");
+        let mount = "mount -t tmpfs -o size=112m tmpfs \"$0\" && exec \"$@\"";
+        let arguments = ["--mount", "--map-root-user", "sh", "-c", mount];
+        command.args(arguments).arg(folder.path()).arg(program);
+        command.env(FOLDER, folder.path());
+        command
+    };
+    if !matches!(on_small_disk(Path::new("true")).status(), Ok(status) if status.success()) {
+        eprintln!("not played: nothing may be mounted here");
+        return;
+    }
+    let mut story = on_small_disk(&std::env::current_exe().unwrap());
+    story.args([
+        "--exact",
+        "full::on_a_small_disk",
+        "--ignored",
+        "--nocapture",
+    ]);
+    assert!(story.stdout(Stdio::null()).status().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a small disk, which the other test makes"]
+async fn on_a_small_disk() {
+    let folder = std::env::var_os(FOLDER).expect("started by the other test");
+    let scene = Scene {
+        folder: folder.into(),
+        server: None,
+        node: None,
+    };
+    let key = fund(&scene).await;
+    let settings = Settings {
+        disk_floor_bytes: FLOOR_BYTES,
+        ..scene.settings()
+    };
+    let (store, _) = Store::open(&settings).unwrap();
+    let key = store.find_key(&key).await.unwrap().unwrap();
+    let price = store.price_version("a/model", r#"{"input":"1"}"#);
+    let price_version = price.await.unwrap();
+    let mut open = Vec::new();
+    for _ in 0..CALLS {
+        open.push(admit(&store, &key).await.unwrap());
+    }
+
+    // The ballast is the ledger's last room.
+    eventually(async || scene.folder.join("tollgate.db-ballast").exists()).await;
+    let filler = scene.folder.join("filler");
+    let mut file = File::create(&filler).unwrap();
+    let block = vec![1; 64 << 10];
+    while file.write_all(&block).is_ok() {}
+    while file.write_all(&[1]).is_ok() {}
+    eventually(async || admit(&store, &key).await.is_err()).await;
+    for admitted in open {
+        let meter = Box::new(Meter {
+            input: 7,
+            ..Meter::default()
+        });
+        let end = End::Settled {
+            charge: Micro::new(7),
+            meter,
+            price_version,
+            basis: Basis::Reported,
+            tokens: None,
+        };
+        let (hold, now) = (admitted.hold, NOW);
+        store.close(Close { hold, end, now });
+    }
+    eventually(async || {
+        let balance = store.balance(&key.id).await;
+        balance.is_ok_and(|(_, spent)| spent.open_holds == 0)
+    })
+    .await;
+    let (wallet, spent) = store.balance(&key.id).await.unwrap();
+    assert_eq!(spent.usage, Micro::new(7 * CALLS));
+    assert_eq!(wallet.frozen, Micro::ZERO);
+    assert_clean(&store).await;
+
+    drop(file);
+    std::fs::remove_file(&filler).unwrap();
+    eventually(async || admit(&store, &key).await.is_ok()).await;
+    assert_clean(&store).await;
+}
+
+async fn admit(store: &Store, key: &KeyRow) -> Result<Admitted, AdmitError> {
+    let ask = Ask {
+        hold: HOLD,
+        tokens: 10,
+        counts: true,
+    };
+    let admit = Admit {
+        wallet: key.wallet,
+        key: key.id,
+        ask,
+        request_id: "req_1".into(),
+        now: NOW,
+    };
+    let admitted = store.admit(admit).await?;
+    match admitted.durable.wait().await {
+        Ok(()) => Ok(admitted),
+        Err(_) => Err(AdmitError::Unavailable),
+    }
+}
+
+async fn eventually(is_so: impl AsyncFn() -> bool) {
+    let begun = Instant::now();
+    while !is_so().await {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

@@ -7,12 +7,29 @@ use bytes::Bytes;
 
 /// Bytes of bodies the node may still hold.
 #[derive(Debug, Clone)]
-pub struct Budget(Arc<AtomicUsize>);
+pub struct Budget(Arc<Pot>);
+
+#[derive(Debug)]
+struct Pot {
+    left: AtomicUsize,
+    /// What this is a part of: it is charged too.
+    whole: Option<Budget>,
+}
 
 impl Budget {
     /// A budget of this many bytes.
     pub fn new(bytes: usize) -> Self {
-        Self(Arc::new(AtomicUsize::new(bytes)))
+        Self::of(bytes, None)
+    }
+
+    /// A budget for one kind of work: what it takes is taken from this one too, and never more than `bytes`.
+    pub(crate) fn part(&self, bytes: usize) -> Self {
+        Self::of(bytes, Some(self.clone()))
+    }
+
+    fn of(bytes: usize, whole: Option<Self>) -> Self {
+        let left = AtomicUsize::new(bytes);
+        Self(Arc::new(Pot { left, whole }))
     }
 
     /// Takes `bytes`, or nothing when there is not enough left.
@@ -25,11 +42,24 @@ impl Budget {
     }
 
     fn try_take(&self, bytes: usize) -> bool {
-        self.0
+        let Pot { left, whole } = &*self.0;
+        let taken = left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
                 left.checked_sub(bytes)
             })
-            .is_ok()
+            .is_ok();
+        let refused = taken && whole.as_ref().is_some_and(|whole| !whole.try_take(bytes));
+        if refused {
+            left.fetch_add(bytes, Ordering::Relaxed);
+        }
+        taken && !refused
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.0.left.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(whole) = &self.0.whole {
+            whole.give_back(bytes);
+        }
     }
 }
 
@@ -59,6 +89,16 @@ impl Share {
         true
     }
 
+    /// Parts with so much of the share, or with all of it.
+    pub(crate) fn split(&mut self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        Self {
+            budget: self.budget.clone(),
+            bytes,
+        }
+    }
+
     /// Ties the share to a body: it is given back when the last clone of the bytes is gone. What
     /// the share has above the body's size goes back at once.
     pub fn charge(mut self, body: Bytes) -> Bytes {
@@ -75,7 +115,7 @@ impl Share {
 impl Share {
     fn give_back(&mut self, bytes: usize) {
         self.bytes -= bytes;
-        self.budget.0.fetch_add(bytes, Ordering::Relaxed);
+        self.budget.give_back(bytes);
     }
 }
 
@@ -131,6 +171,35 @@ mod tests {
         assert!(!share.grow(7));
         assert!(share.grow(6));
         assert_eq!(share.bytes(), 10);
+    }
+
+    #[test]
+    fn a_part_takes_from_the_whole_and_leaves_it_the_rest() {
+        let whole = Budget::new(10);
+        let part = whole.part(6);
+        assert!(part.take(7).is_none());
+        let share = part.take(6).unwrap();
+        assert!(whole.take(5).is_none());
+        let other = whole.take(4).unwrap();
+        drop(share);
+        // What the whole cannot give is not lost to the part.
+        let more = whole.take(1).unwrap();
+        assert!(part.take(6).is_none());
+        assert!(part.take(5).is_some());
+        drop((other, more));
+        assert!(part.take(6).is_some() && whole.take(10).is_some());
+    }
+
+    #[test]
+    fn a_share_can_be_parted() {
+        let budget = Budget::new(10);
+        let mut share = budget.take(8).unwrap();
+        let body = share.split(5).charge(Bytes::from_static(b"12345"));
+        assert_eq!((share.bytes(), share.split(9).bytes()), (3, 3));
+        drop(share);
+        assert!(budget.take(6).is_none());
+        drop(body);
+        assert!(budget.take(10).is_some());
     }
 
     #[test]

@@ -107,6 +107,8 @@ pub struct Engine {
     catalog: ArcSwap<Catalog>,
     keyring: Keyring,
     budget: Budget,
+    /// The part of it that answers about tasks may take.
+    pub(crate) task_budget: Budget,
     pub(crate) guarded: Arc<Guarded>,
     pub(crate) pictures: Pictures,
     metrics: Metrics,
@@ -131,6 +133,8 @@ impl Engine {
             catalog: ArcSwap::default(),
             keyring: Keyring::new(),
             pictures: Pictures::new(Arc::clone(&guarded), budget.clone(), settings.pictures),
+            // However much upstreams send about tasks, callers find room for their requests.
+            task_budget: budget.part(settings.bodies_bytes_max / 2),
             budget,
             guarded,
             metrics: Metrics::new(),

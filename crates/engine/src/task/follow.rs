@@ -10,11 +10,13 @@ use store::{Claim, End, TaskEnd, TaskKept, TaskNote, TaskRow, TaskStanding, Task
 use tokio::sync::Semaphore;
 use upstream::{Endpoint, Outgoing};
 
+use super::heard::Heard;
 use super::protocols::Known;
 use super::send::UNKNOWN;
 use super::{bill, pace};
 use crate::clock;
 use crate::engine::Engine;
+use crate::gather::Ungathered;
 use crate::trial::Trial;
 
 /// Polls under way at once.
@@ -174,12 +176,16 @@ impl Engine {
         upstream: &TaskUpstream,
         task: &Task<'_>,
     ) -> Report {
-        match self.ask(endpoint, upstream).await {
-            Some((status, retry_after, body)) => Report {
-                polled: known.video.read_poll(status, &body, task),
-                retry_after,
-            },
-            None => Report::unclear(),
+        let Some((status, retry_after, heard)) = self.ask(endpoint, upstream).await else {
+            return Report::unclear();
+        };
+        let mut polled = known.video.read_poll(status, heard.body(), task);
+        if let Polled::Delivered(delivery) = &mut polled {
+            heard.deliver(delivery);
+        }
+        Report {
+            polled,
+            retry_after,
         }
     }
 
@@ -188,7 +194,7 @@ impl Engine {
         &self,
         endpoint: Endpoint,
         upstream: &TaskUpstream,
-    ) -> Option<(u16, Option<Duration>, bytes::Bytes)> {
+    ) -> Option<(u16, Option<Duration>, Heard)> {
         let catalog = self.catalog();
         let Some(channel) = catalog.channel(&upstream.channel) else {
             tracing::error!(
@@ -205,18 +211,24 @@ impl Engine {
         let exchange = async {
             let incoming = channel.send(outgoing).await?;
             let (status, retry_after) = (incoming.status, incoming.retry_after);
-            let body = incoming.body.collect(POLL_BYTES_MAX).await?;
-            Ok::<_, upstream::CallError>((status, retry_after, body))
+            let heard = Heard::gather(incoming.body, POLL_BYTES_MAX, &self.task_budget).await?;
+            Ok::<_, Ungathered>((status, retry_after, heard))
         };
         match tokio::time::timeout(self.settings.tasks.lease / POLL_SHARE, exchange).await {
-            Ok(Ok((status, retry_after, body))) => {
+            Ok(Ok((status, retry_after, heard))) => {
                 // A task that is not known says nothing of the channel's health.
                 let told = if status == 404 { 200 } else { status };
                 trial.tell(upstream::Outcome::of_status(told, retry_after));
-                Some((status, retry_after, body))
+                Some((status, retry_after, heard))
             }
-            Ok(Err(error)) => {
-                tracing::debug!(channel = channel.name(), %error, "a poll failed");
+            // The channel is not to blame.
+            Ok(Err(Ungathered::NoMemory)) => {
+                let channel = channel.name();
+                tracing::warn!(channel, "there is no memory for the answer to a poll");
+                None
+            }
+            Ok(Err(ungathered)) => {
+                tracing::debug!(channel = channel.name(), ?ungathered, "a poll failed");
                 trial.tell(upstream::Outcome::Failed);
                 None
             }

@@ -8,10 +8,13 @@ use protocol::video::{Accepted, Addressee, Cause, Creation};
 use store::{End, TaskAccepted, TaskRow, TaskUpstream};
 use upstream::{Endpoint, Outgoing, Sent};
 
+use super::heard::Heard;
 use super::protocols::Known;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
+use crate::gather::Ungathered;
+use crate::life::no_memory;
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::trial::Trial;
@@ -154,16 +157,24 @@ impl Sender {
             if !(200..300).contains(&status) {
                 return Ok(Err((status, incoming)));
             }
-            Ok(Ok(incoming.body.collect(bytes_max).await?))
+            let budget = &self.engine.task_budget;
+            Ok(Ok(Heard::gather(incoming.body, bytes_max, budget).await?))
         };
-        let answered: Result<Result<_, upstream::CallError>, _> =
+        let answered: Result<Result<_, Ungathered>, _> =
             tokio::time::timeout(within, exchange).await;
         let Ok(answered) = answered else {
             trial.tell(upstream::Outcome::Failed);
             return Sending::Unknown(Failure::upstream_timeout());
         };
         match answered {
-            Err(error) => {
+            Err(Ungathered::NoMemory) => Sending::Unknown(no_memory()),
+            Err(Ungathered::TooLarge) => {
+                trial.tell(upstream::Outcome::Failed);
+                let channel = route.channel.name();
+                tracing::warn!(channel, bytes_max, "the answer to a creation is too large");
+                Sending::Unknown(Failure::upstream_error())
+            }
+            Err(Ungathered::Lost(error)) => {
                 let unsent = error.sent == Sent::No;
                 let failure = tries::lost(route, &error, &mut trial).failure;
                 if unsent {
@@ -182,14 +193,18 @@ impl Sender {
                     Sending::Unknown(miss.failure)
                 }
             }
-            Ok(Ok(body)) => {
+            Ok(Ok(heard)) => {
                 let name = self.row.claim.task.to_string();
                 let mut task = self.engine.task_of(&self.row, &name);
                 task.upstream_model = &route.model;
-                let accepted = self.known.video.read_accepted(&body, &task);
-                let id = match &accepted {
+                let mut accepted = self.known.video.read_accepted(heard.body(), &task);
+                let id = match &mut accepted {
                     Accepted::Follow(id) => id.as_str().into(),
-                    Accepted::Delivered(_) | Accepted::Ended(_) => "".into(),
+                    Accepted::Delivered(delivery) => {
+                        heard.deliver(delivery);
+                        "".into()
+                    }
+                    Accepted::Ended(_) => "".into(),
                     Accepted::Unclear => {
                         trial.tell(upstream::Outcome::Failed);
                         return Sending::Unknown(Failure::upstream_error());

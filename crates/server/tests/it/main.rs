@@ -45,6 +45,7 @@ mod reload;
 mod shutdown;
 mod sockets;
 mod speech;
+mod task_memory;
 mod tasks;
 mod transcript;
 mod upstream_plain;

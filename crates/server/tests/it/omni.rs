@@ -19,14 +19,14 @@ price = { video_second = "0.1", video_tokens = "20" }
 profile = { base = "omni-1.1" }
 "#;
 
-fn plot() -> Plot {
+pub(crate) fn plot() -> Plot {
     Plot::default()
         .entries(ENTRIES)
         .setting("tasks", "poll_first_ms = 20")
         .setting("tasks", "poll_max_ms = 40")
 }
 
-fn film(text: &str) -> Value {
+pub(crate) fn film(text: &str) -> Value {
     json!({ "model": "maker/omni", "input": text, "background": true })
 }
 
@@ -37,7 +37,7 @@ fn call(key: &Key, body: &Value) -> Request {
 }
 
 /// Creates a task and gives its id.
-async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
+pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
     let shown = stage.send(&call(key, body)).await.ok().json();
     assert_eq!(
         (
@@ -57,7 +57,7 @@ async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
 }
 
 /// The interaction once it has ended, as the protocol's own clients ask for it.
-async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
+pub(crate) async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
     eventually("the end of the interaction", async || {
         let target = format!("/v1beta/interactions/{id}?stream=false");
         let request = Request::get(&target).header("x-goog-api-key", &key.secret);

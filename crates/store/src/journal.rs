@@ -3,6 +3,8 @@
 //! It is not for money. It never delays a call: a full queue drops rows and counts them, and
 //! what a crash takes is the last fraction of a second.
 
+use std::time::Duration;
+
 use ledger::{Meter, Micro, UnixMs};
 
 use crate::ids::{HoldId, KeyId, WalletId};
@@ -93,6 +95,13 @@ impl JournalPlace {
     /// A place that was handed out before.
     pub fn new(place: i64) -> Self {
         Self(place)
+    }
+
+    /// The place of this time before.
+    #[must_use]
+    pub fn earlier(self, by: Duration) -> Self {
+        let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX >> TIME_SHIFT);
+        Self(self.0.saturating_sub(by << TIME_SHIFT))
     }
 }
 

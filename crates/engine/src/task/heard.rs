@@ -26,9 +26,12 @@ impl Heard {
     }
 
     fn charged(body: Bytes, budget: &Budget) -> Result<Self, Ungathered> {
-        let length = body.len();
-        let copied = if length > FREE_BYTES { length } else { 0 };
-        let copies = budget.take(copied).ok_or(Ungathered::NoMemory)?;
+        let bytes = if body.len() > FREE_BYTES {
+            body.len()
+        } else {
+            0
+        };
+        let copies = budget.take(bytes).ok_or(Ungathered::NoMemory)?;
         Ok(Self { body, copies })
     }
 

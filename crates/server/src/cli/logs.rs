@@ -1,5 +1,6 @@
 //! `tollgate logs`: the journal of calls, oldest first.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -16,6 +17,8 @@ use super::when::{self, When};
 
 /// How often a followed journal is looked at.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
+/// How much later than its neighbours' another node's row may come and still be shown.
+const LATE_MAX: Duration = Duration::from_secs(10);
 /// Rows of one look; the store gives no more.
 const PAGE_ROWS: u32 = 1_000;
 
@@ -74,8 +77,7 @@ pub(super) async fn run(command: Logs, context: &mut Context) -> Result<(), Stop
     let rows = newest(&store, &query, command.limit).await?;
     print(&rows, Heading::Shown, context)?;
     if command.follow {
-        let last = rows.last().map(|entry| entry.place);
-        follow(&store, query, last, context).await?;
+        follow(&store, query, rows, context).await?;
     }
     Ok(())
 }
@@ -84,15 +86,41 @@ pub(super) async fn run(command: Logs, context: &mut Context) -> Result<(), Stop
 async fn follow(
     store: &Store,
     mut query: JournalQuery,
-    last: Option<JournalPlace>,
+    rows: Vec<JournalEntry>,
     context: &mut Context,
 ) -> Result<(), Stop> {
-    query.after = last;
+    let mut shown = Shown::default();
+    shown.keep_new(rows);
+    if shown.look_after().is_some() {
+        // What else there is by now was not asked for.
+        query.after = shown.look_after();
+        shown.keep_new(newest(store, &query, u32::MAX).await?);
+    }
     loop {
         tokio::time::sleep(FOLLOW_PAUSE).await;
+        query.after = shown.look_after();
         let rows = newest(store, &query, u32::MAX).await?;
-        query.after = rows.last().map(|entry| entry.place).or(query.after);
-        print(&rows, Heading::Hidden, context)?;
+        print(&shown.keep_new(rows), Heading::Hidden, context)?;
+    }
+}
+
+/// What a follower has seen lately: a row of another node may come late and stand before it.
+#[derive(Debug, Default)]
+struct Shown(BTreeSet<JournalPlace>);
+
+impl Shown {
+    /// From where on rows may still come.
+    fn look_after(&self) -> Option<JournalPlace> {
+        self.0.last().map(|place| place.earlier(LATE_MAX))
+    }
+
+    /// The rows that were not seen before.
+    fn keep_new(&mut self, mut rows: Vec<JournalEntry>) -> Vec<JournalEntry> {
+        rows.retain(|entry| self.0.insert(entry.place));
+        if let Some(place) = self.look_after() {
+            self.0 = self.0.split_off(&place);
+        }
+        rows
     }
 }
 
@@ -297,6 +325,36 @@ mod tests {
     use ledger::UnixMs;
 
     use super::*;
+
+    #[test]
+    fn a_late_row_is_shown_and_none_twice() {
+        let second = 1_000 << 20;
+        let rows = |places: &[i64]| -> Vec<JournalEntry> {
+            let entry = |place: &i64| JournalEntry {
+                place: JournalPlace::new(*place),
+                row: JournalRow::default(),
+            };
+            places.iter().map(entry).collect()
+        };
+        let mut shown = Shown::default();
+        assert_eq!(shown.look_after(), None);
+        for (come, new) in [
+            (
+                vec![100 * second, 105 * second],
+                vec![100 * second, 105 * second],
+            ),
+            (
+                vec![100 * second, 101 * second, 105 * second],
+                vec![101 * second],
+            ),
+            (vec![105 * second, 120 * second], vec![120 * second]),
+        ] {
+            assert_eq!(shown.keep_new(rows(&come)), rows(&new));
+        }
+        let after = JournalPlace::new(110 * second);
+        assert_eq!(shown.look_after(), Some(after));
+        assert_eq!(shown.0.len(), 1, "the others are too old to come again");
+    }
 
     #[test]
     fn a_status_is_one_or_a_class() {

@@ -47,6 +47,8 @@ async fn call_on(
                 whole.fetch_add(1, Ordering::Relaxed);
             }
             Some(answer) if answer.status() == 200 => return,
+            // Nothing was decided: a busy machine.
+            Some(answer) if answer.status() == 503 => {}
             Some(answer) => panic!("{}", answer.text()),
             None => return,
         }

@@ -13,8 +13,8 @@ fn small(plot: Plot) -> Plot {
     plot.setting("limits", "body_memory_bytes = 1048576")
 }
 
-async fn channel_is(stage: &Stage, state: &str) -> bool {
-    let line = format!("tollgate_channel_state{{channel=\"main\",state=\"{state}\"}} 1");
+async fn channel_is(stage: &Stage, wanted: &str) -> bool {
+    let line = format!("tollgate_channel_state{{channel=\"main\",state=\"{wanted}\"}} 1");
     stage.admin_get("/metrics").await.text().contains(&line)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! hyper serves, a pooled hyper-util client calls, both with `TCP_NODELAY`; allocator, runtime
 //! flavour and worker count are the gateway's. What the gateway costs is told in multiples of this.
+//! After a handshake the bytes of a session are copied both ways, and no frame is looked at.
 
 use std::convert::Infallible;
 use std::io;
@@ -10,14 +11,16 @@ use std::sync::Arc;
 
 use http_body_util::{Either, Empty};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONNECTION, HOST, HeaderValue};
+use hyper::header::{CONNECTION, HOST, HeaderValue, UPGRADE};
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::copy_bidirectional;
 use tokio::net::TcpListener;
 
 #[derive(clap::Args)]
@@ -48,6 +51,7 @@ pub(crate) async fn serve(args: Args) -> io::Result<()> {
             // A client that leaves ends its own connection only.
             let _ = http1::Builder::new()
                 .serve_connection(TokioIo::new(socket), service)
+                .with_upgrades()
                 .await;
         });
     }
@@ -76,12 +80,22 @@ impl Proxy {
         mut request: Request<Incoming>,
     ) -> Response<Either<Incoming, Empty<Bytes>>> {
         *request.uri_mut() = self.target(request.uri());
-        request.headers_mut().remove(CONNECTION);
         request.headers_mut().insert(HOST, self.host.clone());
-        self.client
-            .request(request)
-            .await
-            .map_or_else(|_| bad_gateway(), |response| response.map(Either::Left))
+        let client = if request.headers().contains_key(UPGRADE) {
+            Some(hyper::upgrade::on(&mut request))
+        } else {
+            request.headers_mut().remove(CONNECTION);
+            None
+        };
+        let Ok(mut response) = self.client.request(request).await else {
+            return bad_gateway();
+        };
+        if let Some(client) = client
+            && response.status() == StatusCode::SWITCHING_PROTOCOLS
+        {
+            tokio::spawn(copy(client, hyper::upgrade::on(&mut response)));
+        }
+        response.map(Either::Left)
     }
 
     fn target(&self, asked: &Uri) -> Uri {
@@ -91,6 +105,14 @@ impl Proxy {
         let path = asked.path_and_query().cloned();
         parts.path_and_query = Some(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
         Uri::from_parts(parts).expect("a scheme, an authority and a path make a URI")
+    }
+}
+
+/// Copies both ways until both sides have ended, or one has broken.
+async fn copy(client: OnUpgrade, upstream: OnUpgrade) {
+    if let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) {
+        let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
+        let _ = copy_bidirectional(&mut client, &mut upstream).await;
     }
 }
 

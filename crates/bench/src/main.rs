@@ -3,14 +3,18 @@
 //! `cargo run --release -p tollgate-bench` starts a fixed upstream, a bare proxy that only forwards
 //! bytes, and the gateway in both commit modes, each as a process of its own, and lets a load
 //! generator ask them in turn. What it prints is told in ratios, because the machine changes and
-//! the ratios hardly do. The parts are subcommands, so that each can be profiled alone.
+//! the ratios hardly do. The parts are subcommands, so that each can be profiled alone. Calls are
+//! measured, and sessions that speak over sockets.
 
 mod answer;
 mod bare;
+mod frame;
 mod load;
 mod part;
 mod proc;
 mod run;
+mod session;
+mod topic;
 mod upstream;
 mod wire;
 
@@ -44,7 +48,7 @@ enum Part {
     Bare(bare::Args),
     /// The load generator; prints what it measured as JSON.
     Load(load::Args),
-    /// Opens streams and holds them until it is ended.
+    /// Opens streams or sessions and holds them until it is ended.
     Hold(load::HoldArgs),
 }
 

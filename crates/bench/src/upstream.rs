@@ -3,7 +3,8 @@
 //! How it answers is said in the path, before `/v1`, so that a channel's base URL can choose it
 //! and whatever stands between forwards it unchanged: `/delay-50/v1/chat/completions` waits 50 ms,
 //! `pace-100` rests between the writes of a stream, `writes-102` cuts a stream into that many
-//! writes, `large` answers with a megabyte. Whether to stream stands in the body, as always.
+//! writes, `large` answers with a megabyte. Whether to stream stands in the body, as always. A
+//! request that asks for a session gets one (`session.rs`).
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +17,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
 use crate::answer::Answers;
-use crate::wire::{Head, Inbox};
+use crate::session::Session;
+use crate::wire::{Head, Inbox, target};
 
 /// A busy connection brings a stream of a hundred events in about three reads.
 const WRITES: usize = 3;
@@ -50,7 +52,11 @@ async fn converse(mut socket: TcpStream, answers: &Answers) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let mut inbox = Inbox::new();
     let mut opening = Vec::with_capacity(OPENING_BYTES_MAX);
-    while let Some(manner) = read_request(&mut socket, &mut inbox, &mut opening).await? {
+    while let Some(asked) = read_request(&mut socket, &mut inbox, &mut opening).await? {
+        let manner = match asked {
+            Asked::Answer(manner) => manner,
+            Asked::Session(session) => return session.hold(socket, inbox).await,
+        };
         if !manner.delay.is_zero() {
             sleep(manner.delay).await;
         }
@@ -79,12 +85,18 @@ async fn converse(mut socket: TcpStream, answers: &Answers) -> io::Result<()> {
     Ok(())
 }
 
+/// What a request wants.
+enum Asked {
+    Answer(Manner),
+    Session(Session),
+}
+
 /// Reads one request and keeps the beginning of its body in `opening`; `None` at the end.
 async fn read_request(
     socket: &mut TcpStream,
     inbox: &mut Inbox,
     opening: &mut Vec<u8>,
-) -> io::Result<Option<Manner>> {
+) -> io::Result<Option<Asked>> {
     let mut head = loop {
         match Head::read(inbox.bytes())? {
             Some(head) => break head,
@@ -92,7 +104,11 @@ async fn read_request(
             None => {}
         }
     };
-    let manner = Manner::of(&inbox.bytes()[..head.length]);
+    let head_bytes = &inbox.bytes()[..head.length];
+    let asked = match Session::asked_for(head_bytes) {
+        Some(session) => Asked::Session(session),
+        None => Asked::Answer(Manner::of(head_bytes)),
+    };
     inbox.consume(head.length);
     opening.clear();
     while !head.body.is_done() {
@@ -105,7 +121,7 @@ async fn read_request(
         })?;
         inbox.consume(taken);
     }
-    Ok(Some(manner))
+    Ok(Some(asked))
 }
 
 /// How to answer, as the path says.
@@ -125,8 +141,7 @@ impl Manner {
             writes: WRITES,
             large: false,
         };
-        let target = head.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
-        for part in target.split(|&byte| byte == b'/').skip(1) {
+        for part in target(head).split(|&byte| byte == b'/').skip(1) {
             let part = std::str::from_utf8(part).unwrap_or_default();
             let (word, number) = part.split_once('-').unwrap_or((part, ""));
             let number: u32 = number.parse().unwrap_or(0);

@@ -69,10 +69,7 @@ impl Head {
             return Ok(None);
         };
         let mut body = Body::Length(0);
-        let mut rest = &bytes[..end + 2];
-        while let Some(line_end) = memchr(b'\n', rest) {
-            let line = rest[..line_end].trim_ascii_end();
-            rest = &rest[line_end + 1..];
+        for line in lines(&bytes[..end + 2]) {
             if let Some(value) = value_of(line, b"content-length:") {
                 body = Body::Length(decimal(value)?);
             } else if let Some(value) = value_of(line, b"transfer-encoding:") {
@@ -87,6 +84,25 @@ impl Head {
             body,
         }))
     }
+}
+
+/// The value of a header, asked for by its name in small letters with its colon.
+pub(crate) fn header<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    lines(head).find_map(|line| value_of(line, name))
+}
+
+/// The target of a request.
+pub(crate) fn target(head: &[u8]) -> &[u8] {
+    head.split(|&byte| byte == b' ').nth(1).unwrap_or_default()
+}
+
+fn lines(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let end = memchr(b'\n', rest)?;
+        let line = rest[..end].trim_ascii_end();
+        rest = &rest[end + 1..];
+        Some(line)
+    })
 }
 
 fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
@@ -247,6 +263,15 @@ mod tests {
                 "{header}"
             );
         }
+    }
+
+    #[test]
+    fn headers_are_found_by_name_and_the_target_by_place() {
+        let head = b"GET /v1/stt?x=1 HTTP/1.1\r\nHost: x\r\nSec-WebSocket-Key:  a==\r\n\r\n";
+        assert_eq!(header(head, b"sec-websocket-key:"), Some(&b"a=="[..]));
+        assert_eq!(header(head, b"upgrade:"), None);
+        assert_eq!(target(head), b"/v1/stt?x=1");
+        assert_eq!(target(b""), b"");
     }
 
     #[test]

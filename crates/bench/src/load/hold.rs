@@ -1,4 +1,4 @@
-//! Opens slow streams and holds them, so that their memory can be measured.
+//! Opens slow streams or sessions and holds them, so that their memory can be measured.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::client::Client;
 use super::drive::AskArgs;
+use super::talk::Talk;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -18,11 +19,17 @@ pub(crate) struct Args {
 /// Nobody measures longer; a holder that was forgotten ends by itself.
 const HELD_MAX: Duration = Duration::from_secs(120);
 
-/// What is printed when every stream has brought its first content.
+/// What is printed when every stream or session has brought its first content.
 pub(crate) const OPEN: &str = "open";
 
 /// Opens the streams, says so, and reads on until they end, or the process is ended.
 pub(crate) async fn hold(args: Args) -> io::Result<()> {
+    if let Some(topic) = args.ask.shape.topic() {
+        let talk = Talk::begin(&args.ask, topic).await?;
+        say_open()?;
+        let _ = timeout(HELD_MAX, talk.speakers.join_all()).await;
+        return Ok(());
+    }
     let keys = args.ask.keys()?;
     let request = args.ask.request();
     let mut streams = JoinSet::new();
@@ -34,10 +41,13 @@ pub(crate) async fn hold(args: Args) -> io::Result<()> {
         client.open_stream(&request, key).await?;
         streams.spawn(async move { client.read_on().await });
     }
-    let mut output = io::stdout().lock();
-    writeln!(output, "{OPEN}")?;
-    output.flush()?;
-    drop(output);
+    say_open()?;
     let _ = timeout(HELD_MAX, streams.join_all()).await;
     Ok(())
+}
+
+fn say_open() -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    writeln!(output, "{OPEN}")?;
+    output.flush()
 }

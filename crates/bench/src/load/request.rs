@@ -5,6 +5,8 @@ use std::fmt;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::topic::Topic;
+
 const LARGE_BODY_BYTES: usize = 1_000_000;
 
 /// The kind of call.
@@ -21,9 +23,24 @@ pub(crate) enum Shape {
     Converted,
     /// As `Stream`, but the gateway is asked in another dialect than its upstream speaks.
     ConvertedStream,
+    /// A session with 20 ms of audio in each frame, both ways.
+    Realtime,
+    /// A session with 20 ms of audio in each binary frame, words back.
+    Transcript,
 }
 
 impl Shape {
+    /// What a session of this shape is for; `None` for calls.
+    pub(crate) fn topic(self) -> Option<Topic> {
+        match self {
+            Self::Realtime => Some(Topic::Realtime),
+            Self::Transcript => Some(Topic::Transcript),
+            Self::Plain | Self::Stream | Self::Body | Self::Converted | Self::ConvertedStream => {
+                None
+            }
+        }
+    }
+
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, Self::Stream | Self::ConvertedStream)
     }
@@ -59,6 +76,8 @@ impl fmt::Display for Shape {
             Self::Body => "body",
             Self::Converted => "converted",
             Self::ConvertedStream => "converted-stream",
+            Self::Realtime => "realtime",
+            Self::Transcript => "transcript",
         })
     }
 }

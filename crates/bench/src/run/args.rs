@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::gateway::Population;
-use super::scenario::{Extent, Scenario};
+use super::scenario::{Extent, SESSIONS, Scenario};
 
 #[derive(clap::Args)]
 #[expect(
@@ -11,7 +11,7 @@ use super::scenario::{Extent, Scenario};
     reason = "each is a switch of the command line"
 )]
 pub(crate) struct Args {
-    /// Less than a minute: the scenarios that decide most.
+    /// About a minute: the scenarios that decide most.
     #[arg(long, conflicts_with = "full")]
     pub(super) quick: bool,
     /// Every scenario, longer; about a quarter of an hour.
@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// Rounds of each scenario.
     #[arg(long)]
     pub(super) rounds: Option<usize>,
+    /// Sessions at a time, where sessions are held.
+    #[arg(long, default_value_t = SESSIONS)]
+    pub(super) sessions: u32,
     /// Measures the bare proxy against the upstream alone.
     #[arg(long)]
     pub(super) no_gateway: bool,
@@ -73,6 +76,11 @@ impl Args {
             Extent::Full
         };
         let mut scenarios = extent.scenarios();
+        for scenario in &mut scenarios {
+            if scenario.shape.topic().is_some() {
+                scenario.connections = self.sessions.max(1);
+            }
+        }
         if !self.only.is_empty() {
             scenarios.retain(|scenario| {
                 let name = scenario.to_string();

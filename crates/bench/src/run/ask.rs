@@ -33,7 +33,7 @@ impl Asked<'_> {
             .arg(name)
             .args(["--address", &self.part.address.to_string()])
             .args(["--path", &self.path(scenario)])
-            .args(["--model", &scenario.upstream.model()])
+            .args(["--model", &scenario.model()])
             .args(["--shape", &scenario.shape.to_string()])
             .args(["--connections", &scenario.connections.to_string()]);
         if let Some(keys) = keys {
@@ -43,6 +43,9 @@ impl Asked<'_> {
     }
 
     fn path(&self, scenario: Scenario) -> String {
+        if let Some(topic) = scenario.shape.topic() {
+            return format!("/v1{}", topic.path());
+        }
         match self.target {
             Target::Direct | Target::Bare => {
                 format!("{}/chat/completions", scenario.upstream.base_path())

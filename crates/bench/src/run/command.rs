@@ -27,6 +27,8 @@ struct Findings {
     sheets: Vec<Sheet>,
     bare_memory: Option<Memory>,
     gateway_memory: Option<Memory>,
+    bare_session_bytes: Option<u64>,
+    gateway_session_bytes: Option<u64>,
     floors: Vec<Bound>,
 }
 
@@ -98,18 +100,32 @@ async fn measure(args: &Args, binary: Option<PathBuf>, folder: &Path) -> io::Res
     let sheets = take_turns(args, &upstream, prepared.as_ref(), folder, &mut output).await?;
     let mut bare_memory = None;
     let mut gateway_memory = None;
+    let mut bare_session_bytes = None;
+    let mut gateway_session_bytes = None;
     if !args.no_memory {
         bare_memory = Some(memory_of_bare(&upstream, args.workers).await?);
+        bare_session_bytes = Some(sessions_of_bare(&upstream, args).await?);
         if let Some((kit, keys)) = &prepared {
             gateway_memory = Some(memory_of_gateway(kit, keys, folder, !args.quick).await?);
+            gateway_session_bytes = Some(sessions_of_gateway(kit, keys, folder, args).await?);
         }
-        write_memory(&mut output, "bare proxy", bare_memory.as_ref())?;
-        write_memory(&mut output, "gateway", gateway_memory.as_ref())?;
+        write_memory(
+            &mut output,
+            "bare proxy",
+            bare_memory.as_ref(),
+            bare_session_bytes,
+        )?;
+        write_memory(
+            &mut output,
+            "gateway",
+            gateway_memory.as_ref(),
+            gateway_session_bytes,
+        )?;
     }
     if let Some((kit, _)) = prepared {
         kit.clear().await?;
     }
-    let floors = floors::judge(&sheets, gateway_memory.as_ref());
+    let floors = floors::judge(&sheets, gateway_memory.as_ref(), gateway_session_bytes);
     if !floors.is_empty() {
         floors::write(&mut output, &floors)?;
     }
@@ -119,6 +135,8 @@ async fn measure(args: &Args, binary: Option<PathBuf>, folder: &Path) -> io::Res
         sheets,
         bare_memory,
         gateway_memory,
+        bare_session_bytes,
+        gateway_session_bytes,
         floors,
     })
 }
@@ -207,6 +225,34 @@ async fn memory_of_bare(upstream: &Part, workers: Option<usize>) -> io::Result<M
     Ok(memory)
 }
 
+async fn sessions_of_bare(upstream: &Part, args: &Args) -> io::Result<u64> {
+    let bare = start_bare(upstream, args.workers).await?;
+    let asked = Asked {
+        target: Target::Bare,
+        part: &bare,
+    };
+    let bytes = memory::of_each_session(&asked, None, args.sessions).await?;
+    bare.end().await?;
+    Ok(bytes)
+}
+
+async fn sessions_of_gateway(
+    kit: &Kit,
+    keys: &Keys,
+    folder: &Path,
+    args: &Args,
+) -> io::Result<u64> {
+    let folder = folder.join("sessions");
+    let gateway = kit.start(&folder, Target::BeforeAnswer).await?;
+    let asked = Asked {
+        target: Target::BeforeAnswer,
+        part: &gateway.part,
+    };
+    let bytes = memory::of_each_session(&asked, Some(keys), args.sessions).await?;
+    gateway.part.end().await?;
+    Ok(bytes)
+}
+
 async fn memory_of_gateway(
     kit: &Kit,
     keys: &Keys,
@@ -225,7 +271,12 @@ async fn memory_of_gateway(
     Ok(memory)
 }
 
-fn write_memory(output: &mut impl Write, name: &str, memory: Option<&Memory>) -> io::Result<()> {
+fn write_memory(
+    output: &mut impl Write,
+    name: &str,
+    memory: Option<&Memory>,
+    session_bytes: Option<u64>,
+) -> io::Result<()> {
     let Some(memory) = memory else {
         return Ok(());
     };
@@ -240,6 +291,9 @@ fn write_memory(output: &mut impl Write, name: &str, memory: Option<&Memory>) ->
         idle_bytes / 1000,
         stream_bytes / 1000
     )?;
+    if let Some(bytes) = session_bytes {
+        write!(output, ", {} KB for each session", bytes / 1000)?;
+    }
     if let Some(bytes) = keys_used_bytes {
         write!(output, ", {} KB after every key was used", bytes / 1000)?;
     }

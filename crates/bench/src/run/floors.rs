@@ -69,9 +69,13 @@ const CPU_BOUNDS: [(&str, &str, (f64, f64)); 5] = [
 ];
 
 /// Judges everything that was measured; what was not is left out.
-pub(super) fn judge(sheets: &[Sheet], memory: Option<&Memory>) -> Vec<Bound> {
+pub(super) fn judge(
+    sheets: &[Sheet],
+    memory: Option<&Memory>,
+    session_bytes: Option<u64>,
+) -> Vec<Bound> {
     let sheet = |name: &str| sheets.iter().find(|sheet| sheet.name == name);
-    let mut floors = Vec::new();
+    let mut floors = sessions(sheets, session_bytes);
     let mut add = |what: String, unit, better, (floor, goal), measured: Option<f64>| {
         floors.extend(
             measured.map(|measured| Bound::new(what, unit, better, (floor, goal), measured)),
@@ -148,6 +152,35 @@ pub(super) fn judge(sheets: &[Sheet], memory: Option<&Memory>) -> Vec<Bound> {
         stream,
     );
     floors
+}
+
+/// The bounds of sessions that speak.
+fn sessions(sheets: &[Sheet], session_bytes: Option<u64>) -> Vec<Bound> {
+    let mut bounds = Vec::new();
+    for sheet in sheets
+        .iter()
+        .filter(|it| it.scenario.shape.topic().is_some())
+    {
+        for target in Target::GATEWAYS {
+            let over_bare = sheet.excess(target, Target::Bare, p99_us);
+            let what = format!("{}: p99 over bare ({})", sheet.name, target.commit());
+            bounds.extend(
+                over_bare
+                    .map(|micros| Bound::new(what, "ms", Better::Less, (1.0, 0.5), micros / 1e3)),
+            );
+        }
+    }
+    bounds.extend(session_bytes.map(|bytes| {
+        let what = "resident, each session".to_owned();
+        Bound::new(
+            what,
+            "KB",
+            Better::Less,
+            (64.0, 32.0),
+            megabytes(bytes) * 1e3,
+        )
+    }));
+    bounds
 }
 
 /// The most of either gateway with 512 connections; large bodies are not meant.
@@ -254,16 +287,16 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_not_judged() {
-        assert!(judge(&[], None).is_empty());
+        assert!(judge(&[], None, None).is_empty());
         let memory = Memory {
             idle_bytes: 40_000_000,
             stream_bytes: 50_000,
             keys_used_bytes: None,
         };
-        let verdicts: Vec<Verdict> = judge(&[], Some(&memory))
+        let verdicts: Vec<Verdict> = judge(&[], Some(&memory), Some(30_000))
             .iter()
             .map(|floor| floor.verdict)
             .collect();
-        assert_eq!(verdicts, [Verdict::Floor, Verdict::Neither]);
+        assert_eq!(verdicts, [Verdict::Goal, Verdict::Floor, Verdict::Neither]);
     }
 }

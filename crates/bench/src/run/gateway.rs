@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use super::keys;
 use super::postgres::Schema;
-use super::scenario::Upstream;
+use super::scenario::{SPEAKING_MODEL, Upstream};
 use super::target::Target;
 use crate::part::{Part, output_of, set_workers};
 
@@ -245,6 +245,14 @@ fn config(
              profile = {{ context_tokens = 2000000, max_output_tokens = 128000 }}\n"
         );
     }
+    let _ = write!(
+        text,
+        "[[channel]]\nname = \"voice\"\npreset = \"openai-compatible\"\nprotocols = [\"voice\"]\n\
+         base_url = \"http://{upstream}/v1\"\ncredential = {{ env = \"{CREDENTIAL}\" }}\n\
+         [[model]]\nid = \"{SPEAKING_MODEL}\"\nkind = \"audio\"\n\
+         routes = [{{ channel = \"voice\", model = \"fixed\" }}]\n\
+         price = {{ realtime_minute = \"0.08\", stt_stream_second = \"0.00006\" }}\n"
+    );
     text
 }
 

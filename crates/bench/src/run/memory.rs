@@ -1,4 +1,4 @@
-//! Resident memory: idle, and for each open stream.
+//! Resident memory: idle, for each open stream, and for each session.
 
 use std::io;
 use std::path::Path;
@@ -59,10 +59,10 @@ pub(super) async fn measure(
     every_key: bool,
 ) -> io::Result<Memory> {
     let active = keys.map(|keys| keys.active.as_path());
-    warm_up(asked, active).await?;
+    warm_up(asked, FEW_CALLS, active).await?;
     sleep(SETTLE).await;
     let idle_bytes = proc::resident_bytes(asked.part.pid)?;
-    let stream_bytes = stream_bytes(asked, active, idle_bytes).await?;
+    let stream_bytes = bytes_of_each(asked, OPEN_STREAMS, active, idle_bytes).await?;
     let keys_used_bytes = match keys {
         Some(keys) if every_key => Some(keys_used_bytes(asked, keys).await?),
         _ => None,
@@ -74,8 +74,27 @@ pub(super) async fn measure(
     })
 }
 
-async fn warm_up(asked: &Asked<'_>, keys: Option<&Path>) -> io::Result<()> {
-    let mut command = asked.command("load", FEW_CALLS, keys)?;
+/// What each of so many sessions adds while audio flows both ways, to a process that has served
+/// nothing yet: what calls leave behind would be used again.
+pub(super) async fn of_each_session(
+    asked: &Asked<'_>,
+    keys: Option<&Keys>,
+    sessions: u32,
+) -> io::Result<u64> {
+    let active = keys.map(|keys| keys.active.as_path());
+    let speaking = |connections| Scenario {
+        shape: Shape::Realtime,
+        upstream: Upstream::Instant,
+        connections,
+    };
+    warm_up(asked, speaking(1), active).await?;
+    sleep(SETTLE).await;
+    let idle_bytes = proc::resident_bytes(asked.part.pid)?;
+    bytes_of_each(asked, speaking(sessions), active, idle_bytes).await
+}
+
+async fn warm_up(asked: &Asked<'_>, scenario: Scenario, keys: Option<&Path>) -> io::Result<()> {
+    let mut command = asked.command("load", scenario, keys)?;
     check(&output_of(command.args(["--warm-up-ms", "0", "--measure-ms", "100"])).await?)
 }
 
@@ -93,8 +112,14 @@ fn check(output: &[u8]) -> io::Result<()> {
         .map_or(Ok(()), |failure| Err(io::Error::other(failure)))
 }
 
-async fn stream_bytes(asked: &Asked<'_>, keys: Option<&Path>, idle_bytes: u64) -> io::Result<u64> {
-    let mut command = asked.command("hold", OPEN_STREAMS, keys)?;
+/// What each open stream or session of a scenario adds.
+async fn bytes_of_each(
+    asked: &Asked<'_>,
+    scenario: Scenario,
+    keys: Option<&Path>,
+    idle_bytes: u64,
+) -> io::Result<u64> {
+    let mut command = asked.command("hold", scenario, keys)?;
     let mut holder = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -106,10 +131,10 @@ async fn stream_bytes(asked: &Asked<'_>, keys: Option<&Path>, idle_bytes: u64) -
         .ok_or_else(|| io::Error::other("a holder without output"))?;
     let line = timeout(OPEN_TIMEOUT, BufReader::new(output).lines().next_line()).await??;
     if line.as_deref() != Some(OPEN) {
-        return Err(io::Error::other("the streams did not open"));
+        return Err(io::Error::other(format!("{scenario} did not open")));
     }
     sleep(SETTLE).await;
     let bytes = proc::resident_bytes(asked.part.pid)?;
     holder.kill().await?;
-    Ok(bytes.saturating_sub(idle_bytes) / u64::from(STREAMS))
+    Ok(bytes.saturating_sub(idle_bytes) / u64::from(scenario.connections))
 }

@@ -23,6 +23,11 @@ pub(super) enum Upstream {
     Paced,
 }
 
+/// The gateway's name of the model that sessions are held with.
+pub(super) const SPEAKING_MODEL: &str = "bench/voice";
+/// Sessions at a time, unless the command says otherwise.
+pub(super) const SESSIONS: u32 = 500;
+
 impl Upstream {
     pub(super) const ALL: [Self; 3] = [Self::Instant, Self::Delayed, Self::Paced];
 
@@ -52,6 +57,16 @@ impl Upstream {
         match self {
             Self::Delayed => 50,
             Self::Instant | Self::Paced => 0,
+        }
+    }
+}
+
+impl Scenario {
+    /// The gateway's name of the model that is asked.
+    pub(super) fn model(self) -> String {
+        match self.shape.topic() {
+            Some(_) => SPEAKING_MODEL.to_owned(),
+            None => self.upstream.model(),
         }
     }
 }
@@ -104,6 +119,7 @@ impl Extent {
                 (Shape::Stream, Instant, &[64]),
                 (Shape::Converted, Instant, &[64]),
                 (Shape::ConvertedStream, Instant, &[64]),
+                (Shape::Realtime, Instant, &[SESSIONS]),
                 (Shape::Body, Instant, &[64]),
             ],
             Self::Usual => &[
@@ -113,6 +129,8 @@ impl Extent {
                 (Shape::Stream, Delayed, &[512]),
                 (Shape::Converted, Instant, &[64]),
                 (Shape::ConvertedStream, Instant, &[64]),
+                (Shape::Realtime, Instant, &[SESSIONS]),
+                (Shape::Transcript, Instant, &[SESSIONS]),
                 (Shape::Body, Instant, &[1, 64]),
                 (Shape::Body, Delayed, &[64]),
             ],
@@ -123,6 +141,8 @@ impl Extent {
                 (Shape::Stream, Delayed, &[1, 64, 512]),
                 (Shape::Converted, Instant, &[1, 64, 512]),
                 (Shape::ConvertedStream, Instant, &[1, 64, 512]),
+                (Shape::Realtime, Instant, &[SESSIONS]),
+                (Shape::Transcript, Instant, &[SESSIONS]),
                 (Shape::Body, Instant, &[1, 64, 512]),
                 (Shape::Body, Delayed, &[1, 64, 512]),
             ],
@@ -145,7 +165,7 @@ mod tests {
     #[test]
     fn larger_extents_hold_the_smaller_ones() {
         let all = Extent::Full.scenarios();
-        assert_eq!(all.len(), 24);
+        assert_eq!(all.len(), 26);
         let usual = Extent::Usual.scenarios();
         assert!(usual.iter().all(|scenario| all.contains(scenario)));
         assert!(
@@ -172,6 +192,7 @@ mod tests {
                 "stream-instant-64",
                 "converted-instant-64",
                 "converted-stream-instant-64",
+                "realtime-instant-500",
                 "body-instant-64"
             ]
         );

@@ -1,0 +1,149 @@
+//! What the connections of a drive share: how far it is, and what they have seen.
+
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use super::histogram::Histogram;
+use crate::proc;
+
+/// A target that fails this often is not asked further.
+const FAILURES_MAX: u64 = 100;
+const MEASURE_TIMES_MAX: u32 = 4;
+const WARM_UP_MAX: Duration = Duration::from_secs(5);
+const WAIT_STEP: Duration = Duration::from_millis(20);
+
+const WARM_UP: u8 = 0;
+const MEASURED: u8 = 1;
+const OVER: u8 = 2;
+
+/// When to measure, and whom.
+#[derive(clap::Args)]
+pub(super) struct Window {
+    /// Time before the measurement starts.
+    #[arg(long, default_value_t = 200)]
+    warm_up_ms: u64,
+    /// Length of the measurement; longer when the answers are few.
+    #[arg(long, default_value_t = 1000)]
+    measure_ms: u64,
+    /// The process whose CPU time is measured.
+    #[arg(long)]
+    watch: Option<u32>,
+}
+
+impl Window {
+    pub(super) fn cpu_time(&self) -> io::Result<Duration> {
+        self.watch.map_or(Ok(Duration::ZERO), proc::cpu_time)
+    }
+}
+
+/// What one drive has shown.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Measured {
+    /// Calls that were answered, or frames of a session.
+    pub(crate) requests: u64,
+    pub(crate) elapsed_us: u64,
+    pub(crate) p50_ns: u64,
+    pub(crate) p99_ns: u64,
+    /// Of the watched process; 0 when none was.
+    pub(crate) cpu_us: u64,
+    pub(crate) failures: u64,
+    pub(crate) first_failure: Option<String>,
+}
+
+pub(super) struct Tally {
+    phase: AtomicU8,
+    pub(super) clients_answered: AtomicU64,
+    latencies: Histogram,
+    failures: AtomicU64,
+    first_failure: OnceLock<String>,
+}
+
+impl Tally {
+    pub(super) fn new() -> Self {
+        Self {
+            phase: AtomicU8::new(WARM_UP),
+            clients_answered: AtomicU64::new(0),
+            latencies: Histogram::new(),
+            failures: AtomicU64::new(0),
+            first_failure: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn is_measured(&self) -> bool {
+        self.phase.load(Ordering::Relaxed) == MEASURED
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.phase.load(Ordering::Relaxed) == OVER
+    }
+
+    /// Waits until every client was answered once, and measures until there are `answers_min`.
+    /// Gives the time that was measured, and the CPU time in it.
+    pub(super) async fn measure(
+        &self,
+        window: &Window,
+        clients: u64,
+        answers_min: u64,
+    ) -> io::Result<(Duration, Duration)> {
+        let warm_up = Duration::from_millis(window.warm_up_ms);
+        wait(warm_up, WARM_UP_MAX, || {
+            self.clients_answered.load(Ordering::Relaxed) >= clients
+        })
+        .await;
+        let cpu_before = window.cpu_time()?;
+        let started = Instant::now();
+        self.phase.store(MEASURED, Ordering::Relaxed);
+        let measure = Duration::from_millis(window.measure_ms);
+        wait(measure, measure * MEASURE_TIMES_MAX, || {
+            self.latencies.count() >= answers_min
+        })
+        .await;
+        self.phase.store(OVER, Ordering::Relaxed);
+        let elapsed = started.elapsed();
+        let cpu = window.cpu_time()?.saturating_sub(cpu_before);
+        Ok((elapsed, cpu))
+    }
+
+    pub(super) fn record(&self, latency: Duration) {
+        let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        self.latencies.record(nanos);
+    }
+
+    /// Counts a failure; too many are the end.
+    pub(super) fn note(&self, failure: &io::Error) {
+        let _ = self.first_failure.set(failure.to_string());
+        if self.failures.fetch_add(1, Ordering::Relaxed) >= FAILURES_MAX {
+            self.phase.store(OVER, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn measured(&self, (elapsed, cpu): (Duration, Duration)) -> Measured {
+        Measured {
+            requests: self.latencies.count(),
+            elapsed_us: micros(elapsed),
+            p50_ns: self.latencies.quantile(500),
+            p99_ns: self.latencies.quantile(990),
+            cpu_us: micros(cpu),
+            failures: self.failures.load(Ordering::Relaxed),
+            first_failure: self.first_failure.get().cloned(),
+        }
+    }
+}
+
+/// Waits for `least`, and then until it is enough, but not longer than `most`.
+async fn wait(least: Duration, most: Duration, enough: impl Fn() -> bool) {
+    let started = Instant::now();
+    sleep(least).await;
+    while !enough() && started.elapsed() < most {
+        sleep(WAIT_STEP).await;
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

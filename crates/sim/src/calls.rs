@@ -155,6 +155,13 @@ impl Calls {
             .collect()
     }
 
+    /// The kept calls that came after the one of this number, oldest first.
+    pub(crate) fn after(&self, seq: u64) -> Vec<Call> {
+        let log = self.log.lock();
+        let known = log.rows.partition_point(|call| call.seq <= seq);
+        log.rows.range(known..).cloned().collect()
+    }
+
     pub(crate) fn counts(&self) -> Counts {
         self.log.lock().counts
     }

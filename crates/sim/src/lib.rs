@@ -66,6 +66,7 @@ mod responses;
 mod seal;
 mod seed;
 mod serve;
+mod shelf;
 mod tokens;
 mod told;
 mod vector;

@@ -1,9 +1,9 @@
 //! The tasks that the simulator has, and how each stands.
 
+use crate::shelf::Shelf;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::VecDeque;
 
 /// Tasks that are kept; the oldest go first.
 const TASKS_MAX: usize = 20_000;
@@ -193,29 +193,31 @@ pub(crate) enum Kept {
     Cancelled,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Tasks(Mutex<VecDeque<Task>>);
+#[derive(Debug)]
+pub(crate) struct Tasks(Mutex<Shelf<Task>>);
+
+impl Default for Tasks {
+    fn default() -> Self {
+        Self(Mutex::new(Shelf::of(TASKS_MAX)))
+    }
+}
 
 impl Tasks {
     pub(crate) fn add(&self, task: Task) {
-        let mut tasks = self.0.lock();
-        if tasks.len() >= TASKS_MAX {
-            tasks.pop_front();
-        }
-        tasks.push_back(task);
+        let id = task.id.clone();
+        self.0.lock().add(&id, task);
     }
 
     /// A task whose record is there.
     pub(crate) fn find(&self, id: &str) -> Option<Task> {
         let tasks = self.0.lock();
-        let mut kept = tasks.iter().rev().filter(|task| !task.is_deleted);
-        kept.find(|task| task.id == id).cloned()
+        tasks.get(id).filter(|task| !task.is_deleted).cloned()
     }
 
     /// The task as it stands at this poll, which is counted. Success is billed once.
     pub(crate) fn poll(&self, id: &str, at: u64) -> Option<Task> {
         let mut tasks = self.0.lock();
-        let task = tasks.iter_mut().rfind(|task| task.id == id)?;
+        let task = tasks.get_mut(id)?;
         if task.is_deleted {
             return None;
         }
@@ -233,7 +235,7 @@ impl Tasks {
     /// Cancels what is queued, forgets what has ended.
     pub(crate) fn delete(&self, id: &str, at: u64) -> Result<(), Kept> {
         let mut tasks = self.0.lock();
-        let task = tasks.iter_mut().rfind(|task| task.id == id);
+        let task = tasks.get_mut(id);
         let task = task.filter(|task| !task.is_deleted).ok_or(Kept::Missing)?;
         match task.status() {
             Status::Queued if task.is("race") => Err(Kept::Running),

@@ -146,6 +146,11 @@ impl Sim {
         self.state.calls.rows(None)
     }
 
+    /// The kept calls that came after the one of this number, oldest first.
+    pub fn calls_after(&self, seq: u64) -> Vec<Call> {
+        self.state.calls.after(seq)
+    }
+
     /// The kept calls of one model, named without its script.
     pub fn calls_of(&self, model: &str) -> Vec<Call> {
         self.state.calls.rows(Some(model))

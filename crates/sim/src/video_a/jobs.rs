@@ -1,7 +1,7 @@
 //! The tasks that the simulator has.
 
+use crate::shelf::Shelf;
 use parking_lot::Mutex;
-use std::collections::VecDeque;
 
 /// Tasks that are kept; the oldest go first.
 const JOBS_MAX: usize = 20_000;
@@ -30,26 +30,29 @@ impl Job {
     }
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Jobs(Mutex<VecDeque<Job>>);
+#[derive(Debug)]
+pub(crate) struct Jobs(Mutex<Shelf<Job>>);
+
+impl Default for Jobs {
+    fn default() -> Self {
+        Self(Mutex::new(Shelf::of(JOBS_MAX)))
+    }
+}
 
 impl Jobs {
     pub(crate) fn add(&self, job: Job) {
-        let mut jobs = self.0.lock();
-        if jobs.len() >= JOBS_MAX {
-            jobs.pop_front();
-        }
-        jobs.push_back(job);
+        let id = job.id.clone();
+        self.0.lock().add(&id, job);
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<Job> {
-        self.0.lock().iter().rfind(|job| job.id == id).cloned()
+        self.0.lock().get(id).cloned()
     }
 
     /// The task as it stands at this poll, which is counted.
     pub(crate) fn poll(&self, id: &str) -> Option<Job> {
         let mut jobs = self.0.lock();
-        let job = jobs.iter_mut().rfind(|job| job.id == id)?;
+        let job = jobs.get_mut(id)?;
         job.polls += 1;
         Some(job.clone())
     }

@@ -39,7 +39,7 @@ price = { video_tokens = "10" }
 profile = { base = "content-1.0" }
 "#;
 
-fn plot() -> Plot {
+pub(crate) fn plot() -> Plot {
     Plot::default()
         .entries(ENTRIES)
         .setting("tasks", "poll_first_ms = 20")
@@ -51,7 +51,7 @@ fn text(words: &str) -> Value {
     json!({ "type": "text", "text": words })
 }
 
-fn film(words: &str) -> Value {
+pub(crate) fn film(words: &str) -> Value {
     json!({ "model": "maker/film", "content": [text(words)], "duration": 5 })
 }
 
@@ -70,7 +70,7 @@ async fn post(stage: &Stage, key: &Key, body: &Value) -> Answer {
 }
 
 /// Creates a task and gives its id.
-async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
+pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
     let answer = post(stage, key, body).await.ok();
     let members: Vec<_> = answer.json().as_object().unwrap().keys().cloned().collect();
     assert_eq!(members, ["id"]);
@@ -78,7 +78,7 @@ async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
 }
 
 /// The answer to a look-up once the task has one of these states.
-async fn reached(stage: &Stage, key: &Key, id: &str, states: &[&str]) -> Answer {
+pub(crate) async fn reached(stage: &Stage, key: &Key, id: &str, states: &[&str]) -> Answer {
     eventually("a state of the task", async || {
         let answer = stage.get(key, &format!("{PATH}/{id}")).await.ok();
         let now = answer.json()["status"].as_str().unwrap().to_owned();
@@ -87,7 +87,7 @@ async fn reached(stage: &Stage, key: &Key, id: &str, states: &[&str]) -> Answer 
     .await
 }
 
-async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
+pub(crate) async fn ended(stage: &Stage, key: &Key, id: &str) -> Answer {
     let states = ["succeeded", "failed", "expired", "cancelled"];
     reached(stage, key, id, &states).await
 }
@@ -347,7 +347,7 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
     }
 }
 
-async fn delete(stage: &Stage, key: &Key, id: &str) -> Answer {
+pub(crate) async fn delete(stage: &Stage, key: &Key, id: &str) -> Answer {
     // The official client sends a body with it.
     let request = Request::new("DELETE", &format!("{PATH}/{id}"))
         .json(&json!({}))

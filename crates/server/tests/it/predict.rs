@@ -19,14 +19,14 @@ price = { video_second = "0.05" }
 profile = { base = "predict-3.1-lite", modes = ["text"] }
 "#;
 
-fn plot() -> Plot {
+pub(crate) fn plot() -> Plot {
     Plot::default()
         .entries(ENTRIES)
         .setting("tasks", "poll_first_ms = 20")
         .setting("tasks", "poll_max_ms = 40")
 }
 
-fn film(prompt: &str) -> Value {
+pub(crate) fn film(prompt: &str) -> Value {
     json!({ "instances": [{ "prompt": prompt }] })
 }
 
@@ -37,7 +37,7 @@ fn call(key: &Key, model: &str, body: &Value) -> Request {
 }
 
 /// Creates an operation and gives its name, which is the task's id.
-async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
+pub(crate) async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
     let answer = stage.send(&call(key, "maker/film", body)).await.ok();
     let shown = answer.json();
     let name = shown["name"].as_str().unwrap().to_owned();
@@ -46,7 +46,7 @@ async fn create(stage: &Stage, key: &Key, body: &Value) -> String {
 }
 
 /// The operation once it is done, as the protocol's own clients ask for it.
-async fn done(stage: &Stage, key: &Key, name: &str) -> Answer {
+pub(crate) async fn done(stage: &Stage, key: &Key, name: &str) -> Answer {
     eventually("the end of the operation", async || {
         let request = Request::get(&format!("/v1beta/{name}"));
         let request = request.header("x-goog-api-key", &key.secret);

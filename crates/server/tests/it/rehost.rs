@@ -73,7 +73,7 @@ async fn copied(stage: &Stage, outcome: &str) {
 }
 
 /// Files in a media folder, those on their way aside.
-fn kept(folder: &Path) -> usize {
+pub(crate) fn kept(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).unwrap();
     let files = entries.filter(|entry| entry.as_ref().unwrap().path().is_file());
     files.count()

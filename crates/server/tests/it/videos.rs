@@ -1,10 +1,6 @@
 //! Video-A tasks: created once, followed, settled, told; also through sudden ends.
 
-use std::sync::{Arc, Mutex};
-
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
 
 use crate::harness::{Answer, Key, Plot, Request, Stage, eventually};
 
@@ -265,64 +261,4 @@ async fn killed_again_and_again_each_task_ends_and_settles_once() {
     assert_eq!(stage.usage(&key).await, 12 * 800_000);
     assert_eq!(stage.frozen(&key).await, 0);
     stage.verify().await;
-}
-
-/// A receiver of callbacks: answers with each status in turn, the last one for ever.
-pub(crate) async fn receiver(statuses: &'static [u16]) -> (String, Arc<Mutex<Vec<String>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/told?token=t", listener.local_addr().unwrap());
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&heard);
-    tokio::spawn(async move {
-        for turn in 0.. {
-            let (mut socket, _) = listener.accept().await.unwrap();
-            let mut text = Vec::new();
-            while !text.ends_with(b"}") {
-                let mut piece = [0; 4096];
-                match socket.read(&mut piece).await {
-                    Ok(0) | Err(_) => break,
-                    Ok(length) => text.extend_from_slice(&piece[..length]),
-                }
-            }
-            kept.lock().unwrap().push(String::from_utf8(text).unwrap());
-            let status = statuses.get(turn).or(statuses.last()).unwrap();
-            let answer =
-                format!("HTTP/1.1 {status} x\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n");
-            let _ = socket.write_all(answer.as_bytes()).await;
-        }
-    });
-    (url, heard)
-}
-
-/// Contract, "Terminal callbacks": equal bytes, the task's id as key, four attempts at most, no redirects.
-#[tokio::test]
-async fn the_end_of_a_task_is_told_until_it_is_heard() {
-    for (statuses, attempts) in [(&[204][..], 1), (&[500, 302, 200], 3), (&[500], 4)] {
-        let plot = plot().setting("outbound", "allow = [\"127.0.0.0/8\"]");
-        let (stage, key) = plot.funded().await;
-        let (url, heard) = receiver(statuses).await;
-        let body = json!({ "model": "maker/video", "prompt": "x", "callback_url": url });
-        let id = create(&stage, &key, &body).await;
-        let shown = ended(&stage, &key, &id).await;
-        eventually("the callbacks", async || {
-            (heard.lock().unwrap().len() >= attempts).then_some(())
-        })
-        .await;
-        stage.verify().await;
-        let heard = heard.lock().unwrap().clone();
-        assert_eq!(heard.len(), attempts);
-        for request in heard {
-            let (lines, told) = request.split_once("\r\n\r\n").unwrap();
-            assert_eq!(told.as_bytes(), shown.body);
-            assert!(
-                lines.starts_with("POST /told?token=t HTTP/1.1\r\n"),
-                "{lines}"
-            );
-            assert!(
-                lines.contains(&format!("\r\nidempotency-key: {id}\r\n")),
-                "{lines}"
-            );
-            assert!(!lines.contains("authorization"), "{lines}");
-        }
-    }
 }

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
+use super::request::read_request;
 use super::wait::within;
 
 /// The model of the stage that this upstream serves.
@@ -153,7 +154,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 async fn serve(mut socket: TcpStream, shared: Arc<Shared>) {
     let mut open = shared.is_open.subscribe();
     let _ = socket.set_nodelay(true);
-    while let Some(body) = request_body(&mut socket).await {
+    while let Some((_, body)) = read_request(&mut socket).await {
         shared.kept.lock().unwrap().push(body);
         shared.bodies.send_modify(|count| *count += 1);
         if open.wait_for(|is_open| *is_open).await.is_err() {
@@ -163,19 +164,4 @@ async fn serve(mut socket: TcpStream, shared: Arc<Shared>) {
             return;
         }
     }
-}
-
-async fn request_body(socket: &mut TcpStream) -> Option<Vec<u8>> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(socket.read_u8().await.ok()?);
-    }
-    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
-    let length = head
-        .lines()
-        .find_map(|line| line.strip_prefix("content-length:"))
-        .map_or(0, |length| length.trim().parse().unwrap());
-    let mut body = vec![0; length];
-    socket.read_exact(&mut body).await.ok()?;
-    Some(body)
 }

@@ -14,6 +14,7 @@ mod dialect;
 mod events;
 mod pairs;
 mod process;
+mod receiver;
 mod request;
 #[path = "../../../../store/tests/media/s3.rs"]
 mod s3;
@@ -32,6 +33,7 @@ pub(crate) use dialect::Dialect;
 pub(crate) use events::{Event, Streaming};
 pub(crate) use pairs::{pairs, via};
 pub(crate) use process::{Channel, Output, Running, run, signal};
+pub(crate) use receiver::{Receiver, Reply};
 pub(crate) use request::Request;
 pub(crate) use s3::{ACCESS_KEY, BUCKET, S3, SECRET_KEY};
 pub(crate) use stage::{Key, Plot, Stage, UPSTREAM_KEY};

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
 
 /// A request on its way to a connection.
 #[derive(Debug, Clone)]
@@ -83,4 +85,20 @@ impl Request {
         bytes.extend_from_slice(self.body.as_deref().unwrap_or_default());
         bytes
     }
+}
+
+/// The head, in small letters, and the body of a request that came; nothing when the peer has left.
+pub(super) async fn read_request(socket: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(socket.read_u8().await.ok()?);
+    }
+    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:"))
+        .map_or(0, |length| length.trim().parse().unwrap());
+    let mut body = vec![0; length];
+    socket.read_exact(&mut body).await.ok()?;
+    Some((head, body))
 }

@@ -605,9 +605,10 @@ async fn a_draft_is_promoted_by_its_owner_where_it_was_made() {
     let id = create(&stage, &key, &draft).await;
     assert_eq!(ended(&stage, &key, &id).await.json()["draft"], true);
     let next = create(&stage, &key, &promoted(&id)).await;
+    let shown = ended(&stage, &key, &next).await.json();
     assert_eq!(
-        ended(&stage, &key, &next).await.json()["status"],
-        "succeeded"
+        (&shown["status"], &shown["draft_task_id"]),
+        (&json!("succeeded"), &json!(id))
     );
     let sent: Value = serde_json::from_slice(&stage.sim.calls_of("sim-film-1")[1].body).unwrap();
     let upstream_id = stage.sim.content_tasks()[0].id.clone();

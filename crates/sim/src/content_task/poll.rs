@@ -182,6 +182,10 @@ fn add_result(shown: &mut Value, task: &Task, host: &str) {
     shown["framespersecond"] = 24.into();
     shown["generate_audio"] = (request["generate_audio"] != false).into();
     shown["draft"] = (request["draft"] == true).into();
+    let draft = &request["content"][0]["draft_task"]["id"];
+    if !draft.is_null() {
+        shown["draft_task_id"] = draft.clone();
+    }
     for name in ["safety_identifier", "tools"] {
         if !request[name].is_null() {
             shown[name] = request[name].clone();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::report::{self, INTERNAL, MOV, SUCCEEDED, end, remembers};
+use super::report::{self, INTERNAL, MOV, PROMOTES, SUCCEEDED, end, remembers};
 use super::request::{Request, write_request};
 use super::snapshot::{failed, plain};
 use crate::failure::Failure;
@@ -53,7 +53,9 @@ impl Creation for Request {
     fn memo(&self) -> Option<String> {
         let is_mov = self.options.output_format.as_deref() == Some(MOV);
         let words = [(DRAFT, self.options.draft), (MOV, is_mov)];
-        let words: Vec<&str> = words.iter().filter(|it| it.1).map(|it| it.0).collect();
+        let words = words.iter().filter(|it| it.1).map(|it| it.0.to_owned());
+        let origin = self.draft().map(|id| format!("{PROMOTES}{id}"));
+        let words: Vec<String> = words.chain(origin).collect();
         (!words.is_empty()).then(|| words.join(" "))
     }
 

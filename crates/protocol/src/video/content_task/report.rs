@@ -11,6 +11,8 @@ use crate::video::{
 
 /// The memo of a task whose result is to be a MOV.
 pub(super) const MOV: &str = "mov";
+/// The memo of a task that is made from a draft; our id of that follows.
+pub(super) const PROMOTES: &str = "of=";
 pub(super) const SUCCEEDED: &str = "succeeded";
 /// The longest error code that is passed on.
 const CODE_BYTES_MAX: usize = 96;
@@ -116,6 +118,9 @@ pub(super) fn write_delivered(task: &Task<'_>, facts: &str, hosted: &[Option<Hos
             object.object("usage", |usage| usage_of(usage, tokens, used));
         }
         looks(object, &facts);
+        if let Some(draft) = draft_of(task.memo) {
+            object.text("draft_task_id", draft);
+        }
         expires_after(object, &facts);
     });
     Outcome {
@@ -132,6 +137,13 @@ pub(super) const INTERNAL: &str = "InternalServiceError";
 /// Whether a memo holds this word.
 pub(super) fn remembers(memo: Option<&str>, word: &str) -> bool {
     memo.is_some_and(|memo| memo.split(' ').any(|it| it == word))
+}
+
+/// Our id of the draft that a task is made from.
+fn draft_of(memo: Option<&str>) -> Option<&str> {
+    memo?
+        .split(' ')
+        .find_map(|word| word.strip_prefix(PROMOTES))
 }
 
 fn url(value: &Value) -> Option<String> {
@@ -196,8 +208,8 @@ fn usage_of(usage: &mut Object<'_>, tokens: u64, used: Used) {
     }
 }
 
-/// What the upstream says of the video itself. Names of other tasks are not among it, nor what the platform
-/// manages.
+/// What the upstream says of the video itself. Its names of other tasks are not among it, nor what the
+/// platform manages.
 fn looks(object: &mut Object<'_>, told: &Value) {
     for name in ["seed", "duration", "frames", "framespersecond"] {
         if let Some(number) = told[name].as_i64() {

@@ -257,6 +257,30 @@ fn only_ones_own_succeeded_draft_of_the_same_model_is_promoted() {
 }
 
 #[test]
+fn what_was_made_from_a_draft_names_it_by_our_id() {
+    let request = read_request(&body(&[DRAFT], r#","output_format":"mov""#)).unwrap();
+    let memo = request.memo();
+    assert!(
+        request
+            .check_draft(&Draft {
+                model: "a/b",
+                status: "succeeded",
+                memo: memo.as_deref()
+            })
+            .is_err()
+    );
+    let task = Task {
+        memo: memo.as_deref(),
+        ..OURS
+    };
+    let facts = r#"{"draft":false,"draft_task_id":"cgt-theirs"}"#;
+    let outcome = ContentTask.write_delivered(&task, facts, &[None]);
+    let shown: serde_json::Value = serde_json::from_slice(&outcome.snapshot).unwrap();
+    assert_eq!(shown["draft_task_id"].as_str(), request.draft());
+    assert_eq!(shown["draft"], false);
+}
+
+#[test]
 fn the_platform_waits_an_hour_longer_than_the_upstream() {
     let hours = |rest: &str| {
         let request = read_request(&body(&[TEXT], rest)).unwrap();

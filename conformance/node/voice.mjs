@@ -1,0 +1,120 @@
+// Sessions, through openai. Each outcome is a line of JSON.
+
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import OpenAI from "openai";
+import { OpenAIRealtimeWS } from "openai/realtime/ws";
+
+const SECONDS_MAX = 60;
+const model = "maker/voice";
+const url = new URL(process.env.TOLLGATE_URL);
+const client = new OpenAI({
+  baseURL: `${process.env.TOLLGATE_URL}/v1`,
+  apiKey: process.env.TOLLGATE_KEY,
+  maxRetries: 0,
+});
+
+// The SDK speaks TLS alone, whatever its base URL says. In its place stands what a proxy that ends
+// TLS leaves of it: the same bytes on a plain connection.
+const plain = () => connect({ host: url.hostname, port: Number(url.port) });
+
+class Talk {
+  #seen = [];
+  #waiting = null;
+
+  constructor() {
+    this.session = new OpenAIRealtimeWS({ model, options: { createConnection: plain } }, client);
+    this.session.on("event", (event) => this.#take(event));
+    // An error of the session is an event too, and one of the connection ends it.
+    this.session.on("error", (error) => error.error || this.#take({ type: "lost", message: error.message }));
+  }
+
+  send(event) {
+    this.session.send(event);
+  }
+
+  // All events up to the first of a kind.
+  async until(kind) {
+    const events = [];
+    for (;;) {
+      while (this.#seen.length) {
+        const event = this.#seen.shift();
+        events.push(event);
+        if (event.type === kind) return events;
+        assert.ok(!["error", "lost"].includes(event.type), JSON.stringify(event));
+      }
+      await new Promise((resolve, reject) => {
+        const late = setTimeout(() => reject(new Error(`no ${kind}`)), SECONDS_MAX * 1000);
+        this.#waiting = () => {
+          clearTimeout(late);
+          resolve();
+        };
+      });
+    }
+  }
+
+  #take(event) {
+    this.#seen.push(event);
+    this.#waiting?.();
+  }
+}
+
+const holding = async (talk) => {
+  const held = new Talk();
+  try {
+    const created = (await held.until("session.created")).at(-1);
+    assert.equal(created.session.model, model);
+    await talk(held);
+  } finally {
+    held.session.close();
+  }
+};
+
+const cells = {
+  realtime_text: () =>
+    holding(async (talk) => {
+      const audio = { input: { turn_detection: null } };
+      const session = { type: "realtime", model, output_modalities: ["text"], audio };
+      talk.send({ type: "session.update", session });
+      assert.equal((await talk.until("session.updated")).at(-1).session.model, model);
+      for (const text of ["Hi", "Once more"]) {
+        const content = [{ type: "input_text", text }];
+        talk.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } });
+        talk.send({ type: "response.create" });
+        const events = await talk.until("response.done");
+        const deltas = events.filter((event) => event.type === "response.output_text.delta");
+        assert.ok(deltas.map((event) => event.delta).join("").includes(text));
+        assert.equal(events.at(-1).response.status, "completed");
+      }
+    }),
+  realtime_audio: () =>
+    holding(async (talk) => {
+      // Voice activity: a second of it is a turn.
+      const audio = Buffer.alloc(48_000).toString("base64");
+      talk.send({ type: "input_audio_buffer.append", audio });
+      const events = await talk.until("response.done");
+      const deltas = events.filter((event) => event.type === "response.output_audio.delta");
+      const bytes = deltas.map((event) => Buffer.from(event.delta, "base64").length);
+      assert.ok(bytes.reduce((sum, count) => sum + count, 0) > 10_000);
+    }),
+  realtime_refusals: () =>
+    holding(async (talk) => {
+      const tools = [{ type: "file_search", vector_store_ids: ["x"] }];
+      talk.send({ type: "session.update", event_id: "mine", session: { tools } });
+      const { error } = (await talk.until("error")).at(-1);
+      assert.deepEqual([error.code, error.event_id], ["stateful_not_supported", "mine"]);
+      // And the session goes on.
+      talk.send({ type: "session.update", session: { type: "realtime" } });
+      await talk.until("session.updated");
+    }),
+};
+
+for (const [cell, run] of Object.entries(cells)) {
+  let reason = null;
+  try {
+    await run();
+  } catch (error) {
+    reason = `${error.name}: ${error.message}`;
+  }
+  console.log(JSON.stringify({ cell: `node ${cell}`, reason }));
+}

@@ -27,7 +27,7 @@ pub(crate) async fn hold(args: Args) -> io::Result<()> {
     if let Some(topic) = args.ask.shape.topic() {
         let talk = Talk::begin(&args.ask, topic).await?;
         say_open()?;
-        let _ = timeout(HELD_MAX, talk.speakers.join_all()).await;
+        let _ = timeout(HELD_MAX, talk.listeners.join_all()).await;
         return Ok(());
     }
     let keys = args.ask.keys()?;

@@ -7,6 +7,7 @@ mod histogram;
 mod hold;
 mod request;
 mod session;
+mod speaker;
 mod talk;
 mod tally;
 

@@ -2,15 +2,18 @@
 
 use std::io;
 use std::sync::Arc;
+use std::thread;
 use std::time::Instant;
 
+use tokio::net::tcp::OwnedWriteHalf;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::drive::{ANSWERS_EACH_MIN, Args, AskArgs, LAST_ANSWERS};
 use super::session::Session;
+use super::speaker::{Speaker, Voice};
 use super::tally::{Measured, Tally};
-use crate::topic::{FRAME_TIME, Topic};
+use crate::topic::Topic;
 
 /// Handshakes under way at a time.
 const OPENING_MAX: usize = 16;
@@ -18,25 +21,32 @@ const OPENING_MAX: usize = 16;
 /// Sessions under way.
 pub(super) struct Talk {
     tally: Arc<Tally>,
-    pub(super) speakers: JoinSet<()>,
+    pub(super) listeners: JoinSet<()>,
 }
 
 impl Talk {
-    /// Opens every session, and then has them speak, evenly spread over the time of a frame.
+    /// Opens every session, and then has them speak.
     pub(super) async fn begin(ask: &AskArgs, topic: Topic) -> io::Result<Self> {
         let sessions = open(ask, topic).await?;
         let tally = Arc::new(Tally::new());
-        let mut speakers = JoinSet::new();
-        let now = Instant::now();
-        for (session, index) in sessions.into_iter().zip(0..) {
-            let start = now + FRAME_TIME * index / ask.connections;
-            speakers.spawn(session.speak(start, now, Arc::clone(&tally)));
+        let mut speaker = Speaker {
+            voices: Vec::new(),
+            audio: topic.audio(),
+            epoch: Instant::now(),
+            tally: Arc::clone(&tally),
+        };
+        let mut listeners = JoinSet::new();
+        for (session, socket) in sessions {
+            let counts = session.counts();
+            speaker.voices.push(Voice { socket, counts });
+            listeners.spawn(session.listen(speaker.epoch, Arc::clone(&tally)));
         }
-        Ok(Self { tally, speakers })
+        thread::spawn(|| speaker.run());
+        Ok(Self { tally, listeners })
     }
 }
 
-async fn open(ask: &AskArgs, topic: Topic) -> io::Result<Vec<Session>> {
+async fn open(ask: &AskArgs, topic: Topic) -> io::Result<Vec<(Session, OwnedWriteHalf)>> {
     let keys = ask.keys()?;
     let mut keys = keys.iter().cycle().take(ask.connections as usize);
     let mut opening = JoinSet::new();
@@ -80,7 +90,7 @@ pub(super) async fn measure(args: &Args, topic: Topic) -> io::Result<Measured> {
     let answers_min = connections * ANSWERS_EACH_MIN;
     let times = talk.tally.measure(&args.window, connections, answers_min);
     let times = times.await?;
-    if timeout(LAST_ANSWERS, talk.speakers.join_all())
+    if timeout(LAST_ANSWERS, talk.listeners.join_all())
         .await
         .is_err()
     {

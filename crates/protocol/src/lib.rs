@@ -4,6 +4,7 @@
 //! comes in as an argument. Start reading at [`native`], the path of a call whose caller and
 //! upstream speak the same dialect, and go on with [`convert`], the path of one where they do not.
 
+mod address;
 mod apart;
 mod base;
 pub mod canon;

@@ -1,5 +1,6 @@
 //! Media that a request names: by URL, by data URI, or by the upstream's own file.
 
+use crate::address::is_web;
 use crate::failure::Failure;
 use crate::json::{Members, Raw, Spelling};
 
@@ -15,11 +16,10 @@ pub(super) fn check(
     let mut count = 0;
     if let Some(url) = members.string("url")? {
         count += 1;
-        let has = |scheme: &str| {
-            let start = url.get(..scheme.len());
-            start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-        };
-        if !has("https://") && !has("http://") && !has(&format!("data:{media_type}")) {
+        let inline = format!("data:{media_type}");
+        let start = url.get(..inline.len());
+        let is_inline = start.is_some_and(|start| start.eq_ignore_ascii_case(&inline));
+        if !is_web(&url) && !is_inline {
             return Err(wrong(
                 path,
                 &format!("`{path}url` must be an http(s) URL or a data URI of {media_type}."),

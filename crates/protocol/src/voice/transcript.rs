@@ -1,5 +1,6 @@
 //! Requests for transcripts: the form of `POST /v1/stt`, and of `POST /v1/audio/transcriptions`.
 
+use crate::address::is_web;
 use crate::failure::Failure;
 use crate::guard;
 use crate::multipart::{Form, Part};
@@ -88,7 +89,10 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
             return Err(Failure::request_too_large(file_bytes_max));
         }
         (Some(bytes), _) => seconds_of(bytes, &fields).min(URL_SECONDS),
-        (None, Some(_)) => URL_SECONDS,
+        (None, Some(url)) if is_web(url) => URL_SECONDS,
+        (None, Some(_)) => {
+            return Err(Failure::invalid("`url` must be an http(s) URL.").param("url"));
+        }
     };
     fields.extend(url);
     fields.extend(file);
@@ -252,6 +256,8 @@ mod tests {
                 400,
                 Some("url"),
             ),
+            (vec![("model", "m/v"), ("url", "")], 400, Some("url")),
+            (vec![("model", "m/v"), ("url", "ftp://u")], 400, Some("url")),
             (
                 vec![("model", "m/v"), ("model", "m/w"), ("file", "x")],
                 400,

@@ -15,6 +15,12 @@ use crate::profile::Profile;
 /// Pictures of a sequence, or layers of one picture, where no smaller number is asked for.
 pub(super) const SEQUENCE_MAX: u64 = 15;
 
+/// Members whose words no model adds to (contract, "POST /v1/images/generations").
+const CLOSED: [(&str, [&str; 2]); 2] = [
+    ("moderation", ["low", "auto"]),
+    ("response_format", ["url", "b64_json"]),
+];
+
 /// Which endpoint was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
@@ -120,6 +126,14 @@ fn read(asked: Asked, fields: &Fields<'_>, sources: u64, body: Body) -> Result<R
     if fields.is_set("storage_options")? {
         let message = "`storage_options` is not supported: the service keeps no state.";
         return Err(Failure::stateful_not_supported(message).param("storage_options"));
+    }
+    for (name, words) in CLOSED {
+        if let Some(word) = fields.text(name)?
+            && !words.contains(&&*word)
+        {
+            let message = format!("`{name}` must be {}.", words.join(" or "));
+            return Err(Failure::invalid(message).param(name));
+        }
     }
     let layers = fields.boolean("layer_decomposition")?.unwrap_or(false);
     let prompt = fields.text("prompt")?.filter(|prompt| !prompt.is_empty());

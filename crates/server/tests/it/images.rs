@@ -275,6 +275,14 @@ async fn what_a_model_cannot_do_is_refused_before_money_moves() {
             "unsupported_parameter",
         ),
         (
+            ask("maker/gpt", &json!({ "moderation": "none" })),
+            "invalid_request",
+        ),
+        (
+            ask("maker/gpt", &json!({ "response_format": "png" })),
+            "invalid_request",
+        ),
+        (
             ask("maker/gpt", &json!({ "storage_options": {} })),
             "stateful_not_supported",
         ),

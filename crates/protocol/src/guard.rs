@@ -5,6 +5,7 @@
 
 use crate::failure::Failure;
 use crate::json::Members;
+use crate::json::patch::Edit;
 
 /// Members by which callers of other gateways choose routes.
 pub(crate) const ROUTING: [&str; 6] = [
@@ -87,6 +88,36 @@ pub fn no_reference(members: &Members<'_>, name: &'static str) -> Result<(), Fai
         .param(name));
     }
     Ok(())
+}
+
+/// Takes out of `body`, from which the members were read, routing controls and members of the names in
+/// `also` that are `null`: they mean nothing here, and an upstream may refuse a name that it does not know,
+/// whatever its value.
+pub(crate) fn without_nulls<'a>(
+    members: &'a Members<'_>,
+    body: &'a [u8],
+    also: &'a [&str],
+) -> impl Iterator<Item = Edit> + 'a {
+    let mut before = None;
+    let mut is_leading = true;
+    members.iter().filter_map(move |member| {
+        let end = member.value.span().end;
+        let name = &*member.name;
+        let is_cut = member.value.is_null() && (ROUTING.contains(&name) || also.contains(&name));
+        is_leading &= is_cut;
+        let start = before.replace(end);
+        if !is_cut {
+            return None;
+        }
+        // The comma goes with the member: the one before it, or behind it where none stays before.
+        if !is_leading {
+            return start.map(|start| Edit::remove(start..end));
+        }
+        let comma = memchr::memchr(b',', body.get(end..).unwrap_or_default());
+        let end = comma.map_or(end, |at| end + at + 1);
+        before = Some(end);
+        Some(Edit::remove(start.unwrap_or(members.inside())..end))
+    })
 }
 
 /// Refuses texts that cannot be model ids, before they are looked up or repeated anywhere.
@@ -192,6 +223,33 @@ mod tests {
                 .as_ref()
                 .map(|f| (f.code, f.param.as_deref().unwrap()));
             assert_eq!(found, refused, "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_absent_by_null_is_absent_for_upstreams_too() {
+        for (body, sent) in [
+            (r#"{"a":1,"route":null}"#, r#"{"a":1}"#),
+            (r#"{"route":null,"a":null}"#, r#"{"a":null}"#),
+            (r#"{ "route" : null , "agent":null, "a":1}"#, r#"{ "a":1}"#),
+            (
+                r#"{"agent":null,"a":1,"route":null,"provider":null,"b":2,"models":null}"#,
+                r#"{"a":1,"b":2}"#,
+            ),
+            (
+                r#"{"a":1, "provider":null, "agent":"x"}"#,
+                r#"{"a":1, "agent":"x"}"#,
+            ),
+            (
+                r#"{"metadata":{"route":null}}"#,
+                r#"{"metadata":{"route":null}}"#,
+            ),
+            ("{}", "{}"),
+        ] {
+            let body = bytes::Bytes::from(body);
+            let members = Members::read(&body, Spelling::One).unwrap();
+            let edits = without_nulls(&members, &body, &["agent"]).collect();
+            assert_eq!(crate::json::patch::apply(&body, edits), sent, "{body:?}");
         }
     }
 

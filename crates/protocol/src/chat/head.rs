@@ -46,6 +46,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         .unwrap_signatures(Dialect::Generate, &model)
         .collect();
     edits.extend(passing.unload_ids());
+    edits.extend(guard::without_nulls(&members, body, &["deferred"]));
     let mut include_usage = false;
     if stream {
         include_usage = ask_for_usage(&members, &mut edits)?;

@@ -42,6 +42,7 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
         .unwrap_signatures(Dialect::Generate, model)
         .collect();
     same_model(&members, model, &mut edits)?;
+    edits.extend(guard::without_nulls(&members, body, &[]));
     let mut output_tokens_max = None;
     let mut choices = 1;
     if let Some(config) = members.object("generation_config")? {

@@ -60,6 +60,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         .unwrap_signatures(Dialect::Interactions, &model)
         .collect();
     edits.extend(passing.unload_ids());
+    edits.extend(guard::without_nulls(&members, body, &REFERENCES));
     edits.extend(keep_nothing(&members)?);
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),

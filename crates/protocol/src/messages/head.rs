@@ -45,6 +45,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     let model_span = members.get("model")?.map(|value| value.span());
     let mut edits = remove_thoughts(messages);
     edits.extend(passing.unload_ids());
+    edits.extend(guard::without_nulls(&members, body, &["thread"]));
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,

@@ -40,6 +40,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         _ => Vec::new(),
     };
     edits.extend(passing.unload_ids());
+    edits.extend(guard::without_nulls(&members, body, &[]));
     edits.extend(keep_nothing(&members)?);
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),

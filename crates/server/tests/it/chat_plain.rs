@@ -160,6 +160,33 @@ async fn members_that_are_null_are_absent() {
     assert_eq!(answer.json()["choices"][0]["message"]["content"], "nulls");
 }
 
+/// Upstreams that refuse every name they do not know hear nothing of what is refused here.
+#[tokio::test]
+async fn controls_that_are_null_do_not_reach_an_upstream() {
+    let (stage, key) = Stage::funded().await;
+    let controls = json!({ "provider": null, "routing": null, "route": null, "models": null });
+    for (path, body) in [
+        (
+            "/v1/messages",
+            json!({ "model": "maker/chat", "max_tokens": 50, "thread": null,
+                "messages": [{ "role": "user", "content": "hello" }] }),
+        ),
+        (
+            "/v1beta/interactions",
+            json!({ "model": "maker/chat", "input": "hello", "agent": null, "environment": null,
+                "previous_interaction_id": null, "webhook_config": null }),
+        ),
+        (
+            "/v1beta/models/maker/chat:generateContent",
+            json!({ "contents": [{ "parts": [{ "text": "hello" }] }] }),
+        ),
+    ] {
+        let body = with(body, &controls);
+        let request = Request::post(path).json(&body).bearer(&key.secret);
+        stage.send(&request).await.ok();
+    }
+}
+
 #[tokio::test]
 async fn free_tiers_and_unsaid_state_pass() {
     let (stage, key) = Stage::funded().await;

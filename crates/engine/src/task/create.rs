@@ -145,7 +145,8 @@ async fn prepare(
         .find(request.model())
         .ok_or_else(|| Failure::model_not_found(request.model()))?;
     let speaks = |route: &Route| route.channel.speaks(protocol);
-    if model.kind != Kind::Video || !model.routes.iter().any(speaks) {
+    let is_made = model.kind == Kind::Video && call.ask.suits(model.profile.base);
+    if !is_made || !model.routes.iter().any(speaks) {
         let message = format!("The model `{}` makes no videos on this endpoint.", model.id);
         return Err(Failure::model_not_supported(message));
     }
@@ -191,7 +192,8 @@ impl Engine {
         request: &dyn Creation,
         id: &str,
     ) -> Result<store::TaskUpstream, Failure> {
-        let no_such = || Failure::invalid("The draft is no task of yours.");
+        let no_such =
+            || Failure::invalid("The draft is no task of yours.").param("content.draft_task.id");
         let id = TaskId::parse(id).map_err(|_| no_such())?;
         let found = self.store.find_task(call.arrival.key.wallet, id).await;
         let found = found.map_err(|error| {

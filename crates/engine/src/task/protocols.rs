@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use protocol::video::{self, Creation, content_task, omni, predict, video_a};
-use protocol::{Dialect, Failure, Kind};
+use protocol::{Base, Dialect, Failure, Kind};
 use upstream::{Endpoint, Protocol};
 
 use crate::engine::Engine;
@@ -29,6 +29,21 @@ impl TaskAsk {
             Self::Omni => Protocol::Omni,
             Self::ContentTask => Protocol::ContentTask,
         }
+    }
+
+    /// Whether models of this base are asked in this protocol: a channel may speak several, and a profile
+    /// has the words of one. A model without a base is its channel's to judge.
+    pub(super) fn suits(&self, base: Option<Base>) -> bool {
+        let spoken = match base {
+            Some(Base::VideoA) => Protocol::VideoA,
+            Some(Base::Predict31 | Base::Predict31Fast | Base::Predict31Lite) => Protocol::Predict,
+            Some(Base::Omni11) => Protocol::Omni,
+            Some(Base::Content25 | Base::Content20 | Base::Content15Pro | Base::Content10) => {
+                Protocol::ContentTask
+            }
+            _ => return true,
+        };
+        spoken == self.protocol()
     }
 
     /// Reads the request.

@@ -203,6 +203,20 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
         let found = Dialect::Generate.failure(&answer);
         assert_eq!(found, (400, code.to_owned()), "{body}");
     }
+    // The channel speaks every protocol; the model is asked in one.
+    for (path, body) in [
+        ("/v1/videos/generations", json!({ "prompt": "x" })),
+        (
+            "/v1/contents/generations/tasks",
+            json!({ "content": [{ "type": "text", "text": "x" }] }),
+        ),
+    ] {
+        let mut body = body;
+        body["model"] = json!("maker/film");
+        let request = Request::post(path).json(&body).bearer(&key.secret);
+        let found = stage.send(&request).await.failure();
+        assert_eq!(found, (400, "model_not_supported".to_owned()), "{path}");
+    }
     let unknown = stage.send(&call(&key, "maker/none", &film("x"))).await;
     let expected = (404, "model_not_found".to_owned());
     assert_eq!(Dialect::Generate.failure(&unknown), expected);

@@ -242,10 +242,15 @@ impl Engine {
 
     /// A caller's wallet and key at one instant, after all its charges so far.
     pub async fn balance(&self, key: &KeyHead) -> Result<(ledger::Wallet, ledger::Key), Failure> {
-        self.store.balance(&key.key).await.map_err(|error| {
+        let (wallet, key) = self.store.balance(&key.key).await.map_err(|error| {
             tracing::warn!(%error, "a balance could not be read");
             Failure::unavailable("The balance cannot be read now.").retry_after(1)
-        })
+        })?;
+        // The ledger knows better than the keyring, which remembers keys for a while.
+        if !key.enabled || key.is_expired(clock::now()) {
+            return Err(Failure::invalid_api_key());
+        }
+        Ok((wallet, key))
     }
 
     /// Ends the streams that are still open with an error of their protocol: the node stops,

@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use crate::harness::{Connection, Key, Plot, Receiver, Reply, Request, Stage, eventually, within};
 use crate::rehost::kept;
 use crate::tasks::listed;
-use crate::{predict, videos};
+use crate::{content_tasks, predict, videos};
 
 /// What eight seconds of film cost, in micro-credits: by the upstream's word, and by the second.
 const FILM_COST: u64 = 800_000;
@@ -70,7 +70,7 @@ async fn send_creation(stage: &Stage, key: &Key, body: &Value) -> Connection {
     caller
 }
 
-/// kill@task_row: the row is there, and no byte of the creation has left us.
+/// `kill@task_row`: the row is there, and no byte of the creation has left us.
 #[tokio::test]
 async fn killed_before_its_creation_is_sent_the_task_fails_and_nobody_heard_of_it() {
     // A handshake that is never answered.
@@ -100,7 +100,7 @@ async fn killed_before_its_creation_is_sent_the_task_fails_and_nobody_heard_of_i
     assert_eq!(shown["status"], "failed", "{shown}");
 }
 
-/// kill@created: the upstream has the creation, and its answer is never heard.
+/// `kill@created`: the upstream has the creation, and its answer is never heard.
 #[tokio::test]
 async fn killed_before_its_creation_is_answered_the_task_fails_and_was_sent_once() {
     let (mut stage, key) = open(videos::plot()).funded().await;
@@ -118,7 +118,7 @@ async fn killed_before_its_creation_is_answered_the_task_fails_and_was_sent_once
     assert_eq!(stage.upstream_calls(), 1);
 }
 
-/// kill@poll.
+/// `kill@poll`.
 #[tokio::test]
 async fn killed_in_a_poll_the_task_goes_on_from_its_row() {
     let (mut stage, key) = open(videos::plot()).funded().await;
@@ -138,7 +138,7 @@ async fn killed_in_a_poll_the_task_goes_on_from_its_row() {
     assert_eq!(shown["status"], "done", "{shown}");
 }
 
-/// kill@copy: a part of the film is here. What was copied anew takes its place under the same name.
+/// `kill@copy`: a part of the film is here. What was copied anew takes its place under the same name.
 #[tokio::test]
 async fn killed_in_the_copy_of_its_film_the_task_has_one_film() {
     let (mut stage, key) = open(predict::plot()).funded().await;
@@ -164,7 +164,7 @@ async fn killed_in_the_copy_of_its_film_the_task_has_one_film() {
     assert_eq!(kept(&media), 1);
 }
 
-/// kill@terminal: the upstream's last word has come, and its commit is under way, is done, or never began.
+/// `kill@terminal`: the upstream's last word has come, and its commit is under way, is done, or never began.
 #[tokio::test]
 async fn killed_around_its_last_commit_the_task_is_settled_once() {
     const ROUNDS: usize = 5;
@@ -190,7 +190,7 @@ async fn killed_around_its_last_commit_the_task_is_settled_once() {
     }
 }
 
-/// kill@callback: an attempt that a crash ends is used up, and the next says the same.
+/// `kill@callback`: an attempt that a crash ends is used up, and the next says the same.
 #[tokio::test]
 async fn killed_in_a_callback_the_end_is_told_again_with_equal_bytes() {
     let (mut stage, key) = open(videos::plot()).funded().await;
@@ -202,4 +202,39 @@ async fn killed_in_a_callback_the_end_is_told_again_with_equal_bytes() {
     kill(&mut stage).await;
     assert_eq!(receiver.heard(2).await.len(), 2);
     ended_once(&stage, &key, &receiver, FILM_COST).await;
+}
+
+/// Killed in a deletion: what the upstream has done shows, and the same request goes on from there.
+#[tokio::test]
+async fn killed_in_a_deletion_a_task_is_cancelled_or_still_in_view() {
+    let (mut stage, key) = content_tasks::plot().funded().await;
+    let waiting = content_tasks::create(&stage, &key, &content_tasks::film("[queue]")).await;
+    content_tasks::reached(&stage, &key, &waiting, &["queued"]).await;
+    let failed = content_tasks::create(&stage, &key, &content_tasks::film("[fail]")).await;
+    content_tasks::ended(&stage, &key, &failed).await;
+    let faults = stage.sim.queue_faults("delete/sim-film", "hang=head", 2);
+    faults.unwrap();
+    let mut callers = Vec::new();
+    for id in [&waiting, &failed] {
+        let mut caller = Connection::open(stage.address()).await;
+        let target = format!("/v1/contents/generations/tasks/{id}");
+        let request = Request::new("DELETE", &target).bearer(&key.secret);
+        caller.send(&request).await;
+        callers.push(caller);
+    }
+    eventually("both deletions upstream", async || {
+        let tasks = stage.sim.content_tasks();
+        (tasks[0].status == "cancelled" && tasks[1].is_deleted).then_some(())
+    })
+    .await;
+    kill(&mut stage).await;
+    let shown = content_tasks::ended(&stage, &key, &waiting).await.json();
+    assert_eq!(shown["status"], "cancelled", "{shown}");
+    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    let shown = content_tasks::ended(&stage, &key, &failed).await.json();
+    assert_eq!(shown["status"], "failed", "{shown}");
+    content_tasks::delete(&stage, &key, &failed).await.ok();
+    let gone = stage.get(&key, &format!("/v1/tasks/{failed}")).await;
+    assert_eq!(gone.failure(), (404, "task_not_found".to_owned()));
+    stage.verify().await;
 }

@@ -45,7 +45,7 @@ pub use media::{MediaBounds, MediaStream};
 pub use metrics::Metrics;
 pub use pictures::PictureBounds;
 pub use stream::Relay;
-pub use task::{ListQuery, TaskAsk, TaskSettings, VideoCall};
+pub use task::{ListQuery, TaskAsk, TaskSettings, VideoCall, video_protocols};
 pub use text::{Named, TextCall};
 pub use voice::{
     OpenSocket, SocketBounds, SocketCall, SocketKind, SpeechCall, TranscriptCall, VoiceForm,

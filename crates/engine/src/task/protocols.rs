@@ -31,19 +31,9 @@ impl TaskAsk {
         }
     }
 
-    /// Whether models of this base are asked in this protocol: a channel may speak several, and a profile
-    /// has the words of one. A model without a base is its channel's to judge.
+    /// Whether models of this base are asked in this protocol.
     pub(super) fn suits(&self, base: Option<Base>) -> bool {
-        let spoken = match base {
-            Some(Base::VideoA) => Protocol::VideoA,
-            Some(Base::Predict31 | Base::Predict31Fast | Base::Predict31Lite) => Protocol::Predict,
-            Some(Base::Omni11) => Protocol::Omni,
-            Some(Base::Content25 | Base::Content20 | Base::Content15Pro | Base::Content10) => {
-                Protocol::ContentTask
-            }
-            _ => return true,
-        };
-        spoken == self.protocol()
+        video_protocols(base).contains(&self.protocol())
     }
 
     /// Reads the request.
@@ -69,6 +59,21 @@ impl TaskAsk {
             },
             Self::ContentTask => Endpoint::ContentTasks,
         }
+    }
+}
+
+/// The protocols in which video models of this base are asked: a channel may speak several, and a profile has
+/// the words of one. A model without a base is its channel's to judge.
+pub fn video_protocols(base: Option<Base>) -> &'static [Protocol] {
+    use Protocol::{ContentTask, Omni, Predict, VideoA};
+    match base {
+        Some(Base::VideoA) => &[VideoA],
+        Some(Base::Omni11) => &[Omni],
+        Some(Base::Predict31 | Base::Predict31Fast | Base::Predict31Lite) => &[Predict],
+        Some(Base::Content25 | Base::Content20 | Base::Content15Pro | Base::Content10) => {
+            &[ContentTask]
+        }
+        Some(_) | None => &[VideoA, Omni, Predict, ContentTask],
     }
 }
 

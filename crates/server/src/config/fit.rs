@@ -5,10 +5,7 @@ use upstream::Protocol;
 
 /// The protocols of which a channel must speak one to serve such a model.
 pub(super) fn protocols_for(kind: Kind, base: Option<Base>) -> &'static [Protocol] {
-    use Protocol::{
-        Chat, ContentTask, Embeddings, Generate, Images, Interactions, Messages, Omni, Predict,
-        Responses, VideoA, Voice,
-    };
+    use Protocol::{Chat, Embeddings, Generate, Images, Interactions, Messages, Responses, Voice};
     match kind {
         Kind::Text => &[Chat, Responses, Messages, Generate, Interactions],
         Kind::Embedding => &[Embeddings, Generate],
@@ -17,15 +14,7 @@ pub(super) fn protocols_for(kind: Kind, base: Option<Base>) -> &'static [Protoco
             Some(_) => &[Images],
             None => &[Images, Generate],
         },
-        Kind::Video => match base {
-            Some(Base::VideoA) => &[VideoA],
-            Some(Base::Omni11) => &[Omni],
-            Some(Base::Predict31 | Base::Predict31Fast | Base::Predict31Lite) => &[Predict],
-            Some(Base::Content25 | Base::Content20 | Base::Content15Pro | Base::Content10) => {
-                &[ContentTask]
-            }
-            Some(_) | None => &[VideoA, Omni, Predict, ContentTask],
-        },
+        Kind::Video => engine::video_protocols(base),
         Kind::Audio => &[Voice],
     }
 }

@@ -13,6 +13,7 @@ use protocol::{Code, Failure, ToolCalls};
 use store::{Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead, SessionStep};
 
 use crate::answer::Unanswered;
+use crate::asked::unreachable_model;
 use crate::catalog::Model;
 use crate::clock;
 use crate::engine::{Commit, Engine};
@@ -83,7 +84,7 @@ impl Admission {
                 tracing::error!(model = %model.id, %error, "a call cannot be priced");
                 return Err(Refused {
                     record,
-                    unanswered: Failure::internal().into(),
+                    unanswered: unreachable_model(model).into(),
                 });
             }
         };

@@ -1,7 +1,7 @@
 //! Whether a model can serve a text call at all, before money moves.
 
 use protocol::native::Head;
-use protocol::{Dialect, Failure, Kind};
+use protocol::{Base, Dialect, Failure, Kind};
 
 use crate::catalog::Model;
 
@@ -11,7 +11,7 @@ pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), 
     let carries_pictures = dialect == Dialect::Generate;
     match model.kind {
         Kind::Text => {}
-        Kind::Image if carries_pictures => {}
+        Kind::Image if carries_pictures && is_native(model) => {}
         Kind::Image | Kind::Embedding | Kind::Video | Kind::Audio => {
             return Err(Failure::model_not_supported(format!(
                 "The model `{}` does not generate text.",
@@ -36,4 +36,10 @@ pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), 
         ));
     }
     Ok(())
+}
+
+/// Whether an image model is called through Generate Content; those of other families have endpoints of their
+/// own, whatever else their channels speak.
+fn is_native(model: &Model) -> bool {
+    matches!(model.profile.base, None | Some(Base::NativeImage))
 }

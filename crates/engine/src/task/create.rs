@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use ledger::{Ask, Meter, Rates};
+use ledger::{Ask, Meter, PriceError, Rates};
 use protocol::video::{Creation, Draft, Task};
 use protocol::{Failure, Joined, Kind};
 use store::{Admit, NewTask, OpenedTask, TaskId, TaskRow};
@@ -163,7 +163,11 @@ async fn prepare(
     let bound = request.bound(&model.profile);
     let (bound, hold) = bill::held_for(&model.price, &bound).map_err(|error| {
         tracing::error!(model = %model.id, %error, "a task cannot be priced");
-        Failure::insufficient_quota()
+        match error {
+            // More than there is money in the world, so more than the wallet has.
+            PriceError::Overflow(_) => Failure::insufficient_quota(),
+            PriceError::Unpriced(_) | PriceError::Card { .. } => unreachable_model(model),
+        }
     })?;
     // A task's hold is the task's, and counts for no key's concurrency.
     let ask = Ask {

@@ -462,6 +462,21 @@ id = "a/no-video-bound"
 kind = "video"
 price = { video_second = "0.5" }
 [[model]]
+id = "a/no-tokens"
+kind = "video"
+price = { video_second = "0.5" }
+profile = { base = "content-2.0" }
+[[model]]
+id = "a/no-seconds"
+kind = "video"
+price = { video_tokens = "5" }
+profile = { base = "predict-3.1" }
+[[model]]
+id = "a/no-words"
+kind = "image"
+price = { image = "0.5" }
+profile = { base = "native-image" }
+[[model]]
 id = "a/no-route"
 kind = "embedding"
 price = { input = "1" }
@@ -501,6 +516,9 @@ profile = { context_tokens = 10 }
             "a/no-bound: no upper bound: the profile has no max_output_tokens",
             "a/no-image-bound: no upper bound: the profile has no image_tokens_max",
             "a/no-video-bound: no upper bound: the profile has neither base nor durations",
+            "a/no-tokens: a video model of this base needs `video_tokens`",
+            "a/no-seconds: a video model of this base needs `video_second`",
+            "a/no-words: a model of the base native-image needs `input` and `output`",
             "a/no-route: no route",
             "a/no-live-channel: no live channel (channel unset: environment variable UNSET is not set; channel empty: environment variable EMPTY is empty)",
         ]

@@ -4,7 +4,7 @@ use image::RgbaImage;
 use serde_json::{Value, json};
 
 use super::harness::{
-    Answer, CANNED_MODEL, Canned, Connection, Key, Plot, Request, Stage, eventually, with,
+    Answer, CANNED_MODEL, Canned, Connection, Dialect, Key, Plot, Request, Stage, eventually, with,
 };
 use super::pictures::{base64, bytes_of, decoded, form, png};
 
@@ -368,6 +368,14 @@ async fn what_a_model_cannot_do_is_refused_before_money_moves() {
         let refused = stage.send(&generation(&key, &body)).await;
         assert_eq!(refused.failure().1, code, "{body}");
         assert!(refused.status() < 500);
+    }
+    // Pictures through Generate Content are for models that make them there.
+    for model in ["maker/gpt", "maker/video-a", "maker/content"] {
+        let body = json!({ "contents": [{ "parts": [{ "text": "x" }] }] });
+        let request = Request::post(&format!("/v1beta/models/{model}:generateContent"));
+        let refused = stage.send(&request.json(&body).bearer(&key.secret)).await;
+        let expected = (400, "model_not_supported".to_owned());
+        assert_eq!(Dialect::Generate.failure(&refused), expected, "{model}");
     }
     assert_eq!(stage.upstream_calls(), 0);
     assert_eq!(stage.usage(&key).await, 0);

@@ -413,6 +413,7 @@ fn the_base_of_a_profile_decides_the_protocol() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn a_model_that_cannot_be_called_is_set_aside_with_the_reason() {
     let text = r#"
 [[channel]]

@@ -55,8 +55,9 @@ pub(super) struct Session<C> {
     pub(super) began: Instant,
 }
 
+/// It is boxed: a future keeps what it was given twice, as it was given and as it is used.
 impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(mut self: Box<Self>) {
         let ended = match self.relay().await {
             Ok(ended) => ended,
             Err(failure) => Ended::Unpaid(failure),
@@ -177,7 +178,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
     }
 
     /// Closes the books, then both sockets.
-    async fn finish(self, ended: Ended) {
+    async fn finish(mut self: Box<Self>, ended: Ended) {
         let outcome = match &ended {
             Ended::ByClient(_) | Ended::ByUpstream(_) | Ended::TooLong => Outcome::done(),
             Ended::ClientGone | Ended::Misused(_) => Outcome::client_gone(),
@@ -194,8 +195,8 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
         } else {
             self.purse.settle(reading, &outcome);
         }
-        let mut client = self.lanes.client.socket;
-        let mut upstream = self.lanes.upstream.socket;
+        let client = &mut self.lanes.client.socket;
+        let upstream = &mut self.lanes.upstream.socket;
         let told = match &ended {
             Ended::UpstreamGone => Some(failure_frame(&Failure::upstream_error(), None)),
             Ended::Unpaid(failure) => Some(failure_frame(failure, None)),
@@ -206,12 +207,12 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
             if let Some(frame) = told {
                 let _ = client.send(Message::text(frame)).await;
             }
-            say_farewell(&mut client, to_client).await;
+            say_farewell(client, to_client).await;
         };
         // Neither waits for the other, and who does not listen any more need not.
         let _ = tokio::join!(
             timeout(LAST_WORDS, farewell),
-            timeout(LAST_WORDS, say_farewell(&mut upstream, to_upstream)),
+            timeout(LAST_WORDS, say_farewell(upstream, to_upstream)),
         );
     }
 }

@@ -58,7 +58,7 @@ pub struct OpenSocket {
 
 impl OpenSocket {
     /// Relays until one side ends it.
-    pub async fn run<S>(self, client: S)
+    pub async fn run<S>(self: Box<Self>, client: S)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send,
     {
@@ -71,21 +71,24 @@ impl OpenSocket {
         let config = Some(socket_config(bounds.message_bytes_max));
         let client = WebSocketStream::from_raw_socket(client, Role::Server, config).await;
         let tariff = Tariff::new(self.kind, &self.model);
-        let session = Session {
+        let session = Box::new(Session {
             lanes: Lanes::new(client, self.upstream),
             watch,
             purse: Purse::new(self.admission, tariff),
             bounds,
             names: (self.upstream_model, Arc::clone(&self.model.id)),
             began: Instant::now(),
-        };
+        });
         session.run().await;
     }
 }
 
 impl Engine {
     /// Admits a session and opens it with an upstream.
-    pub async fn open_socket(self: &Arc<Self>, call: SocketCall) -> Result<OpenSocket, Unanswered> {
+    pub async fn open_socket(
+        self: &Arc<Self>,
+        call: SocketCall,
+    ) -> Result<Box<OpenSocket>, Unanswered> {
         let mut record = Box::new(Record::begin(&call.arrival));
         record.reads(&call.model, true);
         let found = guard::model_id(&call.model)
@@ -153,7 +156,7 @@ async fn open(
     mut tries: Tries,
     progress: &Progress,
     mut admission: Admission,
-) -> Result<OpenSocket, Failure> {
+) -> Result<Box<OpenSocket>, Failure> {
     while let Some(index) = tries.next(engine, progress) {
         let Some(route) = tries.route(index) else {
             continue;
@@ -168,13 +171,13 @@ async fn open(
                 }
                 admission.note(|record| record.answers(None));
                 progress.mark_sent();
-                return Ok(OpenSocket {
-                    upstream,
+                return Ok(Box::new(OpenSocket {
+                    upstream: *upstream,
                     upstream_model: route.model.clone(),
                     kind: call.kind,
                     model,
                     admission,
-                });
+                }));
             }
             Err(miss) => {
                 admission.note(|record| record.missed(&miss.failure));
@@ -192,7 +195,7 @@ async fn handshake(
     call: &SocketCall,
     model: &Model,
     route: &Route,
-) -> Result<Socket, Miss> {
+) -> Result<Box<Socket>, Miss> {
     let message_bytes_max = engine.settings.sockets.message_bytes_max;
     let mut trial = Trial::of(&route.channel);
     let query = match call.kind {
@@ -220,7 +223,7 @@ async fn handshake(
     match route.channel.open_socket(ask).await {
         Ok(Handshake::Open(socket)) => {
             trial.tell(Outcome::Served);
-            Ok(*socket)
+            Ok(socket)
         }
         Ok(Handshake::Refused(incoming)) => {
             trial.tell(Outcome::of_status(incoming.status, incoming.retry_after));

@@ -36,7 +36,7 @@ pub(crate) enum SocketPath {
 
 /// A session that only waits for its caller.
 pub(super) struct Switch {
-    socket: OpenSocket,
+    socket: Box<OpenSocket>,
     upgrade: OnUpgrade,
     pub(super) accept: HeaderValue,
     /// The subprotocol that was chosen of those offered.
@@ -46,7 +46,7 @@ pub(super) struct Switch {
 impl Switch {
     /// Runs the session when the caller has got the answer that switches. It keeps its place among
     /// the connections, and its panic is its own (S10); the hold is settled by whoever drops it.
-    pub(super) async fn run(self, visit: Visit, seat: Arc<Seat>) {
+    pub(super) async fn run(self: Box<Self>, visit: Visit, seat: Arc<Seat>) {
         let session = async {
             match self.upgrade.await {
                 Ok(upgraded) => self.socket.run(TokioIo::new(upgraded)).await,

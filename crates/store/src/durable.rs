@@ -13,6 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 
 use crate::error::Lost;
+use crate::queue::Queue;
 
 const UNDECIDED: u8 = 0;
 const DURABLE: u8 = 1;
@@ -37,7 +38,7 @@ impl Durable {
                 _ => {}
             }
             if let Some(line) = &self.batch.line {
-                line.hurry(self.batch.number);
+                line.hurry(&self.batch);
             }
             marked.await;
         }
@@ -136,6 +137,8 @@ pub(crate) struct SyncLine {
     wanted: AtomicU64,
     broken: AtomicBool,
     delay: Duration,
+    /// The way to the writer of batches.
+    queue: Arc<Queue>,
 }
 
 struct State {
@@ -152,7 +155,7 @@ struct Committed {
 }
 
 impl SyncLine {
-    pub(crate) fn new(delay: Duration) -> Arc<Self> {
+    pub(crate) fn new(delay: Duration, queue: Arc<Queue>) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
                 committed: Vec::new(),
@@ -163,6 +166,7 @@ impl SyncLine {
             wanted: AtomicU64::new(0),
             broken: AtomicBool::new(false),
             delay,
+            queue,
         })
     }
 
@@ -209,9 +213,15 @@ impl SyncLine {
         self.wanted.load(Ordering::Relaxed) >= batch.number
     }
 
-    fn hurry(&self, number: u64) {
+    fn hurry(&self, batch: &Batch) {
         // Only the first who waits for a batch needs to wake anyone.
-        if self.wanted.fetch_max(number, Ordering::Relaxed) < number {
+        if self.wanted.fetch_max(batch.number, Ordering::Relaxed) >= batch.number {
+            return;
+        }
+        if batch.state.load(Ordering::Acquire) == UNDECIDED {
+            // It has yet to be written.
+            self.queue.nudge();
+        } else {
             // Under the lock, so that the sync thread is either before its check or asleep.
             drop(self.state.lock());
             self.wake.notify_one();
@@ -261,9 +271,16 @@ impl SyncLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Bounds;
 
     fn line() -> Arc<SyncLine> {
-        SyncLine::new(Duration::from_secs(3600))
+        let queue = Queue::new(Bounds {
+            gather: Duration::ZERO,
+            waiting_max: 1,
+            call_wait_max: Duration::ZERO,
+            change_wait_max: Duration::ZERO,
+        });
+        SyncLine::new(Duration::from_secs(3600), Arc::new(queue))
     }
 
     #[tokio::test]

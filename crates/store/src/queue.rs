@@ -65,6 +65,8 @@ struct State {
     /// When the list was last empty no more.
     since: Instant,
     sleep: Sleep,
+    /// Somebody waits for the open batch itself.
+    nudged: bool,
     closed: bool,
 }
 
@@ -126,6 +128,7 @@ impl Queue {
                 waiting: 0,
                 since: Instant::now(),
                 sleep: Sleep::Awake,
+                nudged: false,
                 closed: false,
             }),
             bell,
@@ -205,7 +208,33 @@ impl Queue {
         }
     }
 
-    /// The same for a task.
+    /// Sleeps in an open batch, until somebody waits for a decision or for the batch itself, or the
+    /// time is over.
+    pub(crate) fn wait_in_batch(&self, until: Instant) {
+        let Bell::Thread(wake) = &self.bell else {
+            unreachable!("a task does not wait in a batch");
+        };
+        let mut state = self.state.lock();
+        while state.waiting == 0 && !state.nudged && !state.closed {
+            // A close need not wake it: it is booked with whatever does.
+            state.sleep = Sleep::Gathering;
+            if wake.wait_until(&mut state, until).timed_out() {
+                break;
+            }
+        }
+        state.sleep = Sleep::Awake;
+        state.nudged = false;
+    }
+
+    /// Somebody waits for the open batch itself.
+    pub(crate) fn nudge(&self) {
+        let mut state = self.state.lock();
+        state.nudged = true;
+        drop(state);
+        self.bell.ring();
+    }
+
+    /// The same as [`wait`](Self::wait) for a task.
     pub(crate) async fn wait_as_task(&self, pace: &Pace) -> Wake {
         let Bell::Task(wake) = &self.bell else {
             unreachable!("a thread waits as a thread");
@@ -388,6 +417,8 @@ impl From<Refused> for StoreError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use ledger::{Ask, Micro, UnixMs};
     use tokio::sync::oneshot;
 
@@ -509,6 +540,33 @@ mod tests {
         };
         assert_eq!(plan(&queue, &much_later, now), Plan::Wake(Wake::End));
         assert_eq!(queue.push(admission().0), Err(Refused::Closed));
+    }
+
+    /// Each of them ends a wait that would never end by itself; a close is there when it does.
+    #[test]
+    fn a_wait_in_a_batch_ends_with_who_waits_for_it() {
+        type End = fn(&Queue);
+        let decision: End = |queue| queue.push(admission().0).unwrap();
+        for (what, end) in [
+            ("a decision", decision),
+            ("the batch", Queue::nudge),
+            ("the end", Queue::close),
+        ] {
+            let queue = Arc::new(queue(10, Duration::MAX));
+            let waiting = std::thread::spawn({
+                let queue = Arc::clone(&queue);
+                let much_later = Instant::now() + Duration::from_secs(3600);
+                move || queue.wait_in_batch(much_later)
+            });
+            while queue.state.lock().sleep != Sleep::Gathering {
+                std::thread::yield_now();
+            }
+            queue.push_close(close());
+            assert_eq!(queue.state.lock().sleep, Sleep::Gathering, "{what}");
+            end(&queue);
+            waiting.join().unwrap();
+            assert!(queue.depth() > 0, "{what}");
+        }
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl Sqlite {
             call_wait_max: settings.queue_wait_max,
             change_wait_max: settings.lock_wait_max,
         }));
-        let line = SyncLine::new(settings.sync_delay);
+        let line = SyncLine::new(settings.sync_delay, Arc::clone(&queue));
         let shared = Shared {
             queue: Arc::clone(&queue),
             line: Arc::clone(&line),

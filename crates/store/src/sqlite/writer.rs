@@ -2,9 +2,10 @@
 //!
 //! It begins the transaction before it takes commands, so that while another process holds the
 //! lock they stay in the queue, where they can be refused in time. Decisions are answered at
-//! once. Under load a batch stays open for a moment, in which calls that end soon after they were
-//! admitted leave one entry and no hold behind. When a transaction fails, who was admitted in it
-//! learns so, and its closes are kept and booked again, for as long as the process lives.
+//! once. A batch stays open until somebody waits for it, or for a moment, in which calls that end
+//! soon after they were admitted leave one entry and no hold behind. When a transaction fails, who
+//! was admitted in it learns so, and its closes are kept and booked again, for as long as the
+//! process lives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,8 +23,8 @@ use crate::durable::{Batch, SyncLine};
 use crate::error::{AdmitError, StoreError};
 use crate::queue::{Pace, Queue, Queued, Wake};
 
-/// From so many admissions in one batch on, the next one stays open for others.
-const LOADED_ADMITS: usize = 4;
+/// From so many calls at once in one batch on, the next one gathers them without a wake for each.
+const LOADED_CALLS: usize = 4;
 /// How often who comes is decided on while a batch stays open. Between batches other processes
 /// have as long to write.
 const STEP: Duration = Duration::from_micros(200);
@@ -71,7 +72,9 @@ pub(super) struct Writer<'c> {
 struct Round {
     batch: Arc<Batch>,
     commands: usize,
-    admits: usize,
+    /// Calls admitted here that have not ended here, now and at most.
+    open_calls: usize,
+    most_calls: usize,
     /// Closes that could not be decided.
     again: VecDeque<Closing>,
 }
@@ -166,7 +169,8 @@ impl<'c> Writer<'c> {
         let mut round = Round {
             batch: self.next_batch(),
             commands: 0,
-            admits: 0,
+            open_calls: 0,
+            most_calls: 0,
             again: VecDeque::new(),
         };
         round.commands = self.retry.len();
@@ -179,33 +183,38 @@ impl<'c> Writer<'c> {
         let Round {
             batch,
             commands,
-            admits,
+            most_calls,
             again,
+            ..
         } = round;
         self.retry = again;
         // Some closes could not even be decided; alone they show whether it is their own fault.
         self.careful = !self.retry.is_empty();
         // A failure has been told to everyone it concerns; what is left of it is in `retry`.
         let _: Result<(), Trouble> = self.end(batch, commands, begun);
-        self.loaded = admits >= LOADED_ADMITS;
+        self.loaded = most_calls >= LOADED_CALLS;
     }
 
-    /// Under load, waits for more and decides on it at once.
+    /// Waits for more and decides on it at once: a call that ends in time is one entry. Under load
+    /// whoever waits for the batch waits for some company too.
     fn stay_open(&mut self, round: &mut Round) {
-        if !self.loaded || self.shared.queue.is_closed() {
-            return;
-        }
+        let gather = self.shared.gather;
         let begun = Instant::now();
-        loop {
-            let patience = if self.shared.line.wants(&round.batch) {
-                1
-            } else {
-                PATIENCE
+        while round.most_calls > 0 && !self.shared.queue.is_closed() {
+            let wanted = self.shared.line.wants(&round.batch);
+            let open_for = match (self.loaded, wanted) {
+                (true, false) => gather * PATIENCE,
+                (true, true) | (false, false) => gather,
+                (false, true) => Duration::ZERO,
             };
-            if begun.elapsed() >= self.shared.gather * patience {
+            if begun.elapsed() >= open_for {
                 return;
             }
-            std::thread::sleep(STEP.min(self.shared.gather));
+            if self.loaded {
+                std::thread::sleep(STEP.min(gather));
+            } else {
+                self.shared.queue.wait_in_batch(begun + gather);
+            }
             self.decide(round);
         }
     }
@@ -216,7 +225,12 @@ impl<'c> Writer<'c> {
         self.shared.queue.drain(&mut drained);
         round.commands += drained.len();
         for queued in drained.drain(..) {
-            round.admits += usize::from(matches!(queued.command, Command::Admit(..)));
+            match queued.command {
+                Command::Admit(..) => round.open_calls += 1,
+                Command::Close(..) => round.open_calls = round.open_calls.saturating_sub(1),
+                _ => {}
+            }
+            round.most_calls = round.most_calls.max(round.open_calls);
             self.apply(queued.command, &round.batch, &mut round.again);
         }
         self.drained = drained;

@@ -6,6 +6,7 @@ mod body;
 mod catalog;
 mod catch;
 mod credentials;
+mod framing;
 mod listener;
 mod media;
 mod pulse;

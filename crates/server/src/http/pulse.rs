@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::framing::Head;
+
 /// Milliseconds since the listener started, advanced by the sweep.
 #[derive(Debug)]
 pub(crate) struct CoarseClock {
@@ -67,6 +69,8 @@ pub(crate) struct Pulse {
     idle_since: AtomicU64,
     /// Since when a write has been refused by the socket; zero when none is.
     blocked_since: AtomicU64,
+    /// The head that was read last has two ends.
+    doubtful: AtomicBool,
 }
 
 impl Pulse {
@@ -80,7 +84,18 @@ impl Pulse {
             head_since: AtomicU64::new(now),
             idle_since: AtomicU64::new(now),
             blocked_since: AtomicU64::new(0),
+            doubtful: AtomicBool::new(false),
         }
+    }
+
+    /// Whether the request that begins now says twice where it ends.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.doubtful.load(Ordering::Relaxed)
+    }
+
+    /// Whether what is read belongs to a head of HTTP/1.
+    fn awaits_head(&self) -> bool {
+        self.serving.load(Ordering::Relaxed) == 0 && !self.is_http2.load(Ordering::Relaxed)
     }
 
     /// A request head is complete; the guard lives as long as its answer.
@@ -150,11 +165,25 @@ impl Drop for Serving {
 pub(crate) struct Watched<S> {
     socket: S,
     pulse: Arc<Pulse>,
+    head: Head,
 }
 
 impl<S> Watched<S> {
     pub(crate) fn new(socket: S, pulse: Arc<Pulse>) -> Self {
-        Self { socket, pulse }
+        Self {
+            socket,
+            pulse,
+            head: Head::default(),
+        }
+    }
+
+    fn note_read(&mut self, bytes: &[u8]) {
+        self.pulse.read_some(bytes);
+        if self.pulse.awaits_head() {
+            self.head.read(bytes);
+            let doubtful = self.head.is_doubtful();
+            self.pulse.doubtful.store(doubtful, Ordering::Relaxed);
+        }
     }
 
     fn note_write(&self, wrote: &Poll<io::Result<usize>>) {
@@ -175,7 +204,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let read = Pin::new(&mut self.socket).poll_read(cx, buf);
         if read.is_ready() {
             let bytes = buf.filled().get(before..).unwrap_or_default();
-            self.pulse.read_some(bytes);
+            self.note_read(bytes);
         }
         read
     }

@@ -64,6 +64,10 @@ pub(crate) async fn serve(
         _place: place,
         _serving: pulse.serve(),
     };
+    if pulse.is_doubtful() {
+        let message = "A request has either `Content-Length` or `Transfer-Encoding`, not both.";
+        return visit.failure(&Failure::invalid(message));
+    }
     if let Some(failure) = refused {
         return visit.failure(&failure);
     }

@@ -1,13 +1,38 @@
-//! The wall clock, read in one place; the floors below take time as an argument.
+//! The clocks, read in one place; the floors below take time as an argument.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::LazyLock;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ledger::UnixMs;
 
-/// Milliseconds since the Unix epoch, now.
+/// What the wall clock shows, in milliseconds since the Unix epoch: the time of records and of a key's end.
 pub fn now() -> UnixMs {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     UnixMs::new(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Time that nobody sets: the wall clock's as it was at the first look, carried on by the monotonic clock.
+/// What tasks wait for is counted by it, so that a wall clock that jumps moves no lease and no deadline
+/// (reliability 7).
+pub(crate) fn steady() -> UnixMs {
+    static FIRST_LOOK: LazyLock<(UnixMs, Instant)> = LazyLock::new(|| (now(), Instant::now()));
+    let (wall, begun) = *FIRST_LOOK;
+    wall.plus_ms(i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steady_time_begins_with_the_wall_clock_and_goes_on() {
+        let before = now();
+        let first = steady();
+        assert!(before <= first.plus_ms(5) && first <= now().plus_ms(5));
+        let begun = Instant::now();
+        while begun.elapsed().as_millis() < 3 {}
+        assert!(steady() >= first.plus_ms(3));
+    }
 }

@@ -94,7 +94,11 @@ impl Engine {
                 tokio::time::sleep(look_every).await;
                 continue;
             }
-            match self.store.claim_callbacks(free, LEASE, clock::now()).await {
+            match self
+                .store
+                .claim_callbacks(free, LEASE, clock::steady())
+                .await
+            {
                 Ok(due) if due.is_empty() => tokio::time::sleep(look_every).await,
                 Ok(due) => {
                     for row in due {
@@ -160,7 +164,7 @@ impl Engine {
         let note = CallbackNote {
             claim: row.claim,
             outcome,
-            now: clock::now(),
+            now: clock::steady(),
         };
         if let Err(error) = self.store.note_callback(note).await {
             tracing::warn!(%error, task = %row.claim.task, "an attempt at a callback could not be noted");

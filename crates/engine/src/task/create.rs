@@ -68,7 +68,7 @@ async fn create(engine: Arc<Engine>, call: VideoCall) -> Result<Answer, Unanswer
             return Err(failure.into());
         }
     };
-    let id = TaskId::random(clock::now());
+    let id = TaskId::random(clock::steady());
     let new = new_task(&engine, id, &call, &prepared);
     let opened = match engine.store.open_task(new.clone()).await {
         Ok(opened) => opened,
@@ -221,7 +221,7 @@ impl Engine {
             model: &row.model,
             upstream_model: row.upstream.as_ref().map_or("", |upstream| &upstream.model),
             created_ms: row.created_at.get(),
-            now_ms: clock::now().get(),
+            now_ms: clock::steady().get(),
             memo: row.memo.as_deref(),
             public_url: self.public_url(),
         }
@@ -230,7 +230,7 @@ impl Engine {
 
 fn new_task(engine: &Engine, id: TaskId, call: &VideoCall, prepared: &Prepared) -> NewTask {
     let name = id.to_string();
-    let now = clock::now();
+    let now = clock::steady();
     let memo = prepared.request.memo();
     let first = prepared.known.video.write_first(&Task {
         id: &name,

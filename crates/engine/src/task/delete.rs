@@ -74,7 +74,7 @@ impl Engine {
             // What the upstream no longer has, or will not part with, does not keep ours in view.
             self.delete_upstream(upstream, known).await?;
         }
-        let hidden = self.store.hide_task(wallet, id, clock::now()).await;
+        let hidden = self.store.hide_task(wallet, id, clock::steady()).await;
         if hidden.map_err(|error| unavailable(&error))? {
             return Ok(());
         }
@@ -91,7 +91,10 @@ impl Engine {
         known: Known,
     ) -> Result<CalledOff, Failure> {
         let lease = self.settings.tasks.lease;
-        let claimed = self.store.claim_task(wallet, id, lease, clock::now()).await;
+        let claimed = self
+            .store
+            .claim_task(wallet, id, lease, clock::steady())
+            .await;
         let Some(mut row) = claimed.map_err(|error| unavailable(&error))? else {
             return Ok(CalledOff::Changed);
         };

@@ -80,7 +80,7 @@ impl Engine {
                 tokio::time::sleep(look_every).await;
                 continue;
             }
-            match self.store.claim_tasks(free, lease, clock::now()).await {
+            match self.store.claim_tasks(free, lease, clock::steady()).await {
                 Ok(due) if due.is_empty() => tokio::time::sleep(look_every).await,
                 Ok(due) => {
                     for row in due {
@@ -268,7 +268,7 @@ impl Engine {
             let asked = Instant::now();
             match self
                 .store
-                .keep_task(TaskKept::claim(claim, lease, clock::now()))
+                .keep_task(TaskKept::claim(claim, lease, clock::steady()))
                 .await
             {
                 Ok(true) => renewed = asked,
@@ -299,7 +299,7 @@ impl Engine {
                 pause
             },
             missing: seen.is_missing,
-            now: clock::now(),
+            now: clock::steady(),
         };
         if let Err(error) = self.store.note_task(note).await {
             tracing::warn!(%error, task = %row.claim.task, "a task could not be noted; its claim ends by itself");
@@ -325,7 +325,7 @@ impl Engine {
             status: outcome.status.into(),
             end: end.clone(),
             snapshot: outcome.snapshot.into(),
-            now: clock::now(),
+            now: clock::steady(),
         };
         match self.store.end_task(ended).await {
             Ok(true) => self.count_settled(row, &end),

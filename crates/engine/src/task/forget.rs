@@ -16,7 +16,11 @@ impl Engine {
     pub async fn forget_tasks(self: Arc<Self>) {
         let age = self.settings.tasks.retention;
         loop {
-            match self.store.forget_tasks(age, STEP_MAX, clock::now()).await {
+            match self
+                .store
+                .forget_tasks(age, STEP_MAX, clock::steady())
+                .await
+            {
                 Ok(forgotten) if forgotten >= u64::from(STEP_MAX) => continue,
                 Ok(_) => {}
                 Err(error) => tracing::warn!(%error, "old tasks could not be forgotten"),

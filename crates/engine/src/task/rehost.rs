@@ -53,7 +53,7 @@ impl Engine {
             let keeping = TaskKept {
                 upstream: row.upstream.clone(),
                 delivery: row.delivery.clone(),
-                ..TaskKept::claim(row.claim, lease, clock::now())
+                ..TaskKept::claim(row.claim, lease, clock::steady())
             };
             match self.store.keep_task(keeping).await {
                 Ok(true) => {}
@@ -103,7 +103,7 @@ impl Engine {
             let copied = loop {
                 let copied = self.copy(row, medium, &kept.name).await;
                 let again = matches!(copied, Err(Uncopied::Later(_))) && is_lost_with_us;
-                if !again || clock::now() >= row.expires_at || self.leaving.is_cancelled() {
+                if !again || clock::steady() >= row.expires_at || self.leaving.is_cancelled() {
                     break copied;
                 }
                 let pause = tokio::time::sleep(self.settings.tasks.poll_max);
@@ -145,7 +145,7 @@ impl Engine {
         let keeping = TaskKept {
             upstream: row.upstream.clone(),
             delivery: row.delivery.clone(),
-            ..TaskKept::claim(row.claim, self.settings.tasks.lease, clock::now())
+            ..TaskKept::claim(row.claim, self.settings.tasks.lease, clock::steady())
         };
         // What is not noted is tried at the same place again.
         self.store.keep_task(keeping).await.unwrap_or(true)

@@ -247,7 +247,7 @@ impl Sender {
             claim: self.row.claim,
             upstream,
             next_in: self.engine.settings.tasks.poll_first,
-            now: clock::now(),
+            now: clock::steady(),
         };
         for tried in 1..=NOTE_TRIES {
             match self.engine.store.accept_task(accepted.clone()).await {
@@ -271,7 +271,7 @@ impl Sender {
     /// There is no task upstream: the row goes, the hold is released.
     async fn take_back(&self) {
         let claim = self.row.claim;
-        if let Err(error) = self.engine.store.refuse_task(claim, clock::now()).await {
+        if let Err(error) = self.engine.store.refuse_task(claim, clock::steady()).await {
             // It ends with its lease, as one that was never heard of again.
             tracing::warn!(%error, task = %claim.task, "a refused task could not be taken back");
         }

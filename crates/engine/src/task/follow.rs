@@ -21,6 +21,10 @@ use crate::trial::Trial;
 
 /// Polls under way at once.
 const POLLS_MAX: usize = 256;
+/// Tasks claimed at once: the ledger's writer does nothing else meanwhile.
+const CLAIMS_MAX: u32 = 64;
+/// How long further places may become free when there was none, so that claims come in batches.
+const PLACES_PAUSE: Duration = Duration::from_millis(10);
 /// A poll takes so much of its claim at most: a claim outlasts the longest poll and its note
 /// (reliability T7).
 const POLL_SHARE: u32 = 3;
@@ -77,10 +81,15 @@ impl Engine {
         loop {
             let free = u32::try_from(places.available_permits()).unwrap_or(0);
             if free == 0 {
-                tokio::time::sleep(look_every).await;
+                // One is enough to go on: upstreams may keep the others busy for long.
+                if places.acquire().await.is_err() {
+                    return;
+                }
+                tokio::time::sleep(PLACES_PAUSE).await;
                 continue;
             }
-            match self.store.claim_tasks(free, lease, clock::steady()).await {
+            let count = free.min(CLAIMS_MAX);
+            match self.store.claim_tasks(count, lease, clock::steady()).await {
                 Ok(due) if due.is_empty() => tokio::time::sleep(look_every).await,
                 Ok(due) => {
                     for row in due {

@@ -10,6 +10,8 @@ use crate::frame::{self, Frame, Kind, Sender};
 
 /// How much audio is in a frame, and how often one is sent.
 pub(crate) const FRAME_TIME: Duration = Duration::from_millis(20);
+/// Who listens answers every so many frames: while one side of a session speaks, the other says little.
+const ANSWERED_EVERY: u64 = 5;
 /// PCM with 16 bits at 24 kHz.
 const AUDIO_BYTES: usize = 960;
 const STAMP_BYTES: usize = 16;
@@ -150,6 +152,11 @@ impl Stamped {
         }
         frame.piece(bytes, self.stamp_at)
     }
+}
+
+/// Whether the frame of this number, counted from one, is answered.
+pub(crate) fn is_answered(number: u64) -> bool {
+    number.is_multiple_of(ANSWERED_EVERY)
 }
 
 #[cfg(test)]

@@ -17,17 +17,17 @@ use crate::wire::{Head, Inbox};
 
 const COMPLAINT_BYTES_MAX: usize = 300;
 
-/// How many frames were sent, and how many answered.
+/// How many frames were sent that are answered, and how many answers came.
 #[derive(Default)]
 pub(super) struct Counts {
-    pub(super) sent: AtomicU64,
+    pub(super) asked: AtomicU64,
     answered: AtomicU64,
 }
 
 impl Counts {
     /// Whether nothing is under way.
     pub(super) fn is_even(&self) -> bool {
-        self.sent.load(Ordering::Relaxed) == self.answered.load(Ordering::Relaxed)
+        self.asked.load(Ordering::Relaxed) == self.answered.load(Ordering::Relaxed)
     }
 }
 

@@ -15,7 +15,7 @@ use super::drive::LAST_ANSWERS;
 use super::session::Counts;
 use super::tally::Tally;
 use crate::frame::{self, Kind, Sender};
-use crate::topic::{FRAME_TIME, Stamped, stamp};
+use crate::topic::{FRAME_TIME, Stamped, is_answered, stamp};
 
 /// The code of a close that is meant.
 const NORMAL: [u8; 2] = 1000_u16.to_be_bytes();
@@ -57,7 +57,9 @@ impl Speaker {
     fn speak(&mut self) -> io::Result<()> {
         let sessions = u32::try_from(self.voices.len()).unwrap_or(u32::MAX);
         let mut round = self.epoch;
+        let mut number = 0;
         while !self.voices.is_empty() {
+            number += 1;
             for (voice, index) in self.voices.iter().zip(0..) {
                 if self.tally.is_over() {
                     return Ok(());
@@ -66,7 +68,9 @@ impl Speaker {
                 thread::sleep(due.saturating_duration_since(Instant::now()));
                 let now = self.epoch.elapsed().as_nanos();
                 let now = stamp(u64::try_from(now).unwrap_or(u64::MAX));
-                voice.counts.sent.fetch_add(1, Ordering::Relaxed);
+                if is_answered(number) {
+                    voice.counts.asked.fetch_add(1, Ordering::Relaxed);
+                }
                 send(&voice.socket, self.audio.with(now))?;
             }
             round += FRAME_TIME;

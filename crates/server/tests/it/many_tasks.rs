@@ -72,12 +72,14 @@ async fn pauses(stage: &Stage, during: Duration) -> Spread {
     let begun = Instant::now();
     while begun.elapsed() < during {
         for call in stage.sim.calls_after(seen) {
+            assert_eq!(call.seq, seen + 1, "calls that nobody has seen");
             seen = call.seq;
             if call.method == "GET" {
                 looks.entry(call.path).or_default().push(call.at_ms);
             }
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        // The sim keeps a thousand, and looks come in flocks.
+        tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let pauses = looks.values().flat_map(|times| times.windows(2));
     Spread::of(pauses.map(|two| two[1] - two[0]).collect())

@@ -1,6 +1,6 @@
 //! What is said in sessions, written out once before the first of them.
 //!
-//! The load generator sends audio, 20 ms in each frame, and the upstream answers each frame with one
+//! The load generator sends audio, 20 ms in each frame, and the upstream answers every fifth frame with one
 //! of its own. Both carry the same stamp, by which the load generator knows when it asked.
 
 use std::io::Write as _;

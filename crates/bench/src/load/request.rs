@@ -23,7 +23,7 @@ pub(crate) enum Shape {
     Converted,
     /// As `Stream`, but the gateway is asked in another dialect than its upstream speaks.
     ConvertedStream,
-    /// A session with 20 ms of audio in each frame, both ways.
+    /// A session with 20 ms of audio in each frame.
     Realtime,
     /// A session with 20 ms of audio in each binary frame, words back.
     Transcript,

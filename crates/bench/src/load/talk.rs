@@ -1,4 +1,4 @@
-//! Holds a number of sessions that all speak, and measures how long each frame takes.
+//! Holds a number of sessions that all speak, and measures how long frames take.
 
 use std::io;
 use std::sync::Arc;

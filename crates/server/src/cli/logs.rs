@@ -77,7 +77,7 @@ pub(super) async fn run(command: Logs, context: &mut Context) -> Result<(), Stop
     let rows = newest(&store, &query, command.limit).await?;
     print(&rows, Heading::Shown, context)?;
     if command.follow {
-        follow(&store, query, rows, context).await?;
+        follow(&store, query, &rows, context).await?;
     }
     Ok(())
 }
@@ -86,15 +86,16 @@ pub(super) async fn run(command: Logs, context: &mut Context) -> Result<(), Stop
 async fn follow(
     store: &Store,
     mut query: JournalQuery,
-    rows: Vec<JournalEntry>,
+    rows: &[JournalEntry],
     context: &mut Context,
 ) -> Result<(), Stop> {
     let mut shown = Shown::default();
-    shown.keep_new(rows);
-    if shown.look_after().is_some() {
-        // What else there is by now was not asked for.
-        query.after = shown.look_after();
-        shown.keep_new(newest(store, &query, u32::MAX).await?);
+    if let Some(last) = rows.last().map(|entry| entry.place) {
+        // What stood before it was not asked for.
+        query.after = Some(last.earlier(LATE_MAX));
+        let mut before = newest(store, &query, u32::MAX).await?;
+        before.retain(|entry| entry.place <= last);
+        shown.keep_new(before);
     }
     loop {
         tokio::time::sleep(FOLLOW_PAUSE).await;

@@ -221,11 +221,11 @@ impl SyncLine {
         if batch.state.load(Ordering::Acquire) == UNDECIDED {
             // It has yet to be written.
             self.queue.nudge();
-        } else {
-            // Under the lock, so that the sync thread is either before its check or asleep.
-            drop(self.state.lock());
-            self.wake.notify_one();
         }
+        // It may be on its way by now. Under the lock, so that the sync thread is either before its
+        // check or asleep, and whoever hands the batch over sees that it is wanted.
+        drop(self.state.lock());
+        self.wake.notify_one();
     }
 
     /// The sync thread: `sync` forces the log to the disk.

@@ -31,17 +31,24 @@ impl Histogram {
             .sum()
     }
 
-    /// The value that `permille` of a thousand do not exceed; 0 when nothing was recorded.
-    pub(crate) fn quantile(&self, permille: u64) -> u64 {
+    /// Forgets what was recorded.
+    pub(crate) fn clear(&self) {
+        for bucket in &self.buckets {
+            bucket.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// The value that `permille` of a thousand do not exceed; `None` when nothing was recorded.
+    pub(crate) fn quantile(&self, permille: u64) -> Option<u64> {
         let rank = (self.count() * permille).div_ceil(1000).max(1);
         let mut seen = 0;
         for (index, bucket) in self.buckets.iter().enumerate() {
             seen += bucket.load(Ordering::Relaxed);
             if seen >= rank {
-                return middle(index as u64);
+                return Some(middle(index as u64));
             }
         }
-        0
+        None
     }
 }
 
@@ -78,19 +85,21 @@ mod tests {
     #[test]
     fn quantiles_of_a_known_row() {
         let histogram = Histogram::new();
-        assert_eq!(histogram.quantile(500), 0);
+        assert_eq!(histogram.quantile(500), None);
         (1..=100).for_each(|value| histogram.record(value));
         for (permille, value) in [(0, 1), (500, 50), (990, 99), (1000, 100)] {
-            assert_eq!(histogram.quantile(permille), value);
+            assert_eq!(histogram.quantile(permille), Some(value));
         }
         assert_eq!(histogram.count(), 100);
+        histogram.clear();
+        assert_eq!(histogram.quantile(500), None);
     }
 
     #[test]
     fn values_beyond_the_end_are_counted_in_the_last_bucket() {
         let histogram = Histogram::new();
         histogram.record(u64::MAX);
-        assert!(histogram.quantile(500) > VALUE_MAX / 128 * 127);
+        assert!(histogram.quantile(500) > Some(VALUE_MAX / 128 * 127));
     }
 
     proptest! {

@@ -1,7 +1,8 @@
 //! Speaks for all sessions, one frame after the other, evenly spread over the time of a frame.
 //!
 //! It is a thread of its own: the runtime's timers are as coarse as a millisecond, and 500 sessions
-//! would speak in bursts of 25.
+//! would speak in bursts of 25. A thread that the machine held up goes on from there, and does not
+//! make up for it: sessions of their own would not all speak at once either.
 
 use std::io;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use crate::topic::{FRAME_TIME, Stamped, is_answered, stamp};
 const NORMAL: [u8; 2] = 1000_u16.to_be_bytes();
 /// Between two looks at a socket that takes no more, or at answers that are still to come.
 const REST: Duration = Duration::from_millis(1);
+/// Later than this, what is still to be said moves back.
+const LATE_MAX: Duration = Duration::from_micros(500);
 
 /// The side of a session that speaks.
 pub(super) struct Voice {
@@ -66,6 +69,10 @@ impl Speaker {
                 }
                 let due = round + FRAME_TIME * index / sessions;
                 thread::sleep(due.saturating_duration_since(Instant::now()));
+                let late = due.elapsed();
+                if late > LATE_MAX {
+                    round += late;
+                }
                 let now = self.epoch.elapsed().as_nanos();
                 let now = stamp(u64::try_from(now).unwrap_or(u64::MAX));
                 if is_answered(number) {

@@ -39,6 +39,11 @@ pub(super) fn p99_us(turn: &Turn) -> Option<f64> {
     (turn.measured.requests > 0).then(|| turn.measured.p99_ns as f64 / 1e3)
 }
 
+/// Of the median slice.
+pub(super) fn slice_p99_us(turn: &Turn) -> Option<f64> {
+    (turn.measured.slice_p99_ns > 0).then(|| turn.measured.slice_p99_ns as f64 / 1e3)
+}
+
 pub(super) fn cpu_us(turn: &Turn) -> Option<f64> {
     let measured = &turn.measured;
     (measured.requests > 0 && measured.cpu_us > 0)

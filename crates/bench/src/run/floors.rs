@@ -6,7 +6,9 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::figures::{Sheet, cpu_us, megabytes, p50_us, p99_us, peak_mb, requests_per_second};
+use super::figures::{
+    Sheet, cpu_us, megabytes, p50_us, p99_us, peak_mb, requests_per_second, slice_p99_us,
+};
 use super::memory::Memory;
 use super::target::Target;
 
@@ -162,8 +164,12 @@ fn sessions(sheets: &[Sheet], session_bytes: Option<u64>) -> Vec<Bound> {
         .filter(|it| it.scenario.shape.topic().is_some())
     {
         for target in Target::GATEWAYS {
-            let over_bare = sheet.excess(target, Target::Bare, p99_us);
-            let what = format!("{}: p99 over bare ({})", sheet.name, target.commit());
+            let over_bare = sheet.excess(target, Target::Bare, slice_p99_us);
+            let what = format!(
+                "{}: p99 of a slice over bare ({})",
+                sheet.name,
+                target.commit()
+            );
             bounds.extend(
                 over_bare
                     .map(|micros| Bound::new(what, "ms", Better::Less, (1.0, 0.5), micros / 1e3)),

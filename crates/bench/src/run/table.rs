@@ -4,7 +4,9 @@
 
 use std::io::{self, Write};
 
-use super::figures::{Figure, Row, Sheet, cpu_us, p50_us, p99_us, peak_mb, requests_per_second};
+use super::figures::{
+    Figure, Row, Sheet, cpu_us, p50_us, p99_us, peak_mb, requests_per_second, slice_p99_us,
+};
 use super::target::Target;
 
 pub(super) fn write(output: &mut impl Write, sheet: &Sheet) -> io::Result<()> {
@@ -16,6 +18,7 @@ pub(super) fn write(output: &mut impl Write, sheet: &Sheet) -> io::Result<()> {
             "",
             "",
             "",
+            "slice",
             "",
             "",
             "x bare",
@@ -27,7 +30,7 @@ pub(super) fn write(output: &mut impl Write, sheet: &Sheet) -> io::Result<()> {
     line(
         output,
         [
-            "", "req/s", "p50", "p99", "CPU/req", "peak MB", "req/s", "CPU", "p50", "p99",
+            "", "req/s", "p50", "p99", "p99", "CPU/req", "peak MB", "req/s", "CPU", "p50", "p99",
         ],
     )?;
     for row in &sheet.rows {
@@ -44,7 +47,7 @@ pub(super) fn write(output: &mut impl Write, sheet: &Sheet) -> io::Result<()> {
     writeln!(output)
 }
 
-fn cells(sheet: &Sheet, row: &Row) -> [String; 10] {
+fn cells(sheet: &Sheet, row: &Row) -> [String; 11] {
     let times_bare = |figure: Figure| shown(sheet.ratio(row.target, Target::Bare, figure), times);
     let over_direct = |figure: Figure| match row.target {
         Target::Direct => String::new(),
@@ -57,6 +60,7 @@ fn cells(sheet: &Sheet, row: &Row) -> [String; 10] {
         }),
         shown(row.median(p50_us), time),
         shown(row.median(p99_us), time),
+        shown(row.median(slice_p99_us), time),
         shown(row.median(cpu_us), time),
         shown(row.median(peak_mb), |value| format!("{value:.1}")),
         times_bare(requests_per_second),
@@ -66,12 +70,13 @@ fn cells(sheet: &Sheet, row: &Row) -> [String; 10] {
     ]
 }
 
-fn line(output: &mut impl Write, cells: [&str; 10]) -> io::Result<()> {
+fn line(output: &mut impl Write, cells: [&str; 11]) -> io::Result<()> {
     let [
         target,
         rate,
         p50,
         p99,
+        slice_p99,
         cpu,
         peak,
         rate_ratio,
@@ -81,7 +86,7 @@ fn line(output: &mut impl Write, cells: [&str; 10]) -> io::Result<()> {
     ] = cells;
     writeln!(
         output,
-        "{target:<24}{rate:>9}{p50:>10}{p99:>10}{cpu:>10}{peak:>10}  {rate_ratio:>9}{cpu_ratio:>9}  {p50_over:>13}{p99_over:>13}"
+        "{target:<24}{rate:>9}{p50:>10}{p99:>10}{slice_p99:>10}{cpu:>10}{peak:>10}  {rate_ratio:>9}{cpu_ratio:>9}  {p50_over:>13}{p99_over:>13}"
     )
 }
 

@@ -70,7 +70,7 @@ impl Admission {
         estimate: Estimate,
         progress: Arc<Progress>,
         mut record: Box<Record>,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Box<Self>, Refused> {
         let ask = match estimate.ask(&model.price) {
             Ok(ask) => ask,
             // More than there is money in the world, so more than the wallet has.
@@ -92,7 +92,7 @@ impl Admission {
             wallet: key.wallet,
             key: key.key,
             ask,
-            request_id: record.request_id().into(),
+            request_id: Arc::clone(record.request_id()),
             now: clock::now(),
         };
         record.asks();
@@ -100,7 +100,7 @@ impl Admission {
             Ok(admitted) => {
                 progress.mark_admitted(admitted.hold);
                 record.admitted(admitted.hold);
-                Ok(Self {
+                Ok(Box::new(Self {
                     engine: Arc::clone(engine),
                     model: Arc::clone(model),
                     hold: admitted.hold,
@@ -116,7 +116,7 @@ impl Admission {
                     progress,
                     charged: None,
                     record: Some(record),
-                })
+                }))
             }
             Err(error) => Err(Refused {
                 record,
@@ -287,7 +287,7 @@ impl Admission {
     }
 
     /// Ends the call on what was seen of its answer.
-    pub(crate) fn settle(mut self, seen: &Seen, outcome: &Outcome) {
+    pub(crate) fn settle(mut self: Box<Self>, seen: &Seen, outcome: &Outcome) {
         self.charge(seen);
         self.journal(outcome);
     }
@@ -298,7 +298,7 @@ impl Admission {
     /// stand or fall together, and no hold is left behind. Later it is the hold that is waited for:
     /// when that cannot be confirmed, nothing is charged for an answer that nobody gets.
     pub(crate) async fn settle_whole(
-        mut self,
+        mut self: Box<Self>,
         seen: &Seen,
         dropped: Option<&str>,
     ) -> Result<(), Failure> {
@@ -332,7 +332,7 @@ impl Admission {
     }
 
     /// Ends the call without a charge: nothing was delivered.
-    pub(crate) fn release(mut self, failure: &Failure) {
+    pub(crate) fn release(mut self: Box<Self>, failure: &Failure) {
         self.close_released(&Outcome::failed(failure));
     }
 
@@ -351,7 +351,7 @@ impl Admission {
         if seen.usage_malformed {
             metrics.usage_malformed.inc();
         }
-        metrics.settled(&self.model.id, &meter, charge);
+        self.model.counts(metrics).settled(&meter, charge);
         for tool in self.model.price.unpriced_tools(&meter) {
             let calls = meter.tools.get(tool).copied().unwrap_or(0);
             metrics.unpriced_tool(&self.model.id, tool, calls);

@@ -1,6 +1,6 @@
 //! What a caller asks, put into the words of whichever route is tried.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -28,9 +28,7 @@ pub(crate) struct Asked {
     extra: HeaderMap,
     refuses_unpriced_tools: bool,
     /// The common form, made when the first route needs it.
-    common: Option<Box<canon::Request>>,
-    /// What an answer may repeat of it.
-    repeated: OnceLock<Arc<canon::Request>>,
+    common: Option<Arc<canon::Request>>,
     /// What it takes of the node's memory beside the body: small parts in great number, and
     /// pictures that were fetched into it.
     memory: Vec<Share>,
@@ -50,7 +48,6 @@ impl Asked {
             extra: call.extra.clone(),
             refuses_unpriced_tools: settings.refuse_unpriced_tools,
             common: None,
-            repeated: OnceLock::new(),
             memory: Vec::new(),
         })
     }
@@ -75,13 +72,14 @@ impl Asked {
         }
         let mut common = match self.common.take() {
             Some(common) => common,
-            None => Box::new(self.read_common(engine)?),
+            None => Arc::new(self.read_common(engine)?),
         };
+        let request = Arc::make_mut(&mut common);
         let must_be_inline = |url: &str| !convert::takes_image_url(spoken, &model.profile, url);
-        let shares = engine.pictures.inline(&mut common, must_be_inline).await?;
+        let shares = engine.pictures.inline(request, must_be_inline).await?;
         self.memory.extend(shares);
         if is_private {
-            let linked = common
+            let linked = request
                 .images_mut()
                 .filter_map(|(_, image)| match &image.source {
                     ImageSource::Url(url) => Some(url.clone()),
@@ -151,7 +149,10 @@ impl Asked {
             let rewriter = Rewriter::new(spoken, identity.clone(), self.head.include_usage);
             return Ok(Translator::Native(Box::new(rewriter)));
         }
-        let mut transcoder = Transcoder::new(spoken, self.dialect, self.echo(identity)?);
+        // A stream may last, and so would the conversation that it keeps.
+        let repeated = Arc::new(self.common()?.without_conversation());
+        let echo = self.echo(identity, repeated);
+        let mut transcoder = Transcoder::new(spoken, self.dialect, echo);
         // What has no price need not be counted.
         if price.prices_tools() {
             transcoder = transcoder.watching_tools();
@@ -169,7 +170,7 @@ impl Asked {
         if spoken == self.dialect {
             return Ok(native::rewrite_answer(spoken, answer, identity));
         }
-        let echo = self.echo(identity)?;
+        let echo = self.echo(identity, Arc::clone(self.common()?));
         Ok(convert::convert_answer(
             spoken,
             self.dialect,
@@ -178,26 +179,18 @@ impl Asked {
         ))
     }
 
-    fn echo(&self, identity: &Identity) -> Result<Echo, Failure> {
-        Ok(Echo {
+    fn echo(&self, identity: &Identity, request: Arc<canon::Request>) -> Echo {
+        Echo {
             id: identity.id.clone(),
             model: Arc::clone(&identity.model),
             created: clock::now().get() / 1000,
             input_tokens: self.head.input_tokens,
-            request: Arc::clone(self.repeated()?),
-        })
+            request,
+        }
     }
 
-    fn common(&self) -> Result<&canon::Request, Failure> {
-        self.common.as_deref().ok_or_else(Failure::internal)
-    }
-
-    fn repeated(&self) -> Result<&Arc<canon::Request>, Failure> {
-        let common = self.common()?;
-        let repeated = self
-            .repeated
-            .get_or_init(|| common.without_conversation().into());
-        Ok(repeated)
+    fn common(&self) -> Result<&Arc<canon::Request>, Failure> {
+        self.common.as_ref().ok_or_else(Failure::internal)
     }
 }
 

@@ -4,13 +4,15 @@
 //! beginning to end. Reloading builds a new one beside it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use ledger::PriceCard;
 use protocol::{Dialect, Kind, Profile};
 use store::{PriceVersion, Store, StoreError};
 use upstream::{Channel, ChannelError, ChannelSpec, Timeouts};
+
+use crate::metrics::{Metrics, ModelCounts};
 
 /// One model as the configuration states it.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,14 +52,24 @@ pub struct Model {
     pub price: PriceCard,
     pub price_version: PriceVersion,
     pub profile: Profile,
-    pub routes: Vec<Route>,
+    pub routes: Vec<Arc<Route>>,
+    counts: OnceLock<ModelCounts>,
+}
+
+impl Model {
+    /// What is counted of it, looked up once.
+    pub(crate) fn counts(&self, metrics: &Metrics) -> &ModelCounts {
+        self.counts.get_or_init(|| metrics.of_model(&self.id))
+    }
 }
 
 /// One way to reach a model, with its channel at hand.
 #[derive(Debug)]
 pub struct Route {
     pub channel: Channel,
-    pub model: String,
+    /// For the journal.
+    pub(crate) channel_name: Arc<str>,
+    pub model: Arc<str>,
     pub priority: u32,
     pub weight: u32,
     pub dialect: Option<Dialect>,
@@ -130,13 +142,14 @@ impl Catalog {
                         channel: route.channel.clone(),
                     }
                 })?;
-                Ok(Route {
+                Ok(Arc::new(Route {
                     channel: channel.clone(),
-                    model: route.model,
+                    channel_name: channel.name().into(),
+                    model: route.model.into(),
                     priority: route.priority,
                     weight: route.weight,
                     dialect: route.dialect,
-                })
+                }))
             })
             .collect::<Result<_, CatalogError>>()?;
         Ok(Model {
@@ -147,6 +160,7 @@ impl Catalog {
             price_version,
             profile: spec.profile,
             routes,
+            counts: OnceLock::new(),
         })
     }
 

@@ -41,7 +41,7 @@ impl Engine {
         let arrival = call.arrival.clone();
         self.live(arrival, move |engine, record| {
             prepare(engine, &call, record)
-        })
+        })?
         .await
     }
 }
@@ -58,7 +58,7 @@ fn prepare(
         Some(named) => embeddings::read_named_request(&call.body, &named.model, named.batch)?,
         None => embeddings::read_request(&call.body)?,
     };
-    record.reads(&request.model, false);
+    record.reads(request.model.as_str(), false);
     let catalog = engine.catalog();
     let model = catalog
         .find(&request.model)

@@ -50,7 +50,7 @@ impl Engine {
         } = call;
         self.live(arrival, move |engine, record| {
             prepare(engine, asked, body, record)
-        })
+        })?
         .await
     }
 }
@@ -71,7 +71,7 @@ fn prepare(
         ImagesBody::Json(body) => (images::read_json(asked, &body)?, None),
         ImagesBody::Form(form, share) => (images::read_form(form)?, Some(share)),
     };
-    record.reads(&request.model, request.stream);
+    record.reads(request.model.as_str(), request.stream);
     let catalog = engine.catalog();
     let model = catalog
         .find(&request.model)

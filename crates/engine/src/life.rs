@@ -11,6 +11,7 @@ use crate::admission::{Admission, Refused};
 use crate::answer::{Answer, AnswerBody, Unanswered};
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
+use crate::estimate::Estimate;
 use crate::gather::{Ungathered, gather};
 use crate::progress::{Outliving, Progress};
 use crate::record::Record;
@@ -20,105 +21,46 @@ use crate::tries::{self, Miss, Tries};
 use crate::work::{Arrival, Prepared, Worded, Work};
 
 impl Engine {
-    /// Lives a call. `prepare` reads it and refuses everything that can be refused before money
+    /// Begins a call. `prepare` reads it and refuses everything that can be refused before money
     /// moves. Dropping the future is safe at any point: the hold is closed.
-    pub(crate) async fn live<W: Work>(
+    pub(crate) fn live<W: Work>(
         self: &Arc<Self>,
         arrival: Arrival,
-        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure> + Send + 'static,
-    ) -> Result<Answer, Unanswered> {
+        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure>,
+    ) -> Result<Outliving<Result<Answer, Unanswered>>, Unanswered> {
+        let mut record = Box::new(Record::begin(&arrival));
+        let prepared = match prepare(self, &mut record) {
+            Ok(prepared) => prepared,
+            Err(failure) => {
+                self.journal(record.refused(&failure));
+                return Err(failure.into());
+            }
+        };
         let progress = Arc::new(Progress::default());
-        let run = run(Arc::clone(self), arrival, prepare, Arc::clone(&progress));
-        Outliving::new(run, progress, Arc::clone(self)).await
+        let call = Box::new(Call {
+            engine: Arc::clone(self),
+            arrival,
+            work: prepared.work,
+            model: prepared.model,
+            tries: prepared.tries,
+            first: None,
+            progress: Arc::clone(&progress),
+        });
+        let run = call.run(prepared.estimate, record);
+        Ok(Outliving::new(run, progress, Arc::clone(self)))
     }
 }
 
-async fn run<W: Work>(
+/// A call on its way. It stands on the heap, so that the futures it goes through stay small.
+struct Call<W> {
     engine: Arc<Engine>,
     arrival: Arrival,
-    prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure> + Send,
-    progress: Arc<Progress>,
-) -> Result<Answer, Unanswered> {
-    let mut record = Box::new(Record::begin(&arrival));
-    let prepared = match prepare(&engine, &mut record) {
-        Ok(prepared) => prepared,
-        Err(failure) => {
-            engine.journal(record.refused(&failure));
-            return Err(failure.into());
-        }
-    };
-    let Prepared {
-        mut work,
-        model,
-        tries,
-        estimate,
-    } = prepared;
-    // What cannot be said to the route that is tried first is refused before money moves.
-    let first = match word_first(&mut work, &engine, &model, &tries).await {
-        Ok(first) => first,
-        Err(failure) => {
-            engine.journal(record.refused(&failure));
-            return Err(failure.into());
-        }
-    };
-    let admitted = Admission::ask(
-        &engine,
-        &arrival.key,
-        &model,
-        estimate,
-        Arc::clone(&progress),
-        record,
-    )
-    .await;
-    let admission = match admitted {
-        Ok(admission) => admission,
-        Err(Refused { record, unanswered }) => {
-            engine.journal(record.refused(&unanswered.failure));
-            return Err(unanswered);
-        }
-    };
-    let is_streamed = work.is_streamed();
-    let mut attempt = Attempt {
-        engine: &engine,
-        request_id: &arrival.request_id,
-        work,
-        model,
-        first,
-        progress: &progress,
-    };
-    let rates = admission.rates;
-    let answer = if is_streamed {
-        attempt.streamed(tries, admission).await
-    } else {
-        attempt.whole(tries, admission).await
-    };
-    answer.map_err(|failure| Unanswered {
-        failure,
-        rates: Some(Box::new(rates)),
-    })
-}
-
-async fn word_first<W: Work>(
-    work: &mut W,
-    engine: &Engine,
-    model: &Model,
-    tries: &Tries,
-) -> Result<Option<Worded>, Failure> {
-    let Some(route) = tries.first() else {
-        return Ok(None);
-    };
-    work.provide(engine, model, route).await?;
-    work.word(model, route).map(Some)
-}
-
-/// One admitted call on its way through the routes.
-struct Attempt<'c, W> {
-    engine: &'c Arc<Engine>,
-    request_id: &'c Arc<str>,
     work: W,
     model: Arc<Model>,
+    tries: Tries,
+    /// The words for the route that is tried first.
     first: Option<Worded>,
-    progress: &'c Progress,
+    progress: Arc<Progress>,
 }
 
 /// A whole answer, and what its request had to leave out.
@@ -127,27 +69,65 @@ struct Delivery<T> {
     dropped: Option<String>,
 }
 
-impl<W: Work> Attempt<'_, W> {
+impl<W: Work> Call<W> {
+    async fn run(
+        mut self: Box<Self>,
+        estimate: Estimate,
+        record: Box<Record>,
+    ) -> Result<Answer, Unanswered> {
+        // What cannot be said to the route that is tried first is refused before money moves.
+        if let Err(failure) = self.word_first().await {
+            self.engine.journal(record.refused(&failure));
+            return Err(failure.into());
+        }
+        let admitted = Admission::ask(
+            &self.engine,
+            &self.arrival.key,
+            &self.model,
+            estimate,
+            Arc::clone(&self.progress),
+            record,
+        );
+        let admission = match admitted.await {
+            Ok(admission) => admission,
+            Err(Refused { record, unanswered }) => {
+                self.engine.journal(record.refused(&unanswered.failure));
+                return Err(unanswered);
+            }
+        };
+        let rates = admission.rates;
+        let answer = if self.work.is_streamed() {
+            self.streamed(admission).await
+        } else {
+            self.whole(admission).await
+        };
+        answer.map_err(|failure| Unanswered {
+            failure,
+            rates: Some(Box::new(rates)),
+        })
+    }
+
+    async fn word_first(&mut self) -> Result<(), Failure> {
+        if let Some(route) = self.tries.first() {
+            self.work.provide(&self.engine, &self.model, route).await?;
+            self.first = Some(self.work.word(&self.model, route)?);
+        }
+        Ok(())
+    }
+
     /// Answers when the whole answer is there.
-    async fn whole(
-        &mut self,
-        mut tries: Tries,
-        mut admission: Admission,
-    ) -> Result<Answer, Failure> {
-        while let Some(index) = tries.next(self.engine, self.progress) {
-            let Some(route) = tries.route(index) else {
-                continue;
-            };
-            admission.note(|record| record.tries(route));
-            match self.try_whole(route, &mut admission).await {
+    async fn whole(&mut self, mut admission: Box<Admission>) -> Result<Answer, Failure> {
+        while let Some(route) = self.tries.next(&self.engine, &self.progress) {
+            admission.note(|record| record.tries(&route));
+            match self.try_whole(&route, &mut admission).await {
                 Ok(delivery) => return deliver_whole(delivery, admission).await,
                 Err(miss) => {
                     admission.note(|record| record.missed(&miss.failure));
-                    tries.miss(miss);
+                    self.tries.miss(miss);
                 }
             }
         }
-        let failure = tries.failure();
+        let failure = self.tries.failure();
         admission.release(&failure);
         Err(failure)
     }
@@ -186,25 +166,18 @@ impl<W: Work> Attempt<'_, W> {
     }
 
     /// Answers when the stream has shown content, which no other route may repeat.
-    async fn streamed(
-        &mut self,
-        mut tries: Tries,
-        mut admission: Admission,
-    ) -> Result<Answer, Failure> {
-        while let Some(index) = tries.next(self.engine, self.progress) {
-            let Some(route) = tries.route(index) else {
-                continue;
-            };
-            admission.note(|record| record.tries(route));
-            match self.try_stream(route, &mut admission).await {
+    async fn streamed(&mut self, mut admission: Box<Admission>) -> Result<Answer, Failure> {
+        while let Some(route) = self.tries.next(&self.engine, &self.progress) {
+            admission.note(|record| record.tries(&route));
+            match self.try_stream(&route, &mut admission).await {
                 Ok(delivery) => return self.deliver_stream(delivery, admission).await,
                 Err(miss) => {
                     admission.note(|record| record.missed(&miss.failure));
-                    tries.miss(miss);
+                    self.tries.miss(miss);
                 }
             }
         }
-        let failure = tries.failure();
+        let failure = self.tries.failure();
         admission.release(&failure);
         Err(failure)
     }
@@ -248,7 +221,7 @@ impl<W: Work> Attempt<'_, W> {
     async fn deliver_stream(
         &self,
         delivery: Delivery<Opened>,
-        mut admission: Admission,
+        mut admission: Box<Admission>,
     ) -> Result<Answer, Failure> {
         let Delivery {
             answer: opened,
@@ -268,7 +241,7 @@ impl<W: Work> Attempt<'_, W> {
             opened.out,
             admission,
             self.work.manner(),
-            Arc::clone(self.request_id),
+            Arc::clone(&self.arrival.request_id),
         );
         if let Some(failure) = &opened.broken {
             relay.break_off(failure);
@@ -291,19 +264,19 @@ impl<W: Work> Attempt<'_, W> {
         let mut worded = if let Some(worded) = self.first.take() {
             worded
         } else {
-            let provided = self.work.provide(self.engine, &self.model, route).await;
+            let provided = self.work.provide(&self.engine, &self.model, route).await;
             provided.map_err(Miss::here)?;
             self.work.word(&self.model, route).map_err(Miss::here)?
         };
         let (spoken, dropped) = (worded.endpoint, worded.dropped.take());
-        let incoming = tries::send(route, &self.model.id, worded, self.progress, trial).await?;
+        let incoming = tries::send(route, &self.model.id, worded, &self.progress, trial).await?;
         Ok((incoming, spoken, dropped))
     }
 }
 
 async fn deliver_whole(
     delivery: Delivery<native::Answer>,
-    mut admission: Admission,
+    mut admission: Box<Admission>,
 ) -> Result<Answer, Failure> {
     let Delivery { answer, dropped } = delivery;
     admission.note(|record| record.keep_answer(&answer.pieces, 0));

@@ -100,6 +100,32 @@ impl Default for Metrics {
     }
 }
 
+/// What was settled for one model.
+#[derive(Debug)]
+pub(crate) struct ModelCounts {
+    input: Counter,
+    cached_input: Counter,
+    cache_write: Counter,
+    output: Counter,
+    micro_credits: Counter,
+}
+
+impl ModelCounts {
+    /// A call was settled.
+    pub(crate) fn settled(&self, meter: &Meter, charge: Micro) {
+        for (counter, tokens) in [
+            (&self.input, meter.input),
+            (&self.cached_input, meter.cached_input),
+            (&self.cache_write, meter.cache_write),
+            (&self.output, meter.output),
+        ] {
+            counter.inc_by(tokens);
+        }
+        self.micro_credits
+            .inc_by(u64::try_from(charge.get()).unwrap_or(0));
+    }
+}
+
 /// What a scrape reads off other parts at that moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reading {
@@ -214,29 +240,23 @@ impl Metrics {
             .observe(after.as_secs_f64());
     }
 
-    /// A call was settled.
-    pub(crate) fn settled(&self, model: &Arc<str>, meter: &Meter, charge: Micro) {
-        let classes = [
-            ("input", meter.input),
-            ("cached_input", meter.cached_input),
-            ("cache_write", meter.cache_write),
-            ("output", meter.output),
-        ];
-        for (class, count) in classes {
-            if count > 0 {
-                let labels = TokenClass {
-                    model: Arc::clone(model),
-                    class,
-                };
-                self.tokens.get_or_create(&labels).inc_by(count);
-            }
-        }
-        let micro = u64::try_from(charge.get()).unwrap_or(0);
-        self.credits
-            .get_or_create(&ByModel {
+    /// What is counted of a model, to be kept at hand.
+    pub(crate) fn of_model(&self, model: &Arc<str>) -> ModelCounts {
+        let tokens = |class| {
+            self.tokens.get_or_create_owned(&TokenClass {
                 model: Arc::clone(model),
+                class,
             })
-            .inc_by(micro);
+        };
+        ModelCounts {
+            input: tokens("input"),
+            cached_input: tokens("cached_input"),
+            cache_write: tokens("cache_write"),
+            output: tokens("output"),
+            micro_credits: self.credits.get_or_create_owned(&ByModel {
+                model: Arc::clone(model),
+            }),
+        }
     }
 
     /// A call used a built-in tool that has no price.

@@ -101,6 +101,9 @@ impl Pictures {
                 places.insert(url.clone(), path);
             }
         }
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
         if places.len() > self.bounds.count_max {
             return Err(Failure::invalid(format!(
                 "At most {} images can be fetched by URL for this model; send the others inline.",

@@ -1,5 +1,6 @@
 //! What the journal will say of a call, gathered while the call runs.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use ledger::{Meter, Micro};
@@ -59,7 +60,7 @@ pub(crate) struct Record {
 impl Record {
     pub(crate) fn begin(arrival: &Arrival) -> Self {
         let row = JournalRow {
-            request_id: (&*arrival.request_id).into(),
+            request_id: Arc::clone(&arrival.request_id),
             wallet: Some(arrival.key.wallet),
             key: Some(arrival.key.key),
             endpoint: arrival.endpoint.into(),
@@ -74,12 +75,12 @@ impl Record {
         }
     }
 
-    pub(crate) fn request_id(&self) -> &str {
+    pub(crate) fn request_id(&self) -> &Arc<str> {
         &self.row.request_id
     }
 
     /// The request was understood.
-    pub(crate) fn reads(&mut self, model: &str, stream: bool) {
+    pub(crate) fn reads(&mut self, model: impl Into<Arc<str>>, stream: bool) {
         self.row.model = model.into();
         self.row.stream = stream;
     }
@@ -117,8 +118,8 @@ impl Record {
 
     /// A route is being tried.
     pub(crate) fn tries(&mut self, route: &Route) {
-        self.row.channel = Some(route.channel.name().into());
-        self.row.upstream_model = Some(route.model.as_str().into());
+        self.row.channel = Some(Arc::clone(&route.channel_name));
+        self.row.upstream_model = Some(Arc::clone(&route.model));
     }
 
     /// The route that was tried last gave nothing.
@@ -126,8 +127,9 @@ impl Record {
         if !self.route_notes.is_empty() {
             self.route_notes.push_str("; ");
         }
-        let channel = self.row.channel.take().unwrap_or_default();
-        self.route_notes.push_str(&channel);
+        let channel = self.row.channel.take();
+        self.route_notes
+            .push_str(channel.as_deref().unwrap_or_default());
         self.route_notes.push_str(": ");
         self.route_notes.push_str(failure.code.as_str());
         if let Some(cause) = &failure.cause {
@@ -181,11 +183,11 @@ impl Record {
     }
 
     /// The call has opened a task that came to nothing; `end` is what became of the hold.
-    pub(crate) fn ended_early(self, outcome: &Outcome, end: &str) -> JournalRow {
+    pub(crate) fn ended_early(self, outcome: &Outcome, end: &'static str) -> JournalRow {
         self.ended(outcome, Some(end))
     }
 
-    fn ended(mut self, outcome: &Outcome, end: Option<&str>) -> JournalRow {
+    fn ended(mut self, outcome: &Outcome, end: Option<&'static str>) -> JournalRow {
         self.row.timings.total_us = self.elapsed_us();
         self.row.at = clock::now();
         self.row.status = outcome.status;

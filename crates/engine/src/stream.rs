@@ -42,7 +42,7 @@ pub struct Relay {
     feed: Option<Feed>,
     out: Joined,
     /// Gone when the call is closed.
-    admission: Option<Admission>,
+    admission: Option<Box<Admission>>,
     manner: Manner,
     request_id: Arc<str>,
     /// Whether the last wake-up brought something that has not been given a chance to be joined.
@@ -125,7 +125,7 @@ impl Relay {
     pub(crate) fn new(
         feed: Feed,
         out: Joined,
-        admission: Admission,
+        admission: Box<Admission>,
         manner: Manner,
         request_id: Arc<str>,
     ) -> Self {
@@ -325,7 +325,7 @@ impl Relay {
     /// A node that stops has waited for its streams long enough (reliability 8, "drain").
     fn end_with_node(&mut self) {
         let is_ending = |it: &Admission| it.engine().ending.has_begun();
-        if self.admission.as_ref().is_some_and(is_ending) {
+        if self.admission.as_deref().is_some_and(is_ending) {
             self.break_off(&Failure::unavailable("The service is shutting down."));
         }
     }
@@ -376,7 +376,7 @@ impl Drop for Relay {
     }
 }
 
-async fn drain(mut feed: Feed, admission: Admission) {
+async fn drain(mut feed: Feed, admission: Box<Admission>) {
     let patience = admission.patience();
     let mut unread = Joined::new();
     let mut read_bytes = 0;

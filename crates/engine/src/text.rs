@@ -44,7 +44,7 @@ impl Engine {
         let arrival = call.arrival.clone();
         self.live(arrival, move |engine, record| {
             prepare(engine, &call, record)
-        })
+        })?
         .await
     }
 }
@@ -59,11 +59,12 @@ fn prepare(
         record.keep_bodies(&call.body);
     }
     let asked = Asked::read(call, &engine.settings)?;
-    record.reads(&asked.head.model, asked.head.stream);
     let catalog = engine.catalog();
-    let model = catalog
-        .find(&asked.head.model)
-        .ok_or_else(|| Failure::model_not_found(&asked.head.model))?;
+    let name = asked.head.model.as_str();
+    let found = catalog.find(name);
+    let read: Arc<str> = found.map_or_else(|| name.into(), |model| Arc::clone(&model.id));
+    record.reads(read, asked.head.stream);
+    let model = found.ok_or_else(|| Failure::model_not_found(name))?;
     fit::check(model, call.dialect, &asked.head)?;
     let dialect_for = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     let tries = Tries::of(model, |route| dialect_for(route).is_some());

@@ -94,8 +94,8 @@ impl Tries {
     }
 
     /// The next route worth trying. The first is free; further ones come out of the budget.
-    pub(crate) fn next(&mut self, engine: &Engine, progress: &Progress) -> Option<usize> {
-        let route = self.order.get(self.next).copied()?;
+    pub(crate) fn next(&mut self, engine: &Engine, progress: &Progress) -> Option<Arc<Route>> {
+        let route = Arc::clone(self.route(self.next)?);
         if self.next == 0 {
             engine.retries.earn();
         } else if progress.is_gone() || !engine.retries.take() {
@@ -116,17 +116,18 @@ impl Tries {
     }
 
     /// What the caller is told when all tries missed.
-    pub(crate) fn failure(self) -> Failure {
-        self.missed.unwrap_or_else(Failure::upstream_error)
+    pub(crate) fn failure(&mut self) -> Failure {
+        let missed = self.missed.take();
+        missed.unwrap_or_else(Failure::upstream_error)
     }
 
     /// The route that is tried first.
-    pub(crate) fn first(&self) -> Option<&Route> {
-        self.route(*self.order.first()?)
+    pub(crate) fn first(&self) -> Option<&Arc<Route>> {
+        self.route(0)
     }
 
-    pub(crate) fn route(&self, index: usize) -> Option<&Route> {
-        self.model.routes.get(index)
+    fn route(&self, place: usize) -> Option<&Arc<Route>> {
+        self.model.routes.get(*self.order.get(place)?)
     }
 }
 
@@ -210,7 +211,7 @@ pub(crate) async fn refused(
     if matches!(status, 401 | 403) {
         tracing::error!(
             channel = route.channel.name(),
-            model = route.model,
+            model = &*route.model,
             status,
             "the upstream refuses our credential"
         );

@@ -54,6 +54,13 @@ impl Usage {
     pub fn total(&self) -> u64 {
         self.input_total().saturating_add(self.output_total())
     }
+
+    /// Whether a call can have used so much. What it cannot may have no price, and our own count
+    /// is needed.
+    pub(crate) fn is_believable(&self) -> bool {
+        const TOKENS_MAX: u64 = 1 << 36;
+        self.total() <= TOKENS_MAX
+    }
 }
 
 /// The counts of a report in which the special classes lie inside the totals, as Chat Completions

@@ -1,5 +1,7 @@
 //! The ledger's side of a call: admitted, perhaps extended, closed once.
 
+use std::sync::Arc;
+
 use ledger::{Ask, Meter, Micro, Rates, Step, UnixMs};
 
 use crate::durable::Durable;
@@ -12,7 +14,7 @@ pub struct Admit {
     pub key: KeyId,
     pub ask: Ask,
     /// Stored with the hold and its close.
-    pub request_id: Box<str>,
+    pub request_id: Arc<str>,
     pub now: UnixMs,
 }
 

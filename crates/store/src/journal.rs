@@ -3,6 +3,8 @@
 //! It is not for money. It never delays a call: a full queue drops rows and counts them, and
 //! what a crash takes is the last fraction of a second.
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ledger::{Meter, Micro, UnixMs};
@@ -10,27 +12,30 @@ use ledger::{Meter, Micro, UnixMs};
 use crate::ids::{HoldId, KeyId, WalletId};
 
 /// One call. Fill what is known: the rest has a default.
+///
+/// A row is made on one thread and written on another, which frees what it owns: what every row
+/// repeats is shared.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JournalRow {
     /// When the call ended.
     pub at: UnixMs,
-    pub request_id: Box<str>,
+    pub request_id: Arc<str>,
     /// Unknown when the caller was not authenticated.
     pub wallet: Option<WalletId>,
     pub key: Option<KeyId>,
     /// The endpoint as a path template, never with a query.
-    pub endpoint: Box<str>,
-    pub model: Box<str>,
+    pub endpoint: Cow<'static, str>,
+    pub model: Arc<str>,
     /// The route that answered.
-    pub channel: Option<Box<str>>,
-    pub upstream_model: Option<Box<str>>,
+    pub channel: Option<Arc<str>>,
+    pub upstream_model: Option<Arc<str>>,
     /// The HTTP status the caller saw.
     pub status: u16,
     /// Our error code, when there was one.
-    pub code: Option<Box<str>>,
+    pub code: Option<Cow<'static, str>>,
     pub stream: bool,
     /// How the hold ended: `settled`, `released`, `abandoned`, or nothing when there was none.
-    pub outcome: Option<Box<str>>,
+    pub outcome: Option<Cow<'static, str>>,
     /// The hold that paid for it: its closing entry tells what the call cost and why.
     pub hold: Option<HoldId>,
     pub meter: Option<Box<Meter>>,

@@ -167,8 +167,8 @@ impl Engine {
             if *basis == Basis::Counted {
                 self.metrics().usage_missing.inc();
             }
-            self.metrics()
-                .settled(&row.model.as_ref().into(), meter, *charge);
+            let counts = self.metrics().of_model(&row.model.as_ref().into());
+            counts.settled(meter, *charge);
         }
     }
 }

@@ -146,7 +146,7 @@ async fn prepare(
         .ok_or_else(|| Failure::model_not_found(request.model()))?;
     let speaks = |route: &Route| route.channel.speaks(protocol);
     let is_made = model.kind == Kind::Video && call.ask.suits(model.profile.base);
-    if !is_made || !model.routes.iter().any(speaks) {
+    if !is_made || !model.routes.iter().any(|route| speaks(route)) {
         let message = format!("The model `{}` makes no videos on this endpoint.", model.id);
         return Err(Failure::model_not_supported(message));
     }

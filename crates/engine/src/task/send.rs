@@ -111,14 +111,11 @@ impl Sender {
     async fn try_routes(&mut self, mut record: Option<&mut Record>, within: Duration) -> Sending {
         let nobody_leaves = Progress::default();
         let mut last = Failure::upstream_error();
-        while let Some(index) = self.tries.next(&self.engine, &nobody_leaves) {
-            let Some(route) = self.tries.route(index) else {
-                continue;
-            };
+        while let Some(route) = self.tries.next(&self.engine, &nobody_leaves) {
             if let Some(record) = &mut record {
-                record.tries(route);
+                record.tries(&route);
             }
-            let sending = self.send_to(route, within).await;
+            let sending = self.send_to(&route, within).await;
             if let Some(record) = &mut record {
                 match &sending {
                     Sending::Accepted(..) => record.head_came(),
@@ -213,7 +210,7 @@ impl Sender {
                 trial.tell(upstream::Outcome::Served);
                 let upstream = TaskUpstream {
                     channel: route.channel.name().into(),
-                    model: route.model.as_str().into(),
+                    model: (&*route.model).into(),
                     id,
                 };
                 Sending::Accepted(accepted, upstream)

@@ -21,7 +21,7 @@ use crate::record::Outcome;
 const STEP_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Purse {
-    admission: Admission,
+    admission: Box<Admission>,
     tariff: Tariff,
     /// The last reading that was paid for.
     paid: Reading,
@@ -48,7 +48,7 @@ enum Need {
 }
 
 impl Purse {
-    pub(super) fn new(admission: Admission, tariff: Tariff) -> Self {
+    pub(super) fn new(admission: Box<Admission>, tariff: Tariff) -> Self {
         Self {
             admission,
             tariff,

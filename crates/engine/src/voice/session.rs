@@ -51,7 +51,7 @@ pub(super) struct Session<C> {
     pub(super) purse: Purse,
     pub(super) bounds: SocketBounds,
     /// The upstream's name of the model, and ours.
-    pub(super) names: (String, Arc<str>),
+    pub(super) names: (Arc<str>, Arc<str>),
     pub(super) began: Instant,
 }
 
@@ -228,7 +228,7 @@ async fn say_farewell<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 /// What the caller and the upstream are told at the end.
-fn farewells(ended: Ended, names: &(String, Arc<str>)) -> (CloseFrame, CloseFrame) {
+fn farewells(ended: Ended, names: &(Arc<str>, Arc<str>)) -> (CloseFrame, CloseFrame) {
     let plain = |code: CloseCode| CloseFrame {
         code,
         reason: "".into(),

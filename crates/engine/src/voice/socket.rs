@@ -50,10 +50,10 @@ pub struct SocketCall {
 #[must_use = "the hold is settled by running the session, or by dropping it"]
 pub struct OpenSocket {
     upstream: Socket,
-    upstream_model: String,
+    upstream_model: Arc<str>,
     model: Arc<Model>,
     kind: SocketKind,
-    admission: Admission,
+    admission: Box<Admission>,
 }
 
 impl OpenSocket {
@@ -90,7 +90,7 @@ impl Engine {
         call: SocketCall,
     ) -> Result<Box<OpenSocket>, Unanswered> {
         let mut record = Box::new(Record::begin(&call.arrival));
-        record.reads(&call.model, true);
+        record.reads(call.model.as_str(), true);
         let found = guard::model_id(&call.model)
             .and_then(|()| model::find(self, &call.model, Some(price_key(call.kind))));
         let (model, tries) = match found {
@@ -119,7 +119,7 @@ async fn admit(
     model: &Arc<Model>,
     progress: &Arc<Progress>,
     record: Box<Record>,
-) -> Result<Admission, Unanswered> {
+) -> Result<Box<Admission>, Unanswered> {
     let tariff = Tariff::new(call.kind, model);
     let ask = |more: More, record| {
         let held = tariff.meter(Reading::default(), more);
@@ -155,14 +155,11 @@ async fn open(
     model: Arc<Model>,
     mut tries: Tries,
     progress: &Progress,
-    mut admission: Admission,
+    mut admission: Box<Admission>,
 ) -> Result<Box<OpenSocket>, Failure> {
-    while let Some(index) = tries.next(engine, progress) {
-        let Some(route) = tries.route(index) else {
-            continue;
-        };
-        admission.note(|record| record.tries(route));
-        match handshake(engine, &call, &model, route).await {
+    while let Some(route) = tries.next(engine, progress) {
+        admission.note(|record| record.tries(&route));
+        match handshake(engine, &call, &model, &route).await {
             Ok(upstream) => {
                 admission.note(Record::head_came);
                 if let Err(failure) = admission.durable().await {
@@ -173,7 +170,7 @@ async fn open(
                 progress.mark_sent();
                 return Ok(Box::new(OpenSocket {
                     upstream: *upstream,
-                    upstream_model: route.model.clone(),
+                    upstream_model: Arc::clone(&route.model),
                     kind: call.kind,
                     model,
                     admission,

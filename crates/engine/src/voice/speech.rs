@@ -45,7 +45,7 @@ impl Engine {
         let arrival = call.arrival.clone();
         self.live(arrival, move |engine, record| {
             prepare(engine, &call, record)
-        })
+        })?
         .await
     }
 }
@@ -59,7 +59,7 @@ fn prepare(
         VoiceForm::Own => voice::read_speech(&call.body)?,
         VoiceForm::Renamed => voice::read_renamed_speech(&call.body)?,
     };
-    record.reads(&speech.model, !speech.with_timestamps);
+    record.reads(speech.model.as_str(), !speech.with_timestamps);
     if engine.settings.journal_bodies {
         record.keep_request(&call.body);
     }

@@ -41,7 +41,7 @@ impl Engine {
     /// Serves a call for a transcript.
     pub async fn transcript(self: &Arc<Self>, call: TranscriptCall) -> Result<Answer, Unanswered> {
         let arrival = call.arrival.clone();
-        self.live(arrival, move |engine, record| prepare(engine, call, record))
+        self.live(arrival, move |engine, record| prepare(engine, call, record))?
             .await
     }
 }
@@ -56,7 +56,7 @@ fn prepare(
         VoiceForm::Own => voice::read_transcript(call.fields, bytes_max)?,
         VoiceForm::Renamed => voice::read_renamed_transcript(call.fields, bytes_max)?,
     };
-    record.reads(&transcript.model, false);
+    record.reads(transcript.model.as_str(), false);
     let (model, tries) = model::find(engine, &transcript.model, Some(PriceKey::SttSecond))?;
     let meter = Meter {
         stt_seconds: transcript.seconds_max,

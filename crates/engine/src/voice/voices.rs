@@ -33,7 +33,7 @@ impl Engine {
     /// Lists voices as the upstream does. Nothing is held or charged.
     pub async fn voices(self: &Arc<Self>, call: VoicesCall) -> Result<Bytes, Failure> {
         let mut record = Box::new(Record::begin(&call.arrival));
-        record.reads(&call.model, false);
+        record.reads(call.model.as_str(), false);
         let listed = list(self, &call, &mut record).await;
         self.journal(match &listed {
             Ok(_) => record.free(),
@@ -51,12 +51,9 @@ async fn list(
     guard::model_id(&call.model)?;
     let (model, mut tries) = model::find(engine, &call.model, None)?;
     let progress = Progress::default();
-    while let Some(index) = tries.next(engine, &progress) {
-        let Some(route) = tries.route(index) else {
-            continue;
-        };
-        record.tries(route);
-        match ask(engine, call, &model, route, &progress).await {
+    while let Some(route) = tries.next(engine, &progress) {
+        record.tries(&route);
+        match ask(engine, call, &model, &route, &progress).await {
             Ok(voices) => return Ok(voices),
             Err(miss) => {
                 record.missed(&miss.failure);

@@ -18,12 +18,13 @@ pub fn convert_answer(
     echo: &Echo,
 ) -> Result<Answer, Broken> {
     let mut response = read_response(from, body, &echo.model)?;
-    let mut observer = Observer::default();
-    observer.response(&response);
     let usage = response.usage;
     let mut tools = ToolWatch::default();
     tools.look(from, body);
-    let output_tokens_counted = observer.tokens();
+    let output_tokens_counted = match usage.filter(Usage::is_believable) {
+        Some(_) => 0,
+        None => Observer::tokens_of(&response),
+    };
     // The caller is told what the call is charged by.
     response.usage.get_or_insert(Usage {
         input: echo.input_tokens,

@@ -27,13 +27,16 @@ impl Observer {
         }
     }
 
-    pub(super) fn response(&mut self, response: &Response) {
+    /// Output tokens of a whole answer, as we count them.
+    pub(super) fn tokens_of(response: &Response) -> u64 {
+        let mut observer = Self::default();
         for folded in &response.blocks {
-            self.block(&folded.block);
+            observer.block(&folded.block);
             if !matches!(folded.block, Block::Image { .. }) {
-                self.text(&folded.text);
+                observer.text(&folded.text);
             }
         }
+        observer.tokens()
     }
 
     /// Output tokens as we count them.

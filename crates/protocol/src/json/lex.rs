@@ -6,10 +6,25 @@ use super::syntax::{SyntaxError, What};
 
 /// Bytes that are looked at together.
 const BLOCK_BYTES: usize = 32;
+const HALF_BYTES: usize = BLOCK_BYTES / 2;
 
 /// Where the string that begins at `start`, behind its quote, has its closing one, and whether it
 /// has escapes.
+#[inline]
 pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
+    // Most strings are names and short words, which end here.
+    let half = bytes.get(start..).and_then(<[u8]>::first_chunk);
+    let marks = half.map_or(0, special_marks_of_half);
+    if marks != 0 {
+        let special = start + marks.trailing_zeros() as usize;
+        if bytes.get(special) == Some(&b'"') {
+            return Ok((special, false));
+        }
+    }
+    long_string_end(bytes, start)
+}
+
+fn long_string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
     let error = |what, at| SyntaxError { what, at };
     let mut escaped = false;
     // Everything before this has been read.
@@ -49,15 +64,21 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), Sy
 /// One bit for each byte, the first byte's the lowest: set for quotes, backslashes and control
 /// characters.
 fn special_marks(block: &[u8; BLOCK_BYTES]) -> u32 {
-    let [low, high] = [0, 16].map(|from| {
+    let [low, high] = [0, HALF_BYTES].map(|from| {
         let half = block.get(from..).and_then(<[u8]>::first_chunk);
-        let half = u8x16::new(*half.unwrap_or(&[0; 16]));
-        let quote = half.simd_eq(u8x16::splat(b'"'));
-        let backslash = half.simd_eq(u8x16::splat(b'\\'));
-        let control = half.min(u8x16::splat(0x1f)).simd_eq(half);
-        (quote | backslash | control).to_bitmask()
+        half.map_or(0, special_marks_of_half)
     });
-    low | high << 16
+    low | high << HALF_BYTES
+}
+
+#[inline]
+fn special_marks_of_half(half: &[u8; HALF_BYTES]) -> u32 {
+    let half = u8x16::new(*half);
+    // A quote is 0x22: with that bit turned over it stands beside the control characters.
+    let turned = half ^ u8x16::splat(0x02);
+    let quote_or_control = turned.min(u8x16::splat(0x20)).simd_eq(turned);
+    let backslash = half.simd_eq(u8x16::splat(b'\\'));
+    (quote_or_control | backslash).to_bitmask()
 }
 
 /// The same for the last bytes of a text, which fill no block.
@@ -66,6 +87,32 @@ fn special_marks_of_last(bytes: &[u8]) -> u32 {
         let is_special = matches!(byte, b'"' | b'\\' | 0..=0x1f);
         marks << 1 | u32::from(is_special)
     })
+}
+
+/// How many bytes `text` begins with that stand in a JSON string as they are. Those that begin
+/// characters to escape and others alike end them too.
+pub(super) fn plain_length(text: &[u8]) -> usize {
+    let (halves, last) = text.as_chunks();
+    for (half, number) in halves.iter().zip(0..) {
+        let marks = odd_marks_of_half(half);
+        if marks != 0 {
+            return number * HALF_BYTES + marks.trailing_zeros() as usize;
+        }
+    }
+    let plain = last.iter().position(|byte| !is_plain(*byte));
+    text.len() - last.len() + plain.unwrap_or(last.len())
+}
+
+fn odd_marks_of_half(half: &[u8; HALF_BYTES]) -> u32 {
+    let special = special_marks_of_half(half);
+    let half = u8x16::new(*half);
+    let odd = [0x7f, 0xc2, 0xe2].map(|byte| half.simd_eq(u8x16::splat(byte)));
+    special | (odd[0] | odd[1] | odd[2]).to_bitmask()
+}
+
+/// Whether a byte is surely not the first of a character to escape.
+const fn is_plain(byte: u8) -> bool {
+    !matches!(byte, 0..=0x1f | b'"' | b'\\' | 0x7f | 0xc2 | 0xe2)
 }
 
 /// How many bytes behind a backslash belong to the escape.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::scan::{Cursor, Shape};
+use super::scan::Shape;
 use super::text::Text;
 
 /// A checked value: its bytes and its place.
@@ -94,10 +94,10 @@ impl<'a> Raw<'a> {
 
     /// The inside of a string.
     pub fn string(&self) -> Option<Text<'a>> {
-        let mut cursor = Cursor::new(self.text);
-        let text = cursor.string().ok()?;
-        let at = self.at.saturating_add(text.span().start);
-        Some(Text::new(text.raw(), at, text.is_escaped()))
+        // The value has been checked: what begins with a quote ends with one.
+        let inside = self.text.strip_prefix('"')?.strip_suffix('"')?;
+        let escaped = memchr::memchr(b'\\', inside.as_bytes()).is_some();
+        Some(Text::new(inside, self.at.saturating_add(1), escaped))
     }
 
     /// A whole number, also when written as `10.0`; no float is used, so none is rounded.

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::lex::plain_length;
+
 /// The inside of a JSON string whose syntax has been checked, and its place in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text<'a> {
@@ -153,8 +155,10 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + 2);
     out.push(b'"');
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| !is_plain(byte)) {
-        let (plain, odd) = rest.split_at_checked(at).unwrap_or((rest, ""));
+    loop {
+        let (plain, odd) = rest
+            .split_at_checked(plain_length(rest.as_bytes()))
+            .unwrap_or((rest, ""));
         out.extend_from_slice(plain.as_bytes());
         let mut chars = odd.chars();
         let Some(c) = chars.next() else {
@@ -173,14 +177,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
             c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
-    out.extend_from_slice(rest.as_bytes());
     out.push(b'"');
-}
-
-/// Whether a byte is surely not the first of a character to escape. Two bytes begin such
-/// characters and others alike.
-const fn is_plain(byte: u8) -> bool {
-    !matches!(byte, 0..=0x1f | b'"' | b'\\' | 0x7f | 0xc2 | 0xe2)
 }
 
 fn write_unit(out: &mut Vec<u8>, unit: u32) {

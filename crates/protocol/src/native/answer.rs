@@ -4,14 +4,15 @@ use bytes::Bytes;
 
 use super::broken::Broken;
 use super::identity::{Identity, Written};
-use super::places::{self, Output};
+use super::places::{self, Output, Places};
 use super::sighting::Sighting;
 use super::stream::Seen;
+use crate::count::Counter;
 use crate::dialect::Dialect;
 use crate::images::Pictures;
 use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
-use crate::json::{Cursor, utf8};
+use crate::json::{Cursor, SyntaxError, utf8};
 use crate::rejection;
 use crate::tool::ToolCalls;
 use crate::usage::Usage;
@@ -25,7 +26,7 @@ pub struct Answer {
     pub usage: Option<Usage>,
     /// Whether it reported something that cannot be billed by, which is worth an alarm.
     pub usage_malformed: bool,
-    /// Output tokens as we count them, for answers without usage.
+    /// Output tokens as we count them, where the answer has no usage to believe.
     pub output_tokens_counted: u64,
     /// Seconds of audio that were heard, rounded up, where that is what was asked for.
     pub seconds: Option<u64>,
@@ -64,11 +65,8 @@ pub fn rewrite_answer(
     identity: &Identity,
 ) -> Result<Answer, Broken> {
     let places = places::of(dialect);
-    let mut output = Output::default();
     let text = utf8(&body)?;
-    let mut cursor = Cursor::new(text);
-    let sighting = Sighting::of_object(places, &mut cursor, &mut output)?;
-    cursor.end()?;
+    let (sighting, output) = look(places, text, Counter::idle())?;
     if output.failed || sighting.error.is_some() {
         let error = sighting.error.map_or(text, |error| error.text());
         let failure = rejection::read_event(error.as_bytes(), &identity.model);
@@ -86,15 +84,36 @@ pub fn rewrite_answer(
         .map(|(name, span)| Edit::replace(span, written.get(name).to_vec()))
         .collect();
     let (usage, usage_malformed) = (sighting.usage, sighting.usage_malformed);
+    // Counting takes longer than reading, and as a rule the upstream has told.
+    let output_tokens_counted = match usage.filter(Usage::is_believable) {
+        Some(_) => 0,
+        None => look(places, text, Counter::default())?.1.counter.tokens(),
+    };
     let mut pieces = Joined::new();
     patch::apply_to(&body, edits, &mut pieces);
     Ok(Answer {
         pieces,
         usage,
         usage_malformed,
-        output_tokens_counted: output.counter.tokens(),
+        output_tokens_counted,
         seconds: None,
         tools: output.tools,
         pictures: None,
     })
+}
+
+/// Looks through a whole answer.
+fn look<'a>(
+    places: &Places,
+    text: &'a str,
+    counter: Counter,
+) -> Result<(Sighting<'a>, Output), SyntaxError> {
+    let mut output = Output {
+        counter,
+        ..Output::default()
+    };
+    let mut cursor = Cursor::new(text);
+    let sighting = Sighting::of_object(places, &mut cursor, &mut output)?;
+    cursor.end()?;
+    Ok((sighting, output))
 }

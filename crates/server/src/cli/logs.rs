@@ -237,12 +237,12 @@ fn row_json(row: &JournalRow) -> Value {
 fn members(row: &JournalRow) -> Vec<(&'static str, Value)> {
     let timings = &row.timings;
     vec![
-        ("request_id", json!(row.request_id)),
+        ("request_id", json!(&*row.request_id)),
         ("at", json!(row.at)),
         ("wallet", json!(row.wallet)),
         ("key", json!(row.key)),
         ("endpoint", json!(row.endpoint)),
-        ("model", json!(row.model)),
+        ("model", json!(&*row.model)),
         ("stream", json!(row.stream)),
         ("status", json!(row.status)),
         ("code", json!(row.code)),
@@ -250,8 +250,8 @@ fn members(row: &JournalRow) -> Vec<(&'static str, Value)> {
         ("charge", json!(row.charge.to_string())),
         ("charge_micro", json!(row.charge.get().to_string())),
         ("usage", json!(row.meter)),
-        ("channel", json!(row.channel)),
-        ("upstream_model", json!(row.upstream_model)),
+        ("channel", json!(row.channel.as_deref())),
+        ("upstream_model", json!(row.upstream_model.as_deref())),
         ("route_notes", json!(row.route_notes)),
         ("dropped_params", json!(row.dropped_params)),
         ("hold", json!(row.hold.map(|hold| hold.to_string()))),

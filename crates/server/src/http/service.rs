@@ -118,6 +118,8 @@ async fn dispatch(
             .map(Served::Media)?);
     }
     let key = recognise(engine, &surface, &request).await?;
+    // Every connection keeps room for the largest of these futures: large ones that are asked for
+    // now and then stand elsewhere.
     match surface.endpoint {
         Endpoint::Models => Ok(Served::Document(catalog::list(&engine.catalog()))),
         Endpoint::GoogleModels => Ok(Served::Document(catalog::google_list(&engine.catalog()))),
@@ -130,14 +132,17 @@ async fn dispatch(
             text(shared, visit, Dialect::Generate, Some(named), key, request).await
         }
         Endpoint::Embeddings => embeddings(shared, visit, None, key, request).await,
-        Endpoint::Images(asked) => images(shared, visit, asked, key, request).await,
+        Endpoint::Images(asked) => Box::pin(images(shared, visit, asked, key, request)).await,
         Endpoint::Contents(named) => embeddings(shared, visit, Some(named), key, request).await,
         Endpoint::Speech(form) => voice::speech(shared, visit, form, key, request).await,
-        Endpoint::Socket(path) => socket::open(shared, visit, path, key, request)
-            .await
-            .map(|switch| Served::Switch(Box::new(switch))),
-        Endpoint::Transcript(form) => voice::transcript(shared, visit, form, key, request).await,
-        Endpoint::Voices(name) => voice::voices(shared, visit, name, key, &request).await,
+        Endpoint::Socket(path) => {
+            let switch = Box::pin(socket::open(shared, visit, path, key, request)).await?;
+            Ok(Served::Switch(Box::new(switch)))
+        }
+        Endpoint::Transcript(form) => {
+            Box::pin(voice::transcript(shared, visit, form, key, request)).await
+        }
+        Endpoint::Voices(name) => Box::pin(voice::voices(shared, visit, name, key, &request)).await,
         Endpoint::Video(ask) => video(shared, visit, ask, key, request).await,
         Endpoint::Task(id) => Ok(Served::Document(engine.task(&key, &id).await?.into())),
         Endpoint::ContentTasks => {

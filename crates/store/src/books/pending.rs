@@ -3,6 +3,8 @@
 //! Decisions change rows in memory; each changed row is written once, at the end of the batch,
 //! however many commands touched it.
 
+use std::sync::Arc;
+
 use ledger::{Delta, Micro, UnixMs};
 
 use super::rows::{HoldRow, OpenHold};
@@ -100,7 +102,7 @@ pub(crate) struct PartOf {
     pub(crate) held: Micro,
     pub(crate) booked: Micro,
     pub(crate) opened_at: UnixMs,
-    pub(crate) request_id: Box<str>,
+    pub(crate) request_id: Arc<str>,
 }
 
 impl Posting {

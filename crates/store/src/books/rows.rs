@@ -1,5 +1,7 @@
 //! Rows of the ledger as a batch keeps them.
 
+use std::sync::Arc;
+
 use ledger::{Ask, Key, Micro, UnixMs, Wallet};
 
 use super::pending::Pending;
@@ -52,7 +54,7 @@ pub(crate) struct OpenHold {
     pub(crate) held: Ask,
     /// What the steps of a session have charged so far.
     pub(crate) booked: Micro,
-    pub(crate) request_id: Box<str>,
+    pub(crate) request_id: Arc<str>,
     pub(crate) opened_at: UnixMs,
     pub(crate) row: HoldRow,
 }

@@ -150,7 +150,7 @@ pub(super) async fn begin(
             wallet: owned.wallet,
             key: owned.key.id,
             held: held(&row)?,
-            request_id: row.try_get(4)?,
+            request_id: row.try_get::<_, &str>(4)?.into(),
             opened_at: time(&row, 5)?,
             booked: micro(&row, 6)?,
             row: HoldRow::Same,

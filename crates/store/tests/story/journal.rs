@@ -31,7 +31,7 @@ fn row(n: usize, at: UnixMs) -> JournalRow {
 async fn find(store: &Store, query: JournalQuery) -> Vec<String> {
     let rows = store.journal(query).await.unwrap();
     rows.into_iter()
-        .map(|JournalEntry { row, .. }| row.request_id.into())
+        .map(|JournalEntry { row, .. }| row.request_id.to_string())
         .collect()
 }
 
@@ -102,7 +102,7 @@ pub(crate) async fn pages_follow_each_other_without_gap_or_repeat(place: &Place)
         before = Some(last.place);
         seen.extend(
             page.into_iter()
-                .map(|entry| entry.row.request_id.into_string()),
+                .map(|entry| entry.row.request_id.to_string()),
         );
     }
     let expected: Vec<String> = (0..250).rev().map(|n| format!("req_{n}")).collect();

@@ -116,8 +116,20 @@ fn accepted(request: &Request<Incoming>) -> Result<HeaderValue, Failure> {
         && request.version() == Version::HTTP_11;
     let key = headers.get(KEY).filter(|_| is_websocket);
     let key = key.ok_or_else(Failure::upgrade_required)?;
+    if !is_nonce(key.as_bytes()) {
+        let message = "`Sec-WebSocket-Key` must be 16 bytes in base64.";
+        return Err(Failure::invalid(message));
+    }
     let proof = derive_accept_key(key.as_bytes());
     HeaderValue::try_from(proof).map_err(|_| Failure::internal())
+}
+
+/// Whether it is 16 bytes in base64.
+fn is_nonce(key: &[u8]) -> bool {
+    key.strip_suffix(b"==").is_some_and(|digits| {
+        let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+        digits.len() == 22 && digits.iter().all(is_digit)
+    })
 }
 
 fn offers_realtime(headers: &HeaderMap) -> bool {

@@ -131,6 +131,27 @@ async fn a_plain_get_is_told_to_upgrade() {
 }
 
 #[tokio::test]
+async fn a_handshake_needs_a_key_of_sixteen_bytes() {
+    let (stage, key) = stage().await;
+    for nonce in [
+        "x",
+        "AAAAAAAAAAAAAAAAAAAAAA",
+        "AAAAAAAAAAAAAAAAAAAAAAAA",
+        "AAAAAAAAAAAAAAAAAAAAA*==",
+    ] {
+        let request = Request::get("/v1/realtime?model=maker/voice")
+            .bearer(&key.secret)
+            .header("connection", "Upgrade")
+            .header("upgrade", "websocket")
+            .header("sec-websocket-version", "13")
+            .header("sec-websocket-key", nonce);
+        let answer = stage.send(&request).await;
+        assert_eq!(answer.failure(), (400, "invalid_request".to_owned()));
+    }
+    assert_eq!(settled(&stage, &key).await, 0);
+}
+
+#[tokio::test]
 async fn audio_models_hold_no_chats() {
     let (stage, key) = stage().await;
     let body = with(ask("hello"), &json!({"model": "maker/voice"}));

@@ -1,9 +1,10 @@
 //! `SQLite` behind the verbs: the embedded default, one node.
 //!
-//! `ledger` is one connection's transactions, with `calls` and `changes` in them; `writer` runs it on
-//! its thread. `keeper` folds the log and watches the disk, `reads` serves look-ups, `journal` is a file and a thread
+//! `ledger` is one connection's transactions, with `calls`, `changes` and `tasks` in them;
+//! `apply` takes commands to them, and `writer` runs it on its thread. `keeper` folds the log and watches the disk, `reads` serves look-ups, `journal` is a file and a thread
 //! of its own. `backend` puts them together.
 
+mod apply;
 mod backend;
 mod callbacks;
 mod calls;

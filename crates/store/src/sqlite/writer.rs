@@ -16,11 +16,9 @@ use parking_lot::{Mutex, MutexGuard};
 use super::disk::Ballast;
 use super::ledger::Ledger;
 use super::trouble::Trouble;
-use crate::books::Closed;
-use crate::call::Admitted;
-use crate::command::{Change, Closing, Command, Granted, Reply, TaskCommand};
+use crate::command::{Closing, Command};
 use crate::durable::{Batch, SyncLine};
-use crate::error::{AdmitError, StoreError};
+use crate::error::AdmitError;
 use crate::queue::{Pace, Queue, Queued, Wake};
 
 /// From so many calls at once in one batch on, the next one gathers them without a wake for each.
@@ -175,7 +173,7 @@ impl<'c> Writer<'c> {
         };
         round.commands = self.retry.len();
         for closing in std::mem::take(&mut self.retry) {
-            self.close(closing, &mut round.again);
+            self.ledger.book(closing, &mut round.again);
         }
         self.decide(&mut round);
         self.stay_open(&mut round);
@@ -231,7 +229,9 @@ impl<'c> Writer<'c> {
                 _ => {}
             }
             round.most_calls = round.most_calls.max(round.open_calls);
-            self.apply(queued.command, &round.batch, &mut round.again);
+            let Round { batch, again, .. } = round;
+            self.ledger
+                .apply(queued.command, &self.shared.queue, batch, again);
         }
         self.drained = drained;
     }
@@ -274,7 +274,8 @@ impl<'c> Writer<'c> {
             }
             let batch = self.next_batch();
             let mut again = VecDeque::new();
-            self.apply(command, &batch, &mut again);
+            self.ledger
+                .apply(command, &self.shared.queue, &batch, &mut again);
             match self.end(batch, 1, Ok(())) {
                 Ok(()) | Err(Trouble::Inside) => {
                     // What failed was alone in its transaction, so it failed by itself.
@@ -330,154 +331,6 @@ impl<'c> Writer<'c> {
         tracing::error!(%error, "the ledger could not begin a transaction");
     }
 
-    fn apply(&mut self, command: Command, batch: &Arc<Batch>, again: &mut VecDeque<Closing>) {
-        // An answer whose receiver has gone is dropped; a grant then closes its hold.
-        match command {
-            Command::Admit(admit, reply) => {
-                if reply.is_closed() {
-                    return;
-                }
-                let now = admit.now;
-                let answer = match self.ledger.admit(admit) {
-                    Ok(Ok((hold, rates))) => {
-                        let admitted = Admitted {
-                            hold,
-                            rates,
-                            durable: batch.durable(),
-                        };
-                        Ok(Granted::new(admitted, now, &self.shared.queue))
-                    }
-                    Ok(Err(refused)) => Err(refused),
-                    Err(error) => Err(unavailable(&error)),
-                };
-                drop(reply.send(answer));
-            }
-            Command::Extend(extend, reply) => {
-                let answer = match self.ledger.extend(&extend) {
-                    Ok(Some(Ok(()))) => Ok(batch.durable()),
-                    Ok(Some(Err(refused))) => Err(refused),
-                    Ok(None) => Err(AdmitError::Unavailable),
-                    Err(error) => Err(unavailable(&error)),
-                };
-                drop(reply.send(answer));
-            }
-            Command::Step(stepping, reply) => {
-                let answer = match self.ledger.step(stepping) {
-                    Ok(Some(answer)) => answer,
-                    Ok(None) => Err(AdmitError::Unavailable),
-                    Err(error) => Err(unavailable(&error)),
-                };
-                drop(reply.send(answer));
-            }
-            Command::Close(closing) => self.close(closing, again),
-            // Not repeated when the batch fails: the hold then counts until it is closed.
-            Command::Uncount(hold) => {
-                if let Err(error) = self.ledger.stop_counting(hold) {
-                    tracing::warn!(%error, %hold, "a hold is still counted");
-                }
-            }
-            Command::Balance(key, reply) => {
-                let loaded = self.ledger.load_key(key).map_err(StoreError::from);
-                let balance = loaded.and_then(|()| self.ledger.books.balance(key));
-                answer(reply, balance, batch);
-            }
-            // When the database has ended the transaction by itself, a change would stand alone.
-            Command::Change(change) if self.ledger.is_in_transaction() => {
-                self.change(change, batch);
-            }
-            Command::Task(task) if self.ledger.is_in_transaction() => self.task(task, batch),
-            Command::Change(_) | Command::Task(_) => {}
-            Command::Flush(reply) => drop(reply.send(batch.durable())),
-        }
-    }
-
-    fn close(&mut self, closing: Closing, again: &mut VecDeque<Closing>) {
-        match self.ledger.close(closing) {
-            Ok(Closed::Booked) => {}
-            Ok(Closed::Late) => self.ledger.books.counters.late_closes.add(1),
-            Ok(Closed::Unbookable(closing)) => {
-                tracing::error!(hold = %closing.hold, "a hold could not be closed: the stored amounts do not contain it");
-                again.push_back(closing);
-            }
-            Err(unread) => {
-                let (closing, error) = *unread;
-                tracing::error!(%error, hold = %closing.hold, "a hold could not be closed");
-                again.push_back(closing);
-            }
-        }
-    }
-
-    fn change(&mut self, change: Change, batch: &Arc<Batch>) {
-        let ledger = &mut self.ledger;
-        match change {
-            Change::CreateWallet {
-                id,
-                new,
-                now,
-                reply,
-            } => answer(reply, ledger.create_wallet(id, new, now), batch),
-            Change::Wallet {
-                wallet,
-                change,
-                now,
-                reply,
-            } => answer(reply, ledger.change_wallet(wallet, change, now), batch),
-            Change::CreateKey {
-                id,
-                new,
-                now,
-                reply,
-            } => answer(reply, ledger.create_key(id, new, now), batch),
-            Change::Key { key, edit, reply } => answer(reply, ledger.change_key(key, edit), batch),
-            Change::PriceVersion {
-                model,
-                card,
-                now,
-                reply,
-            } => {
-                answer(reply, ledger.price_version(&model, &card, now), batch);
-            }
-        }
-    }
-
-    fn task(&mut self, task: TaskCommand, batch: &Arc<Batch>) {
-        let ledger = &mut self.ledger;
-        match task {
-            TaskCommand::Open(new, reply) => {
-                // Nobody has been told of it yet, so nobody need be held for.
-                if reply.is_closed() {
-                    return;
-                }
-                let opened = match ledger.open_task(&new) {
-                    Ok(opened) => opened.map(|opened| (opened, batch.durable())),
-                    Err(error) => Err(unavailable(&error)),
-                };
-                drop(reply.send(opened));
-            }
-            TaskCommand::Accept(accepted, reply) => {
-                answer(reply, ledger.accept_task(&accepted), batch);
-            }
-            TaskCommand::Refuse(claim, now, reply) => {
-                answer(reply, ledger.refuse_task(claim, now), batch);
-            }
-            TaskCommand::Keep(kept, reply) => answer(reply, ledger.keep_task(&kept), batch),
-            TaskCommand::Note(note, reply) => answer(reply, ledger.note_task(&note), batch),
-            TaskCommand::End(ended, reply) => answer(reply, ledger.end_task(*ended), batch),
-            TaskCommand::Claim(due, reply) => answer(reply, ledger.claim_tasks(due), batch),
-            TaskCommand::ClaimOne(one, reply) => answer(reply, ledger.claim_task(one), batch),
-            TaskCommand::Hide(wallet, task, now, reply) => {
-                answer(reply, ledger.hide_task(wallet, task, now), batch);
-            }
-            TaskCommand::Forget(old, reply) => answer(reply, ledger.forget_tasks(old), batch),
-            TaskCommand::ClaimCallbacks(due, reply) => {
-                answer(reply, ledger.claim_callbacks(due), batch);
-            }
-            TaskCommand::NoteCallback(note, reply) => {
-                answer(reply, ledger.note_callback(&note), batch);
-            }
-        }
-    }
-
     /// Commits what was well begun, or undoes everything and keeps the closes.
     fn end(
         &mut self,
@@ -523,13 +376,4 @@ impl<'c> Writer<'c> {
         counters.stuck_closes.set(self.stuck.len() as u64);
         ended
     }
-}
-
-fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>, batch: &Arc<Batch>) {
-    drop(reply.send(result.map(|value| (value, batch.durable()))));
-}
-
-fn unavailable(error: &rusqlite::Error) -> AdmitError {
-    tracing::error!(%error, "a call could not be decided");
-    AdmitError::Unavailable
 }

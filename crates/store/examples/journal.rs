@@ -33,7 +33,7 @@ async fn main() {
         .map_or(1_000_000, |rows| rows.parse().unwrap());
     let folder = arguments
         .next()
-        .unwrap_or_else(|| "journal-measured".to_owned());
+        .unwrap_or_else(|| "target/journal-measured".to_owned());
     std::fs::create_dir_all(&folder).unwrap();
     let path = Path::new(&folder).join("tollgate.db");
     let (store, _) = Store::open(&Settings {

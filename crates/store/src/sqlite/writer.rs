@@ -202,8 +202,6 @@ impl<'c> Writer<'c> {
             let wanted = self.shared.line.wants(&round.batch);
             let open_for = match (self.loaded, wanted) {
                 (true, false) => gather * PATIENCE,
-                // All of them have ended and wait, so there is nobody to wait for.
-                (true, true) if round.open_calls == 0 => Duration::ZERO,
                 (true, true) | (false, false) => gather,
                 (false, true) => Duration::ZERO,
             };

@@ -70,7 +70,7 @@ pub(super) struct Writer<'c> {
 struct Round {
     batch: Arc<Batch>,
     commands: usize,
-    /// Calls admitted here that have not ended here, now and at most.
+    /// Calls admitted here less those that ended here, whoever had admitted them, now and at most.
     open_calls: usize,
     most_calls: usize,
     /// Closes that could not be decided.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::command::Command;
-use crate::error::OpenError;
+use crate::call::{Admit, Admitted};
+use crate::command::{Closing, Command};
+use crate::error::{AdmitError, OpenError};
 use crate::postgres::Postgres;
 use crate::queue::Refused;
 use crate::settings::{Location, Settings};
@@ -49,6 +50,22 @@ impl Backend {
                 let postgres = Postgres::attach(server, settings)?;
                 Ok(Self::Postgres(Arc::new(postgres)))
             }
+        }
+    }
+
+    /// Decides on a call at once where that is possible, else gives it back to be queued.
+    pub(crate) fn admit_now(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
+        match self {
+            Self::Sqlite(sqlite) => sqlite.admit_now(admit),
+            Self::Postgres(_) => Err(admit),
+        }
+    }
+
+    /// Ends a hold, now or soon.
+    pub(crate) fn close(&self, closing: Closing) {
+        match self {
+            Self::Sqlite(sqlite) => sqlite.close(closing),
+            Self::Postgres(postgres) => postgres.push_close(Command::Close(closing)),
         }
     }
 

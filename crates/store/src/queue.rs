@@ -7,6 +7,7 @@
 //! Admissions are bounded and may be refused here. Closes are not refused: there is at most
 //! one for each admitted call, so the bound on calls in flight bounds them too.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -23,6 +24,8 @@ const CLOSING_WAIT_MAX: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Queue {
     state: Mutex<State>,
+    /// How many are queued, for a look without the lock.
+    length: AtomicUsize,
     bell: Bell,
     bounds: Bounds,
 }
@@ -131,6 +134,7 @@ impl Queue {
                 nudged: false,
                 closed: false,
             }),
+            length: AtomicUsize::new(0),
             bell,
             bounds,
         }
@@ -152,7 +156,7 @@ impl Queue {
             return Err(Refused::Full);
         }
         state.waiting += 1;
-        state.add(command, at);
+        self.add(&mut state, command, at);
         let wake = match state.sleep {
             Sleep::Awake => false,
             Sleep::Idle | Sleep::Gathering => true,
@@ -177,7 +181,7 @@ impl Queue {
             // The process is ending; the next start closes the hold as abandoned.
             return;
         }
-        state.add(command, at);
+        self.add(&mut state, command, at);
         let wake = state.sleep == Sleep::Idle;
         if wake {
             state.sleep = Sleep::Awake;
@@ -263,11 +267,29 @@ impl Queue {
         }
     }
 
+    fn add(&self, state: &mut State, command: Command, at: Instant) {
+        if state.queued.is_empty() {
+            state.since = at;
+        }
+        state.queued.push(Queued { command, at });
+        self.count(state);
+    }
+
+    fn count(&self, state: &State) {
+        self.length.store(state.queued.len(), Ordering::Release);
+    }
+
+    /// Whether nothing waits here to be decided.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length.load(Ordering::Acquire) == 0
+    }
+
     /// Takes everything, in order; `into` comes in empty and its room is kept for the next time.
     pub(crate) fn drain(&self, into: &mut Vec<Queued>) {
         let mut state = self.state.lock();
         std::mem::swap(&mut state.queued, into);
         state.waiting = 0;
+        self.count(&state);
     }
 
     /// Refuses what has waited too long, which happens only while the writer is held up.
@@ -283,6 +305,7 @@ impl Queue {
             .partition(|queued| self.is_expired(queued, now));
         state.waiting = state.waiting.saturating_sub(old.len());
         state.queued = kept;
+        self.count(&state);
         drop(state);
         for queued in old {
             queued.command.refuse(AdmitError::Busy);
@@ -309,7 +332,8 @@ impl Queue {
     /// Closes when nobody is left to empty the list; who waits learns so.
     pub(crate) fn abandon(&self) {
         self.close();
-        let left = std::mem::take(&mut self.state.lock().queued);
+        let mut left = Vec::new();
+        self.drain(&mut left);
         for queued in left {
             queued.command.refuse(AdmitError::Unavailable);
         }
@@ -320,7 +344,7 @@ impl Queue {
     }
 
     pub(crate) fn depth(&self) -> usize {
-        self.state.lock().queued.len()
+        self.length.load(Ordering::Acquire)
     }
 
     /// How long the oldest command has been waiting.
@@ -383,13 +407,6 @@ impl State {
             Some(due) if due <= now + CLOSING_WAIT_MAX => Plan::Sleep(Sleep::Awake, Some(due)),
             _ => Plan::Wake(Wake::End),
         }
-    }
-
-    fn add(&mut self, command: Command, at: Instant) {
-        if self.queued.is_empty() {
-            self.since = at;
-        }
-        self.queued.push(Queued { command, at });
     }
 }
 

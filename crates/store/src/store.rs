@@ -80,6 +80,14 @@ impl Store {
     /// when decided; [`Admitted::durable`] tells when the hold is on the disk.
     pub async fn admit(&self, admit: Admit) -> Result<Admitted, AdmitError> {
         on!(self, backend => backend.may_admit())?;
+        match self.backend.admit_now(admit) {
+            Ok(decided) => decided,
+            // In a box: it is the rarer way, and the larger future.
+            Err(admit) => Box::pin(self.ask_admission(admit)).await,
+        }
+    }
+
+    async fn ask_admission(&self, admit: Admit) -> Result<Admitted, AdmitError> {
         let (reply, answer) = oneshot::channel();
         self.backend.push(Command::Admit(admit, reply)).await?;
         // A grant that comes too late finds nobody, and closes its hold.
@@ -115,7 +123,7 @@ impl Store {
     /// Ends a hold. Never fails and never waits; the first close of a hold wins, later ones are
     /// counted.
     pub fn close(&self, close: Close) {
-        self.backend.push_close(Command::Close(close.into()));
+        self.backend.close(close.into());
     }
 
     /// A key and its wallet at one instant, after every settlement that was queued before. What

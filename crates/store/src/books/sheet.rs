@@ -16,7 +16,7 @@ const CACHED_HOLDS_MAX: usize = 65_536;
 
 /// Rows in memory. Whoever runs a command has brought the rows it names in; one that is not here
 /// does not exist.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Books {
     pub(crate) wallets: Generations<i64, BookWallet>,
     pub(crate) keys: Generations<KeyId, BookKey>,
@@ -87,6 +87,18 @@ impl Books {
             pending: &mut self.pending,
             holds: &mut self.holds,
         })
+    }
+
+    /// Whether the rows of a key and its wallet are at hand.
+    pub(crate) fn knows(&self, key: KeyId) -> bool {
+        let key = self.keys.peek(key);
+        key.is_some_and(|key| self.wallets.peek(key.wallet).is_some())
+    }
+
+    /// Whether an open hold and its rows are at hand.
+    pub(crate) fn knows_hold(&self, hold: HoldId) -> bool {
+        let hold = self.holds.get(&hold);
+        hold.is_some_and(|hold| self.knows(hold.key))
     }
 
     /// A key and its wallet as they stand.

@@ -13,6 +13,7 @@ use rusqlite::hooks::Wal;
 use tokio::sync::oneshot;
 
 use super::connect::{READER_CACHE_KIB, make_writer, open, reader, refusal};
+use super::desk::Desk;
 use super::disk::Ballast;
 use super::files::size;
 use super::journal::{Journal, JournalOptions};
@@ -26,7 +27,8 @@ use super::verify::verify;
 use super::writer::{Shared, Writer};
 use super::{entries, journal, lookups, task_looks};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
-use crate::command::Command;
+use crate::call::{Admit, Admitted};
+use crate::command::{Closing, Command};
 use crate::durable::SyncLine;
 use crate::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::error::{AdmitError, OpenError, StoreError};
@@ -52,6 +54,7 @@ pub(crate) struct Sqlite {
     path: PathBuf,
     queue: Arc<Queue>,
     line: Arc<SyncLine>,
+    desk: Arc<Desk>,
     counters: Arc<Counters>,
     threads: Vec<JoinHandle<()>>,
     reads: Reads,
@@ -154,9 +157,11 @@ impl Sqlite {
             change_wait_max: settings.lock_wait_max,
         }));
         let line = SyncLine::new(settings.sync_delay, Arc::clone(&queue));
+        let desk = Arc::new(Desk::default());
         let shared = Shared {
             queue: Arc::clone(&queue),
             line: Arc::clone(&line),
+            desk: Arc::clone(&desk),
             gate,
             ballast,
             gather: settings.gather,
@@ -188,6 +193,7 @@ impl Sqlite {
             path: path.to_owned(),
             queue,
             line,
+            desk,
             counters,
             threads,
             reads,
@@ -261,6 +267,22 @@ impl Sqlite {
 
     pub(crate) fn push_close(&self, command: Command) {
         self.queue.push_close(command);
+    }
+
+    /// Decides on a call at once, or gives it back to be queued. Nobody overtakes what is queued: it
+    /// may be the end of the same caller's last call.
+    pub(crate) fn admit_now(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
+        if !self.queue.is_empty() {
+            return Err(admit);
+        }
+        self.desk.admit(admit)
+    }
+
+    /// Ends a hold at once, or as soon as the writer comes to it.
+    pub(crate) fn close(&self, closing: Closing) {
+        if let Err(closing) = self.desk.close(closing) {
+            self.push_close(Command::Close(closing));
+        }
     }
 
     /// Whether there is any use in asking.

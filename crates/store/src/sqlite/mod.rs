@@ -1,8 +1,10 @@
 //! `SQLite` behind the verbs: the embedded default, one node.
 //!
 //! `ledger` is one connection's transactions, with `calls`, `changes` and `tasks` in them;
-//! `apply` takes commands to them, and `writer` runs it on its thread. `keeper` folds the log and watches the disk, `reads` serves look-ups, `journal` is a file and a thread
-//! of its own. `backend` puts them together.
+//! `apply` takes commands to them, and `writer` runs it on its thread; while it sleeps in an open
+//! batch, callers decide on the books that it leaves at the `desk`. `keeper` folds the log and watches
+//! the disk, `reads` serves look-ups, `journal` is a file and a thread of its own. `backend` puts them
+//! together.
 
 mod apply;
 mod backend;
@@ -10,6 +12,7 @@ mod callbacks;
 mod calls;
 mod changes;
 mod connect;
+mod desk;
 mod disk;
 mod entries;
 #[cfg(test)]

@@ -2,8 +2,9 @@
 //!
 //! It begins the transaction before it takes commands, so that while another process holds the
 //! lock they stay in the queue, where they can be refused in time. Decisions are answered at
-//! once. A batch stays open until somebody waits for it, or for a moment, in which calls that end
-//! soon after they were admitted leave one entry and no hold behind. When a transaction fails, who
+//! once. A batch stays open until somebody waits for it, or for a moment, in which calls decide on
+//! themselves (`desk`), and those that end soon after they were admitted leave one entry and no hold
+//! behind. When a transaction fails, who
 //! was admitted in it learns so, and its closes are kept and booked again, for as long as the
 //! process lives.
 
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::desk::{Desk, Tally};
 use super::disk::Ballast;
 use super::ledger::Ledger;
 use super::trouble::Trouble;
@@ -23,8 +25,8 @@ use crate::queue::{Pace, Queue, Queued, Wake};
 
 /// From so many calls at once in one batch on, the next one gathers them without a wake for each.
 const LOADED_CALLS: usize = 4;
-/// How often who comes is decided on while a batch stays open. Between batches other processes
-/// have as long to write.
+/// How long who could not decide at the desk waits for others in an open batch. Between batches other
+/// processes have as long to write.
 const STEP: Duration = Duration::from_micros(200);
 /// A batch that nobody waits for stays open for so many times as long: the more calls share one, the
 /// less each costs.
@@ -42,6 +44,7 @@ const LAST_TRIES: Duration = Duration::from_secs(5);
 pub(super) struct Shared {
     pub(super) queue: Arc<Queue>,
     pub(super) line: Arc<SyncLine>,
+    pub(super) desk: Arc<Desk>,
     /// Held while a batch is written; the checkpointer takes it to have the log to itself.
     pub(super) gate: Arc<Mutex<()>>,
     pub(super) ballast: Arc<Ballast>,
@@ -69,10 +72,7 @@ pub(super) struct Writer<'c> {
 /// A batch in the making.
 struct Round {
     batch: Arc<Batch>,
-    commands: usize,
-    /// Calls admitted here less those that ended here, whoever had admitted them, now and at most.
-    open_calls: usize,
-    most_calls: usize,
+    tally: Tally,
     /// Closes that could not be decided.
     again: VecDeque<Closing>,
 }
@@ -166,12 +166,10 @@ impl<'c> Writer<'c> {
         }
         let mut round = Round {
             batch: self.next_batch(),
-            commands: 0,
-            open_calls: 0,
-            most_calls: 0,
+            tally: Tally::default(),
             again: VecDeque::new(),
         };
-        round.commands = self.retry.len();
+        round.tally.commands = self.retry.len();
         for closing in std::mem::take(&mut self.retry) {
             self.ledger.book(closing, &mut round.again);
         }
@@ -180,25 +178,23 @@ impl<'c> Writer<'c> {
         let (_guard, begun) = self.pass(&gate, &mut round);
         let Round {
             batch,
-            commands,
-            most_calls,
+            tally,
             again,
-            ..
         } = round;
         self.retry = again;
         // Some closes could not even be decided; alone they show whether it is their own fault.
         self.careful = !self.retry.is_empty();
         // A failure has been told to everyone it concerns; what is left of it is in `retry`.
-        let _: Result<(), Trouble> = self.end(batch, commands, begun);
-        self.loaded = most_calls >= LOADED_CALLS;
+        let _: Result<(), Trouble> = self.end(batch, tally.commands, begun);
+        self.loaded = tally.most_calls >= LOADED_CALLS;
     }
 
-    /// Waits for more and decides on it at once: a call that ends in time is one entry. Under load
-    /// whoever waits for the batch waits for some company too.
+    /// Sleeps, and leaves the books on the desk meanwhile: a call that ends in time is one entry. Under
+    /// load whoever waits for the batch waits for some company too.
     fn stay_open(&mut self, round: &mut Round) {
         let gather = self.shared.gather;
         let begun = Instant::now();
-        while round.most_calls > 0 && !self.shared.queue.is_closed() {
+        while round.tally.most_calls > 0 && !self.shared.queue.is_closed() {
             let wanted = self.shared.line.wants(&round.batch);
             let open_for = match (self.loaded, wanted) {
                 (true, false) => gather * PATIENCE,
@@ -208,27 +204,35 @@ impl<'c> Writer<'c> {
             if begun.elapsed() >= open_for {
                 return;
             }
-            if self.loaded {
-                std::thread::sleep(STEP.min(gather));
-            } else {
-                self.shared.queue.wait_in_batch(begun + gather);
-            }
+            let (queue, loaded) = (Arc::clone(&self.shared.queue), self.loaded);
+            self.lend(round, || {
+                if loaded {
+                    std::thread::sleep(STEP.min(gather));
+                }
+                queue.wait_in_batch(begun + open_for);
+            });
             self.decide(round);
         }
+    }
+
+    /// Callers decide on themselves while `sleep` lasts.
+    fn lend(&mut self, round: &mut Round, sleep: impl FnOnce()) {
+        let Round { batch, tally, .. } = round;
+        let books = &mut self.ledger.books;
+        self.shared.desk.lend(books, batch, tally, sleep);
     }
 
     /// Decides on what is queued.
     fn decide(&mut self, round: &mut Round) {
         let mut drained = std::mem::take(&mut self.drained);
         self.shared.queue.drain(&mut drained);
-        round.commands += drained.len();
+        round.tally.commands += drained.len();
         for queued in drained.drain(..) {
             match queued.command {
-                Command::Admit(..) => round.open_calls += 1,
-                Command::Close(..) => round.open_calls = round.open_calls.saturating_sub(1),
+                Command::Admit(..) => round.tally.admits(),
+                Command::Close(..) => round.tally.closes(),
                 _ => {}
             }
-            round.most_calls = round.most_calls.max(round.open_calls);
             let Round { batch, again, .. } = round;
             self.ledger
                 .apply(queued.command, &self.shared.queue, batch, again);
@@ -247,7 +251,9 @@ impl<'c> Writer<'c> {
             return (guard, Ok(()));
         }
         loop {
-            if let Some(guard) = gate.try_lock_for(STEP) {
+            let mut guard = None;
+            self.lend(round, || guard = gate.try_lock_for(STEP));
+            if let Some(guard) = guard {
                 return (guard, self.ledger.begin_again());
             }
             self.decide(round);

@@ -368,6 +368,32 @@ pub(crate) async fn a_drained_call_no_longer_counts(place: &Place) {
     assert_clean(&store).await;
 }
 
+pub(crate) async fn a_call_finds_what_the_last_one_freed(place: &Place) {
+    let store = place.open();
+    // Callers with credit for one call at a time, some of whom wait for the
+    // disk in between: wherever a batch ends, no call comes before the close of the last one.
+    let mut callers = tokio::task::JoinSet::new();
+    for caller in 0..6_u64 {
+        let key = funded(&store, credits(1)).await;
+        let store = store.clone();
+        callers.spawn(async move {
+            for call in 0..300 {
+                let admitted = admit(&store, &key, credits(1)).await.unwrap();
+                store.close(released(admitted.hold));
+                if (call + caller) % 7 == 0 {
+                    admitted.durable.wait().await.unwrap();
+                }
+            }
+            store.balance(&key.id).await.unwrap().0
+        });
+    }
+    while let Some(wallet) = callers.join_next().await {
+        let wallet = wallet.unwrap();
+        assert_eq!((wallet.balance, wallet.frozen), (credits(1), Micro::ZERO));
+    }
+    assert_clean(&store).await;
+}
+
 pub(crate) async fn a_caller_that_leaves_before_the_answer_holds_nothing(place: &Place) {
     let store = place.open();
     let key = funded(&store, credits(100)).await;

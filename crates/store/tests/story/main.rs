@@ -71,6 +71,7 @@ macro_rules! story {
                 calls::the_first_close_wins_and_others_are_counted,
                 calls::concurrency_counts_open_holds,
                 calls::a_drained_call_no_longer_counts,
+                calls::a_call_finds_what_the_last_one_freed,
                 calls::a_caller_that_leaves_before_the_answer_holds_nothing,
                 calls::a_decision_becomes_durable,
                 calls::a_full_queue_is_busy,

@@ -1,0 +1,192 @@
+//! The books on the desk: while the writer sleeps in an open batch, calls decide on themselves.
+//!
+//! A decision is a few changes of rows in memory, which cost less than handing it to another
+//! thread and waking up for the answer. The transaction stays the writer's: it is open, so
+//! the rows are true, and what was decided is written when the writer takes the books back. What
+//! needs the database (a row that is not in memory, or no batch that is open) is not decided here.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::books::{Books, Closed};
+use crate::call::{Admit, Admitted};
+use crate::command::Closing;
+use crate::durable::{Batch, Durable};
+use crate::error::AdmitError;
+
+/// Where the writer leaves the books of an open batch.
+#[derive(Debug, Default)]
+pub(super) struct Desk(Mutex<Option<Lent>>);
+
+#[derive(Debug)]
+struct Lent {
+    books: Books,
+    durable: Durable,
+    tally: Tally,
+}
+
+/// The commands of a batch.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Tally {
+    pub(super) commands: usize,
+    /// Calls admitted here less those that ended here, whoever had admitted them, now and at most.
+    open_calls: usize,
+    pub(super) most_calls: usize,
+}
+
+impl Tally {
+    pub(super) fn admits(&mut self) {
+        self.open_calls += 1;
+        self.most_calls = self.most_calls.max(self.open_calls);
+    }
+
+    pub(super) fn closes(&mut self) {
+        self.open_calls = self.open_calls.saturating_sub(1);
+    }
+}
+
+impl Desk {
+    /// Decides on a call, or gives it back to be decided by the writer.
+    pub(super) fn admit(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
+        let mut desk = self.0.lock();
+        let Some(lent) = desk.as_mut().filter(|lent| lent.books.knows(admit.key)) else {
+            return Err(admit);
+        };
+        lent.tally.commands += 1;
+        lent.tally.admits();
+        Ok(lent.books.admit(admit).map(|(hold, rates)| Admitted {
+            hold,
+            rates,
+            durable: lent.durable.clone(),
+        }))
+    }
+
+    /// Books a close, or gives it back to be booked by the writer.
+    pub(super) fn close(&self, closing: Closing) -> Result<(), Closing> {
+        let mut desk = self.0.lock();
+        let Some(lent) = desk
+            .as_mut()
+            .filter(|lent| lent.books.knows_hold(closing.hold))
+        else {
+            return Err(closing);
+        };
+        match lent.books.close(closing) {
+            Closed::Booked | Closed::Late => {
+                lent.tally.commands += 1;
+                lent.tally.closes();
+                Ok(())
+            }
+            Closed::Unbookable(closing) => Err(closing),
+        }
+    }
+
+    /// Leaves the books here while `sleep` lasts.
+    pub(super) fn lend(
+        &self,
+        books: &mut Books,
+        batch: &Arc<Batch>,
+        tally: &mut Tally,
+        sleep: impl FnOnce(),
+    ) {
+        let lent = Lent {
+            books: std::mem::take(books),
+            durable: batch.durable(),
+            tally: *tally,
+        };
+        *self.0.lock() = Some(lent);
+        sleep();
+        if let Some(lent) = self.0.lock().take() {
+            (*books, *tally) = (lent.books, lent.tally);
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+mod tests {
+    use std::time::Duration;
+
+    use ledger::{Ask, Key, Micro, UnixMs, Wallet};
+
+    use super::*;
+    use crate::books::{BookKey, BookWallet};
+    use crate::command::Ending;
+    use crate::durable::SyncLine;
+    use crate::ids::{HoldId, KeyId, WalletId};
+    use crate::queue::{Bounds, Queue};
+
+    const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
+
+    fn call(wallet: WalletId, key: KeyId) -> Admit {
+        Admit {
+            wallet,
+            key,
+            ask: Ask {
+                hold: Micro::new(5),
+                tokens: 0,
+                counts: true,
+            },
+            request_id: "req_1".into(),
+            now: NOW,
+        }
+    }
+
+    fn end(hold: HoldId) -> Closing {
+        Closing {
+            hold,
+            now: NOW,
+            end: Ending::Released,
+        }
+    }
+
+    #[test]
+    fn calls_are_decided_while_the_books_lie_there_and_only_on_their_rows() {
+        let queue = Queue::new(Bounds {
+            gather: Duration::ZERO,
+            waiting_max: 1,
+            call_wait_max: Duration::ZERO,
+            change_wait_max: Duration::ZERO,
+        });
+        let batch = Batch::new(1, &SyncLine::new(Duration::ZERO, Arc::new(queue)));
+        let (wallet, known, other) = (WalletId::random(), KeyId::random(), KeyId::random());
+        let mut books = Books::default();
+        let mut money = Wallet::default();
+        money.top_up(Micro::new(7)).unwrap();
+        let row = BookWallet {
+            wallet: money,
+            entries: 0,
+            holds_opened: 0,
+            dirty: false,
+        };
+        books.wallets.insert(1, row);
+        let row = BookKey {
+            n: 1,
+            wallet: 1,
+            wallet_id: wallet,
+            key: Key {
+                enabled: true,
+                ..Key::default()
+            },
+            dirty: false,
+        };
+        books.keys.insert(known, row);
+        let (desk, mut tally) = (Desk::default(), Tally::default());
+
+        assert!(desk.admit(call(wallet, known)).is_err());
+        desk.lend(&mut books, &batch, &mut tally, || {
+            let admitted = desk.admit(call(wallet, known)).unwrap().unwrap();
+            assert!(admitted.durable.is_open());
+            // There is no money for a second one, until the first has ended.
+            assert!(desk.admit(call(wallet, known)).unwrap().is_err());
+            desk.close(end(admitted.hold)).unwrap();
+            assert!(desk.close(end(admitted.hold)).is_err());
+            let _owed = desk.admit(call(wallet, known)).unwrap().unwrap();
+            assert!(desk.admit(call(wallet, other)).is_err());
+        });
+        assert!(desk.admit(call(wallet, known)).is_err());
+
+        assert_eq!((tally.commands, tally.most_calls), (4, 2));
+        assert_eq!((books.holds.len(), books.pending.postings.len()), (1, 1));
+    }
+}

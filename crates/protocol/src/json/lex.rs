@@ -5,16 +5,17 @@ use wide::u8x16;
 use super::syntax::{SyntaxError, What};
 
 /// Bytes that are looked at together.
-const BLOCK_BYTES: usize = 32;
-const HALF_BYTES: usize = BLOCK_BYTES / 2;
+const BLOCK_BYTES: usize = 64;
+/// Bytes that the machine compares at once.
+const PART_BYTES: usize = 16;
 
 /// Where the string that begins at `start`, behind its quote, has its closing one, and whether it
 /// has escapes.
 #[inline]
 pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
     // Most strings are names and short words, which end here.
-    let half = bytes.get(start..).and_then(<[u8]>::first_chunk);
-    let marks = half.map_or(0, special_marks_of_half);
+    let part = bytes.get(start..).and_then(<[u8]>::first_chunk);
+    let marks = part.map_or(0, special_marks);
     if marks != 0 {
         let special = start + marks.trailing_zeros() as usize;
         if bytes.get(special) == Some(&b'"') {
@@ -25,88 +26,158 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), Sy
 }
 
 fn long_string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
-    let error = |what, at| SyntaxError { what, at };
     let mut escaped = false;
+    let mut escapes = Escapes::default();
     // Everything before this has been read.
     let mut at = start;
-    loop {
-        let rest = bytes.get(at..).unwrap_or_default();
-        let mut marks = match rest.first_chunk() {
-            Some(block) => special_marks(block),
-            None => special_marks_of_last(rest),
-        };
-        let mut read = at;
-        while marks != 0 {
-            let special = at + marks.trailing_zeros() as usize;
-            marks &= marks - 1;
-            // The character that a backslash escapes.
-            if special < read {
-                continue;
-            }
-            match bytes.get(special) {
-                Some(b'"') => return Ok((special, escaped)),
-                Some(b'\\') => {
-                    let after = bytes.get(special + 1..).unwrap_or_default();
-                    let length = escape_length(after).ok_or(error(What::Escape, special))?;
-                    read = special + 1 + length;
-                    escaped = true;
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let marks = Marks::of(block);
+        let escaped_here = escapes.next(marks.backslash);
+        let stops = marks.control | marks.quote & !escaped_here;
+        let before = stops.wrapping_sub(1) & !stops;
+        escaped |= marks.backslash & before != 0;
+        // Most escapes are of these three; the others are looked at one by one.
+        let mut others = escaped_here & before & !(marks.quote | marks.backslash | marks.n);
+        while others != 0 {
+            let backslash = at + others.trailing_zeros() as usize - 1;
+            escape_end(bytes, backslash)?;
+            others &= others - 1;
+        }
+        if stops != 0 {
+            let stop = at + stops.trailing_zeros() as usize;
+            return match bytes.get(stop) {
+                Some(b'"') => Ok((stop, escaped)),
+                _ if escaped_here & stops & stops.wrapping_neg() != 0 => {
+                    Err(error(What::Escape, stop - 1))
                 }
-                _ => return Err(error(What::Control, special)),
+                _ => Err(error(What::Control, stop)),
+            };
+        }
+        at += BLOCK_BYTES;
+    }
+    // A backslash at the end of the last block belongs to what follows.
+    at -= usize::from(escapes.is_open());
+    last_string_end(bytes, start, at, escaped)
+}
+
+/// The end of a string in the last bytes of a text, which fill no block.
+fn last_string_end(
+    bytes: &[u8],
+    start: usize,
+    mut at: usize,
+    mut escaped: bool,
+) -> Result<(usize, bool), SyntaxError> {
+    loop {
+        match bytes.get(at) {
+            Some(b'"') => return Ok((at, escaped)),
+            Some(b'\\') => {
+                at = escape_end(bytes, at)?;
+                escaped = true;
             }
+            Some(0..=0x1f) => return Err(error(What::Control, at)),
+            Some(_) => at += 1,
+            None => return Err(error(What::StringEnd, start - 1)),
         }
-        if rest.len() < BLOCK_BYTES {
-            return Err(error(What::StringEnd, start - 1));
+    }
+}
+
+fn error(what: What, at: usize) -> SyntaxError {
+    SyntaxError { what, at }
+}
+
+/// What stands in a block: one bit for each byte, the first byte's the lowest.
+struct Marks {
+    quote: u64,
+    backslash: u64,
+    control: u64,
+    /// The letter of the commonest escape.
+    n: u64,
+}
+
+impl Marks {
+    #[inline]
+    fn of(block: &[u8; BLOCK_BYTES]) -> Self {
+        let mut marks = Self {
+            quote: 0,
+            backslash: 0,
+            control: 0,
+            n: 0,
+        };
+        let (parts, _) = block.as_chunks();
+        for (part, number) in parts.iter().zip(0..) {
+            let part = u8x16::new(*part);
+            let shift = number * PART_BYTES;
+            let is = |byte| u64::from(part.simd_eq(u8x16::splat(byte)).to_bitmask()) << shift;
+            marks.quote |= is(b'"');
+            marks.backslash |= is(b'\\');
+            marks.n |= is(b'n');
+            let control = part.min(u8x16::splat(0x1f)).simd_eq(part);
+            marks.control |= u64::from(control.to_bitmask()) << shift;
         }
-        at = read.max(at + BLOCK_BYTES);
+        marks
+    }
+}
+
+/// Tells which bytes are escaped, block by block, without a look at any of them.
+#[derive(Default)]
+struct Escapes {
+    /// 1 when the last block ended in a backslash that escapes what follows.
+    open: u64,
+}
+
+impl Escapes {
+    /// One bit for each byte that a backslash before it escapes. A run of backslashes escapes
+    /// every other one of them: added to the bits of a run, its first bit carries to the one behind it,
+    /// which tells by its place whether the run was odd.
+    #[inline]
+    fn next(&mut self, backslash: u64) -> u64 {
+        const EVEN: u64 = 0x5555_5555_5555_5555;
+        if backslash == 0 {
+            return std::mem::take(&mut self.open);
+        }
+        let escaping = backslash & !self.open;
+        let behind = escaping << 1 | self.open;
+        let odd_starts = escaping & !EVEN & !behind;
+        let (carried, beyond) = odd_starts.overflowing_add(escaping);
+        self.open = u64::from(beyond);
+        (EVEN ^ (carried << 1)) & behind
+    }
+
+    fn is_open(&self) -> bool {
+        self.open != 0
     }
 }
 
 /// One bit for each byte, the first byte's the lowest: set for quotes, backslashes and control
 /// characters.
-fn special_marks(block: &[u8; BLOCK_BYTES]) -> u32 {
-    let [low, high] = [0, HALF_BYTES].map(|from| {
-        let half = block.get(from..).and_then(<[u8]>::first_chunk);
-        half.map_or(0, special_marks_of_half)
-    });
-    low | high << HALF_BYTES
-}
-
 #[inline]
-fn special_marks_of_half(half: &[u8; HALF_BYTES]) -> u32 {
-    let half = u8x16::new(*half);
+fn special_marks(part: &[u8; PART_BYTES]) -> u32 {
+    let part = u8x16::new(*part);
     // A quote is 0x22: with that bit turned over it stands beside the control characters.
-    let turned = half ^ u8x16::splat(0x02);
+    let turned = part ^ u8x16::splat(0x02);
     let quote_or_control = turned.min(u8x16::splat(0x20)).simd_eq(turned);
-    let backslash = half.simd_eq(u8x16::splat(b'\\'));
+    let backslash = part.simd_eq(u8x16::splat(b'\\'));
     (quote_or_control | backslash).to_bitmask()
-}
-
-/// The same for the last bytes of a text, which fill no block.
-fn special_marks_of_last(bytes: &[u8]) -> u32 {
-    bytes.iter().rev().fold(0, |marks, byte| {
-        let is_special = matches!(byte, b'"' | b'\\' | 0..=0x1f);
-        marks << 1 | u32::from(is_special)
-    })
 }
 
 /// How many bytes `text` begins with that stand in a JSON string as they are. Those that begin
 /// characters to escape and others alike end them too.
 pub(super) fn plain_length(text: &[u8]) -> usize {
-    let (halves, last) = text.as_chunks();
-    for (half, number) in halves.iter().zip(0..) {
-        let marks = odd_marks_of_half(half);
+    let (parts, last) = text.as_chunks();
+    for (part, number) in parts.iter().zip(0..) {
+        let marks = odd_marks(part);
         if marks != 0 {
-            return number * HALF_BYTES + marks.trailing_zeros() as usize;
+            return number * PART_BYTES + marks.trailing_zeros() as usize;
         }
     }
     let plain = last.iter().position(|byte| !is_plain(*byte));
     text.len() - last.len() + plain.unwrap_or(last.len())
 }
 
-fn odd_marks_of_half(half: &[u8; HALF_BYTES]) -> u32 {
-    let special = special_marks_of_half(half);
-    let half = u8x16::new(*half);
-    let odd = [0x7f, 0xc2, 0xe2].map(|byte| half.simd_eq(u8x16::splat(byte)));
+fn odd_marks(part: &[u8; PART_BYTES]) -> u32 {
+    let special = special_marks(part);
+    let part = u8x16::new(*part);
+    let odd = [0x7f, 0xc2, 0xe2].map(|byte| part.simd_eq(u8x16::splat(byte)));
     special | (odd[0] | odd[1] | odd[2]).to_bitmask()
 }
 
@@ -115,18 +186,19 @@ const fn is_plain(byte: u8) -> bool {
     !matches!(byte, 0..=0x1f | b'"' | b'\\' | 0x7f | 0xc2 | 0xe2)
 }
 
-/// How many bytes behind a backslash belong to the escape.
-#[inline]
-fn escape_length(after: &[u8]) -> Option<usize> {
-    match after.first()? {
-        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(1),
-        b'u' => after
-            .get(1..5)?
-            .iter()
-            .all(u8::is_ascii_hexdigit)
-            .then_some(5),
+/// Where the escape ends whose backslash stands at `backslash`.
+fn escape_end(bytes: &[u8], backslash: usize) -> Result<usize, SyntaxError> {
+    let after = bytes.get(backslash + 1..).unwrap_or_default();
+    let length = match after {
+        [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => Some(1),
+        [b'u', hex @ ..] => hex
+            .get(..4)
+            .filter(|hex| hex.iter().all(u8::is_ascii_hexdigit))
+            .map(|_| 5),
         _ => None,
-    }
+    };
+    let length = length.ok_or(error(What::Escape, backslash))?;
+    Ok(backslash + 1 + length)
 }
 
 /// The length of the number that `text` begins with.
@@ -162,4 +234,21 @@ fn digits(text: &[u8], from: usize) -> usize {
     rest.iter()
         .position(|byte| !byte.is_ascii_digit())
         .unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_string_ends_alike_in_blocks_and_byte_by_byte(
+            text in "[ a]{0,70}([ a]{0,9}|(\\\\\\\\){0,40}|\\\\[\"/nu\u{1}]|[\"\u{1}\\\\]|\\\\u00e9|é){0,12}\"?[ \\\\]{0,70}",
+        ) {
+            let bytes = text.as_bytes();
+            prop_assert_eq!(long_string_end(bytes, 1), last_string_end(bytes, 1, 1, false));
+        }
+    }
 }

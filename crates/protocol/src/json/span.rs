@@ -60,6 +60,8 @@ pub struct Members<'a> {
     list: Vec<Member<'a>>,
     /// Places in `list`, by folded name.
     order: Vec<usize>,
+    /// A bit for each name: most of the names that are asked for are absent, and seen to be here.
+    traces: u64,
     spelling: Spelling,
     /// What stands before a name when it is told to a caller.
     path: &'static str,
@@ -125,20 +127,24 @@ impl<'a> Members<'a> {
         }
         let inside = cursor.position().saturating_add(1);
         let mut list = Vec::with_capacity(16);
+        let mut traces = 0;
         cursor.object(|cursor, name| {
             let name = name.decode().map_err(|_| MembersError::Name)?;
             let folded = fold(&name, spelling);
             let value = value(cursor, &name)?;
-            list.push(Member {
+            let member = Member {
                 name,
                 value,
                 folded,
-            });
+            };
+            traces |= trace(member.folded().as_bytes(), 0);
+            list.push(member);
             Ok::<(), MembersError>(())
         })?;
         let mut members = Self {
             order: (0..list.len()).collect(),
             list,
+            traces,
             spelling,
             path: "",
             inside,
@@ -203,6 +209,13 @@ impl<'a> Members<'a> {
     /// (`Stream`) is refused: some upstreams would read it, and we would not.
     pub fn find(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         // We ask by lower-case names, which are folded already where there is one spelling.
+        let underscores = match self.spelling {
+            Spelling::One => 0,
+            Spelling::SnakeOrCamel => name.bytes().filter(|byte| *byte == b'_').count(),
+        };
+        if self.traces & trace(name.as_bytes(), underscores) == 0 {
+            return Ok(None);
+        }
         let folded = match self.spelling {
             Spelling::One => None,
             Spelling::SnakeOrCamel => fold(name, self.spelling),
@@ -325,6 +338,13 @@ fn fold(name: &str, spelling: Spelling) -> Option<Box<str>> {
         Spelling::SnakeOrCamel => letters.filter(|c| *c != '_').collect(),
     };
     Some(folded.into_boxed_str())
+}
+
+/// One bit of 64, which a name shares with few others: by its ends, and its length when folded.
+fn trace(name: &[u8], underscores: usize) -> u64 {
+    let end = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte));
+    let mixed = end(name.first()) * 5 + end(name.last()) * 3 + name.len() - underscores;
+    1 << (mixed % 64)
 }
 
 /// Whether `found` is a spelling of the name, which is in snake case.

@@ -1,16 +1,17 @@
 //! Builds responses: the head is ours alone, nothing of an upstream's stands in it.
 
+use std::fmt::{self, Write as _};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use engine::{Aborted, Answer, AnswerBody, Arrival, Engine, Place, Unanswered};
 use http::header::{CONNECTION, CONTENT_RANGE, CONTENT_TYPE, HeaderName, RETRY_AFTER, UPGRADE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use ledger::{Rate, Rates};
+use ledger::Rates;
 use protocol::{Code, Failure, Family, Joined};
 use store::KeyHead;
 
@@ -195,6 +196,9 @@ fn whole(document: Vec<u8>) -> AnswerBody {
     AnswerBody::Whole(pieces)
 }
 
+/// Room for the values of two rates, whatever they are.
+const RATES_BYTES: usize = 128;
+
 fn write_rates(headers: &mut HeaderMap, rates: &Rates) {
     const REQUESTS: [HeaderName; 3] = [
         HeaderName::from_static("x-ratelimit-limit-requests"),
@@ -206,27 +210,22 @@ fn write_rates(headers: &mut HeaderMap, rates: &Rates) {
         HeaderName::from_static("x-ratelimit-remaining-tokens"),
         HeaderName::from_static("x-ratelimit-reset-tokens"),
     ];
-    let mut write = |names: [HeaderName; 3], rate: &Rate| {
-        // Durations are written as the chat protocol's clients know them: `120ms`.
-        let Rate {
-            limit,
-            remaining,
-            reset_ms,
-        } = rate;
-        let text = Bytes::from(format!("{limit} {remaining} {reset_ms}ms"));
-        let values = text.split(|byte| *byte == b' ');
-        for (name, value) in names.into_iter().zip(values) {
-            // One text for all three, so that three headers cost one allocation.
-            if let Ok(value) = HeaderValue::from_maybe_shared(text.slice_ref(value)) {
+    // All values stand in one text, so that six headers cost one buffer.
+    let mut text = BytesMut::with_capacity(RATES_BYTES);
+    let kinds = [(REQUESTS, &rates.requests), (TOKENS, &rates.tokens)];
+    for ([limit, remaining, reset], rate) in kinds {
+        let Some(rate) = rate else { continue };
+        let mut write = |name, value: fmt::Arguments<'_>| {
+            let written = text.write_fmt(value);
+            let value = HeaderValue::from_maybe_shared(text.split().freeze());
+            if let (Ok(()), Ok(value)) = (written, value) {
                 headers.insert(name, value);
             }
-        }
-    };
-    if let Some(rate) = &rates.requests {
-        write(REQUESTS, rate);
-    }
-    if let Some(rate) = &rates.tokens {
-        write(TOKENS, rate);
+        };
+        write(limit, format_args!("{}", rate.limit));
+        write(remaining, format_args!("{}", rate.remaining));
+        // Durations are written as the chat protocol's clients know them: `120ms`.
+        write(reset, format_args!("{}ms", rate.reset_ms));
     }
 }
 

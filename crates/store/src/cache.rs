@@ -51,22 +51,13 @@ pub(crate) struct Generations<K, V> {
     young_max: usize,
 }
 
-impl<K, V> Default for Generations<K, V> {
-    fn default() -> Self {
-        Self {
-            young: IdMap::default(),
-            old: IdMap::default(),
-            young_max: 1,
-        }
-    }
-}
-
 impl<K: Eq + Hash + Copy, V> Generations<K, V> {
     /// A map of about `max` values.
     pub(crate) fn new(max: usize) -> Self {
         Self {
+            young: IdMap::default(),
+            old: IdMap::default(),
             young_max: (max / 2).max(1),
-            ..Self::default()
         }
     }
 

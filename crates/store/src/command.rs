@@ -20,7 +20,7 @@ use crate::task_id::TaskId;
 /// An answer that is given when the writer has decided; the receiver then waits for the disk.
 pub(crate) type Reply<T> = oneshot::Sender<Result<(T, Durable), StoreError>>;
 
-/// One wish to the writer, in the order they came.
+/// One wish to the writer, which takes them in the order they came.
 #[derive(Debug)]
 pub(crate) enum Command {
     Admit(Admit, oneshot::Sender<Result<Granted, AdmitError>>),

@@ -1,6 +1,6 @@
 //! Waiting for a decision to be on the disk.
 //!
-//! The writer answers when it has decided, before the commit, and commits without a sync. A
+//! A decision is told when it is made, before the commit, and the writer commits without a sync. A
 //! thread of its own syncs the log and then marks every batch that was committed before the
 //! sync began. So a slow disk delays the promise, never the decision.
 

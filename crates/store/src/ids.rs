@@ -140,7 +140,7 @@ impl Epoch {
 ///
 /// The process chooses it, so that a close whose commit answer was lost is repeated by id and
 /// finds out whether it had happened.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HoldId(i64);
 
 impl HoldId {

@@ -1,8 +1,7 @@
 //! The way to the ledger writer: one list, one wake.
 //!
 //! What somebody waits for (an admission, a balance) wakes the writer. Settlements do not:
-//! they gather until an admission comes or `gather` is over. Under load batches start
-//! `gather` apart, so that a transaction's fixed cost is shared.
+//! they gather until an admission comes or `gather` is over.
 //!
 //! Admissions are bounded and may be refused here. Closes are not refused: there is at most
 //! one for each admitted call, so the bound on calls in flight bounds them too.

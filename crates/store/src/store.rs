@@ -82,7 +82,7 @@ impl Store {
         on!(self, backend => backend.may_admit())?;
         match self.backend.admit_now(admit) {
             Ok(decided) => decided,
-            // In a box: it is the rarer way, and the larger future.
+            // In a box: a future this large would make all larger that wait for it.
             Err(admit) => Box::pin(self.ask_admission(admit)).await,
         }
     }

@@ -27,12 +27,12 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), Sy
 
 fn long_string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
     let mut escaped = false;
-    let mut escapes = Escapes::default();
+    let mut runs = Backslashes::default();
     // Everything before this has been read.
     let mut at = start;
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let marks = Marks::of(block);
-        let escaped_here = escapes.next(marks.backslash);
+        let escaped_here = runs.escaped(marks.backslash);
         let stops = marks.control | marks.quote & !escaped_here;
         let before = stops.wrapping_sub(1) & !stops;
         escaped |= marks.backslash & before != 0;
@@ -56,7 +56,7 @@ fn long_string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxEr
         at += BLOCK_BYTES;
     }
     // A backslash at the end of the last block belongs to what follows.
-    at -= usize::from(escapes.is_open());
+    at -= usize::from(runs.is_open());
     last_string_end(bytes, start, at, escaped)
 }
 
@@ -120,17 +120,17 @@ impl Marks {
 
 /// Tells which bytes are escaped, block by block, without a look at any of them.
 #[derive(Default)]
-struct Escapes {
+struct Backslashes {
     /// 1 when the last block ended in a backslash that escapes what follows.
     open: u64,
 }
 
-impl Escapes {
+impl Backslashes {
     /// One bit for each byte that a backslash before it escapes. A run of backslashes escapes
     /// every other one of them: added to the bits of a run, its first bit carries to the one behind it,
     /// which tells by its place whether the run was odd.
     #[inline]
-    fn next(&mut self, backslash: u64) -> u64 {
+    fn escaped(&mut self, backslash: u64) -> u64 {
         const EVEN: u64 = 0x5555_5555_5555_5555;
         if backslash == 0 {
             return std::mem::take(&mut self.open);

@@ -209,6 +209,11 @@ impl<'a> Members<'a> {
     /// (`Stream`) is refused: some upstreams would read it, and we would not.
     pub fn find(&self, name: &str) -> Result<Option<Raw<'a>>, Failure> {
         // We ask by lower-case names, which are folded already where there is one spelling.
+        debug_assert!(!name.starts_with('_') && !name.ends_with('_'), "{name}");
+        debug_assert!(
+            !name.bytes().any(|byte| byte.is_ascii_uppercase()),
+            "{name}"
+        );
         let underscores = match self.spelling {
             Spelling::One => 0,
             Spelling::SnakeOrCamel => name.bytes().filter(|byte| *byte == b'_').count(),

@@ -196,8 +196,8 @@ fn whole(document: Vec<u8>) -> AnswerBody {
     AnswerBody::Whole(pieces)
 }
 
-/// Room for the values of two rates, whatever they are.
-const RATES_BYTES: usize = 128;
+/// Room for the values of a rate, whatever they are.
+const RATE_BYTES: usize = 64;
 
 fn write_rates(headers: &mut HeaderMap, rates: &Rates) {
     const REQUESTS: [HeaderName; 3] = [
@@ -210,11 +210,12 @@ fn write_rates(headers: &mut HeaderMap, rates: &Rates) {
         HeaderName::from_static("x-ratelimit-remaining-tokens"),
         HeaderName::from_static("x-ratelimit-reset-tokens"),
     ];
-    // All values stand in one text, so that six headers cost one buffer.
-    let mut text = BytesMut::with_capacity(RATES_BYTES);
+    // The values stand in one text, so that three headers cost one buffer.
+    let mut text = BytesMut::new();
     let kinds = [(REQUESTS, &rates.requests), (TOKENS, &rates.tokens)];
     for ([limit, remaining, reset], rate) in kinds {
         let Some(rate) = rate else { continue };
+        text.reserve(RATE_BYTES);
         let mut write = |name, value: fmt::Arguments<'_>| {
             let written = text.write_fmt(value);
             let value = HeaderValue::from_maybe_shared(text.split().freeze());

@@ -16,7 +16,7 @@ const CACHED_HOLDS_MAX: usize = 65_536;
 
 /// Rows in memory. Whoever runs a command has brought the rows it names in; one that is not here
 /// does not exist.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Books {
     pub(crate) wallets: Generations<i64, BookWallet>,
     pub(crate) keys: Generations<KeyId, BookKey>,
@@ -28,6 +28,13 @@ pub(crate) struct Books {
     pub(crate) hold_step: i64,
     pub(crate) open_holds: u64,
     pub(crate) counters: Arc<Counters>,
+}
+
+/// Books without a row, in the place of those that somebody else has.
+impl Default for Books {
+    fn default() -> Self {
+        Self::new(Epoch::new(0), 0, Arc::default())
+    }
 }
 
 impl Books {

@@ -13,7 +13,6 @@ use rusqlite::hooks::Wal;
 use tokio::sync::oneshot;
 
 use super::connect::{READER_CACHE_KIB, make_writer, open, reader, refusal};
-use super::desk::Desk;
 use super::disk::Ballast;
 use super::files::size;
 use super::journal::{Journal, JournalOptions};
@@ -21,6 +20,7 @@ use super::keeper::{self, Keeper, Seen};
 use super::ledger::Ledger;
 use super::lock::ServerLock;
 use super::open::{Opened, for_command, for_server, journal_path, prepared};
+use super::open_books::OpenBooks;
 use super::reads::Reads;
 use super::schema::Schema;
 use super::verify::verify;
@@ -54,7 +54,7 @@ pub(crate) struct Sqlite {
     path: PathBuf,
     queue: Arc<Queue>,
     line: Arc<SyncLine>,
-    desk: Arc<Desk>,
+    open_books: Arc<OpenBooks>,
     counters: Arc<Counters>,
     threads: Vec<JoinHandle<()>>,
     reads: Reads,
@@ -157,11 +157,11 @@ impl Sqlite {
             change_wait_max: settings.lock_wait_max,
         }));
         let line = SyncLine::new(settings.sync_delay, Arc::clone(&queue));
-        let desk = Arc::new(Desk::default());
+        let open_books = Arc::new(OpenBooks::new(&queue));
         let shared = Shared {
             queue: Arc::clone(&queue),
             line: Arc::clone(&line),
-            desk: Arc::clone(&desk),
+            open_books: Arc::clone(&open_books),
             gate,
             ballast,
             gather: settings.gather,
@@ -193,7 +193,7 @@ impl Sqlite {
             path: path.to_owned(),
             queue,
             line,
-            desk,
+            open_books,
             counters,
             threads,
             reads,
@@ -269,18 +269,14 @@ impl Sqlite {
         self.queue.push_close(command);
     }
 
-    /// Decides on a call at once, or gives it back to be queued. Nobody overtakes what is queued: it
-    /// may be the end of the same caller's last call.
+    /// Decides on a call at once, or gives it back to be queued.
     pub(crate) fn admit_now(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
-        if !self.queue.is_empty() {
-            return Err(admit);
-        }
-        self.desk.admit(admit)
+        self.open_books.admit(admit)
     }
 
     /// Ends a hold at once, or as soon as the writer comes to it.
     pub(crate) fn close(&self, closing: Closing) {
-        if let Err(closing) = self.desk.close(closing) {
+        if let Err(closing) = self.open_books.close(closing) {
             self.push_close(Command::Close(closing));
         }
     }

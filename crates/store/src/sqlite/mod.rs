@@ -2,8 +2,8 @@
 //!
 //! `ledger` is one connection's transactions, with `calls`, `changes` and `tasks` in them;
 //! `apply` takes commands to them, and `writer` runs it on its thread; while it sleeps in an open
-//! batch, callers decide on the books that it leaves at the `desk`. `keeper` folds the log and watches
-//! the disk, `reads` serves look-ups, `journal` is a file and a thread of its own. `backend` puts them
+//! batch, callers decide on its books themselves (`open_books`). `keeper` folds the log and watches the
+//! disk, `reads` serves look-ups, `journal` is a file and a thread of its own. `backend` puts them
 //! together.
 
 mod apply;
@@ -12,7 +12,6 @@ mod callbacks;
 mod calls;
 mod changes;
 mod connect;
-mod desk;
 mod disk;
 mod entries;
 #[cfg(test)]
@@ -25,6 +24,7 @@ mod ledger;
 mod lock;
 mod lookups;
 mod open;
+mod open_books;
 mod reads;
 mod recovery;
 mod rows;

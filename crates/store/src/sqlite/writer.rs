@@ -3,10 +3,9 @@
 //! It begins the transaction before it takes commands, so that while another process holds the
 //! lock they stay in the queue, where they can be refused in time. Decisions are answered at
 //! once. A batch stays open until somebody waits for it, or for a moment, in which calls decide on
-//! themselves (`desk`), and those that end soon after they were admitted leave one entry and no hold
-//! behind. When a transaction fails, who
-//! was admitted in it learns so, and its closes are kept and booked again, for as long as the
-//! process lives.
+//! themselves (`open_books`), and those that end soon after they were admitted leave one entry and
+//! no hold behind. When a transaction fails, who was admitted in it learns so, and its closes are kept
+//! and booked again, for as long as the process lives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,19 +13,19 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::desk::{Desk, Tally};
 use super::disk::Ballast;
 use super::ledger::Ledger;
+use super::open_books::{OpenBooks, Tally};
 use super::trouble::Trouble;
 use crate::command::{Closing, Command};
 use crate::durable::{Batch, SyncLine};
 use crate::error::AdmitError;
 use crate::queue::{Pace, Queue, Queued, Wake};
 
-/// From so many calls at once in one batch on, the next one gathers them without a wake for each.
+/// From so many calls at once in one batch on, the next one stays open for company.
 const LOADED_CALLS: usize = 4;
-/// How long who could not decide at the desk waits for others in an open batch. Between batches other
-/// processes have as long to write.
+/// Under load the writer sleeps at least so long, and who is queued meanwhile waits for it. Between
+/// batches other processes have as long to write.
 const STEP: Duration = Duration::from_micros(200);
 /// A batch that nobody waits for stays open for so many times as long: the more calls share one, the
 /// less each costs.
@@ -44,7 +43,7 @@ const LAST_TRIES: Duration = Duration::from_secs(5);
 pub(super) struct Shared {
     pub(super) queue: Arc<Queue>,
     pub(super) line: Arc<SyncLine>,
-    pub(super) desk: Arc<Desk>,
+    pub(super) open_books: Arc<OpenBooks>,
     /// Held while a batch is written; the checkpointer takes it to have the log to itself.
     pub(super) gate: Arc<Mutex<()>>,
     pub(super) ballast: Arc<Ballast>,
@@ -189,8 +188,8 @@ impl<'c> Writer<'c> {
         self.loaded = tally.most_calls >= LOADED_CALLS;
     }
 
-    /// Sleeps, and leaves the books on the desk meanwhile: a call that ends in time is one entry. Under
-    /// load whoever waits for the batch waits for some company too.
+    /// Sleeps, and leaves the books open meanwhile: a call that ends in time is one entry. Under load
+    /// whoever waits for the batch waits for some company too.
     fn stay_open(&mut self, round: &mut Round) {
         let gather = self.shared.gather;
         let begun = Instant::now();
@@ -206,7 +205,8 @@ impl<'c> Writer<'c> {
             }
             let (queue, loaded) = (Arc::clone(&self.shared.queue), self.loaded);
             self.lend(round, || {
-                if loaded {
+                // Nobody decides on the open books before what is queued.
+                if loaded && queue.is_empty() {
                     std::thread::sleep(STEP.min(gather));
                 }
                 queue.wait_in_batch(begun + open_for);
@@ -219,7 +219,7 @@ impl<'c> Writer<'c> {
     fn lend(&mut self, round: &mut Round, sleep: impl FnOnce()) {
         let Round { batch, tally, .. } = round;
         let books = &mut self.ledger.books;
-        self.shared.desk.lend(books, batch, tally, sleep);
+        self.shared.open_books.lend(books, batch, tally, sleep);
     }
 
     /// Decides on what is queued.

@@ -2,7 +2,8 @@
 
 use ledger::{Ask, Micro, Refusal};
 use store::{
-    AdmitError, Admitted, Basis, End, Extend, KeyChange, KeyLimits, KeyRow, Settings, Store,
+    AdmitError, Admitted, Basis, Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow,
+    PriceVersion, Settings, Store,
 };
 
 use crate::place::{
@@ -213,13 +214,6 @@ pub(crate) async fn a_counted_charge_is_capped_at_the_hold(place: &Place) {
     let store = place.open();
     let version = price(&store).await;
     let key = funded(&store, credits(10)).await;
-    let counted = |hold, tokens| {
-        let mut close = settled(hold, version, tokens);
-        if let End::Settled { basis, .. } = &mut close.end {
-            *basis = Basis::Counted;
-        }
-        close
-    };
     let admitted = admit(&store, &key, credits(1)).await.unwrap();
     let more = Extend {
         hold: admitted.hold,
@@ -227,15 +221,45 @@ pub(crate) async fn a_counted_charge_is_capped_at_the_hold(place: &Place) {
         now: NOW,
     };
     store.extend(more).await.unwrap();
-    store.close(counted(admitted.hold, 5_000_000));
+    store.close(counted(admitted.hold, version, 5_000_000));
     let (_, used) = store.balance(&key.id).await.unwrap();
     assert_eq!(used.usage, credits(2));
     let admitted = admit(&store, &key, credits(3)).await.unwrap();
-    store.close(counted(admitted.hold, 1_000_000));
+    store.close(counted(admitted.hold, version, 1_000_000));
     let (_, used) = store.balance(&key.id).await.unwrap();
     assert_eq!(used.usage, credits(3), "what was counted is less");
     assert_eq!(store.stats().above_hold, 0);
     assert_clean(&store).await;
+}
+
+pub(crate) async fn a_close_comes_behind_the_growth_that_was_asked_for(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(100)).await;
+    for call in 1..=20 {
+        let admitted = admit(&store, &key, credits(1)).await.unwrap();
+        let more = Extend {
+            hold: admitted.hold,
+            more: ask(credits(1)),
+            now: NOW,
+        };
+        // Asked for and not waited for: the stream has ended meanwhile.
+        let mut growth = Box::pin(store.extend(more));
+        drop(futures_poll_once(growth.as_mut()).await);
+        store.close(counted(admitted.hold, version, 2_000_000));
+        let (_, used) = store.balance(&key.id).await.unwrap();
+        assert_eq!(used.usage, credits(2 * call));
+    }
+    assert_clean(&store).await;
+}
+
+/// A settlement of what we counted ourselves.
+fn counted(hold: HoldId, version: PriceVersion, tokens: u64) -> Close {
+    let mut close = settled(hold, version, tokens);
+    if let End::Settled { basis, .. } = &mut close.end {
+        *basis = Basis::Counted;
+    }
+    close
 }
 
 pub(crate) async fn a_release_gives_everything_back(place: &Place) {

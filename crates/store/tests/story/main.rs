@@ -67,6 +67,7 @@ macro_rules! story {
                 calls::a_hold_grows_until_the_wallet_is_empty,
                 calls::a_settlement_above_the_hold_is_booked_in_full,
                 calls::a_counted_charge_is_capped_at_the_hold,
+                calls::a_close_comes_behind_the_growth_that_was_asked_for,
                 calls::a_release_gives_everything_back,
                 calls::the_first_close_wins_and_others_are_counted,
                 calls::concurrency_counts_open_holds,

@@ -1,9 +1,11 @@
-//! The books on the desk: while the writer sleeps in an open batch, calls decide on themselves.
+//! The books lie open: while the writer sleeps in an open batch, calls decide on themselves.
 //!
 //! A decision is a few changes of rows in memory, which cost less than handing it to another
 //! thread and waking up for the answer. The transaction stays the writer's: it is open, so
 //! the rows are true, and what was decided is written when the writer takes the books back. What
-//! needs the database (a row that is not in memory, or no batch that is open) is not decided here.
+//! needs the database (a row that is not in memory, or no batch that is open) is queued, and
+//! nobody overtakes what is queued: it may be the end of the same caller's last call, or more
+//! for the hold that is to be closed.
 
 use std::sync::Arc;
 
@@ -14,10 +16,14 @@ use crate::call::{Admit, Admitted};
 use crate::command::Closing;
 use crate::durable::{Batch, Durable};
 use crate::error::AdmitError;
+use crate::queue::Queue;
 
 /// Where the writer leaves the books of an open batch.
-#[derive(Debug, Default)]
-pub(super) struct Desk(Mutex<Option<Lent>>);
+#[derive(Debug)]
+pub(super) struct OpenBooks {
+    lent: Mutex<Option<Lent>>,
+    queue: Arc<Queue>,
+}
 
 #[derive(Debug)]
 struct Lent {
@@ -46,11 +52,21 @@ impl Tally {
     }
 }
 
-impl Desk {
-    /// Decides on a call, or gives it back to be decided by the writer.
+impl OpenBooks {
+    pub(super) fn new(queue: &Arc<Queue>) -> Self {
+        Self {
+            lent: Mutex::default(),
+            queue: Arc::clone(queue),
+        }
+    }
+
+    /// Decides on a call, or gives it back to be queued.
     pub(super) fn admit(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
-        let mut desk = self.0.lock();
-        let Some(lent) = desk.as_mut().filter(|lent| lent.books.knows(admit.key)) else {
+        if !self.queue.is_empty() {
+            return Err(admit);
+        }
+        let mut lent = self.lent.lock();
+        let Some(lent) = lent.as_mut().filter(|lent| lent.books.knows(admit.key)) else {
             return Err(admit);
         };
         lent.tally.commands += 1;
@@ -62,10 +78,13 @@ impl Desk {
         }))
     }
 
-    /// Books a close, or gives it back to be booked by the writer.
+    /// Books a close, or gives it back to be queued.
     pub(super) fn close(&self, closing: Closing) -> Result<(), Closing> {
-        let mut desk = self.0.lock();
-        let Some(lent) = desk
+        if !self.queue.is_empty() {
+            return Err(closing);
+        }
+        let mut lent = self.lent.lock();
+        let Some(lent) = lent
             .as_mut()
             .filter(|lent| lent.books.knows_hold(closing.hold))
         else {
@@ -94,16 +113,15 @@ impl Desk {
             durable: batch.durable(),
             tally: *tally,
         };
-        *self.0.lock() = Some(lent);
+        *self.lent.lock() = Some(lent);
         sleep();
-        if let Some(lent) = self.0.lock().take() {
+        if let Some(lent) = self.lent.lock().take() {
             (*books, *tally) = (lent.books, lent.tally);
         }
     }
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 mod tests {
     use std::time::Duration;
 
@@ -111,10 +129,10 @@ mod tests {
 
     use super::*;
     use crate::books::{BookKey, BookWallet};
-    use crate::command::Ending;
+    use crate::command::{Command, Ending};
     use crate::durable::SyncLine;
     use crate::ids::{HoldId, KeyId, WalletId};
-    use crate::queue::{Bounds, Queue};
+    use crate::queue::Bounds;
 
     const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 
@@ -148,7 +166,8 @@ mod tests {
             call_wait_max: Duration::ZERO,
             change_wait_max: Duration::ZERO,
         });
-        let batch = Batch::new(1, &SyncLine::new(Duration::ZERO, Arc::new(queue)));
+        let queue = Arc::new(queue);
+        let batch = Batch::new(1, &SyncLine::new(Duration::ZERO, Arc::clone(&queue)));
         let (wallet, known, other) = (WalletId::random(), KeyId::random(), KeyId::random());
         let mut books = Books::default();
         let mut money = Wallet::default();
@@ -171,20 +190,24 @@ mod tests {
             dirty: false,
         };
         books.keys.insert(known, row);
-        let (desk, mut tally) = (Desk::default(), Tally::default());
+        let (open, mut tally) = (OpenBooks::new(&queue), Tally::default());
 
-        assert!(desk.admit(call(wallet, known)).is_err());
-        desk.lend(&mut books, &batch, &mut tally, || {
-            let admitted = desk.admit(call(wallet, known)).unwrap().unwrap();
+        assert!(open.admit(call(wallet, known)).is_err());
+        open.lend(&mut books, &batch, &mut tally, || {
+            let admitted = open.admit(call(wallet, known)).unwrap().unwrap();
             assert!(admitted.durable.is_open());
             // There is no money for a second one, until the first has ended.
-            assert!(desk.admit(call(wallet, known)).unwrap().is_err());
-            desk.close(end(admitted.hold)).unwrap();
-            assert!(desk.close(end(admitted.hold)).is_err());
-            let _owed = desk.admit(call(wallet, known)).unwrap().unwrap();
-            assert!(desk.admit(call(wallet, other)).is_err());
+            assert!(open.admit(call(wallet, known)).unwrap().is_err());
+            open.close(end(admitted.hold)).unwrap();
+            assert!(open.close(end(admitted.hold)).is_err());
+            let admitted = open.admit(call(wallet, known)).unwrap().unwrap();
+            assert!(open.admit(call(wallet, other)).is_err());
+            // Whatever is queued comes first.
+            queue.push_close(Command::Uncount(admitted.hold));
+            assert!(open.close(end(admitted.hold)).is_err());
+            assert!(open.admit(call(wallet, known)).is_err());
         });
-        assert!(desk.admit(call(wallet, known)).is_err());
+        assert!(open.admit(call(wallet, known)).is_err());
 
         assert_eq!((tally.commands, tally.most_calls), (4, 2));
         assert_eq!((books.holds.len(), books.pending.postings.len()), (1, 1));

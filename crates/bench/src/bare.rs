@@ -1,7 +1,7 @@
 //! The yardstick: a proxy that forwards bytes and does nothing else.
 //!
-//! hyper serves, a pooled hyper-util client calls, both with `TCP_NODELAY`; allocator, runtime
-//! flavour and worker count are the gateway's. What the gateway costs is told in multiples of this.
+//! hyper serves, a pooled hyper-util client calls, both with `TCP_NODELAY`, on tokio's usual runtime;
+//! allocator and number of threads are the gateway's. What the gateway costs is told in multiples of this.
 //! After a handshake the bytes of a session are copied both ways, and no frame is looked at.
 
 use std::convert::Infallible;

@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         }
         Some(Part::Load(args)) => one_thread().and_then(|it| it.block_on(load::drive(args))),
         Some(Part::Hold(args)) => one_thread().and_then(|it| it.block_on(load::hold(args))),
-        Some(Part::Bare(args)) => as_the_gateway().and_then(|it| it.block_on(bare::serve(args))),
+        Some(Part::Bare(args)) => on_all_cores().and_then(|it| it.block_on(bare::serve(args))),
         None => one_thread().and_then(|it| it.block_on(run::run(cli.run))),
     };
     match done {
@@ -77,7 +77,7 @@ fn one_thread() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// The number of workers is the runtime's own choice or `TOKIO_WORKER_THREADS`, as in the gateway.
-fn as_the_gateway() -> io::Result<Runtime> {
+/// The number of workers is the runtime's own choice or `TOKIO_WORKER_THREADS`, as of the gateway's gates.
+fn on_all_cores() -> io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
 }

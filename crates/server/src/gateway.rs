@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
 use crate::config::{Config, Plan, Problem};
-use crate::http::{Limits, Public};
+use crate::http::{Gates, Limits, Public};
 use crate::{config, reload};
 
 /// Why a gateway did not start.
@@ -27,6 +27,8 @@ pub(crate) enum StartError {
     Media(#[from] MediaOpenError),
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    #[error("the threads that serve cannot be started: {0}")]
+    Gates(io::Error),
     #[error("cannot listen on {address}: {source}")]
     Listen {
         address: SocketAddr,
@@ -46,6 +48,8 @@ pub(crate) struct Gateway {
     stop_all: CancellationToken,
     public: JoinHandle<()>,
     behind: Vec<JoinHandle<()>>,
+    /// Open until the last of what was begun there has ended.
+    gates: Arc<Gates>,
     notice: Duration,
 }
 
@@ -68,12 +72,18 @@ impl Gateway {
         }
 
         let limits = Limits::of(config);
-        let public = Public::bind(config.server.listen, Arc::clone(&engine), limits)
-            .await
-            .map_err(|source| StartError::Listen {
-                address: config.server.listen,
-                source,
-            })?;
+        let gates = Arc::new(Gates::open().map_err(StartError::Gates)?);
+        let public = Public::bind(
+            config.server.listen,
+            Arc::clone(&gates),
+            Arc::clone(&engine),
+            limits,
+        )
+        .await
+        .map_err(|source| StartError::Listen {
+            address: config.server.listen,
+            source,
+        })?;
         let ready = Arc::new(AtomicBool::new(true));
         let admin = Admin::bind(
             config.admin.listen,
@@ -131,6 +141,7 @@ impl Gateway {
             stop_all,
             public,
             behind,
+            gates,
             notice: config.timeouts.shutdown_notice,
         })
     }
@@ -166,6 +177,7 @@ impl Gateway {
         for task in self.behind {
             let _ = task.await;
         }
+        drop(self.gates);
     }
 }
 

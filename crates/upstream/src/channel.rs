@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use protocol::Dialect;
+use tokio::runtime::Handle;
 use tokio::time::Instant as Clock;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -124,7 +125,8 @@ impl Channel {
         let start = Clock::now();
         let total = start + self.0.timeouts.total;
         self.0.breaker.lock().attempt(start.into_std());
-        while let Some(conn) = self.0.pool.take(start) {
+        let home = Handle::current().id();
+        while let Some(conn) = self.0.pool.take(home, start) {
             match self.exchange(conn, &call, start, total).await {
                 Err(error) if error.is_stale() => {}
                 result => return result,
@@ -223,7 +225,8 @@ impl Channel {
     pub(crate) fn give_back(&self, mut conn: Box<Conn>) {
         if conn.is_clean() {
             conn.rest();
-            self.0.pool.put(conn, Clock::now());
+            let home = conn.home();
+            self.0.pool.put(conn, home, Clock::now());
         }
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::runtime::Id;
 use tokio::time::Instant;
 
 /// How many may rest; one that comes back to a full pool is closed.
@@ -17,53 +18,70 @@ const PRUNED_PER_RETURN: usize = 2;
 
 /// The resting connections of one channel.
 ///
-/// The one that came last goes out first, so that those above the need grow old and are
+/// A connection stays with the runtime that opened it, whose thread is told when there is something to
+/// read. The one that came last goes out first, so that those above the need grow old and are
 /// closed, and the rest stay warm.
 pub(crate) struct Pool<C> {
-    resting: Mutex<VecDeque<(Instant, C)>>,
+    racks: Mutex<Vec<Rack<C>>>,
+}
+
+/// The connections of one runtime.
+struct Rack<C> {
+    home: Id,
+    resting: VecDeque<(Instant, C)>,
 }
 
 impl<C> Pool<C> {
     pub(crate) fn new() -> Self {
         Self {
-            resting: Mutex::new(VecDeque::new()),
+            racks: Mutex::new(Vec::new()),
         }
     }
 
-    /// A connection that has not rested too long.
-    pub(crate) fn take(&self, now: Instant) -> Option<C> {
-        let mut resting = self.resting.lock();
-        let (since, conn) = resting.pop_back()?;
+    /// A connection of this runtime that has not rested too long.
+    pub(crate) fn take(&self, home: Id, now: Instant) -> Option<C> {
+        let mut racks = self.racks.lock();
+        let rack = racks.iter_mut().find(|rack| rack.home == home)?;
+        let (since, conn) = rack.resting.pop_back()?;
         if now.saturating_duration_since(since) <= REST_MAX {
             return Some(conn);
         }
         // The youngest is too old, so all are. They are closed after the lock is gone.
-        let expired = std::mem::take(&mut *resting);
-        drop(resting);
+        let expired = std::mem::take(&mut rack.resting);
+        drop(racks);
         drop((conn, expired));
         None
     }
 
-    /// Lets a connection rest.
-    pub(crate) fn put(&self, conn: C, now: Instant) {
+    /// Lets a connection rest that this runtime opened.
+    pub(crate) fn put(&self, conn: C, home: Id, now: Instant) {
         let mut closed = [const { None }; PRUNED_PER_RETURN];
-        let mut resting = self.resting.lock();
         let is_old = |since| now.saturating_duration_since(since) > REST_MAX;
+        let mut racks = self.racks.lock();
         for place in &mut closed {
-            if resting.front().is_some_and(|&(since, _)| is_old(since)) {
-                *place = resting.pop_front();
+            *place = racks.iter_mut().find_map(|Rack { resting, .. }| {
+                resting.front().filter(|(since, _)| is_old(*since))?;
+                resting.pop_front()
+            });
+        }
+        if racks.iter().map(|rack| rack.resting.len()).sum::<usize>() < RESTING_MAX {
+            let known = racks.iter_mut().find(|rack| rack.home == home);
+            match known {
+                Some(rack) => rack.resting.push_back((now, conn)),
+                None => racks.push(Rack {
+                    home,
+                    resting: VecDeque::from([(now, conn)]),
+                }),
             }
         }
-        if resting.len() < RESTING_MAX {
-            resting.push_back((now, conn));
-        }
-        drop(resting);
+        drop(racks);
         drop(closed);
     }
 
     /// How many rest now.
     pub(crate) fn len(&self) -> usize {
-        self.resting.lock().len()
+        let racks = self.racks.lock();
+        racks.iter().map(|rack| rack.resting.len()).sum()
     }
 }
 
@@ -79,9 +97,15 @@ impl<C> fmt::Debug for Pool<C> {
 mod tests {
     use std::time::Duration;
 
+    use tokio::runtime::{Builder, Id};
     use tokio::time::Instant;
 
     use super::{Pool, RESTING_MAX};
+
+    fn home() -> Id {
+        let runtime = Builder::new_current_thread().build();
+        runtime.unwrap().handle().id()
+    }
 
     fn times() -> impl Fn(u64) -> Instant {
         let start = Instant::now();
@@ -90,43 +114,56 @@ mod tests {
 
     #[test]
     fn the_last_that_came_goes_out_first() {
+        let (pool, home, at) = (Pool::new(), home(), times());
+        pool.put("a", home, at(0));
+        pool.put("b", home, at(1));
+        assert_eq!(pool.take(home, at(2)), Some("b"));
+        assert_eq!(pool.take(home, at(2)), Some("a"));
+        assert_eq!(pool.take(home, at(2)), None);
+    }
+
+    #[test]
+    fn a_connection_stays_with_its_runtime() {
         let (pool, at) = (Pool::new(), times());
-        pool.put("a", at(0));
-        pool.put("b", at(1));
-        assert_eq!(pool.take(at(2)), Some("b"));
-        assert_eq!(pool.take(at(2)), Some("a"));
-        assert_eq!(pool.take(at(2)), None);
+        let (here, there) = (home(), home());
+        pool.put("a", here, at(0));
+        pool.put("b", there, at(0));
+        assert_eq!((pool.take(here, at(1)), pool.len()), (Some("a"), 1));
+        assert_eq!(pool.take(here, at(1)), None);
+        // Old ones are closed whoever opened them.
+        pool.put("c", here, at(60));
+        assert_eq!((pool.take(there, at(60)), pool.len()), (None, 1));
     }
 
     #[test]
     fn one_that_rested_too_long_is_not_given_out() {
-        let (pool, at) = (Pool::new(), times());
-        pool.put("a", at(0));
-        pool.put("b", at(1));
-        assert_eq!(pool.take(at(56)), Some("b"));
-        assert_eq!(pool.take(at(56)), None);
+        let (pool, home, at) = (Pool::new(), home(), times());
+        pool.put("a", home, at(0));
+        pool.put("b", home, at(1));
+        assert_eq!(pool.take(home, at(56)), Some("b"));
+        assert_eq!(pool.take(home, at(56)), None);
         assert_eq!(pool.len(), 0);
     }
 
     #[test]
     fn those_above_the_need_are_closed_as_others_come_back() {
-        let (pool, at) = (Pool::new(), times());
+        let (pool, home, at) = (Pool::new(), home(), times());
         for name in ["a", "b", "c", "d"] {
-            pool.put(name, at(0));
+            pool.put(name, home, at(0));
         }
-        pool.put("e", at(60));
+        pool.put("e", home, at(60));
         assert_eq!(pool.len(), 3);
-        pool.put("f", at(60));
+        pool.put("f", home, at(60));
         assert_eq!(pool.len(), 2);
-        assert_eq!(pool.take(at(61)), Some("f"));
-        assert_eq!(pool.take(at(61)), Some("e"));
+        assert_eq!(pool.take(home, at(61)), Some("f"));
+        assert_eq!(pool.take(home, at(61)), Some("e"));
     }
 
     #[test]
     fn a_full_pool_closes_what_comes_back() {
-        let (pool, at) = (Pool::new(), times());
+        let (pool, home, at) = (Pool::new(), home(), times());
         for number in 0..RESTING_MAX + 5 {
-            pool.put(number, at(0));
+            pool.put(number, home, at(0));
         }
         assert_eq!(pool.len(), RESTING_MAX);
     }

@@ -22,6 +22,7 @@ use upstream::Network;
 
 use crate::config::Config;
 
+use super::gates::Gates;
 use super::pulse::{CoarseClock, Patience, Pulse, Watched};
 use super::service::{self, Shared};
 
@@ -111,6 +112,7 @@ pub(crate) struct Public {
     shared: Arc<Shared>,
     crowd: Arc<Crowd>,
     clock: Arc<CoarseClock>,
+    gates: Arc<Gates>,
     connections: TaskTracker,
     /// No further requests: connections end after the one they serve.
     closing: CancellationToken,
@@ -120,6 +122,7 @@ impl Public {
     /// Binds the address; nothing is accepted yet.
     pub(crate) async fn bind(
         address: SocketAddr,
+        gates: Arc<Gates>,
         engine: Arc<Engine>,
         limits: Limits,
     ) -> io::Result<Self> {
@@ -127,6 +130,7 @@ impl Public {
         let connections = TaskTracker::new();
         Ok(Self {
             listener,
+            gates,
             shared: Arc::new(Shared {
                 engine,
                 aliases: limits.sdk_aliases,
@@ -193,6 +197,10 @@ impl Public {
         };
         // Answers are small and joined by us; waiting for acknowledgements would cost 40 ms.
         let _ = socket.set_nodelay(true);
+        // Without a runtime, so that the gate's own can watch it.
+        let Ok(socket) = socket.into_std() else {
+            return;
+        };
         let connection = serve(
             socket,
             pulse,
@@ -200,7 +208,8 @@ impl Public {
             Arc::clone(&self.shared),
             self.closing.clone(),
         );
-        self.connections.spawn(connection);
+        self.connections
+            .spawn_on(connection, &self.gates.emptiest());
     }
 }
 
@@ -209,12 +218,15 @@ async fn emptied_within(time: Duration, connections: &TaskTracker) -> bool {
 }
 
 async fn serve(
-    socket: TcpStream,
+    socket: std::net::TcpStream,
     pulse: Arc<Pulse>,
     seat: Arc<Seat>,
     shared: Arc<Shared>,
     closing: CancellationToken,
 ) {
+    let Ok(socket) = TcpStream::from_std(socket) else {
+        return;
+    };
     let io = TokioIo::new(Watched::new(socket, Arc::clone(&pulse)));
     let builder = builder(&shared.limits);
     let sessions_seat = Arc::clone(&seat);

@@ -7,6 +7,7 @@ mod catalog;
 mod catch;
 mod credentials;
 mod framing;
+mod gates;
 mod listener;
 mod media;
 mod pulse;
@@ -19,4 +20,5 @@ mod surface;
 mod tasks;
 mod voice;
 
+pub(crate) use gates::Gates;
 pub(crate) use listener::{Limits, Public};

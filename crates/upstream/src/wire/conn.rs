@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWrite};
+use tokio::runtime::{Handle, Id};
 use tokio::time::Instant;
 
 use super::alarm::Alarm;
@@ -31,6 +32,7 @@ const SLICES_MAX: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Conn {
     stream: Stream,
+    home: Id,
     /// What has been read and not yet understood.
     pub(crate) buf: BytesMut,
     read_bytes: usize,
@@ -71,6 +73,7 @@ impl Conn {
     pub(crate) fn new(stream: Stream, alarm_at: Instant) -> Self {
         Self {
             stream,
+            home: Handle::current().id(),
             buf: BytesMut::new(),
             read_bytes: READ_BYTES,
             alarm: Alarm::new(alarm_at),
@@ -78,6 +81,11 @@ impl Conn {
             rested: false,
             head_bytes_max: HEAD_BYTES_MAX,
         }
+    }
+
+    /// The runtime that opened it, and that watches its socket.
+    pub(crate) fn home(&self) -> Id {
+        self.home
     }
 
     /// Takes answers only whose head is not larger than this.

@@ -68,3 +68,34 @@ impl Gate {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::future::pending;
+
+    use tokio::sync::{mpsc, oneshot};
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+    async fn connections_spread_over_the_gates_and_end_with_them() {
+        let gates = Gates::open().unwrap();
+        let (open, mut ended) = mpsc::channel::<()>(1);
+        let mut threads = HashSet::new();
+        for _ in 0..6 {
+            let (tell, told) = oneshot::channel();
+            let open = open.clone();
+            gates.emptiest().spawn(async move {
+                tell.send(thread::current().name().map(str::to_owned))
+                    .unwrap();
+                pending::<()>().await;
+                drop(open);
+            });
+            threads.insert(told.await.unwrap());
+        }
+        assert_eq!(threads.len(), 3, "{threads:?}");
+        drop((open, gates));
+        assert_eq!(ended.recv().await, None);
+    }
+}

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use crate::error::Lost;
@@ -29,9 +30,10 @@ pub struct Durable {
 impl Durable {
     /// Returns when the decision is on the disk, or can never be.
     pub async fn wait(&self) -> Result<(), Lost> {
+        let bell = self.batch.bell();
         loop {
             // Made before the state is read: a mark between the two is not missed.
-            let marked = self.batch.marked.notified();
+            let marked = bell.notified();
             match self.batch.state.load(Ordering::Acquire) {
                 DURABLE => return Ok(()),
                 LOST => return Err(Lost),
@@ -77,7 +79,7 @@ impl fmt::Debug for Durable {
 pub(crate) struct Batch {
     number: u64,
     state: AtomicU8,
-    marked: Notify,
+    bells: Mutex<Vec<(Handle, Arc<Notify>)>>,
     /// Where it waits for the disk, unless the database itself answers when it is there.
     line: Option<Arc<SyncLine>>,
 }
@@ -87,7 +89,7 @@ impl Batch {
         Arc::new(Self {
             number,
             state: AtomicU8::new(UNDECIDED),
-            marked: Notify::new(),
+            bells: Mutex::default(),
             line: Some(Arc::clone(line)),
         })
     }
@@ -97,7 +99,7 @@ impl Batch {
         Arc::new(Self {
             number,
             state: AtomicU8::new(UNDECIDED),
-            marked: Notify::new(),
+            bells: Mutex::default(),
             line: None,
         })
     }
@@ -123,9 +125,26 @@ impl Batch {
         self.mark(LOST);
     }
 
+    /// What rings for those who wait on the present runtime.
+    fn bell(&self) -> Arc<Notify> {
+        let runtime = Handle::current();
+        let mut bells = self.bells.lock();
+        let known = bells.iter().find(|(there, _)| there.id() == runtime.id());
+        if let Some((_, bell)) = known {
+            return Arc::clone(bell);
+        }
+        let bell = Arc::new(Notify::new());
+        bells.push((runtime, Arc::clone(&bell)));
+        bell
+    }
+
     fn mark(&self, state: u8) {
         self.state.store(state, Ordering::Release);
-        self.marked.notify_waiters();
+        // On their own thread, where waking one more costs next to nothing; from here each would cost
+        // a system call.
+        for (runtime, bell) in self.bells.lock().drain(..) {
+            runtime.spawn(async move { bell.notify_waiters() });
+        }
     }
 }
 

@@ -78,6 +78,7 @@ mod tests {
     fn own_process_can_be_read() {
         let pid = std::process::id();
         assert!(cpu_time(pid).is_ok());
-        assert!(peak_bytes(pid).unwrap() >= resident_bytes(pid).unwrap());
+        assert!(resident_bytes(pid).unwrap() > 0);
+        assert!(peak_bytes(pid).unwrap() > 0);
     }
 }

@@ -272,7 +272,7 @@ async fn media_in_a_bucket_are_served_alike() {
     assert!(answer.body == film()[7..=70_000]);
     let answer = get(&stage, &format!("/media/{ID}.png"), &[]).await;
     assert_eq!(answer.status(), 404);
-    drop(s3);
+    s3.stop().await;
     let answer = get(&stage, &target, &[]).await;
     assert_eq!(answer.status(), 503);
     assert!(!answer.text().contains("127.0.0.1"), "{}", answer.text());

@@ -49,7 +49,7 @@ async fn a_storage_that_is_gone_is_no_missing_file() {
         it.keep(name, b"film").await.unwrap();
         let head = it.media.head(name, now()).await.unwrap().unwrap();
         match it.s3.take() {
-            Some(s3) => drop(s3),
+            Some(s3) => s3.stop().await,
             None => fs::rename(&it.objects, it.objects.with_file_name("elsewhere")).unwrap(),
         }
         assert!(it.media.head(name, now()).await.is_err(), "{place}");

@@ -10,17 +10,19 @@ use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
 use s3s_fs::FileSystem;
 use tokio::net::TcpListener;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 pub(crate) const ACCESS_KEY: &str = "access";
 pub(crate) const SECRET_KEY: &str = "not so secret";
 pub(crate) const BUCKET: &str = "media";
 
-/// A server that runs until it is dropped.
+/// A server that runs until it is stopped, or as long as its test.
 pub(crate) struct S3 {
     folder: tempfile::TempDir,
     pub(crate) address: SocketAddr,
-    _running: DropGuard,
+    stop: CancellationToken,
+    running: TaskTracker,
 }
 
 impl S3 {
@@ -32,9 +34,9 @@ impl S3 {
         let service = service.build();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let stop = CancellationToken::new();
-        let stopped = stop.clone();
-        tokio::spawn(stopped.clone().run_until_cancelled_owned(async move {
+        let (stop, running) = (CancellationToken::new(), TaskTracker::new());
+        let (stopped, connections) = (stop.clone(), running.clone());
+        running.spawn(stopped.clone().run_until_cancelled_owned(async move {
             loop {
                 let (socket, _) = listener.accept().await.unwrap();
                 let service = service.clone();
@@ -42,14 +44,22 @@ impl S3 {
                     let http = Builder::new(TokioExecutor::new());
                     let _ = http.serve_connection(TokioIo::new(socket), service).await;
                 };
-                tokio::spawn(stopped.clone().run_until_cancelled_owned(serve));
+                connections.spawn(stopped.clone().run_until_cancelled_owned(serve));
             }
         }));
         Self {
             folder,
             address,
-            _running: stop.drop_guard(),
+            stop,
+            running,
         }
+    }
+
+    /// Ends it: its port and every connection are closed when this returns.
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        self.running.close();
+        self.running.wait().await;
     }
 
     /// The folder of the bucket.

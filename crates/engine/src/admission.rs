@@ -22,9 +22,6 @@ use crate::gauge::Gauge;
 use crate::progress::Progress;
 use crate::record::{Outcome, Record};
 
-/// How long an answer waits for its hold to be durable; a ledger that takes longer is away.
-const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
-
 /// A call that was admitted and is not closed yet.
 #[derive(Debug)]
 #[must_use = "credits stay frozen until the admission is settled or released"]
@@ -133,15 +130,10 @@ impl Admission {
 
     /// Waits until the hold is on disk, where the settings ask for it.
     pub(crate) async fn durable(&self) -> Result<(), Failure> {
-        if self.engine.settings.commit == Commit::Behind || self.durable.is_done() {
+        if self.engine.settings.commit == Commit::Behind || self.durable.is_confirmed().await {
             return Ok(());
         }
-        match tokio::time::timeout(CONFIRMED_WITHIN, self.durable.wait()).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => {
-                Err(Failure::unavailable("The call could not be recorded.").retry_after(1))
-            }
-        }
+        Err(Failure::unavailable("The call could not be recorded.").retry_after(1))
     }
 
     /// Whether the output has come so near to what the hold covers that it should grow.

@@ -10,11 +10,15 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::runtime::{self, Handle};
+use tokio::sync::{Notify, oneshot};
+use tokio::time::timeout;
 
 use crate::error::Lost;
 use crate::queue::Queue;
+
+/// How long whoever wants a decision confirmed waits for it; a ledger that takes longer is away.
+const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
 
 const UNDECIDED: u8 = 0;
 const DURABLE: u8 = 1;
@@ -30,20 +34,36 @@ pub struct Durable {
 impl Durable {
     /// Returns when the decision is on the disk, or can never be.
     pub async fn wait(&self) -> Result<(), Lost> {
-        let bell = self.batch.bell();
         loop {
-            // Made before the state is read: a mark between the two is not missed.
-            let marked = bell.notified();
-            match self.batch.state.load(Ordering::Acquire) {
-                DURABLE => return Ok(()),
-                LOST => return Err(Lost),
-                _ => {}
+            if let Some(known) = self.listen().await {
+                return known;
             }
-            if let Some(line) = &self.batch.line {
-                line.hurry(&self.batch);
-            }
-            marked.await;
         }
+    }
+
+    /// Whether the decision is on the disk, as soon as that is known; a batch that takes longer than
+    /// [`CONFIRMED_WITHIN`] is not.
+    pub async fn is_confirmed(&self) -> bool {
+        self.listen().await == Some(Ok(()))
+    }
+
+    /// What became of the batch when its bell rings, or has rung; nothing while that is not known.
+    async fn listen(&self) -> Option<Result<(), Lost>> {
+        let bell = match self.batch.bell() {
+            Ok(bell) => bell,
+            Err(known) => return Some(known),
+        };
+        // Made before what it rings for is read: what happens between the two is not missed.
+        let rung = bell.rings.notified();
+        let known = self.batch.known();
+        if known.is_some() || bell.has_rung() {
+            return known;
+        }
+        if let Some(line) = &self.batch.line {
+            line.hurry(&self.batch);
+        }
+        rung.await;
+        self.batch.known()
     }
 
     /// Whether a command that is sent now may still be decided together with this one, and so stand
@@ -79,7 +99,7 @@ impl fmt::Debug for Durable {
 pub(crate) struct Batch {
     number: u64,
     state: AtomicU8,
-    bells: Mutex<Vec<(Handle, Arc<Notify>)>>,
+    bells: Mutex<Vec<(Arc<Bell>, Rope)>>,
     /// Where it waits for the disk, unless the database itself answers when it is there.
     line: Option<Arc<SyncLine>>,
 }
@@ -125,26 +145,75 @@ impl Batch {
         self.mark(LOST);
     }
 
-    /// What rings for those who wait on the present runtime.
-    fn bell(&self) -> Arc<Notify> {
-        let runtime = Handle::current();
-        let mut bells = self.bells.lock();
-        let known = bells.iter().find(|(there, _)| there.id() == runtime.id());
-        if let Some((_, bell)) = known {
-            return Arc::clone(bell);
+    /// What became of it, once that is known.
+    fn known(&self) -> Option<Result<(), Lost>> {
+        match self.state.load(Ordering::Acquire) {
+            DURABLE => Some(Ok(())),
+            LOST => Some(Err(Lost)),
+            _ => None,
         }
-        let bell = Arc::new(Notify::new());
-        bells.push((runtime, Arc::clone(&bell)));
-        bell
+    }
+
+    /// What rings for those who wait on the present runtime, unless they need not wait.
+    fn bell(&self) -> Result<Arc<Bell>, Result<(), Lost>> {
+        let mut bells = self.bells.lock();
+        // Under the lock: a mark that is not seen here finds the bell.
+        if let Some(known) = self.known() {
+            return Err(known);
+        }
+        let runtime = Handle::current();
+        let there = bells
+            .iter()
+            .find(|(bell, _)| bell.runtime == runtime.id() && !bell.has_rung());
+        if let Some((bell, _)) = there {
+            return Ok(Arc::clone(bell));
+        }
+        let (bell, rope) = Bell::hang(&runtime);
+        bells.push((Arc::clone(&bell), rope));
+        Ok(bell)
     }
 
     fn mark(&self, state: u8) {
         self.state.store(state, Ordering::Release);
-        // On their own thread, where waking one more costs next to nothing; from here each would cost
-        // a system call.
-        for (runtime, bell) in self.bells.lock().drain(..) {
-            runtime.spawn(async move { bell.notify_waiters() });
+        for (_, rope) in self.bells.lock().drain(..) {
+            let _ = rope.send(());
         }
+    }
+}
+
+/// Rings once for those who wait for a batch on one runtime: when its rope is pulled, or when that takes
+/// too long.
+///
+/// A task rings it there, where waking one more costs next to nothing; from another thread each
+/// waiter would cost a system call. And there is one timer for all of them.
+struct Bell {
+    runtime: runtime::Id,
+    rings: Notify,
+    rung: AtomicBool,
+}
+
+/// Rings a bell from another thread.
+type Rope = oneshot::Sender<()>;
+
+impl Bell {
+    fn hang(runtime: &Handle) -> (Arc<Self>, Rope) {
+        let (rope, pulled) = oneshot::channel();
+        let bell = Arc::new(Self {
+            runtime: runtime.id(),
+            rings: Notify::new(),
+            rung: AtomicBool::new(false),
+        });
+        let ringer = Arc::clone(&bell);
+        runtime.spawn(async move {
+            let _ = timeout(CONFIRMED_WITHIN, pulled).await;
+            ringer.rung.store(true, Ordering::Release);
+            ringer.rings.notify_waiters();
+        });
+        (bell, rope)
+    }
+
+    fn has_rung(&self) -> bool {
+        self.rung.load(Ordering::Acquire)
     }
 }
 
@@ -339,6 +408,21 @@ mod tests {
         assert_eq!(waiter.await.unwrap(), Ok(()));
         line.close();
         thread.join().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_too_long_is_not_confirmed_and_may_still_happen() {
+        let batch = Batch::new(1, &line());
+        let durable = batch.durable();
+        let waiter = tokio::spawn({
+            let durable = durable.clone();
+            async move { durable.wait().await }
+        });
+        assert!(!durable.is_confirmed().await);
+        assert!(!durable.is_confirmed().await, "asked again");
+        batch.done();
+        assert!(durable.is_confirmed().await);
+        assert_eq!(waiter.await.unwrap(), Ok(()));
     }
 
     #[tokio::test]

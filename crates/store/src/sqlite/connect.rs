@@ -122,7 +122,10 @@ pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
 pub(super) fn open(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
     // Each connection has one thread, so SQLite need not guard it.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Connection::open_with_flags(path, flags | more)
+    let connection = Connection::open_with_flags(path, flags | more)?;
+    // A statement keeps its plan; else values that are bound to it may have it planned anew each time.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(connection)
 }
 
 /// Looks often, since whoever holds the lock is done in a millisecond or two.

@@ -66,7 +66,7 @@ mod tests {
     use crate::sqlite::connect;
     use crate::sqlite::schema::Schema;
 
-    /// What SQLite plans anew for each value costs thirty times as much as the lookup.
+    /// Planning it anew for each value costs thirty times as much as the lookup itself.
     #[test]
     fn a_lookup_is_planned_once() {
         let folder = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@
 //! for the hold that is to be closed.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
@@ -36,6 +37,7 @@ struct Lent {
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Tally {
     pub(super) commands: usize,
+    pub(super) first_call: Option<Instant>,
     /// Calls admitted here less those that ended here, whoever had admitted them, now and at most.
     open_calls: usize,
     pub(super) most_calls: usize,
@@ -43,6 +45,7 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn admits(&mut self) {
+        self.first_call.get_or_insert_with(Instant::now);
         self.open_calls += 1;
         self.most_calls = self.most_calls.max(self.open_calls);
     }

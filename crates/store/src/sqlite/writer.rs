@@ -4,7 +4,7 @@
 //! lock they stay in the queue, where they can be refused in time. Decisions are answered at
 //! once. A batch stays open until somebody waits for it, or for a moment, in which calls decide on
 //! themselves (`open_books`), and those that end soon after they were admitted leave one entry and
-//! no hold behind. When a transaction fails, who was admitted in it learns so, and its closes are kept
+//! no hold behind. Under load the next one is opened without waiting for a call. When a transaction fails, who was admitted in it learns so, and its closes are kept
 //! and booked again, for as long as the process lives.
 
 use std::collections::VecDeque;
@@ -135,8 +135,10 @@ impl<'c> Writer<'c> {
         } else {
             now
         };
-        let retry_due = (!self.retry.is_empty() || self.failures > 0).then_some(not_before);
-        let due = retry_due.into_iter().chain(self.stuck_due).min();
+        // Under load the next batch is opened ahead of its calls, which then find the books open.
+        let again = self.loaded || !self.retry.is_empty() || self.failures > 0;
+        let again_due = again.then_some(not_before);
+        let due = again_due.into_iter().chain(self.stuck_due).min();
         Pace {
             not_before,
             enough: usize::MAX,
@@ -192,13 +194,15 @@ impl<'c> Writer<'c> {
     /// whoever waits for the batch waits for some company too.
     fn stay_open(&mut self, round: &mut Round) {
         let gather = self.shared.gather;
-        let begun = Instant::now();
-        while round.tally.most_calls > 0 && !self.shared.queue.is_closed() {
+        let opened = Instant::now();
+        while !self.shared.queue.is_closed() {
+            let begun = round.tally.first_call.unwrap_or(opened);
             let wanted = self.shared.line.wants(&round.batch);
             let open_for = match (self.loaded, wanted) {
+                _ if round.tally.first_call.is_none() && (wanted || !self.loaded) => return,
                 (true, false) => gather * PATIENCE,
                 (true, true) | (false, false) => gather,
-                (false, true) => Duration::ZERO,
+                (false, true) => return,
             };
             if begun.elapsed() >= open_for {
                 return;

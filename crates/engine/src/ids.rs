@@ -22,7 +22,8 @@ fn spell(prefix: &str, halves: [u64; 2]) -> String {
             *digit = BASE62.get(rest).copied().unwrap_or(b'0');
             bits /= 62;
         }
-        id.extend(digits.into_iter().map(char::from));
+        // They are all ASCII.
+        id.push_str(str::from_utf8(&digits).unwrap_or_default());
     }
     id
 }

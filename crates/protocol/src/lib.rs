@@ -36,6 +36,7 @@ mod tool;
 pub mod usage;
 pub mod video;
 pub mod voice;
+mod word;
 
 pub use convert::Translator;
 pub use dialect::Dialect;

@@ -115,8 +115,9 @@ impl Template {
                 &HeaderValue::from_static(ANTHROPIC_VERSION),
             );
         }
-        // Writing into a Vec cannot fail.
-        let _ = write!(head, "content-length: {}\r\n\r\n", call.length());
+        head.extend_from_slice(b"content-length: ");
+        head.extend_from_slice(itoa::Buffer::new().format(call.length()).as_bytes());
+        head.extend_from_slice(b"\r\n\r\n");
     }
 
     /// Writes the wish for a session.

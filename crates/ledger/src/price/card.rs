@@ -211,7 +211,11 @@ impl PriceCard {
     }
 
     fn parts<'a>(&'a self, tokens: &'a Tokens, meter: &'a Meter) -> impl Iterator<Item = Part<'a>> {
-        let keys = PriceKey::ALL.into_iter().map(move |key| {
+        let used = PriceKey::ALL
+            .into_iter()
+            .map(|key| (key, meter.quantity(key)))
+            .filter(|(_, quantity)| *quantity > 0);
+        let keys = used.map(move |(key, quantity)| {
             let tier = meter
                 .tier(key)
                 .and_then(|name| Some((name, self.tier_price(key, name)?)));
@@ -222,16 +226,17 @@ impl PriceCard {
             };
             Part {
                 thing: Thing::Key(key, tier.map(|(name, _)| name)),
-                quantity: meter.quantity(key),
+                quantity,
                 price,
             }
         });
-        let tools = meter.tools.iter().map(|(name, calls)| Part {
+        let called = meter.tools.iter().filter(|(_, calls)| **calls > 0);
+        let tools = called.map(|(name, calls)| Part {
             thing: Thing::Tool(name),
             quantity: *calls,
             price: self.tools.get(name).copied(),
         });
-        keys.chain(tools).filter(|part| part.quantity > 0)
+        keys.chain(tools)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::count::Counter;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{Done, Output, Places};
 use crate::tool::{Tool, ToolCalls};
+use crate::word::Word;
 
 /// The event that ends a stream.
 pub(super) const DONE: Done = Done {
@@ -12,8 +13,10 @@ pub(super) const DONE: Done = Done {
     frame: "data: [DONE]\n\n",
 };
 
+static TOOL_WORDS: [Word; 1] = [Word::new("\"annotations\"")];
+
 /// Where things stand in a chat completion and in its chunks.
-pub(crate) const PLACES: Places = Places {
+pub(crate) static PLACES: Places = Places {
     envelope: None,
     id: "id",
     id_again: None,
@@ -22,7 +25,7 @@ pub(crate) const PLACES: Places = Places {
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
     read_output,
-    tool_words: &["\"annotations\""],
+    tool_words: &TOOL_WORDS,
     needs_items: true,
     done: Some(DONE),
     data_only: false,

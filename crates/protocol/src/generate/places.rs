@@ -5,9 +5,16 @@ use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{End, Output, Places};
 use crate::tool::{Tool, ToolCalls};
+use crate::word::Word;
+
+static TOOL_WORDS: [Word; 3] = [
+    Word::new("groundingMetadata"),
+    Word::new("urlContextMetadata"),
+    Word::new("executableCode"),
+];
 
 /// Where things stand in a response and in its chunks.
-pub(crate) const PLACES: Places = Places {
+pub(crate) static PLACES: Places = Places {
     envelope: None,
     id: "responseId",
     id_again: None,
@@ -16,7 +23,7 @@ pub(crate) const PLACES: Places = Places {
     usage: "usageMetadata",
     read_usage: |usage, _| read_usage(usage),
     read_output,
-    tool_words: &["groundingMetadata", "urlContextMetadata", "executableCode"],
+    tool_words: &TOOL_WORDS,
     needs_items: true,
     done: None,
     data_only: true,

@@ -11,6 +11,7 @@ use crate::native::Broken;
 use crate::rejection;
 use crate::sse::{Data, Frame};
 use crate::usage::Usage;
+use crate::word::Word;
 
 use super::call_id;
 use super::finish;
@@ -126,10 +127,12 @@ impl Reader {
 
     /// Reads one response object.
     fn chunk(&mut self, text: &str, out: &mut Vec<Event>) -> Result<(), Broken> {
-        if memchr::memmem::find(text.as_bytes(), b"functionCall").is_some() {
+        static CALL: Word = Word::new("functionCall");
+        static LOGPROBS: Word = Word::new("logprobsResult");
+        if CALL.is_in(text.as_bytes()) {
             self.seed(text)?;
         }
-        if memchr::memmem::find(text.as_bytes(), b"logprobsResult").is_some() {
+        if LOGPROBS.is_in(text.as_bytes()) {
             self.read_tokens(text)?;
         }
         let mut cursor = Cursor::new(text);

@@ -4,6 +4,7 @@ use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{Done, End, Output, Places};
 use crate::tool::{Tool, ToolCalls};
+use crate::word::Word;
 
 /// The event that ends a stream.
 pub(super) const DONE: Done = Done {
@@ -11,8 +12,10 @@ pub(super) const DONE: Done = Done {
     frame: "event: done\ndata: [DONE]\n\n",
 };
 
+static TOOL_WORDS: [Word; 1] = [Word::new("_call\"")];
+
 /// Where things stand in an interaction and in the events of its stream.
-pub(crate) const PLACES: Places = Places {
+pub(crate) static PLACES: Places = Places {
     envelope: Some("interaction"),
     id: "id",
     id_again: Some("interaction_id"),
@@ -21,7 +24,7 @@ pub(crate) const PLACES: Places = Places {
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
     read_output,
-    tool_words: &["_call\""],
+    tool_words: &TOOL_WORDS,
     needs_items: true,
     done: Some(DONE),
     data_only: false,

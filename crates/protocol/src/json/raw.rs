@@ -12,6 +12,9 @@ pub struct Raw<'a> {
     at: usize,
 }
 
+/// So many digits fit into 64 bits, whatever they are.
+const SHORT_DIGITS: usize = 19;
+
 /// A whole number as far as we need to know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Integer {
@@ -100,10 +103,24 @@ impl<'a> Raw<'a> {
         Some(Text::new(inside, self.at.saturating_add(1), escaped))
     }
 
+    /// A number of a few plain digits, as most are.
+    fn short_count(&self) -> Option<u64> {
+        if self.text.len() > SHORT_DIGITS {
+            return None;
+        }
+        self.text.bytes().try_fold(0, |value, byte| {
+            let digit = byte.wrapping_sub(b'0');
+            (digit < 10).then(|| value * 10 + u64::from(digit))
+        })
+    }
+
     /// A whole number, also when written as `10.0`; no float is used, so none is rounded.
     pub fn integer(&self) -> Option<Integer> {
         if self.shape() != Shape::Number {
             return None;
+        }
+        if let Some(value) = self.short_count() {
+            return Some(Integer::Value(value));
         }
         let (negative, digits) = match self.text.strip_prefix('-') {
             Some(digits) => (true, digits),

@@ -23,11 +23,10 @@ pub fn array(out: &mut Vec<u8>, write: impl FnOnce(&mut Array<'_>)) {
 
 /// Writes a JSON text that is valid already, without the line ends in it.
 pub fn raw(out: &mut Vec<u8>, json: &str) {
-    if !json
-        .bytes()
-        .any(|byte| matches!(byte, b'\n' | b'\r' | 0xc2 | 0xe2))
+    let bytes = json.as_bytes();
+    if memchr::memchr3(b'\n', b'\r', 0xc2, bytes).is_none() && memchr::memchr(0xe2, bytes).is_none()
     {
-        out.extend_from_slice(json.as_bytes());
+        out.extend_from_slice(bytes);
         return;
     }
     for c in json.chars() {
@@ -40,6 +39,31 @@ pub fn raw(out: &mut Vec<u8>, json: &str) {
             '\u{2029}' => out.extend_from_slice(b"\\u2029"),
             c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
+    }
+}
+
+/// What is written as a number.
+pub trait Number {
+    /// Writes its digits.
+    fn write(self, out: &mut Vec<u8>);
+}
+
+macro_rules! whole_numbers {
+    ($($kind:ty)*) => {$(
+        impl Number for $kind {
+            fn write(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(itoa::Buffer::new().format(self).as_bytes());
+            }
+        }
+    )*};
+}
+
+whole_numbers!(u8 i32 u32 i64 u64 usize);
+
+impl Number for &serde_json::Number {
+    fn write(self, out: &mut Vec<u8>) {
+        // Writing to memory cannot fail.
+        let _ = write!(out, "{self}");
     }
 }
 
@@ -81,9 +105,8 @@ impl Object<'_> {
     }
 
     /// A number.
-    pub fn number(&mut self, name: &str, value: impl std::fmt::Display) -> &mut Self {
-        // Writing to memory cannot fail.
-        self.value(name, |out| drop(write!(out, "{value}")))
+    pub fn number(&mut self, name: &str, value: impl Number) -> &mut Self {
+        self.value(name, |out| value.write(out))
     }
 
     /// `true` or `false`.
@@ -167,7 +190,7 @@ mod tests {
             it.text("a", "x\"")
                 .null("b")
                 .boolean("c", true)
-                .number("d", 1.5);
+                .number("d", 15);
             it.array("e", |it| {
                 assert!(it.is_empty());
                 it.text("1").raw("2").object(|_| {});
@@ -176,7 +199,7 @@ mod tests {
                 it.text_or_null("g", None);
             });
         });
-        let expected = r#"{"a":"x\"","b":null,"c":true,"d":1.5,"e":["1",2,{}],"f":{"g":null}}"#;
+        let expected = r#"{"a":"x\"","b":null,"c":true,"d":15,"e":["1",2,{}],"f":{"g":null}}"#;
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 

@@ -6,14 +6,15 @@
 use crate::canon::Opaque;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
+use crate::word::Word;
 
 /// How every value that we wrapped begins, quote included.
-const WRAPPED: &[u8] = b"\"Z3cxf";
+static WRAPPED: Word = Word::new("\"Z3cxf");
 
 /// The edits that take the thoughts out of `messages`; none, at no cost, in a history without.
 pub(super) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
-    if memchr::memmem::find(messages.text().as_bytes(), WRAPPED).is_none() {
+    if !WRAPPED.is_in(messages.text().as_bytes()) {
         return edits;
     }
     // The text has been checked before: what cannot be walked through holds nothing of ours.

@@ -5,10 +5,13 @@ use crate::count::Counter;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{End, Output, Places};
 use crate::tool::Tool;
+use crate::word::Word;
+
+static TOOL_WORDS: [Word; 1] = [Word::new("\"server_tool_use\"")];
 
 /// Where things stand in a message and in the events of a stream: `message_start` holds a message
 /// without output, and what `message_delta` says of usage is added to it.
-pub(crate) const PLACES: Places = Places {
+pub(crate) static PLACES: Places = Places {
     envelope: Some("message"),
     id: "id",
     id_again: None,
@@ -17,7 +20,7 @@ pub(crate) const PLACES: Places = Places {
     usage: "usage",
     read_usage,
     read_output,
-    tool_words: &["\"server_tool_use\""],
+    tool_words: &TOOL_WORDS,
     needs_items: true,
     done: None,
     data_only: false,

@@ -42,8 +42,7 @@ impl ToolWatch {
     /// Looks at an answer or an event. Cheap for those that tell of no tool.
     pub(crate) fn look(&mut self, dialect: Dialect, data: &[u8]) {
         let places = places::of(dialect);
-        let is_told = |word: &&str| memchr::memmem::find(data, word.as_bytes()).is_some();
-        if !places.tool_words.iter().any(is_told) {
+        if !places.tool_words.iter().any(|word| word.is_in(data)) {
             return;
         }
         if let Ok(text) = utf8(data) {

@@ -2,6 +2,7 @@
 
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::tool::{self, Tool, ToolCalls};
+use crate::word::Word;
 
 /// How it is known that an item is finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,9 +16,8 @@ pub(super) enum Finished {
 /// Counts an item that is a call of a built-in tool.
 pub(super) fn note(item: Raw<'_>, finished: Finished, tools: &mut ToolCalls) {
     // Most items are none, and long.
-    if item.shape() != Shape::Object
-        || memchr::memmem::find(item.text().as_bytes(), b"_call\"").is_none()
-    {
+    static CALL: Word = Word::new("_call\"");
+    if item.shape() != Shape::Object || !CALL.is_in(item.text().as_bytes()) {
         return;
     }
     let mut tool = None;

@@ -7,9 +7,12 @@ use crate::native::places::{End, Output, Places};
 use crate::native::written::count_written;
 use crate::tool::ToolCalls;
 use crate::usage::count;
+use crate::word::Word;
+
+static TOOL_WORDS: [Word; 2] = [Word::new("_call\""), Word::new("\"tool_usage\"")];
 
 /// Where things stand in a response and in the events that carry it.
-pub(crate) const PLACES: Places = Places {
+pub(crate) static PLACES: Places = Places {
     envelope: Some("response"),
     id: "id",
     id_again: None,
@@ -19,7 +22,7 @@ pub(crate) const PLACES: Places = Places {
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
     read_output,
-    tool_words: &["_call\"", "\"tool_usage\""],
+    tool_words: &TOOL_WORDS,
     needs_items: true,
     done: None,
     data_only: false,

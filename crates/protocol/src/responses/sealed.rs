@@ -10,13 +10,14 @@ use crate::canon::Opaque;
 use crate::dialect::Dialect;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
+use crate::word::Word;
 
 /// The first letters of everything that [`Opaque::wrap`] writes, as the beginning of a string.
-const WRAPPED: &[u8] = b"\"Z3cxf";
+static WRAPPED: Word = Word::new("\"Z3cxf");
 
 /// The changes to an input that make it fit for an upstream of this dialect.
 pub(super) fn unwrap_all(input: Raw<'_>, public_model: &str) -> Vec<Edit> {
-    if memchr::memmem::find(input.text().as_bytes(), WRAPPED).is_none() {
+    if !WRAPPED.is_in(input.text().as_bytes()) {
         return Vec::new();
     }
     let offset = input.span().start;

@@ -1,6 +1,5 @@
 //! Builds responses: the head is ours alone, nothing of an upstream's stands in it.
 
-use std::fmt::{self, Write as _};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -216,17 +215,17 @@ fn write_rates(headers: &mut HeaderMap, rates: &Rates) {
     for ([limit, remaining, reset], rate) in kinds {
         let Some(rate) = rate else { continue };
         text.reserve(RATE_BYTES);
-        let mut write = |name, value: fmt::Arguments<'_>| {
-            let written = text.write_fmt(value);
-            let value = HeaderValue::from_maybe_shared(text.split().freeze());
-            if let (Ok(()), Ok(value)) = (written, value) {
+        let mut write = |name, value: u64, unit: &str| {
+            text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+            text.extend_from_slice(unit.as_bytes());
+            if let Ok(value) = HeaderValue::from_maybe_shared(text.split().freeze()) {
                 headers.insert(name, value);
             }
         };
-        write(limit, format_args!("{}", rate.limit));
-        write(remaining, format_args!("{}", rate.remaining));
+        write(limit, u64::from(rate.limit), "");
+        write(remaining, u64::from(rate.remaining), "");
         // Durations are written as the chat protocol's clients know them: `120ms`.
-        write(reset, format_args!("{}ms", rate.reset_ms));
+        write(reset, rate.reset_ms, "ms");
     }
 }
 

@@ -263,7 +263,7 @@ impl Plan {
             }
             Kind::Budget { tokens, show } => {
                 it.text("type", "enabled")
-                    .number("budget_tokens", tokens)
+                    .number("budget_tokens", *tokens)
                     .text("display", display(*show));
             }
         });

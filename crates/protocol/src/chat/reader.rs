@@ -3,7 +3,6 @@
 use super::assembler::Assembler;
 use super::places::DONE;
 use super::said::Answer;
-use super::usage::read_usage;
 use crate::canon::{Event, Fold, Response};
 use crate::native::Broken;
 use crate::rejection;
@@ -108,7 +107,7 @@ fn take(
     for choice in answer.choices {
         assembler.choice(choice, out)?;
     }
-    if let Some(usage) = answer.usage.and_then(read_usage) {
+    if let Some(usage) = answer.usage {
         assembler.usage(usage, out);
     }
     Ok(any)

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 
 use crate::canon::Token;
 use crate::json::walk::{self, Misread};
-use crate::json::{Cursor, Integer, Raw, Shape, utf8};
+use crate::json::{Cursor, Integer, Shape, utf8};
 use crate::logprobs;
 use crate::native::Broken;
 use crate::rejection;
+use crate::usage::Usage;
 
 use super::request::EXTRA;
+use super::usage::take_usage;
 
 /// A completion or a chunk.
 #[derive(Debug, Default)]
@@ -17,7 +19,7 @@ pub(super) struct Answer<'a> {
     pub(super) id: Option<Cow<'a, str>>,
     /// What the first choice says, in order; other choices were never asked for.
     pub(super) choices: Vec<Choice<'a>>,
-    pub(super) usage: Option<Raw<'a>>,
+    pub(super) usage: Option<Usage>,
 }
 
 /// One choice, or a piece of it.
@@ -78,7 +80,7 @@ impl<'a> Answer<'a> {
                     }
                     Ok::<(), Broken>(())
                 })?,
-                "usage" => answer.usage = Some(cursor.value()?).filter(|usage| !usage.is_null()),
+                "usage" => answer.usage = take_usage(cursor)?,
                 "error" => {
                     let value = cursor.value()?;
                     if rejection::is_error(value) {

@@ -6,45 +6,54 @@ use crate::usage::{Inclusive, Usage, count};
 
 /// Reads a usage object; see [`count`] for numbers that are none.
 pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
+    take_usage(&mut Cursor::new(usage.text())).ok()?
+}
+
+/// Reads what should be a usage object, where it stands.
+pub(super) fn take_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, SyntaxError> {
+    if cursor.shape()? != Shape::Object {
+        cursor.value()?;
+        return Ok(None);
+    }
     let mut input = None;
     let mut output = None;
     let mut total = None;
     let mut report = Inclusive::default();
-    Cursor::new(usage.text())
-        .object(|cursor, name| {
-            match name.raw() {
-                "prompt_tokens" => input = count(cursor.value()?),
-                "completion_tokens" => output = count(cursor.value()?),
-                "total_tokens" => total = count(cursor.value()?),
-                "prompt_tokens_details" => details(cursor, |name, value| match name {
-                    "cached_tokens" => report.cached_input = value,
-                    "cache_write_tokens" => report.cache_write = value,
-                    "audio_tokens" => report.audio_input = value,
-                    "image_tokens" => report.image_input = value,
-                    _ => {}
-                })?,
-                "completion_tokens_details" => details(cursor, |name, value| match name {
-                    "reasoning_tokens" => report.reasoning = value,
-                    "audio_tokens" => report.audio_output = value,
-                    "image_tokens" => report.image_output = value,
-                    _ => {}
-                })?,
-                // Two vendors' ways to count what they ran themselves.
-                "server_side_tool_usage_details" => report.tools.read(cursor, "_calls")?,
-                "server_tool_use" => report.tools.read(cursor, "_requests")?,
-                _ => drop(cursor.value()?),
-            }
-            Ok::<(), SyntaxError>(())
-        })
-        .ok()?;
-    report.input = input?;
-    report.output = output?;
+    cursor.object(|cursor, name| {
+        match name.raw() {
+            "prompt_tokens" => input = count(cursor.value()?),
+            "completion_tokens" => output = count(cursor.value()?),
+            "total_tokens" => total = count(cursor.value()?),
+            "prompt_tokens_details" => details(cursor, |name, value| match name {
+                "cached_tokens" => report.cached_input = value,
+                "cache_write_tokens" => report.cache_write = value,
+                "audio_tokens" => report.audio_input = value,
+                "image_tokens" => report.image_input = value,
+                _ => {}
+            })?,
+            "completion_tokens_details" => details(cursor, |name, value| match name {
+                "reasoning_tokens" => report.reasoning = value,
+                "audio_tokens" => report.audio_output = value,
+                "image_tokens" => report.image_output = value,
+                _ => {}
+            })?,
+            // Two vendors' ways to count what they ran themselves.
+            "server_side_tool_usage_details" => report.tools.read(cursor, "_calls")?,
+            "server_tool_use" => report.tools.read(cursor, "_requests")?,
+            _ => drop(cursor.value()?),
+        }
+        Ok::<(), SyntaxError>(())
+    })?;
+    let (Some(input), Some(output)) = (input, output) else {
+        return Ok(None);
+    };
+    (report.input, report.output) = (input, output);
     // Some upstreams leave reasoning out of the completion tokens; the total then shows it.
     let sum = report.input.saturating_add(report.output);
     if total == Some(sum.saturating_add(report.reasoning)) {
         report.output = report.output.saturating_add(report.reasoning);
     }
-    Some(report.into())
+    Ok(Some(report.into()))
 }
 
 /// Writes a usage object.

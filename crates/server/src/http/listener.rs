@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::Engine;
@@ -114,8 +114,6 @@ pub(crate) struct Public {
     clock: Arc<CoarseClock>,
     gates: Arc<Gates>,
     connections: TaskTracker,
-    /// No further requests: connections end after the one they serve.
-    closing: CancellationToken,
 }
 
 impl Public {
@@ -140,7 +138,6 @@ impl Public {
             crowd: Arc::default(),
             clock: Arc::new(CoarseClock::new()),
             connections,
-            closing: CancellationToken::new(),
         })
     }
 
@@ -167,12 +164,12 @@ impl Public {
             }
         }
         drop(self.listener);
-        self.closing.cancel();
+        self.crowd.leave(Parting::Soon);
         self.connections.close();
         if !emptied_within(drain, &self.connections).await {
             self.shared.engine.end_streams();
             if !emptied_within(LAST_WORDS, &self.connections).await {
-                self.crowd.end_all();
+                self.crowd.leave(Parting::AtOnce);
                 self.connections.wait().await;
             }
         }
@@ -201,13 +198,7 @@ impl Public {
         let Ok(socket) = socket.into_std() else {
             return;
         };
-        let connection = serve(
-            socket,
-            pulse,
-            Arc::new(seat),
-            Arc::clone(&self.shared),
-            self.closing.clone(),
-        );
+        let connection = serve(socket, pulse, Arc::new(seat), Arc::clone(&self.shared));
         self.connections
             .spawn_on(connection, &self.gates.emptiest());
     }
@@ -222,7 +213,6 @@ async fn serve(
     pulse: Arc<Pulse>,
     seat: Arc<Seat>,
     shared: Arc<Shared>,
-    closing: CancellationToken,
 ) {
     let Ok(socket) = TcpStream::from_std(socket) else {
         return;
@@ -236,16 +226,16 @@ async fn serve(
         async move { Ok::<_, Infallible>(service::serve(shared, pulse, seat, request).await) }
     });
     let mut connection = std::pin::pin!(builder.serve_connection_with_upgrades(io, service));
-    tokio::select! {
-        biased;
-        () = seat.ended.notified() => return,
-        _ = connection.as_mut() => return,
-        () = closing.cancelled() => connection.as_mut().graceful_shutdown(),
-    }
-    tokio::select! {
-        biased;
-        () = seat.ended.notified() => {}
-        _ = connection => {}
+    loop {
+        tokio::select! {
+            // A request that is there already is still served.
+            biased;
+            _ = connection.as_mut() => return,
+            parting = seat.parting.told() => match parting {
+                Parting::Soon => connection.as_mut().graceful_shutdown(),
+                Parting::AtOnce => return,
+            },
+        }
     }
 }
 
@@ -275,7 +265,7 @@ struct Crowd {
 
 #[derive(Debug, Default)]
 struct Seats {
-    by_id: HashMap<u64, (Arc<Pulse>, Arc<Notify>)>,
+    by_id: HashMap<u64, (Arc<Pulse>, Arc<PartingBell>)>,
     by_address: HashMap<IpAddr, usize>,
 }
 
@@ -296,29 +286,63 @@ impl Crowd {
         }
         *from_there += 1;
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let ended = Arc::new(Notify::new());
+        let parting = Arc::new(PartingBell::default());
         seats
             .by_id
-            .insert(id, (Arc::clone(pulse), Arc::clone(&ended)));
+            .insert(id, (Arc::clone(pulse), Arc::clone(&parting)));
         Some(Seat {
             id,
             address,
-            ended,
+            parting,
             crowd: Arc::clone(self),
         })
     }
 
     fn end_overdue(&self, patience: &Patience) {
-        for (pulse, ended) in self.open.lock().by_id.values() {
+        for (pulse, parting) in self.open.lock().by_id.values() {
             if pulse.is_overdue(patience) {
-                ended.notify_one();
+                parting.ring(Parting::AtOnce);
             }
         }
     }
 
-    fn end_all(&self) {
-        for (_, ended) in self.open.lock().by_id.values() {
-            ended.notify_one();
+    fn leave(&self, when: Parting) {
+        for (_, parting) in self.open.lock().by_id.values() {
+            parting.ring(when);
+        }
+    }
+}
+
+/// When a connection must go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parting {
+    /// After the request that it serves.
+    Soon,
+    AtOnce,
+}
+
+/// Tells a connection to go; a single wait for both kinds, since it is looked at whenever anything
+/// happens on the connection.
+#[derive(Debug, Default)]
+struct PartingBell {
+    rings: Notify,
+    at_once: AtomicBool,
+}
+
+impl PartingBell {
+    fn ring(&self, when: Parting) {
+        if when == Parting::AtOnce {
+            self.at_once.store(true, Ordering::Release);
+        }
+        self.rings.notify_one();
+    }
+
+    async fn told(&self) -> Parting {
+        self.rings.notified().await;
+        if self.at_once.load(Ordering::Acquire) {
+            Parting::AtOnce
+        } else {
+            Parting::Soon
         }
     }
 }
@@ -328,7 +352,7 @@ impl Crowd {
 pub(super) struct Seat {
     id: u64,
     address: IpAddr,
-    ended: Arc<Notify>,
+    parting: Arc<PartingBell>,
     crowd: Arc<Crowd>,
 }
 

@@ -71,6 +71,11 @@ pub struct Members<'a> {
 impl<'a> Members<'a> {
     /// Reads a whole body, every byte of which is checked.
     pub fn read(body: &'a [u8], spelling: Spelling) -> Result<Self, MembersError> {
+        Self::read_text(utf8(body)?, spelling)
+    }
+
+    /// Reads a whole body as [`Members::read`] does, of which it is known that it is UTF-8.
+    pub fn read_text(body: &'a str, spelling: Spelling) -> Result<Self, MembersError> {
         Self::whole(body, spelling, |cursor, _| cursor.value())
     }
 
@@ -82,7 +87,7 @@ impl<'a> Members<'a> {
         names: &[&str],
         strings: &mut impl Strings<'a>,
     ) -> Result<Self, MembersError> {
-        Self::whole(body, spelling, |cursor, found| {
+        Self::whole(utf8(body)?, spelling, |cursor, found| {
             if names.iter().any(|name| is_spelt(found, name, spelling)) {
                 cursor.value_shown_to(strings)
             } else {
@@ -92,11 +97,11 @@ impl<'a> Members<'a> {
     }
 
     fn whole(
-        body: &'a [u8],
+        body: &'a str,
         spelling: Spelling,
         value: impl FnMut(&mut Cursor<'a>, &str) -> Result<Raw<'a>, SyntaxError>,
     ) -> Result<Self, MembersError> {
-        let mut cursor = Cursor::new(utf8(body)?);
+        let mut cursor = Cursor::new(body);
         let members = Self::walk(&mut cursor, spelling, value)?;
         cursor.end()?;
         Ok(members)

@@ -49,11 +49,11 @@ fn bytes_ticks(bytes: u64, per_second: u64) -> u64 {
     u64::try_from(ticks).unwrap_or(u64::MAX)
 }
 
-/// The bytes that base64 stands for; white space and padding count nothing.
+/// The bytes that base64 stands for; white space, all that does not print, and padding count nothing.
 fn base64_bytes(text: &str) -> u64 {
     // Every frame of audio comes through here. Counted in bytes, sixteen are compared at a time.
     let no_signs = |block: &[u8]| -> u8 {
-        let is_none = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'\r' | b'=');
+        let is_none = |byte: &u8| *byte <= b' ' || *byte == b'=';
         block.iter().map(|byte| u8::from(is_none(byte))).sum()
     };
     let blocks = text.as_bytes().chunks(usize::from(u8::MAX));

@@ -23,7 +23,7 @@ pub(super) enum Unread {
 
 impl<'a> Event<'a> {
     pub(super) fn read(text: &'a str) -> Result<Self, Unread> {
-        let members = match Members::read(text.as_bytes(), Spelling::One) {
+        let members = match Members::read_text(text, Spelling::One) {
             Ok(members) => members,
             Err(MembersError::Syntax(_) | MembersError::NotObject) => return Err(Unread::NoEvent),
             Err(error) => return Err(Unread::Ambiguous(error.into())),

@@ -41,8 +41,8 @@ impl Durable {
         }
     }
 
-    /// Whether the decision is on the disk, as soon as that is known; a batch that takes longer than
-    /// [`CONFIRMED_WITHIN`] is not.
+    /// Whether the decision is on the disk, as soon as that is known; not, when its batch takes longer
+    /// than ten seconds from the first who waits for it.
     pub async fn is_confirmed(&self) -> bool {
         self.listen().await == Some(Ok(()))
     }
@@ -55,8 +55,10 @@ impl Durable {
         };
         // Made before what it rings for is read: what happens between the two is not missed.
         let rung = bell.rings.notified();
+        // In this order: a batch that was marked rings afterwards.
+        let has_rung = bell.has_rung();
         let known = self.batch.known();
-        if known.is_some() || bell.has_rung() {
+        if has_rung || known.is_some() {
             return known;
         }
         if let Some(line) = &self.batch.line {

@@ -103,6 +103,8 @@ pub(crate) struct Pace {
     pub(crate) linger_until: Instant,
     /// There is work at this time even with an empty list: closes to repeat.
     pub(crate) due: Option<Instant>,
+    /// A batch may be opened with an empty list: somebody is sure to come.
+    pub(crate) ahead: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -368,7 +370,7 @@ impl State {
         if self.closed {
             return self.plan_end(pace, now);
         }
-        let due = pace.due.is_some_and(|due| now >= due);
+        let due = pace.ahead || pace.due.is_some_and(|due| now >= due);
         let until = |until: Option<Instant>| until.into_iter().chain(pace.due).min();
         if due || self.waiting > 0 {
             if now >= pace.not_before || self.waiting >= pace.enough {

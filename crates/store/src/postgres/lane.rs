@@ -123,6 +123,7 @@ impl Lane {
             enough: usize::MAX,
             linger_until: now,
             due: None,
+            ahead: false,
         };
         let mut last_work = now;
         loop {
@@ -201,6 +202,7 @@ impl Lane {
             enough: usize::MAX,
             linger_until: now + self.settings.gather,
             due: retry_due.into_iter().chain(state.stuck_due).min(),
+            ahead: false,
         }
     }
 

@@ -53,6 +53,7 @@ fn at_once(now: Instant) -> Pace {
         enough: usize::MAX,
         linger_until: now,
         due: None,
+        ahead: false,
     }
 }
 
@@ -76,6 +77,27 @@ fn closes_gather_and_an_admission_does_not_wait_for_them() {
     let (admission, _answer) = admission();
     queue.push(admission).unwrap();
     assert_eq!(plan(&queue, &pace, now), Plan::Wake(Wake::Work));
+}
+
+#[test]
+fn a_batch_is_opened_ahead_of_its_calls_after_its_pause_and_never_at_the_end() {
+    let queue = queue(10, Duration::MAX);
+    let now = Instant::now();
+    let pace = Pace {
+        not_before: now + GATHER,
+        ahead: true,
+        ..at_once(now)
+    };
+    let paced = Plan::Sleep(
+        Sleep::Paced {
+            enough: pace.enough,
+        },
+        Some(now + GATHER),
+    );
+    assert_eq!(plan(&queue, &pace, now), paced);
+    assert_eq!(plan(&queue, &pace, now + GATHER), Plan::Wake(Wake::Work));
+    queue.close();
+    assert_eq!(plan(&queue, &pace, now + GATHER), Plan::Wake(Wake::End));
 }
 
 #[test]

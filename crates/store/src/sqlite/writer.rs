@@ -4,8 +4,9 @@
 //! lock they stay in the queue, where they can be refused in time. Decisions are answered at
 //! once. A batch stays open until somebody waits for it, or for a moment, in which calls decide on
 //! themselves (`open_books`), and those that end soon after they were admitted leave one entry and
-//! no hold behind. Under load the next one is opened without waiting for a call. When a transaction fails, who was admitted in it learns so, and its closes are kept
-//! and booked again, for as long as the process lives.
+//! no hold behind. Under load the next one is opened without waiting for a call. When a transaction
+//! fails, who was admitted in it learns so, and its closes are kept and booked again, for as long as
+//! the process lives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -65,12 +66,16 @@ pub(super) struct Writer<'c> {
     careful: bool,
     /// Calls come faster than batches are worth making for each.
     loaded: bool,
+    /// The next batch is opened ahead of its calls, which then find the books open.
+    ahead: bool,
     drained: Vec<Queued>,
 }
 
 /// A batch in the making.
 struct Round {
     batch: Arc<Batch>,
+    /// How often the log had been folded when it began.
+    checkpoints: u64,
     tally: Tally,
     /// Closes that could not be decided.
     again: VecDeque<Closing>,
@@ -88,6 +93,7 @@ impl<'c> Writer<'c> {
             failures: 0,
             careful: false,
             loaded: false,
+            ahead: false,
             drained: Vec::new(),
         }
     }
@@ -100,6 +106,7 @@ impl<'c> Writer<'c> {
             enough: usize::MAX,
             linger_until: now,
             due: None,
+            ahead: false,
         };
         let mut last_commit = now;
         while self.shared.queue.wait(&pace) == Wake::Work {
@@ -135,15 +142,14 @@ impl<'c> Writer<'c> {
         } else {
             now
         };
-        // Under load the next batch is opened ahead of its calls, which then find the books open.
-        let again = self.loaded || !self.retry.is_empty() || self.failures > 0;
-        let again_due = again.then_some(not_before);
-        let due = again_due.into_iter().chain(self.stuck_due).min();
+        let retry_due = (!self.retry.is_empty() || self.failures > 0).then_some(not_before);
+        let due = retry_due.into_iter().chain(self.stuck_due).min();
         Pace {
             not_before,
             enough: usize::MAX,
             linger_until: now + self.shared.gather,
             due,
+            ahead: self.ahead,
         }
     }
 
@@ -158,15 +164,17 @@ impl<'c> Writer<'c> {
         }
         if self.careful {
             let _guard = gate.lock();
-            self.loaded = false;
+            (self.loaded, self.ahead) = (false, false);
             return self.work_carefully();
         }
         if let Err(error) = self.ledger.begin() {
+            self.ahead = false;
             self.not_begun(&error);
             return;
         }
         let mut round = Round {
             batch: self.next_batch(),
+            checkpoints: self.ledger.books.counters.checkpoints.get(),
             tally: Tally::default(),
             again: VecDeque::new(),
         };
@@ -181,13 +189,18 @@ impl<'c> Writer<'c> {
             batch,
             tally,
             again,
+            ..
         } = round;
         self.retry = again;
         // Some closes could not even be decided; alone they show whether it is their own fault.
         self.careful = !self.retry.is_empty();
         // A failure has been told to everyone it concerns; what is left of it is in `retry`.
         let _: Result<(), Trouble> = self.end(batch, tally.commands, begun);
-        self.loaded = tally.most_calls >= LOADED_CALLS;
+        // One that nobody came to says nothing of the load: all may be waiting for the disk.
+        if tally.first_call.is_some() {
+            self.loaded = tally.most_calls >= LOADED_CALLS;
+        }
+        self.ahead = self.loaded && tally.first_call.is_some();
     }
 
     /// Sleeps, and leaves the books open meanwhile: a call that ends in time is one entry. Under load
@@ -196,15 +209,15 @@ impl<'c> Writer<'c> {
         let gather = self.shared.gather;
         let opened = Instant::now();
         while !self.shared.queue.is_closed() {
-            let begun = round.tally.first_call.unwrap_or(opened);
+            let first_call = round.tally.first_call;
             let wanted = self.shared.line.wants(&round.batch);
-            let open_for = match (self.loaded, wanted) {
-                _ if round.tally.first_call.is_none() && (wanted || !self.loaded) => return,
-                (true, false) => gather * PATIENCE,
-                (true, true) | (false, false) => gather,
+            let until = match (self.loaded, wanted) {
+                _ if first_call.is_none() && (wanted || !self.ahead) => return,
+                (true, false) => opened + gather * PATIENCE,
+                (true, true) | (false, false) => first_call.unwrap_or(opened) + gather,
                 (false, true) => return,
             };
-            if begun.elapsed() >= open_for {
+            if Instant::now() >= until {
                 return;
             }
             let (queue, loaded) = (Arc::clone(&self.shared.queue), self.loaded);
@@ -213,7 +226,7 @@ impl<'c> Writer<'c> {
                 if loaded && queue.is_empty() {
                     std::thread::sleep(STEP.min(gather));
                 }
-                queue.wait_in_batch(begun + open_for);
+                queue.wait_in_batch(until);
             });
             self.decide(round);
         }
@@ -245,14 +258,20 @@ impl<'c> Writer<'c> {
     }
 
     /// Waits for the checkpointer to be done with the log. Only writing waits for it: whoever comes
-    /// meanwhile is decided on in this batch.
+    /// meanwhile is decided on in this batch. A log that was folded since the batch began is begun anew.
     fn pass<'g>(
         &mut self,
         gate: &'g Mutex<()>,
         round: &mut Round,
     ) -> (MutexGuard<'g, ()>, rusqlite::Result<()>) {
         if let Some(guard) = gate.try_lock() {
-            return (guard, Ok(()));
+            let folded = self.ledger.books.counters.checkpoints.get() != round.checkpoints;
+            let begun = if folded {
+                self.ledger.begin_again()
+            } else {
+                Ok(())
+            };
+            return (guard, begun);
         }
         loop {
             let mut guard = None;

@@ -81,7 +81,7 @@ impl Sqlite {
     pub(super) fn open_with(
         path: &Path,
         settings: &Settings,
-        gate: Arc<Mutex<()>>,
+        gate: Arc<Mutex<u64>>,
         prepare: impl FnOnce(&mut Connection) -> rusqlite::Result<()>,
     ) -> Result<(Self, Recovery), OpenError> {
         let lock = ServerLock::take(path)?;
@@ -117,7 +117,7 @@ impl Sqlite {
 
     pub(crate) fn attach(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
         let opened = for_command(path, settings)?;
-        let gate = Arc::new(Mutex::new(()));
+        let gate = Arc::new(Mutex::new(0));
         let ballast = Arc::new(Ballast::none());
         // A command has one change to make and waits for it: nothing to gather for.
         let settings = Settings {
@@ -141,7 +141,7 @@ impl Sqlite {
         settings: &Settings,
         opened: Opened,
         counters: Arc<Counters>,
-        gate: Arc<Mutex<()>>,
+        gate: Arc<Mutex<u64>>,
         ballast: Arc<Ballast>,
         server: Option<Server>,
     ) -> Result<Self, OpenError> {
@@ -207,7 +207,7 @@ impl Sqlite {
         path: &Path,
         settings: &Settings,
         counters: &Arc<Counters>,
-        gate: &Arc<Mutex<()>>,
+        gate: &Arc<Mutex<u64>>,
         ballast: &Arc<Ballast>,
     ) -> Result<Ticker, OpenError> {
         let mut connection =

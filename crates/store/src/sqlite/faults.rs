@@ -29,7 +29,7 @@ struct Rig {
     /// Commits that will succeed and look as if they had failed.
     lies: Arc<AtomicU32>,
     /// Who holds it has the log to itself.
-    gate: Arc<Mutex<()>>,
+    gate: Arc<Mutex<u64>>,
     key: KeyRow,
     price: PriceVersion,
 }
@@ -419,6 +419,35 @@ async fn the_log_is_folded_and_does_not_grow_without_bound() {
         0,
         "folding keeps the row cache"
     );
+    rig.assert_clean().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_is_folded_in_an_open_batch_is_begun_anew_by_it() {
+    let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
+    let keeper = Connection::open(rig.path()).unwrap();
+    let copied = || -> i64 {
+        let copy = "PRAGMA wal_checkpoint(PASSIVE)";
+        keeper.query_row(copy, [], |row| row.get(2)).unwrap()
+    };
+    for _ in 0..5 {
+        let call = rig.admit().await.unwrap();
+        call.durable.wait().await.unwrap();
+        rig.release(&call);
+    }
+    rig.money().await;
+    // Nobody waits for it, so its batch stays open.
+    let call = rig.admit().await.unwrap();
+    let long = {
+        let mut folds = rig.gate.lock();
+        *folds += 1;
+        copied()
+    };
+    call.durable.wait().await.unwrap();
+    assert!(copied() < long / 2, "{} of {long}", copied());
+    rig.release(&call);
+    assert_eq!(rig.money().await, (10_000_000, 0));
+    assert_eq!(rig.store.stats().foreign_writes, 0);
     rig.assert_clean().await;
 }
 

@@ -32,7 +32,7 @@ const LAST_FRAMES: u64 = 256;
 pub(super) struct Keeper {
     pub(super) path: PathBuf,
     pub(super) connection: Connection,
-    pub(super) gate: Arc<Mutex<()>>,
+    pub(super) gate: Arc<Mutex<u64>>,
     pub(super) counters: Arc<Counters>,
     pub(super) ballast: Arc<Ballast>,
     pub(super) wal_bytes_max: u64,
@@ -145,8 +145,10 @@ impl Keeper {
         if took > WRITER_WAITS_MAX && bytes < self.wal_bytes_max.saturating_mul(FAR_TOO_LONG) {
             return Ok(());
         }
-        let _writer_waits = self.gate.lock();
-        self.copy().map(drop)
+        let mut folds = self.gate.lock();
+        self.copy()?;
+        *folds += 1;
+        Ok(())
     }
 
     /// Copies what the log holds now; answers up to which frame it is copied.

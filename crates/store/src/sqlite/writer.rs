@@ -45,8 +45,9 @@ pub(super) struct Shared {
     pub(super) queue: Arc<Queue>,
     pub(super) line: Arc<SyncLine>,
     pub(super) open_books: Arc<OpenBooks>,
-    /// Held while a batch is written; the checkpointer takes it to have the log to itself.
-    pub(super) gate: Arc<Mutex<()>>,
+    /// Held while a batch is written; the checkpointer takes it to have the log to itself, and counts
+    /// how often it did.
+    pub(super) gate: Arc<Mutex<u64>>,
     pub(super) ballast: Arc<Ballast>,
     pub(super) gather: Duration,
 }
@@ -74,8 +75,8 @@ pub(super) struct Writer<'c> {
 /// A batch in the making.
 struct Round {
     batch: Arc<Batch>,
-    /// How often the log had been folded when it began.
-    checkpoints: u64,
+    /// What stood at the gate when it began; nothing while the checkpointer was there.
+    folds: Option<u64>,
     tally: Tally,
     /// Closes that could not be decided.
     again: VecDeque<Closing>,
@@ -174,7 +175,7 @@ impl<'c> Writer<'c> {
         }
         let mut round = Round {
             batch: self.next_batch(),
-            checkpoints: self.ledger.books.counters.checkpoints.get(),
+            folds: gate.try_lock().map(|folds| *folds),
             tally: Tally::default(),
             again: VecDeque::new(),
         };
@@ -261,17 +262,16 @@ impl<'c> Writer<'c> {
     /// meanwhile is decided on in this batch. A log that was folded since the batch began is begun anew.
     fn pass<'g>(
         &mut self,
-        gate: &'g Mutex<()>,
+        gate: &'g Mutex<u64>,
         round: &mut Round,
-    ) -> (MutexGuard<'g, ()>, rusqlite::Result<()>) {
-        if let Some(guard) = gate.try_lock() {
-            let folded = self.ledger.books.counters.checkpoints.get() != round.checkpoints;
-            let begun = if folded {
-                self.ledger.begin_again()
-            } else {
+    ) -> (MutexGuard<'g, u64>, rusqlite::Result<()>) {
+        if let Some(folds) = gate.try_lock() {
+            let begun = if round.folds == Some(*folds) {
                 Ok(())
+            } else {
+                self.ledger.begin_again()
             };
-            return (guard, begun);
+            return (folds, begun);
         }
         loop {
             let mut guard = None;

@@ -27,15 +27,18 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), Sy
 
 fn long_string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
     let mut escaped = false;
+    let mut had_escapes = false;
     let mut runs = Backslashes::default();
     // Everything before this has been read.
     let mut at = start;
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        if is_all_plain(block) && !runs.is_open() {
+        // Where one block had escapes, the next one is likely to have some.
+        if !had_escapes && is_all_plain(block) {
             at += BLOCK_BYTES;
             continue;
         }
         let marks = Marks::of(block);
+        had_escapes = marks.backslash != 0;
         let escaped_here = runs.escaped(marks.backslash);
         let stops = marks.control | marks.quote & !escaped_here;
         let before = stops.wrapping_sub(1) & !stops;

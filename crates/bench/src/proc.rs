@@ -80,5 +80,8 @@ mod tests {
         assert!(cpu_time(pid).is_ok());
         assert!(resident_bytes(pid).unwrap() > 0);
         assert!(peak_bytes(pid).unwrap() > 0);
+        // Of one moment: other tests take memory between two looks.
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        assert!(kib(&status, "VmHWM:").unwrap() >= kib(&status, "VmRSS:").unwrap());
     }
 }

@@ -11,6 +11,9 @@ pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 #[derive(Debug, Default)]
 pub(crate) struct IdHasher(u64);
 
+/// The golden ratio, whose multiples are spread evenly.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl Hasher for IdHasher {
     fn finish(&self) -> u64 {
         self.0
@@ -27,10 +30,11 @@ impl Hasher for IdHasher {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // A multiplication spreads the low bits upward, the rotation brings them back down.
-        self.0 = (self.0 ^ word)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(26);
+        // A product's low half tells of the low bits of a word, its high half of the high ones: ids that
+        // count up may differ in either.
+        let mixed = self.0 ^ word;
+        let high = (u128::from(mixed) * u128::from(SPREAD)) >> 64;
+        self.0 = mixed.wrapping_mul(SPREAD) ^ u64::try_from(high).unwrap_or(0);
     }
 
     fn write_i64(&mut self, word: i64) {
@@ -94,21 +98,31 @@ impl<K: Eq + Hash + Copy, V> Generations<K, V> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
+    use crate::ids::KeyId;
 
     #[test]
     fn neighbours_and_lookalikes_hash_apart() {
-        let hash = |id: i64| {
+        fn hash(id: impl Hash) -> u64 {
             let mut hasher = IdHasher::default();
             id.hash(&mut hasher);
             hasher.finish()
-        };
-        // A map takes its place from the low bits and its tag from the high ones.
-        for bits in [0, 57] {
-            let places: std::collections::HashSet<u64> = (0..128)
-                .map(|n| (hash((7 << 40) + n) >> bits) & 0x7f)
-                .collect();
-            assert!(places.len() > 60, "{} of 128", places.len());
+        }
+        let text = |id: String| hash(KeyId::parse(&id).unwrap());
+        let kinds: [&dyn Fn(i64) -> u64; 4] = [
+            &|n| hash((7 << 40) + n),
+            &|n| hash(n << 40),
+            &|n| text(format!("key_{n:016}")),
+            &|n| text(format!("key_{n:0<16}")),
+        ];
+        for (kind, hash) in kinds.iter().enumerate() {
+            // A map takes its place from the low bits and its tag from the high ones.
+            for bits in [0, 57] {
+                let places: HashSet<u64> = (100..228).map(|n| (hash(n) >> bits) & 0x7f).collect();
+                assert!(places.len() > 60, "{kind}: {} of 128", places.len());
+            }
         }
     }
 

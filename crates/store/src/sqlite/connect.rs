@@ -19,7 +19,7 @@ pub(super) const PAGE_BYTES: u32 = 2_048;
 /// What the log keeps of the disk when it begins anew; room that is there already is written faster.
 const LOG_KEPT_BYTES: i64 = 64 * 1024 * 1024;
 /// A waiting writer looks again this often.
-const LOCK_STEP: Duration = Duration::from_micros(500);
+const LOCK_STEP: Duration = Duration::from_micros(250);
 
 /// Page cache of each kind of connection, in KiB; it is filled on use only.
 pub(super) const WRITER_CACHE_KIB: i32 = 8_192;
@@ -128,7 +128,7 @@ pub(super) fn open(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection>
     Ok(connection)
 }
 
-/// Looks often, since whoever holds the lock is done in a millisecond or two.
+/// Looks often: under load the lock is free for moments only (`writer.rs`).
 pub(super) fn wait_for_lock(connection: &mut Connection, wait: Duration) -> rusqlite::Result<()> {
     let tries = i32::try_from(wait.as_micros() / LOCK_STEP.as_micros()).unwrap_or(i32::MAX);
     connection.busy_handler(Some(move |tried| {

@@ -25,9 +25,13 @@ use crate::queue::{Pace, Queue, Queued, Wake};
 
 /// From so many calls at once in one batch on, the next one stays open for company.
 const LOADED_CALLS: usize = 4;
-/// Under load the writer sleeps at least so long, and who is queued meanwhile waits for it. Between
-/// batches other processes have as long to write.
+/// Under load the writer sleeps at least so long, and who is queued meanwhile waits for it.
 const STEP: Duration = Duration::from_micros(200);
+/// Between batches that are opened ahead other processes have so long to write, more than they sleep
+/// between two looks ([`wait_for_lock`](super::connect::wait_for_lock)).
+const LOCK_FREE: Duration = Duration::from_micros(400);
+/// And once in so long: calls that come meanwhile find the books closed.
+const LOCK_KEPT_MAX: Duration = Duration::from_millis(10);
 /// A batch that nobody waits for stays open for so many times as long: the more calls share one, the
 /// less each costs.
 const PATIENCE: u32 = 5;
@@ -69,6 +73,8 @@ pub(super) struct Writer<'c> {
     loaded: bool,
     /// The next batch is opened ahead of its calls, which then find the books open.
     ahead: bool,
+    /// When other processes last could have the lock.
+    lock_freed: Instant,
     drained: Vec<Queued>,
 }
 
@@ -95,6 +101,7 @@ impl<'c> Writer<'c> {
             careful: false,
             loaded: false,
             ahead: false,
+            lock_freed: Instant::now(),
             drained: Vec::new(),
         }
     }
@@ -133,16 +140,21 @@ impl<'c> Writer<'c> {
         }
     }
 
-    fn pace(&self) -> Pace {
+    fn pace(&mut self) -> Pace {
         let now = Instant::now();
-        let not_before = if self.failures > 0 {
-            let pause = PAUSE_MIN * 2_u32.saturating_pow(self.failures.min(10) - 1);
-            now + pause.min(PAUSE_MAX)
-        } else if self.loaded {
-            now + STEP
+        let pause = if self.failures > 0 {
+            (PAUSE_MIN * 2_u32.saturating_pow(self.failures.min(10) - 1)).min(PAUSE_MAX)
+        } else if self.ahead && now < self.lock_freed + LOCK_KEPT_MAX {
+            Duration::ZERO
         } else {
-            now
+            self.lock_freed = now;
+            match (self.loaded, self.ahead) {
+                (_, true) => LOCK_FREE,
+                (true, false) => STEP,
+                (false, false) => Duration::ZERO,
+            }
         };
+        let not_before = now + pause;
         let retry_due = (!self.retry.is_empty() || self.failures > 0).then_some(not_before);
         let due = retry_due.into_iter().chain(self.stuck_due).min();
         Pace {
@@ -201,7 +213,8 @@ impl<'c> Writer<'c> {
         if tally.first_call.is_some() {
             self.loaded = tally.most_calls >= LOADED_CALLS;
         }
-        self.ahead = self.loaded && tally.first_call.is_some();
+        let gathers = !self.shared.gather.is_zero();
+        self.ahead = self.loaded && tally.first_call.is_some() && gathers;
     }
 
     /// Sleeps, and leaves the books open meanwhile: a call that ends in time is one entry. Under load

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::insert::Values;
 use super::rows::{book_key, book_wallet, open_hold};
 use super::statements::Statements;
 use crate::books::{Books, Posting};
@@ -130,9 +131,7 @@ impl<'c> Ledger<'c> {
     }
 
     fn write(&mut self) -> rusqlite::Result<()> {
-        for posting in &self.books.pending.postings {
-            post(&mut self.sql, posting)?;
-        }
+        self.sql.post.all(&self.books.pending.postings, post)?;
         for id in &self.books.pending.closed {
             self.sql.delete_hold.execute([id.get()])?;
         }
@@ -241,30 +240,27 @@ impl<'c> Ledger<'c> {
     }
 }
 
-fn post(sql: &mut Statements<'_>, posting: &Posting) -> rusqlite::Result<()> {
+fn post(posting: &Posting, values: &mut Values<'_, '_>) -> rusqlite::Result<()> {
     let entry = posting.columns();
-    sql.post.execute(params![
-        entry.wallet,
-        entry.seq,
-        entry.kind,
-        entry.at,
-        entry.closes,
-        entry.key,
-        entry.held,
-        entry.charge,
-        entry.delta.balance,
-        entry.delta.gift_balance,
-        entry.delta.credit_used,
-        entry.opened_at,
-        entry.request_id,
-        entry.meter,
-        entry.price_version,
-        entry.basis,
-        entry.note,
-        entry.part_of,
-        entry.booked,
-    ])?;
-    Ok(())
+    values.add(entry.wallet)?;
+    values.add(entry.seq)?;
+    values.add(entry.kind)?;
+    values.add(entry.at)?;
+    values.add(entry.closes)?;
+    values.add(entry.key)?;
+    values.add(entry.held)?;
+    values.add(entry.charge)?;
+    values.add(entry.delta.balance)?;
+    values.add(entry.delta.gift_balance)?;
+    values.add(entry.delta.credit_used)?;
+    values.add(entry.opened_at)?;
+    values.add(entry.request_id)?;
+    values.add(entry.meter)?;
+    values.add(entry.price_version)?;
+    values.add(entry.basis)?;
+    values.add(entry.note)?;
+    values.add(entry.part_of)?;
+    values.add(entry.booked)
 }
 
 fn aborted(why: &str) -> rusqlite::Error {

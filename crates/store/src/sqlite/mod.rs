@@ -18,6 +18,7 @@ mod entries;
 mod faults;
 mod files;
 mod ids;
+mod insert;
 mod journal;
 mod keeper;
 mod ledger;

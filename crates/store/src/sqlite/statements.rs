@@ -2,7 +2,10 @@
 
 use rusqlite::{Connection, Statement};
 
+use super::insert::Insert;
 use super::rows::{FROM_KEYS, HOLD, KEY, WALLET};
+
+const ENTRY_COLUMNS: usize = 19;
 
 pub(super) struct Statements<'c> {
     pub(super) begin: Statement<'c>,
@@ -16,7 +19,7 @@ pub(super) struct Statements<'c> {
     pub(super) open_hold: Statement<'c>,
     pub(super) change_hold: Statement<'c>,
     pub(super) delete_hold: Statement<'c>,
-    pub(super) post: Statement<'c>,
+    pub(super) post: Insert<'c>,
 }
 
 impl<'c> Statements<'c> {
@@ -48,10 +51,12 @@ impl<'c> Statements<'c> {
                 "UPDATE holds SET amount = ?2, tokens = ?3, counts = ?4, booked = ?5 WHERE id = ?1",
             )?,
             delete_hold: on.prepare("DELETE FROM holds WHERE id = ?1")?,
-            post: on.prepare(
-                "INSERT INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta, gift_delta,
-                 credit_delta, opened_at, request_id, meter, price_version, basis, note, part_of, booked)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+            // A batch that fails is undone as a whole, so no statement need be able to undo itself.
+            post: Insert::prepare(
+                on,
+                "INSERT OR ROLLBACK INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta,
+                 gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, part_of, booked)",
+                ENTRY_COLUMNS,
             )?,
         })
     }

@@ -13,6 +13,7 @@ use crate::cache::Generations;
 use crate::clock;
 use crate::ids::{HoldId, KeyId, WalletId};
 use crate::journal::{JournalRow, TIME_SHIFT, cut, number_of};
+use crate::sqlite::insert::{Insert, Values};
 use crate::stats::Counters;
 
 /// Nobody waits for a row, so many share a transaction.
@@ -24,6 +25,11 @@ const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 const DAY_MS: i64 = 86_400_000;
 const CACHED_NAMES_MAX: usize = 16_384;
+/// Rows of a batch stand or fall together, so no statement need be able to undo itself.
+const INSERT: &str = "INSERT OR ROLLBACK INTO calls (n, at, wallet, key, status, request_id, model, endpoint, channel,
+    upstream_model, code, stream, outcome, meter, charge, admitted_us, upstream_us, first_byte_us, total_us,
+    dropped_params, route_notes, request_body, response_body, hold, queued_us)";
+const COLUMNS: usize = 25;
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct JournalOptions {
@@ -150,28 +156,19 @@ struct Writer<'c> {
     connection: &'c Connection,
     counters: &'c Counters,
     options: JournalOptions,
-    /// The number of the last row, and the day it stands for.
-    last: i64,
-    day: i64,
-    wallets: Generations<WalletId, i64>,
-    keys: Generations<KeyId, i64>,
-    words: Words,
+    /// Made with the first row.
+    insert: Option<Insert<'c>>,
+    names: Names<'c>,
 }
 
 impl<'c> Writer<'c> {
     fn new(connection: &'c Connection, counters: &'c Counters, options: JournalOptions) -> Self {
-        let last = connection.query_row("SELECT coalesce(max(n), 0) FROM calls", [], |row| {
-            row.get(0)
-        });
         Self {
             connection,
             counters,
             options,
-            last: last.unwrap_or(0),
-            day: 0,
-            wallets: Generations::new(CACHED_NAMES_MAX),
-            keys: Generations::new(CACHED_NAMES_MAX),
-            words: Words::default(),
+            insert: None,
+            names: Names::new(connection),
         }
     }
 
@@ -199,7 +196,7 @@ impl<'c> Writer<'c> {
                     tracing::warn!(%error, rows = count, "journal rows could not be written");
                     self.counters.journal_dropped.add(count);
                     // Names of a transaction that was undone are not in the table.
-                    self.forget_names();
+                    self.names.forget();
                 }
             }
             rows.clear();
@@ -216,61 +213,111 @@ impl<'c> Writer<'c> {
         }
         let connection = self.connection;
         let transaction = connection.unchecked_transaction()?;
-        let mut insert = connection.prepare_cached(
-            "INSERT INTO calls (n, at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code,
-             stream, outcome, meter, charge, admitted_us, upstream_us, first_byte_us, total_us, dropped_params,
-             route_notes, request_body, response_body, hold, queued_us)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-             ?22, ?23, ?24, ?25)",
-        )?;
-        for row in rows {
-            let number = self.number(row.at);
-            let (wallet, key) = self.party(row)?;
-            let model = self.word(&row.model)?;
-            let endpoint = self.word(&row.endpoint)?;
-            let channel = row
-                .channel
-                .as_deref()
-                .map(|text| self.word(text))
-                .transpose()?;
-            let upstream_model = row.upstream_model.as_deref();
-            let upstream_model = upstream_model.map(|text| self.word(text)).transpose()?;
-            let times = &row.timings;
-            insert.execute(params![
-                number,
-                row.at.get(),
-                wallet,
-                key,
-                row.status,
-                row.request_id,
-                model,
-                endpoint,
-                channel,
-                upstream_model,
-                row.code,
-                row.stream,
-                row.outcome,
-                row.meter
-                    .as_ref()
-                    .and_then(|meter| serde_json::to_string(meter).ok()),
-                row.charge.get(),
-                times.admitted_us.map(micros),
-                times.upstream_us.map(micros),
-                times.first_byte_us.map(micros),
-                micros(times.total_us),
-                row.dropped_params,
-                row.route_notes,
-                row.request_body.as_deref().map(cut),
-                row.response_body.as_deref().map(cut),
-                row.hold.map(HoldId::get),
-                times.queued_us.map(micros),
-            ])?;
-        }
-        drop(insert);
+        let insert = match &mut self.insert {
+            Some(insert) => insert,
+            none => none.insert(Insert::prepare(connection, INSERT, COLUMNS)?),
+        };
+        insert.all(rows, |row, values| columns(row, &mut self.names, values))?;
         transaction.commit()?;
+        self.names.age();
+        Ok(())
+    }
+
+    /// Deletes some rows that are too old; answers how many. With the last of them go the names
+    /// that no row uses any more.
+    fn prune(&mut self, now: UnixMs) -> rusqlite::Result<usize> {
+        if self.options.retention_days == 0 {
+            return Ok(0);
+        }
+        let oldest = now.minus_ms(DAY_MS.saturating_mul(i64::from(self.options.retention_days)));
+        let bound = number_of(oldest);
+        let delete =
+            "DELETE FROM calls WHERE n IN (SELECT n FROM calls WHERE n < ?1 ORDER BY n LIMIT ?2)";
+        let deleted = self
+            .connection
+            .prepare_cached(delete)?
+            .execute(params![bound, PRUNE_ROWS])?;
+        if deleted < PRUNE_ROWS as usize {
+            let unused = self
+                .connection
+                .prepare_cached("DELETE FROM names WHERE seen < ?1")?
+                .execute([day_of(bound)])?;
+            if unused > 0 {
+                self.names.forget();
+            }
+        }
+        Ok(deleted)
+    }
+}
+
+fn columns(
+    row: &JournalRow,
+    names: &mut Names<'_>,
+    values: &mut Values<'_, '_>,
+) -> rusqlite::Result<()> {
+    values.add(names.number(row.at))?;
+    values.add(row.at.get())?;
+    let (wallet, key) = names.party(row)?;
+    values.add(wallet)?;
+    values.add(key)?;
+    values.add(row.status)?;
+    values.add(&*row.request_id)?;
+    values.add(names.word(&row.model)?)?;
+    values.add(names.word(&row.endpoint)?)?;
+    values.add(names.word_or_null(row.channel.as_deref())?)?;
+    values.add(names.word_or_null(row.upstream_model.as_deref())?)?;
+    values.add(row.code.as_deref())?;
+    values.add(row.stream)?;
+    values.add(row.outcome.as_deref())?;
+    let meter = row.meter.as_ref();
+    values.add(meter.and_then(|meter| serde_json::to_string(meter).ok()))?;
+    values.add(row.charge.get())?;
+    let times = &row.timings;
+    values.add(times.admitted_us.map(micros))?;
+    values.add(times.upstream_us.map(micros))?;
+    values.add(times.first_byte_us.map(micros))?;
+    values.add(micros(times.total_us))?;
+    values.add(row.dropped_params.as_deref())?;
+    values.add(row.route_notes.as_deref())?;
+    values.add(row.request_body.as_deref().map(cut))?;
+    values.add(row.response_body.as_deref().map(cut))?;
+    values.add(row.hold.map(HoldId::get))?;
+    values.add(times.queued_us.map(micros))
+}
+
+/// The numbers of rows, and of what they say again and again.
+struct Names<'c> {
+    connection: &'c Connection,
+    /// The number of the last row, and the day it stands for.
+    last: i64,
+    day: i64,
+    wallets: Generations<WalletId, i64>,
+    keys: Generations<KeyId, i64>,
+    words: Words,
+}
+
+impl<'c> Names<'c> {
+    fn new(connection: &'c Connection) -> Self {
+        let last = connection.query_row("SELECT coalesce(max(n), 0) FROM calls", [], |row| {
+            row.get(0)
+        });
+        Self {
+            connection,
+            last: last.unwrap_or(0),
+            day: 0,
+            wallets: Generations::new(CACHED_NAMES_MAX),
+            keys: Generations::new(CACHED_NAMES_MAX),
+            words: Words::default(),
+        }
+    }
+
+    fn age(&mut self) {
         self.wallets.age();
         self.keys.age();
-        Ok(())
+    }
+
+    fn word_or_null(&mut self, word: Option<&str>) -> rusqlite::Result<Option<i64>> {
+        word.map(|word| self.word(word)).transpose()
     }
 
     /// The number of the next row. With it the day may turn: names in use are then noted anew.
@@ -279,12 +326,12 @@ impl<'c> Writer<'c> {
         let day = day_of(self.last);
         if day != self.day {
             self.day = day;
-            self.forget_names();
+            self.forget();
         }
         self.last
     }
 
-    fn forget_names(&mut self) {
+    fn forget(&mut self) {
         self.wallets.clear();
         self.keys.clear();
         self.words.clear();
@@ -332,32 +379,6 @@ impl<'c> Writer<'c> {
         self.connection
             .prepare_cached(upsert)?
             .query_row(params![name, wallet, self.day], |row| row.get(0))
-    }
-
-    /// Deletes some rows that are too old; answers how many. With the last of them go the names
-    /// that no row uses any more.
-    fn prune(&mut self, now: UnixMs) -> rusqlite::Result<usize> {
-        if self.options.retention_days == 0 {
-            return Ok(0);
-        }
-        let oldest = now.minus_ms(DAY_MS.saturating_mul(i64::from(self.options.retention_days)));
-        let bound = number_of(oldest);
-        let delete =
-            "DELETE FROM calls WHERE n IN (SELECT n FROM calls WHERE n < ?1 ORDER BY n LIMIT ?2)";
-        let deleted = self
-            .connection
-            .prepare_cached(delete)?
-            .execute(params![bound, PRUNE_ROWS])?;
-        if deleted < PRUNE_ROWS as usize {
-            let unused = self
-                .connection
-                .prepare_cached("DELETE FROM names WHERE seen < ?1")?
-                .execute([day_of(bound)])?;
-            if unused > 0 {
-                self.forget_names();
-            }
-        }
-        Ok(deleted)
     }
 }
 

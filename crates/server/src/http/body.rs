@@ -4,17 +4,20 @@ use std::fs::File;
 use std::future::poll_fn;
 use std::io::{self, Write as _};
 use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use engine::{Budget, Share};
 use http::{HeaderMap, header};
-use http_body::Body as _;
+use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
 use protocol::Failure;
 use protocol::multipart::{self, Form};
 use tokio::time::{Instant, timeout_at};
 use upstream::Spool;
+
+use super::wakes;
 
 /// A chunked body is charged to the node's budget in steps of this size.
 const CHUNKED_STEP_BYTES: usize = 1 << 20;
@@ -269,19 +272,18 @@ async fn next_piece(
     bounds: Bounds,
     waiting: &mut Option<Instant>,
 ) -> Result<Option<Bytes>, Failure> {
-    loop {
-        let ready = poll_fn(|cx| std::task::Poll::Ready(Pin::new(&mut *body).poll_frame(cx))).await;
+    // A body whose length was told ends with its last byte.
+    while !body.is_end_stream() {
+        let ready = poll_fn(|cx| Poll::Ready(poll_body(body, cx))).await;
         let frame = match ready {
-            std::task::Poll::Ready(frame) => frame,
-            std::task::Poll::Pending => {
+            Poll::Ready(frame) => frame,
+            Poll::Pending => {
                 let now = Instant::now();
                 let total = *waiting.get_or_insert(now + bounds.total);
-                timeout_at(
-                    total.min(now + bounds.idle),
-                    poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)),
-                )
-                .await
-                .map_err(|_| Failure::request_timeout())?
+                let until = total.min(now + bounds.idle);
+                timeout_at(until, poll_fn(|cx| poll_body(body, cx)))
+                    .await
+                    .map_err(|_| Failure::request_timeout())?
             }
         };
         match frame {
@@ -295,6 +297,19 @@ async fn next_piece(
             Some(Err(_)) => return Err(Failure::invalid("The request body broke off.")),
         }
     }
+    Ok(None)
+}
+
+/// Whoever takes the last piece has nothing to wake the connection for.
+fn poll_body(
+    body: &mut Incoming,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    let (frame, was_woken) = wakes::held(cx, |cx| Pin::new(&mut *body).poll_frame(cx));
+    if was_woken && !body.is_end_stream() {
+        cx.waker().wake_by_ref();
+    }
+    frame
 }
 
 fn charge_chunked(share: &mut Share, needed: usize) -> Result<(), Failure> {

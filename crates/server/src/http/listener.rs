@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Context;
 use std::time::Duration;
 
 use engine::Engine;
@@ -25,6 +27,7 @@ use crate::config::Config;
 use super::gates::Gates;
 use super::pulse::{CoarseClock, Patience, Pulse, Watched};
 use super::service::{self, Shared};
+use super::wakes::Wakes;
 
 /// How often overdue connections are looked for.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -226,11 +229,16 @@ async fn serve(
         async move { Ok::<_, Infallible>(service::serve(shared, pulse, seat, request).await) }
     });
     let mut connection = std::pin::pin!(builder.serve_connection_with_upgrades(io, service));
+    let mut wakes = Wakes::default();
     loop {
+        let served = poll_fn(|cx| {
+            let cx = &mut Context::from_waker(wakes.of(cx.waker()));
+            connection.as_mut().poll(cx)
+        });
         tokio::select! {
             // A request that is there already is still served.
             biased;
-            _ = connection.as_mut() => return,
+            _ = served => return,
             parting = seat.parting.told() => match parting {
                 Parting::Soon => connection.as_mut().graceful_shutdown(),
                 Parting::AtOnce => return,

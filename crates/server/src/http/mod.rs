@@ -19,6 +19,7 @@ mod socket;
 mod surface;
 mod tasks;
 mod voice;
+mod wakes;
 
 pub(crate) use gates::Gates;
 pub(crate) use listener::{Limits, Public};

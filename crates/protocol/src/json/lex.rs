@@ -8,6 +8,8 @@ use super::syntax::{SyntaxError, What};
 const BLOCK_BYTES: usize = 64;
 /// Bytes that the machine compares at once.
 const PART_BYTES: usize = 16;
+/// Strings without escapes that end within so many bytes are not looked at in blocks.
+const SHORT_BYTES: usize = 64;
 
 /// Where the string that begins at `start`, behind its quote, has its closing one, and whether it
 /// has escapes.
@@ -15,22 +17,32 @@ const PART_BYTES: usize = 16;
 pub(super) fn string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
     // Most strings are names and short words, which end here.
     let part = bytes.get(start..).and_then(<[u8]>::first_chunk);
-    let marks = part.map_or(0, special_marks);
-    if marks != 0 {
-        let special = start + marks.trailing_zeros() as usize;
-        if bytes.get(special) == Some(&b'"') {
-            return Ok((special, false));
+    let mut plain = start;
+    if let Some(part) = part {
+        let marks = special_marks(part);
+        plain += (marks.trailing_zeros() as usize).min(PART_BYTES);
+        if marks != 0 && bytes.get(plain) == Some(&b'"') {
+            return Ok((plain, false));
         }
     }
-    long_string_end(bytes, start)
+    long_string_end(bytes, start, plain)
 }
 
-fn long_string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
+/// The same for a string that is plain up to `at`.
+fn long_string_end(
+    bytes: &[u8],
+    start: usize,
+    mut at: usize,
+) -> Result<(usize, bool), SyntaxError> {
+    // Those of a line or two end here.
+    let end = at.saturating_add(SHORT_BYTES).min(bytes.len());
+    at += plain_parts(bytes.get(at..end).unwrap_or_default());
+    if bytes.get(at) == Some(&b'"') {
+        return Ok((at, false));
+    }
     let mut escaped = false;
     let mut had_escapes = false;
     let mut runs = Backslashes::default();
-    // Everything before this has been read.
-    let mut at = start;
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         // Where one block had escapes, the next one is likely to have some.
         if !had_escapes && is_all_plain(block) {
@@ -75,6 +87,7 @@ fn last_string_end(
     mut escaped: bool,
 ) -> Result<(usize, bool), SyntaxError> {
     loop {
+        at += plain_parts(bytes.get(at..).unwrap_or_default());
         match bytes.get(at) {
             Some(b'"') => return Ok((at, escaped)),
             Some(b'\\') => {
@@ -164,6 +177,22 @@ fn is_all_plain(block: &[u8; BLOCK_BYTES]) -> bool {
     special.is_none_or(|special| special.to_bitmask() == 0)
 }
 
+/// How many bytes `text` begins with before the first quote, backslash or control character. What
+/// is left behind the last whole part is not looked at.
+#[inline]
+fn plain_parts(text: &[u8]) -> usize {
+    let (parts, _) = text.as_chunks();
+    let mut plain = 0;
+    for part in parts {
+        let marks = special_marks(part);
+        if marks != 0 {
+            return plain + marks.trailing_zeros() as usize;
+        }
+        plain += PART_BYTES;
+    }
+    plain
+}
+
 /// One bit for each byte, the first byte's the lowest: set for quotes, backslashes and control
 /// characters.
 #[inline]
@@ -191,8 +220,12 @@ pub(super) fn plain_length(text: &[u8]) -> usize {
             return number * PART_BYTES + marks.trailing_zeros() as usize;
         }
     }
-    let plain = last.iter().position(|byte| !is_plain(*byte));
-    text.len() - last.len() + plain.unwrap_or(last.len())
+    let mut part = [b' '; PART_BYTES];
+    if let Some(room) = part.get_mut(..last.len()) {
+        room.copy_from_slice(last);
+    }
+    let plain = odd_marks(&part).trailing_zeros() as usize;
+    text.len() - last.len() + plain.min(last.len())
 }
 
 fn odd_marks(part: &[u8; PART_BYTES]) -> u32 {
@@ -200,11 +233,6 @@ fn odd_marks(part: &[u8; PART_BYTES]) -> u32 {
     let part = u8x16::new(*part);
     let odd = [0x7f, 0xc2, 0xe2].map(|byte| part.simd_eq(u8x16::splat(byte)));
     special | (odd[0] | odd[1] | odd[2]).to_bitmask()
-}
-
-/// Whether a byte is surely not the first of a character to escape.
-const fn is_plain(byte: u8) -> bool {
-    !matches!(byte, 0..=0x1f | b'"' | b'\\' | 0x7f | 0xc2 | 0xe2)
 }
 
 /// Where the escape ends whose backslash stands at `backslash`.
@@ -263,13 +291,33 @@ mod tests {
 
     use super::*;
 
+    /// The end of a string as one reads it who looks at one byte after the other.
+    fn slow_string_end(bytes: &[u8], start: usize) -> Result<(usize, bool), SyntaxError> {
+        let (mut at, mut escaped) = (start, false);
+        loop {
+            match bytes.get(at) {
+                Some(b'"') => return Ok((at, escaped)),
+                Some(b'\\') => {
+                    at = escape_end(bytes, at)?;
+                    escaped = true;
+                }
+                Some(0..=0x1f) => return Err(error(What::Control, at)),
+                Some(_) => at += 1,
+                None => return Err(error(What::StringEnd, start - 1)),
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn a_string_ends_alike_in_blocks_and_byte_by_byte(
             text in "[ a]{0,200}([ a]{0,9}|(\\\\\\\\){0,40}|\\\\[\"/nu\u{1}]|[\"\u{1}\\\\]|\\\\u00e9|é){0,12}\"?[ \\\\]{0,70}",
         ) {
             let bytes = text.as_bytes();
-            prop_assert_eq!(long_string_end(bytes, 1), last_string_end(bytes, 1, 1, false));
+            let slow = slow_string_end(bytes, 1);
+            prop_assert_eq!(string_end(bytes, 1), slow);
+            prop_assert_eq!(long_string_end(bytes, 1, 1), slow);
+            prop_assert_eq!(last_string_end(bytes, 1, 1, false), slow);
         }
     }
 }

@@ -104,12 +104,17 @@ impl<'a> Cursor<'a> {
     ) -> Result<Raw<'a>, SyntaxError> {
         self.skip_space();
         let start = self.at;
+        let mut escaped = false;
         match self.peek() {
-            Some(b'"') => strings.string(self.string_body()?),
+            Some(b'"') => {
+                let text = self.string_body()?;
+                escaped = text.is_escaped();
+                strings.string(text);
+            }
             Some(b'{' | b'[') => self.container(strings)?,
             _ => self.scalar()?,
         }
-        Ok(Raw::new(self.slice(start..self.at), start))
+        Ok(Raw::new(self.slice(start..self.at), start, escaped))
     }
 
     /// Reads a string.

@@ -111,12 +111,16 @@ impl Object<'_> {
 
     /// `true` or `false`.
     pub fn boolean(&mut self, name: &str, value: bool) -> &mut Self {
-        self.raw(name, if value { "true" } else { "false" })
+        self.word(name, if value { "true" } else { "false" })
     }
 
     /// `null`.
     pub fn null(&mut self, name: &str) -> &mut Self {
-        self.raw(name, "null")
+        self.word(name, "null")
+    }
+
+    fn word(&mut self, name: &str, word: &str) -> &mut Self {
+        self.value(name, |out| out.extend_from_slice(word.as_bytes()))
     }
 
     /// A value that is JSON already.

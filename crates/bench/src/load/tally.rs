@@ -15,7 +15,8 @@ use crate::proc;
 /// A target that fails this often is not asked further.
 const FAILURES_MAX: u64 = 100;
 const MEASURE_TIMES_MAX: u32 = 4;
-const WARM_UP_MAX: Duration = Duration::from_secs(5);
+/// How long all clients may take to be answered once.
+const ANSWERED_MAX: Duration = Duration::from_secs(5);
 const WAIT_STEP: Duration = Duration::from_millis(20);
 /// Each slice of a measurement has a p99 of its own.
 const SLICE: Duration = Duration::from_millis(100);
@@ -94,7 +95,8 @@ impl Tally {
         self.phase.load(Ordering::Relaxed) == OVER
     }
 
-    /// Waits until every client was answered once, and measures until there are `answers_min`.
+    /// Waits until every client was answered once, lets them warm up, and measures until there are
+    /// `answers_min`: what it takes to open many sessions at once is no part of it.
     /// Gives the time that was measured, and the CPU time in it.
     pub(super) async fn measure(
         &self,
@@ -102,11 +104,11 @@ impl Tally {
         clients: u64,
         answers_min: u64,
     ) -> io::Result<(Duration, Duration)> {
-        let warm_up = Duration::from_millis(window.warm_up_ms);
-        wait(warm_up, WARM_UP_MAX, || {
+        wait(Duration::ZERO, ANSWERED_MAX, || {
             self.clients_answered.load(Ordering::Relaxed) >= clients
         })
         .await;
+        sleep(Duration::from_millis(window.warm_up_ms)).await;
         let cpu_before = window.cpu_time()?;
         let started = Instant::now();
         self.phase.store(MEASURED, Ordering::Relaxed);

@@ -19,7 +19,7 @@ pub(super) const PAGE_BYTES: u32 = 2_048;
 /// What the log keeps of the disk when it begins anew; room that is there already is written faster.
 const LOG_KEPT_BYTES: i64 = 64 * 1024 * 1024;
 /// A waiting writer looks again this often.
-const LOCK_STEP: Duration = Duration::from_micros(250);
+pub(super) const LOCK_STEP: Duration = Duration::from_micros(250);
 
 /// Page cache of each kind of connection, in KiB; it is filled on use only.
 pub(super) const WRITER_CACHE_KIB: i32 = 8_192;

@@ -144,16 +144,12 @@ impl<'c> Writer<'c> {
         let now = Instant::now();
         let pause = if self.failures > 0 {
             (PAUSE_MIN * 2_u32.saturating_pow(self.failures.min(10) - 1)).min(PAUSE_MAX)
-        } else if self.ahead && now < self.lock_freed + LOCK_KEPT_MAX {
-            Duration::ZERO
         } else {
-            self.lock_freed = now;
-            match (self.loaded, self.ahead) {
-                (_, true) => LOCK_FREE,
-                (true, false) => STEP,
-                (false, false) => Duration::ZERO,
-            }
+            rest(self.loaded, self.ahead, now - self.lock_freed)
         };
+        if !self.ahead || !pause.is_zero() {
+            self.lock_freed = now;
+        }
         let not_before = now + pause;
         let retry_due = (!self.retry.is_empty() || self.failures > 0).then_some(not_before);
         let due = retry_due.into_iter().chain(self.stuck_due).min();
@@ -417,5 +413,43 @@ impl<'c> Writer<'c> {
         counters.retried_closes.set(self.retry.len() as u64);
         counters.stuck_closes.set(self.stuck.len() as u64);
         ended
+    }
+}
+
+/// How long the lock is left alone behind a batch, when others could last have it `kept` ago.
+fn rest(loaded: bool, ahead: bool, kept: Duration) -> Duration {
+    match (loaded, ahead) {
+        (_, true) if kept < LOCK_KEPT_MAX => Duration::ZERO,
+        (_, true) => LOCK_FREE,
+        (true, false) => STEP,
+        (false, false) => Duration::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::connect::LOCK_STEP;
+
+    #[test]
+    fn batches_opened_ahead_leave_the_lock_to_others_now_and_then() {
+        let just_now = Duration::from_millis(9);
+        let long = Duration::from_millis(10);
+        for ((loaded, ahead, kept), pause) in [
+            ((false, false, just_now), Duration::ZERO),
+            ((false, false, long), Duration::ZERO),
+            ((true, false, just_now), STEP),
+            ((true, true, just_now), Duration::ZERO),
+            ((true, true, long), LOCK_FREE),
+            ((true, true, 50 * long), LOCK_FREE),
+        ] {
+            assert_eq!(
+                rest(loaded, ahead, kept),
+                pause,
+                "{loaded} {ahead} {kept:?}"
+            );
+        }
+        // Who looks for it while it is free finds it so.
+        assert!(LOCK_FREE > LOCK_STEP);
     }
 }

@@ -52,7 +52,7 @@ impl Settings {
 /// Which database, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// An embedded `SQLite` database; its companions (`-wal`, `-shm`, `-lock`, `-calls`) lie beside it.
+    /// An embedded `SQLite` database; its companions (`-wal`, `-shm`, `-lock`, `-turn`, `-calls`) lie beside it.
     File(PathBuf),
     /// A `PostgreSQL` server that any number of nodes share.
     Server(Server),
@@ -119,7 +119,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             location: Location::File(PathBuf::from("tollgate-data/tollgate.db")),
-            gather: Duration::from_millis(2),
+            gather: Duration::from_millis(1),
             sync_delay: Duration::from_millis(5),
             queue_max: 4_096,
             queue_wait_max: Duration::from_millis(250),

@@ -6,12 +6,14 @@
 
 mod calls;
 mod changes;
+mod draft;
 mod pending;
 mod rows;
 mod sheet;
 
 pub(crate) use calls::Closed;
 pub(crate) use changes::{Opening, edited, new_key};
+pub(crate) use draft::Draft;
 pub(crate) use pending::Posting;
 pub(crate) use rows::{BookKey, BookWallet, HoldRow, OpenHold};
 pub(crate) use sheet::Books;

@@ -8,7 +8,7 @@ use super::pending::Pending;
 use crate::ids::{KeyId, WalletId};
 
 /// A wallet.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct BookWallet {
     pub(crate) wallet: Wallet,
     /// The number of its last entry.
@@ -47,7 +47,7 @@ pub(crate) struct BookKey {
 }
 
 /// An open hold.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct OpenHold {
     pub(crate) wallet: i64,
     pub(crate) key: KeyId,

@@ -5,14 +5,11 @@ use std::sync::Arc;
 use ledger::{Key, Wallet};
 
 use super::pending::Pending;
-use super::rows::{BookKey, BookWallet, HoldRow, OpenHold};
+use super::rows::{BookKey, BookWallet, OpenHold};
 use crate::cache::{Generations, IdMap};
 use crate::error::StoreError;
 use crate::ids::{Epoch, HoldId, KeyId};
 use crate::stats::Counters;
-
-/// Open holds kept in memory; above it they are read from the table when they are closed.
-const CACHED_HOLDS_MAX: usize = 65_536;
 
 /// Rows in memory. Whoever runs a command has brought the rows it names in; one that is not here
 /// does not exist.
@@ -56,31 +53,6 @@ impl Books {
         self.wallets.clear();
         self.keys.clear();
         self.holds.clear();
-    }
-
-    /// After a commit every row is as the table has it.
-    pub(crate) fn clean(&mut self) {
-        for n in &self.pending.wallets {
-            if let Some(wallet) = self.wallets.get_mut(*n) {
-                wallet.dirty = false;
-            }
-        }
-        for id in &self.pending.keys {
-            if let Some(key) = self.keys.get_mut(*id) {
-                key.dirty = false;
-            }
-        }
-        for id in self.pending.opened.iter().chain(&self.pending.changed) {
-            if let Some(hold) = self.holds.get_mut(id) {
-                hold.row = HoldRow::Same;
-            }
-        }
-        self.pending.clear();
-        self.wallets.age();
-        self.keys.age();
-        if self.holds.len() > CACHED_HOLDS_MAX {
-            self.holds.clear();
-        }
     }
 
     /// The rows of a key and its wallet.

@@ -23,6 +23,7 @@ use super::open::{Opened, for_command, for_server, journal_path, prepared};
 use super::open_books::OpenBooks;
 use super::reads::Reads;
 use super::schema::Schema;
+use super::turn::Turn;
 use super::verify::verify;
 use super::writer::{Shared, Writer};
 use super::{entries, journal, lookups, task_looks};
@@ -174,7 +175,12 @@ impl Sqlite {
         });
         let expiry = expiry.map_err(io)?;
 
-        let Opened { writer, log, epoch } = opened;
+        let Opened {
+            writer,
+            log,
+            epoch,
+            turn,
+        } = opened;
         let sync_thread = std::thread::Builder::new()
             .name("store-sync".to_owned())
             .spawn({
@@ -186,7 +192,7 @@ impl Sqlite {
             .name("store-write".to_owned())
             .spawn({
                 let (counters, rows_max) = (Arc::clone(&counters), settings.cached_rows_max);
-                move || write(&writer, epoch, rows_max, counters, shared)
+                move || write(&writer, epoch, rows_max, counters, turn, shared)
             });
         let threads = vec![writer_thread.map_err(io)?, sync_thread];
         Ok(Self {
@@ -447,13 +453,14 @@ fn write(
     epoch: crate::ids::Epoch,
     rows_max: usize,
     counters: Arc<Counters>,
+    turn: Turn,
     shared: Shared,
 ) {
     let _end = WriterEnd {
         queue: Arc::clone(&shared.queue),
         line: Arc::clone(&shared.line),
     };
-    match Ledger::new(on, epoch, rows_max, counters) {
+    match Ledger::new(on, epoch, rows_max, counters, turn) {
         Ok(ledger) => Writer::new(ledger, shared).run(),
         // The same statements were prepared a moment ago, for recovery.
         Err(error) => tracing::error!(%error, "the ledger's writer could not start"),

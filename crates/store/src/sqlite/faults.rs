@@ -1,5 +1,7 @@
 //! What stays true when the database fails (reliability section 7).
 
+mod under_load;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +12,6 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::backend::Sqlite;
-use super::connect::wait_for_lock;
 use super::files::beside;
 use crate::backend::Backend;
 use crate::{
@@ -125,11 +126,15 @@ impl Rig {
     }
 
     fn settle(&self, admitted: &Admitted) {
+        self.settle_for(admitted, 250_000);
+    }
+
+    fn settle_for(&self, admitted: &Admitted, charge: u32) {
         let meter = Box::new(Meter {
-            input: 250_000,
+            input: u64::from(charge),
             ..Meter::default()
         });
-        let (charge, basis) = (Micro::new(250_000), Basis::Reported);
+        let (charge, basis) = (Micro::new(i64::from(charge)), Basis::Reported);
         let end = End::Settled {
             charge,
             meter,
@@ -337,40 +342,6 @@ async fn while_another_holds_the_lock_calls_are_busy_and_closes_wait() {
     assert_eq!(rig.money().await, (9_750_000, 0));
     assert_eq!(rig.store.stats().commits_failed, 0);
     rig.assert_clean().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn under_load_another_process_has_its_turn() {
-    for waits_for_the_disk in [true, false] {
-        let rig = Rig::new().await;
-        let mut other = Connection::open(rig.path()).unwrap();
-        wait_for_lock(&mut other, Duration::from_secs(20)).unwrap();
-        let turns = tokio::task::spawn_blocking(move || {
-            (0..5).try_for_each(|_| other.execute_batch("BEGIN IMMEDIATE; COMMIT"))
-        });
-        let calls = || async {
-            while !turns.is_finished() {
-                let call = rig.admit().await.unwrap();
-                if waits_for_the_disk {
-                    call.durable.wait().await.unwrap();
-                }
-                rig.release(&call);
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::join!(
-            calls(),
-            calls(),
-            calls(),
-            calls(),
-            calls(),
-            calls(),
-            calls(),
-            calls()
-        );
-        turns.await.unwrap().unwrap();
-        rig.assert_clean().await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

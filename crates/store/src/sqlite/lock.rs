@@ -38,21 +38,22 @@ impl ServerLock {
 
     /// Takes the lock if nobody has it.
     pub(super) fn try_take(path: &Path) -> Result<Option<Self>, OpenError> {
-        let lock = beside(path, "-lock");
-        let refused = |source| OpenError::Io {
-            path: lock.clone(),
-            source,
-        };
-        fs::create_dir_all(folder(path)).map_err(refused)?;
-        let file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&lock)
-            .map_err(refused)?;
+        let file = open_beside(path, "-lock")?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(source)) => Err(refused(source)),
+            Err(TryLockError::Error(source)) => Err(OpenError::Io {
+                path: beside(path, "-lock"),
+                source,
+            }),
         }
     }
+}
+
+/// Opens a file beside a database, to lock it.
+pub(super) fn open_beside(database: &Path, suffix: &str) -> Result<File, OpenError> {
+    let path = beside(database, suffix);
+    let opened = fs::create_dir_all(folder(database))
+        .and_then(|()| OpenOptions::new().create(true).append(true).open(&path));
+    opened.map_err(|source| OpenError::Io { path, source })
 }

@@ -14,6 +14,7 @@ use super::lock::ServerLock;
 use super::recovery::{begin_epoch, close_orphans};
 use super::schema::{Age, Schema};
 use super::tasks::void_claims;
+use super::turn::{TURN_WAIT, Turn};
 use crate::clock;
 use crate::error::OpenError;
 use crate::ids::Epoch;
@@ -21,16 +22,13 @@ use crate::settings::Settings;
 use crate::stats::Counters;
 use crate::store::Recovery;
 
-/// One wait of the writer for the lock. Short, so that it sees the end of the store; it tries again
-/// until its commands are refused for having waited too long.
-const WRITER_LOCK_WAIT: Duration = Duration::from_millis(100);
-
 /// A database ready for its writer.
 pub(super) struct Opened {
     pub(super) writer: Connection,
     /// The write-ahead log, for syncing.
     pub(super) log: File,
     pub(super) epoch: Epoch,
+    pub(super) turn: Turn,
 }
 
 /// For a server that holds the lock: migrates, begins a new epoch, closes older ones.
@@ -49,6 +47,7 @@ pub(super) fn for_server(
         epoch,
         settings.cached_rows_max,
         Arc::clone(counters),
+        Turn::at(path)?,
     )
     .map_err(sql)?;
     let recovery = close_orphans(&mut ledger, epoch, now).map_err(sql)?;
@@ -63,6 +62,7 @@ pub(super) fn for_server(
         writer: short_waits(writer, path)?,
         log,
         epoch,
+        turn: Turn::at(path)?,
     };
     Ok((opened, recovery))
 }
@@ -84,6 +84,7 @@ pub(super) fn for_command(path: &Path, settings: &Settings) -> Result<Opened, Op
         writer: short_waits(writer, path)?,
         log: open_log(path)?,
         epoch: Epoch::new(0),
+        turn: Turn::at(path)?,
     })
 }
 
@@ -152,7 +153,6 @@ fn open_log(path: &Path) -> Result<File, OpenError> {
 }
 
 fn short_waits(mut writer: Connection, path: &Path) -> Result<Connection, OpenError> {
-    super::connect::wait_for_lock(&mut writer, WRITER_LOCK_WAIT)
-        .map_err(|error| refusal(path, error))?;
+    super::connect::wait_for_lock(&mut writer, TURN_WAIT).map_err(|error| refusal(path, error))?;
     Ok(writer)
 }

@@ -12,10 +12,10 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use crate::books::{Books, Closed};
+use crate::books::{Books, Closed, Draft};
 use crate::call::{Admit, Admitted};
 use crate::command::Closing;
-use crate::durable::{Batch, Durable};
+use crate::durable::Durable;
 use crate::error::AdmitError;
 use crate::queue::Queue;
 
@@ -103,24 +103,43 @@ impl OpenBooks {
         }
     }
 
-    /// Leaves the books here while `sleep` lasts.
-    pub(super) fn lend(
+    /// Leaves the books of a batch here while `sleep` lasts.
+    pub(super) fn lend<T>(
         &self,
         books: &mut Books,
-        batch: &Arc<Batch>,
+        durable: Durable,
         tally: &mut Tally,
-        sleep: impl FnOnce(),
-    ) {
+        sleep: impl FnOnce() -> T,
+    ) -> T {
         let lent = Lent {
             books: std::mem::take(books),
-            durable: batch.durable(),
+            durable,
             tally: *tally,
         };
         *self.lent.lock() = Some(lent);
-        sleep();
+        let slept = sleep();
         if let Some(lent) = self.lent.lock().take() {
             (*books, *tally) = (lent.books, lent.tally);
         }
+        slept
+    }
+
+    /// How many came to the books that lie here.
+    pub(super) fn tally(&self) -> Tally {
+        let lent = self.lent.lock();
+        lent.as_ref().map_or_else(Tally::default, |lent| lent.tally)
+    }
+
+    /// Takes out what has been decided on the books that lie here; who comes next belongs to the batch of
+    /// `next`. Answers how many had come.
+    pub(super) fn turn_over(&self, draft: &mut Draft, next: Durable) -> Tally {
+        let mut lent = self.lent.lock();
+        let Some(lent) = lent.as_mut() else {
+            return Tally::default();
+        };
+        lent.books.draft(draft);
+        lent.durable = next;
+        std::mem::take(&mut lent.tally)
     }
 }
 
@@ -133,7 +152,7 @@ mod tests {
     use super::*;
     use crate::books::{BookKey, BookWallet};
     use crate::command::{Command, Ending};
-    use crate::durable::SyncLine;
+    use crate::durable::{Batch, SyncLine};
     use crate::ids::{HoldId, KeyId, WalletId};
     use crate::queue::Bounds;
 
@@ -196,7 +215,7 @@ mod tests {
         let (open, mut tally) = (OpenBooks::new(&queue), Tally::default());
 
         assert!(open.admit(call(wallet, known)).is_err());
-        open.lend(&mut books, &batch, &mut tally, || {
+        open.lend(&mut books, batch.durable(), &mut tally, || {
             let admitted = open.admit(call(wallet, known)).unwrap().unwrap();
             assert!(admitted.durable.is_open());
             // There is no money for a second one, until the first has ended.

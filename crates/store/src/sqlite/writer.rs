@@ -4,9 +4,9 @@
 //! lock they stay in the queue, where they can be refused in time. Decisions are answered at
 //! once. A batch stays open until somebody waits for it, or for a moment, in which calls decide on
 //! themselves (`open_books`), and those that end soon after they were admitted leave one entry and
-//! no hold behind. Under load the next one is opened without waiting for a call. When a transaction
-//! fails, who was admitted in it learns so, and its closes are kept and booked again, for as long as
-//! the process lives.
+//! no hold behind. Under load the next one is opened without waiting for a call, and decided on while
+//! the last one is written. When a transaction fails, who was admitted in it, or meanwhile, learns so,
+//! and the closes are kept and booked again, for as long as the process lives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,25 +16,16 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::disk::Ballast;
 use super::ledger::Ledger;
+use super::load::{Load, STEP};
 use super::open_books::{OpenBooks, Tally};
+use super::pen::{Pen, Seen};
 use super::trouble::Trouble;
 use crate::command::{Closing, Command};
 use crate::durable::{Batch, SyncLine};
 use crate::error::AdmitError;
 use crate::queue::{Pace, Queue, Queued, Wake};
+use crate::stats::Counters;
 
-/// From so many calls at once in one batch on, the next one stays open for company.
-const LOADED_CALLS: usize = 4;
-/// Under load the writer sleeps at least so long, and who is queued meanwhile waits for it.
-const STEP: Duration = Duration::from_micros(200);
-/// Between batches that are opened ahead other processes have so long to write, more than they sleep
-/// between two looks ([`wait_for_lock`](super::connect::wait_for_lock)).
-const LOCK_FREE: Duration = Duration::from_micros(400);
-/// And once in so long: calls that come meanwhile find the books closed.
-const LOCK_KEPT_MAX: Duration = Duration::from_millis(10);
-/// A batch that nobody waits for stays open for so many times as long: the more calls share one, the
-/// less each costs.
-const PATIENCE: u32 = 5;
 /// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -69,18 +60,14 @@ pub(super) struct Writer<'c> {
     /// One command per transaction: a command among the last ones spoils its transaction, and must not
     /// take others with it.
     careful: bool,
-    /// Calls come faster than batches are worth making for each.
-    loaded: bool,
-    /// The next batch is opened ahead of its calls, which then find the books open.
-    ahead: bool,
-    /// When other processes last could have the lock.
-    lock_freed: Instant,
+    load: Load,
     drained: Vec<Queued>,
 }
 
 /// A batch in the making.
 struct Round {
     batch: Arc<Batch>,
+    opened: Instant,
     /// What stood at the gate when it began; nothing while the checkpointer was there.
     folds: Option<u64>,
     tally: Tally,
@@ -88,8 +75,21 @@ struct Round {
     again: VecDeque<Closing>,
 }
 
+/// Why the open books are taken back.
+enum Left {
+    /// There are commands to decide on.
+    Queued,
+    /// It is time to write, and to leave the lock.
+    Over,
+    /// What was taken out of the books could not be written.
+    Lost(Arc<Batch>, usize, rusqlite::Error),
+    /// It was written, but somebody else has the lock now, or had it since.
+    Parted(Option<rusqlite::Error>),
+}
+
 impl<'c> Writer<'c> {
     pub(super) fn new(ledger: Ledger<'c>, shared: Shared) -> Self {
+        let load = Load::new(shared.gather);
         Self {
             ledger,
             shared,
@@ -99,9 +99,7 @@ impl<'c> Writer<'c> {
             stuck_due: None,
             failures: 0,
             careful: false,
-            loaded: false,
-            ahead: false,
-            lock_freed: Instant::now(),
+            load,
             drained: Vec::new(),
         }
     }
@@ -145,11 +143,8 @@ impl<'c> Writer<'c> {
         let pause = if self.failures > 0 {
             (PAUSE_MIN * 2_u32.saturating_pow(self.failures.min(10) - 1)).min(PAUSE_MAX)
         } else {
-            rest(self.loaded, self.ahead, now - self.lock_freed)
+            self.load.free_lock(now)
         };
-        if !self.ahead || !pause.is_zero() {
-            self.lock_freed = now;
-        }
         let not_before = now + pause;
         let retry_due = (!self.retry.is_empty() || self.failures > 0).then_some(not_before);
         let due = retry_due.into_iter().chain(self.stuck_due).min();
@@ -158,7 +153,7 @@ impl<'c> Writer<'c> {
             enough: usize::MAX,
             linger_until: now + self.shared.gather,
             due,
-            ahead: self.ahead,
+            ahead: self.load.ahead,
         }
     }
 
@@ -173,16 +168,17 @@ impl<'c> Writer<'c> {
         }
         if self.careful {
             let _guard = gate.lock();
-            (self.loaded, self.ahead) = (false, false);
+            self.load.forget();
             return self.work_carefully();
         }
         if let Err(error) = self.ledger.begin() {
-            self.ahead = false;
+            self.load.ahead = false;
             self.not_begun(&error);
             return;
         }
         let mut round = Round {
             batch: self.next_batch(),
+            opened: Instant::now(),
             folds: gate.try_lock().map(|folds| *folds),
             tally: Tally::default(),
             again: VecDeque::new(),
@@ -191,62 +187,112 @@ impl<'c> Writer<'c> {
         for closing in std::mem::take(&mut self.retry) {
             self.ledger.book(closing, &mut round.again);
         }
-        self.decide(&mut round);
-        self.stay_open(&mut round);
-        let (_guard, begun) = self.pass(&gate, &mut round);
+        loop {
+            self.decide(&mut round);
+            match self.stay_open(&mut round) {
+                Left::Queued => {}
+                Left::Over => break,
+                Left::Lost(batch, commands, error) => {
+                    self.lost(&batch, commands + round.tally.commands, &error);
+                    round.batch.lose();
+                    return;
+                }
+                Left::Parted(error) => return self.parted(&round, error.as_ref()),
+            }
+        }
+        self.close_books(round, &gate);
+    }
+
+    /// Leaves the books open: a call that ends in time is one entry. Under load the next batch follows at
+    /// once, and calls go on deciding. Tells why the writer is needed.
+    fn stay_open(&mut self, round: &mut Round) -> Left {
+        let Self {
+            ledger: Ledger { books, pen, .. },
+            shared,
+            load,
+            batches,
+            failures,
+            ..
+        } = self;
+        let (queue, open) = (&shared.queue, &shared.open_books);
+        let Round {
+            batch,
+            opened,
+            folds,
+            tally,
+            again,
+        } = round;
+        open.lend(books, batch.durable(), tally, || {
+            loop {
+                let tally = open.tally();
+                let wanted = shared.line.wants(batch);
+                let until = load.open_until(*opened, tally.first_call, wanted);
+                if let Some(until) = until.filter(|until| Instant::now() < *until) {
+                    queue.wait_in_batch(until);
+                    if queue.is_closed() {
+                        return Left::Over;
+                    }
+                    // Nobody decides on the open books before what is queued.
+                    if !queue.is_empty() {
+                        return Left::Queued;
+                    }
+                    continue;
+                }
+                load.judge(&tally);
+                let gate = shared.gate.try_lock();
+                let same_log = gate.is_some() && *folds == gate.as_deref().copied();
+                if !load.goes_on(Instant::now()) || !same_log || !again.is_empty() {
+                    return Left::Over;
+                }
+                *batches += 1;
+                *opened = Instant::now();
+                let done = std::mem::replace(batch, Batch::new(*batches, &shared.line));
+                if let Err(left) = turn_over(pen, shared, done, batch) {
+                    return left;
+                }
+                *failures = 0;
+            }
+        })
+    }
+
+    /// Ends the last batch for now.
+    fn close_books(&mut self, mut round: Round, gate: &Mutex<u64>) {
+        let (_guard, begun) = self.pass(gate, &mut round);
         let Round {
             batch,
             tally,
             again,
             ..
         } = round;
+        self.load.judge(&tally);
         self.retry = again;
         // Some closes could not even be decided; alone they show whether it is their own fault.
         self.careful = !self.retry.is_empty();
         // A failure has been told to everyone it concerns; what is left of it is in `retry`.
         let _: Result<(), Trouble> = self.end(batch, tally.commands, begun);
-        // One that nobody came to says nothing of the load: all may be waiting for the disk.
-        if tally.first_call.is_some() {
-            self.loaded = tally.most_calls >= LOADED_CALLS;
-        }
-        let gathers = !self.shared.gather.is_zero();
-        self.ahead = self.loaded && tally.first_call.is_some() && gathers;
     }
 
-    /// Sleeps, and leaves the books open meanwhile: a call that ends in time is one entry. Under load
-    /// whoever waits for the batch waits for some company too.
-    fn stay_open(&mut self, round: &mut Round) {
-        let gather = self.shared.gather;
-        let opened = Instant::now();
-        while !self.shared.queue.is_closed() {
-            let first_call = round.tally.first_call;
-            let wanted = self.shared.line.wants(&round.batch);
-            let until = match (self.loaded, wanted) {
-                _ if first_call.is_none() && (wanted || !self.ahead) => return,
-                (true, false) => opened + gather * PATIENCE,
-                (true, true) | (false, false) => first_call.unwrap_or(opened) + gather,
-                (false, true) => return,
-            };
-            if Instant::now() >= until {
-                return;
-            }
-            let (queue, loaded) = (Arc::clone(&self.shared.queue), self.loaded);
-            self.lend(round, || {
-                // Nobody decides on the open books before what is queued.
-                if loaded && queue.is_empty() {
-                    std::thread::sleep(STEP.min(gather));
-                }
-                queue.wait_in_batch(until);
-            });
-            self.decide(round);
+    /// The last batch is committed, but somebody else has the lock or had it since: what was decided
+    /// meanwhile was decided on rows that may not be true.
+    fn parted(&mut self, round: &Round, error: Option<&rusqlite::Error>) {
+        self.failures = 0;
+        if let Some(error) = error {
+            self.not_begun(error);
+        } else {
+            tracing::warn!("another process wrote between two batches");
         }
+        self.load.ahead = false;
+        self.retry.extend(self.ledger.roll_back());
+        self.recount();
+        round.batch.lose();
     }
 
     /// Callers decide on themselves while `sleep` lasts.
     fn lend(&mut self, round: &mut Round, sleep: impl FnOnce()) {
         let Round { batch, tally, .. } = round;
         let books = &mut self.ledger.books;
-        self.shared.open_books.lend(books, batch, tally, sleep);
+        let open = &self.shared.open_books;
+        open.lend(books, batch.durable(), tally, sleep);
     }
 
     /// Decides on what is queued.
@@ -376,80 +422,84 @@ impl<'c> Writer<'c> {
         commands: usize,
         begun: rusqlite::Result<()>,
     ) -> Result<(), Trouble> {
-        let counters = Arc::clone(&self.ledger.books.counters);
         batch.seal();
-        let ended = match begun.and_then(|()| self.ledger.commit()) {
+        match begun.and_then(|()| self.ledger.commit()) {
             Ok(wrote) => {
                 self.shared.line.push(batch, wrote);
-                self.failures = 0;
-                counters.failing.set(false);
-                counters.batches.add(1);
-                counters.commands.add(commands as u64);
+                self.committed(commands);
                 Ok(())
             }
-            Err(error) => {
-                let trouble = Trouble::of(&error);
-                tracing::error!(%error, commands, "a transaction of the ledger failed");
-                // In front of what could not be decided: first come, first booked.
-                for closing in self.ledger.roll_back().into_iter().rev() {
-                    self.retry.push_front(closing);
-                }
-                if trouble == Trouble::Full {
-                    self.shared.ballast.drop_it();
-                }
-                self.failures = self.failures.saturating_add(1);
-                self.careful |= trouble == Trouble::Inside;
-                counters.failing.set(true);
-                counters.commits_failed.add(1);
-                if let Err(error) = self.ledger.recount() {
-                    tracing::error!(%error, "open holds could not be counted");
-                }
-                // Last: who learns of it finds the counters as they are.
-                batch.lose();
-                Err(trouble)
-            }
-        };
+            Err(error) => Err(self.lost(&batch, commands, &error)),
+        }
+    }
+
+    fn committed(&mut self, commands: usize) {
+        self.failures = 0;
+        count_commit(&self.ledger.books.counters, commands);
+        self.count();
+    }
+
+    /// Undoes everything and keeps the closes.
+    fn lost(&mut self, batch: &Batch, commands: usize, error: &rusqlite::Error) -> Trouble {
+        let trouble = Trouble::of(error);
+        tracing::error!(%error, commands, "a transaction of the ledger failed");
+        // In front of what could not be decided: first come, first booked.
+        for closing in self.ledger.roll_back().into_iter().rev() {
+            self.retry.push_front(closing);
+        }
+        if trouble == Trouble::Full {
+            self.shared.ballast.drop_it();
+        }
+        self.failures = self.failures.saturating_add(1);
+        self.careful |= trouble == Trouble::Inside;
+        let counters = &self.ledger.books.counters;
+        counters.failing.set(true);
+        counters.commits_failed.add(1);
+        self.recount();
+        // Last: who learns of it finds the counters as they are.
+        batch.lose();
+        trouble
+    }
+
+    fn recount(&mut self) {
+        if let Err(error) = self.ledger.recount() {
+            tracing::error!(%error, "open holds could not be counted");
+        }
+        self.count();
+    }
+
+    fn count(&self) {
+        let counters = &self.ledger.books.counters;
         counters.open_holds.set(self.ledger.books.open_holds);
         counters.retried_closes.set(self.retry.len() as u64);
         counters.stuck_closes.set(self.stuck.len() as u64);
-        ended
     }
 }
 
-/// How long the lock is left alone behind a batch, when others could last have it `kept` ago.
-fn rest(loaded: bool, ahead: bool, kept: Duration) -> Duration {
-    match (loaded, ahead) {
-        (_, true) if kept < LOCK_KEPT_MAX => Duration::ZERO,
-        (_, true) => LOCK_FREE,
-        (true, false) => STEP,
-        (false, false) => Duration::ZERO,
+/// Writes what was decided for one batch while the books lie open for the next one, whose transaction is
+/// then begun.
+fn turn_over(
+    pen: &mut Pen<'_>,
+    shared: &Shared,
+    done: Arc<Batch>,
+    next: &Arc<Batch>,
+) -> Result<(), Left> {
+    done.seal();
+    let tally = shared.open_books.turn_over(&mut pen.draft, next.durable());
+    match pen.put() {
+        Ok(wrote) => shared.line.push(done, wrote),
+        Err(error) => return Err(Left::Lost(done, tally.commands, error)),
+    }
+    count_commit(&pen.counters, tally.commands);
+    match pen.begin() {
+        Ok(Seen::Before) => Ok(()),
+        Ok(Seen::Anew) => Err(Left::Parted(None)),
+        Err(error) => Err(Left::Parted(Some(error))),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sqlite::connect::LOCK_STEP;
-
-    #[test]
-    fn batches_opened_ahead_leave_the_lock_to_others_now_and_then() {
-        let just_now = Duration::from_millis(9);
-        let long = Duration::from_millis(10);
-        for ((loaded, ahead, kept), pause) in [
-            ((false, false, just_now), Duration::ZERO),
-            ((false, false, long), Duration::ZERO),
-            ((true, false, just_now), STEP),
-            ((true, true, just_now), Duration::ZERO),
-            ((true, true, long), LOCK_FREE),
-            ((true, true, 50 * long), LOCK_FREE),
-        ] {
-            assert_eq!(
-                rest(loaded, ahead, kept),
-                pause,
-                "{loaded} {ahead} {kept:?}"
-            );
-        }
-        // Who looks for it while it is free finds it so.
-        assert!(LOCK_FREE > LOCK_STEP);
-    }
+fn count_commit(counters: &Counters, commands: usize) {
+    counters.failing.set(false);
+    counters.batches.add(1);
+    counters.commands.add(commands as u64);
 }

@@ -28,7 +28,7 @@ impl Default for Ledger {
     fn default() -> Self {
         Self {
             commit: Commit::BeforeAnswer,
-            gather: Duration::from_millis(2),
+            gather: Duration::from_millis(1),
             output_reserve_tokens: 4_096,
             refuse_unpriced_tools: false,
             queue_max: 4_096,

@@ -1,0 +1,159 @@
+//! The same while calls come faster than batches are made, and each is written while the next one is
+//! decided on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+const CHARGE: u32 = 10;
+const FUNDS: i64 = 10_000_000;
+
+/// How many calls were promised, and how many were lost.
+#[derive(Debug, Default, Clone, Copy)]
+struct Ended {
+    promised: u32,
+    lost: u32,
+}
+
+/// Eight callers, each of which calls again as soon as its hold is on the disk or lost. Every second call
+/// has ended by then.
+async fn call_until(rig: &Rig, over: &AtomicBool) -> Ended {
+    let caller = || async {
+        let mut ended = Ended::default();
+        while !over.load(Ordering::SeqCst) {
+            let Ok(call) = rig.admit().await else {
+                ended.lost += 1;
+                continue;
+            };
+            let early = (ended.promised + ended.lost).is_multiple_of(2);
+            if early {
+                rig.settle_for(&call, CHARGE);
+            }
+            match call.durable.wait().await {
+                Ok(()) => ended.promised += 1,
+                Err(Lost) => ended.lost += 1,
+            }
+            if !early {
+                rig.settle_for(&call, CHARGE);
+            }
+        }
+        ended
+    };
+    let each = tokio::join!(
+        caller(),
+        caller(),
+        caller(),
+        caller(),
+        caller(),
+        caller(),
+        caller(),
+        caller()
+    );
+    [
+        each.0, each.1, each.2, each.3, each.4, each.5, each.6, each.7,
+    ]
+    .into_iter()
+    .fold(Ended::default(), |sum, ended| Ended {
+        promised: sum.promised + ended.promised,
+        lost: sum.lost + ended.lost,
+    })
+}
+
+/// Lets eight callers call while `meanwhile` goes on.
+async fn under_load<T>(rig: &Rig, meanwhile: impl Future<Output = T>) -> (Ended, T) {
+    let over = AtomicBool::new(false);
+    let stop = async {
+        let out = meanwhile.await;
+        over.store(true, Ordering::SeqCst);
+        out
+    };
+    tokio::join!(call_until(rig, &over), stop)
+}
+
+async fn assert_charged(rig: &Rig, ended: Ended, added: i64) {
+    rig.until("what is left is booked", |stats| {
+        stats.open_holds == 0 && stats.retried_closes == 0
+    })
+    .await;
+    let charged = i64::from(ended.promised) * i64::from(CHARGE);
+    assert_eq!(rig.money().await, (FUNDS + added - charged, 0), "{ended:?}");
+    rig.assert_clean().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_process_has_its_turn() {
+    let rig = Rig::new().await;
+    let mut other = Connection::open(rig.path()).unwrap();
+    crate::sqlite::connect::wait_for_lock(&mut other, Duration::from_secs(20)).unwrap();
+    let turns = tokio::task::spawn_blocking(move || {
+        (0..5).try_for_each(|_| other.execute_batch("BEGIN IMMEDIATE; COMMIT"))
+    });
+    let (ended, turns) = under_load(&rig, turns).await;
+    turns.unwrap().unwrap();
+    assert_charged(&rig, ended, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_command_writes_costs_no_call() {
+    let rig = Rig::new().await;
+    let beside = Sqlite::attach(&rig.path(), &settings(rig.folder.path())).unwrap();
+    let beside = Store {
+        backend: Backend::Sqlite(Arc::new(beside)),
+    };
+    let top_ups = async {
+        for _ in 0..60 {
+            let amount = Micro::new(1_000);
+            beside.top_up(rig.key.wallet, amount, "").await.unwrap();
+        }
+    };
+    let (ended, ()) = under_load(&rig, top_ups).await;
+    assert_eq!(ended.lost, 0);
+    let stats = rig.store.stats();
+    assert!(stats.foreign_writes >= 1, "{stats:#?}");
+    assert_eq!(stats.commits_failed, 0);
+    assert_charged(&rig, ended, 60_000).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_writes_out_of_turn_costs_calls_and_no_money() {
+    let rig = Rig::new().await;
+    let mut other = Connection::open(rig.path()).unwrap();
+    // As often as it can: between two batches there is but a moment.
+    other
+        .busy_handler(Some(|_| {
+            std::thread::yield_now();
+            true
+        }))
+        .unwrap();
+    let writes = tokio::task::spawn_blocking(move || {
+        (0..50).try_for_each(|_| {
+            let update = "UPDATE wallets SET credit_limit = credit_limit + 1";
+            other.execute(update, []).map(drop)
+        })
+    });
+    let (ended, writes) = under_load(&rig, writes).await;
+    writes.unwrap().unwrap();
+    assert_charged(&rig, ended, 0).await;
+    // None of it was written over.
+    let (wallet, _) = rig.store.balance(&rig.key.id).await.unwrap();
+    assert_eq!(wallet.credit_limit, Micro::new(50));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_fails_takes_the_next_one_with_it_and_no_charge() {
+    let rig = Rig::new().await;
+    let vetoes = async {
+        for failed in 1..=10 {
+            rig.vetoes.store(1, Ordering::SeqCst);
+            rig.until("a commit has failed", |stats| {
+                stats.commits_failed >= failed
+            })
+            .await;
+            rig.until("the ledger is well again", |_| rig.store.healthy())
+                .await;
+        }
+    };
+    let (ended, ()) = under_load(&rig, vetoes).await;
+    assert!(ended.lost >= 10, "{ended:?}");
+    assert_charged(&rig, ended, 0).await;
+}

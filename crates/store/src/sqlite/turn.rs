@@ -1,0 +1,97 @@
+//! Who writes has the turn: a lock on a file beside the database.
+//!
+//! A writer keeps it from one transaction to the next, where the database's own lock is free for a
+//! moment: what it decides meanwhile stays true. Programs that do not know of it are noticed when they
+//! have written.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::connect::LOCK_STEP;
+use super::lock::open_beside;
+use crate::error::OpenError;
+
+/// One wait for the turn. Short, so that the writer sees the end of the store; it tries again until its
+/// commands are refused for having waited too long.
+pub(super) const TURN_WAIT: Duration = Duration::from_millis(100);
+
+/// The lock; dropping it, or the end of the process, gives it back.
+#[derive(Debug)]
+pub(super) struct Turn {
+    file: File,
+    held: bool,
+}
+
+impl Turn {
+    pub(super) fn at(database: &Path) -> Result<Self, OpenError> {
+        let file = open_beside(database, "-turn")?;
+        Ok(Self { file, held: false })
+    }
+
+    /// Waits a moment for the turn, unless it is held already.
+    pub(super) fn take(&mut self) -> rusqlite::Result<()> {
+        let begun = Instant::now();
+        while !self.held {
+            match self.file.try_lock() {
+                Ok(()) => self.held = true,
+                Err(TryLockError::WouldBlock) if begun.elapsed() < TURN_WAIT => {
+                    std::thread::sleep(LOCK_STEP);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(refused(
+                        rusqlite::ffi::SQLITE_BUSY,
+                        "another process has the turn",
+                    ));
+                }
+                Err(TryLockError::Error(error)) => {
+                    return Err(refused(
+                        rusqlite::ffi::SQLITE_IOERR_LOCK,
+                        &error.to_string(),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn give_back(&mut self) {
+        if self.held
+            && let Err(error) = self.file.unlock()
+        {
+            tracing::error!(%error, "the turn to write could not be given back");
+            return;
+        }
+        self.held = false;
+    }
+}
+
+fn refused(code: std::ffi::c_int, why: &str) -> rusqlite::Error {
+    let code = rusqlite::ffi::Error::new(code);
+    rusqlite::Error::SqliteFailure(code, Some(why.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_has_it_at_a_time_until_it_is_given_back_or_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("ledger.db");
+        let (mut one, mut other) = (Turn::at(&database).unwrap(), Turn::at(&database).unwrap());
+        one.take().unwrap();
+        one.take().unwrap();
+        let busy = other.take().unwrap_err();
+        assert_eq!(
+            busy.sqlite_error_code(),
+            Some(rusqlite::ErrorCode::DatabaseBusy)
+        );
+        one.give_back();
+        one.give_back();
+        other.take().unwrap();
+        assert!(one.take().is_err());
+        drop(other);
+        one.take().unwrap();
+    }
+}

@@ -1,6 +1,8 @@
 //! Connections to the database, and the checks before one is trusted.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -128,13 +130,45 @@ pub(super) fn open(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection>
     Ok(connection)
 }
 
-/// Looks often: under load the lock is free for moments only (`writer.rs`).
+/// Looks often: under load the lock is free for moments only (`load.rs`).
 pub(super) fn wait_for_lock(connection: &mut Connection, wait: Duration) -> rusqlite::Result<()> {
+    wait_with(connection, wait, Patience::default())
+}
+
+/// The same, unless `patience` is at an end.
+pub(super) fn wait_with(
+    connection: &mut Connection,
+    wait: Duration,
+    patience: Patience,
+) -> rusqlite::Result<()> {
     let tries = i32::try_from(wait.as_micros() / LOCK_STEP.as_micros()).unwrap_or(i32::MAX);
     connection.busy_handler(Some(move |tried| {
+        if patience.is_at_an_end() {
+            return false;
+        }
         std::thread::sleep(LOCK_STEP);
         tried < tries
     }))
+}
+
+/// Whether a connection waits for the lock at all.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Patience {
+    ended: Arc<AtomicBool>,
+}
+
+impl Patience {
+    fn is_at_an_end(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Does what must not wait.
+    pub(super) fn without<T>(&self, hurried: impl FnOnce() -> T) -> T {
+        self.ended.store(true, Ordering::Relaxed);
+        let done = hurried();
+        self.ended.store(false, Ordering::Relaxed);
+        done
+    }
 }
 
 pub(super) fn refusal(path: &Path, error: rusqlite::Error) -> OpenError {

@@ -1,6 +1,8 @@
 //! One server per database: a lock on a file beside it, held for the life of the process.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -50,10 +52,50 @@ impl ServerLock {
     }
 }
 
-/// Opens a file beside a database, to lock it.
+/// Opens a file beside a database, to lock it. Whoever may use the database may use it, whoever made it.
 pub(super) fn open_beside(database: &Path, suffix: &str) -> Result<File, OpenError> {
     let path = beside(database, suffix);
-    let opened = fs::create_dir_all(folder(database))
-        .and_then(|()| OpenOptions::new().create(true).append(true).open(&path));
+    let opened = fs::create_dir_all(folder(database)).and_then(|()| open_or_make(&path, database));
     opened.map_err(|source| OpenError::Io { path, source })
+}
+
+fn open_or_make(path: &Path, database: &Path) -> io::Result<File> {
+    match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    if let Ok(like) = fs::metadata(database) {
+        file.set_permissions(like.permissions())?;
+        // Only an administrator may give a file away, and only then does it need to be.
+        let _: io::Result<()> = fchown(&file, Some(like.uid()), Some(like.gid()));
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_file_to_lock_is_open_to_whoever_may_use_the_database() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("ledger.db");
+        let mode = |suffix| {
+            let made = fs::metadata(beside(&database, suffix)).unwrap();
+            made.permissions().mode() & 0o777
+        };
+        open_beside(&database, "-early").unwrap();
+        fs::write(&database, "").unwrap();
+        fs::set_permissions(&database, fs::Permissions::from_mode(0o660)).unwrap();
+        open_beside(&database, "-turn").unwrap();
+        assert_eq!(mode("-turn"), 0o660);
+        // One that is there stays as it is, and need not be writable.
+        let read_only = fs::Permissions::from_mode(0o444);
+        fs::set_permissions(beside(&database, "-turn"), read_only).unwrap();
+        open_beside(&database, "-turn").unwrap().try_lock().unwrap();
+        assert_eq!(mode("-turn"), 0o444);
+    }
 }

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::connect::{make_writer, open_checked, refusal};
+use super::connect::{make_writer, open_checked, refusal, wait_with};
 use super::files::{beside, size, sync_folder};
 use super::ledger::Ledger;
 use super::lock::ServerLock;
 use super::recovery::{begin_epoch, close_orphans};
 use super::schema::{Age, Schema};
 use super::tasks::void_claims;
-use super::turn::{TURN_WAIT, Turn};
+use super::turn::Turn;
 use crate::clock;
 use crate::error::OpenError;
 use crate::ids::Epoch;
@@ -22,13 +22,17 @@ use crate::settings::Settings;
 use crate::stats::Counters;
 use crate::store::Recovery;
 
+/// One wait of the writer, for its turn and for the lock. Short, so that it sees the end of the store; it
+/// tries again until its commands are refused for having waited too long.
+const WRITER_WAIT: Duration = Duration::from_millis(100);
+
 /// A database ready for its writer.
 pub(super) struct Opened {
     pub(super) writer: Connection,
+    pub(super) turn: Turn,
     /// The write-ahead log, for syncing.
     pub(super) log: File,
     pub(super) epoch: Epoch,
-    pub(super) turn: Turn,
 }
 
 /// For a server that holds the lock: migrates, begins a new epoch, closes older ones.
@@ -47,7 +51,7 @@ pub(super) fn for_server(
         epoch,
         settings.cached_rows_max,
         Arc::clone(counters),
-        Turn::at(path)?,
+        Turn::at(path, settings.lock_wait_max)?,
     )
     .map_err(sql)?;
     let recovery = close_orphans(&mut ledger, epoch, now).map_err(sql)?;
@@ -58,11 +62,12 @@ pub(super) fn for_server(
         path: beside(path, "-wal"),
         source,
     })?;
+    let (writer, turn) = in_turn(writer, path)?;
     let opened = Opened {
-        writer: short_waits(writer, path)?,
+        writer,
+        turn,
         log,
         epoch,
-        turn: Turn::at(path)?,
     };
     Ok((opened, recovery))
 }
@@ -80,11 +85,12 @@ pub(super) fn for_command(path: &Path, settings: &Settings) -> Result<Opened, Op
     make_writer(&mut writer, settings.lock_wait_max).map_err(|error| refusal(path, error))?;
     // The log exists from the first read on.
     Schema::Ledger.age(&writer, path)?;
+    let (writer, turn) = in_turn(writer, path)?;
     Ok(Opened {
-        writer: short_waits(writer, path)?,
+        writer,
+        turn,
         log: open_log(path)?,
         epoch: Epoch::new(0),
-        turn: Turn::at(path)?,
     })
 }
 
@@ -152,7 +158,10 @@ fn open_log(path: &Path) -> Result<File, OpenError> {
     Ok(file)
 }
 
-fn short_waits(mut writer: Connection, path: &Path) -> Result<Connection, OpenError> {
-    super::connect::wait_for_lock(&mut writer, TURN_WAIT).map_err(|error| refusal(path, error))?;
-    Ok(writer)
+/// A connection whose waits are short and end with the turn's patience.
+fn in_turn(mut writer: Connection, path: &Path) -> Result<(Connection, Turn), OpenError> {
+    let turn = Turn::at(path, WRITER_WAIT)?;
+    wait_with(&mut writer, WRITER_WAIT, turn.patience.clone())
+        .map_err(|error| refusal(path, error))?;
+    Ok((writer, turn))
 }

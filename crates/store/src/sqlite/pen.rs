@@ -77,6 +77,12 @@ impl<'c> Pen<'c> {
         Ok(Seen::Anew)
     }
 
+    /// Begins the next transaction in the same turn, and does not wait for whoever has the lock out of turn.
+    pub(super) fn begin_next(&mut self) -> rusqlite::Result<Seen> {
+        let patience = self.turn.patience.clone();
+        patience.without(|| self.begin())
+    }
+
     /// Ends a transaction that has not written and begins it anew, unless somebody has written in
     /// between.
     pub(super) fn begin_again(&mut self) -> rusqlite::Result<()> {

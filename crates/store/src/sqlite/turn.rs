@@ -8,34 +8,39 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::connect::LOCK_STEP;
+use super::connect::{LOCK_STEP, Patience};
 use super::lock::open_beside;
 use crate::error::OpenError;
-
-/// One wait for the turn. Short, so that the writer sees the end of the store; it tries again until its
-/// commands are refused for having waited too long.
-pub(super) const TURN_WAIT: Duration = Duration::from_millis(100);
 
 /// The lock; dropping it, or the end of the process, gives it back.
 #[derive(Debug)]
 pub(super) struct Turn {
     file: File,
     held: bool,
+    wait: Duration,
+    /// Of the connection that writes, for the database's own lock.
+    pub(super) patience: Patience,
 }
 
 impl Turn {
-    pub(super) fn at(database: &Path) -> Result<Self, OpenError> {
+    /// The turn at a database; each time it is waited for so long.
+    pub(super) fn at(database: &Path, wait: Duration) -> Result<Self, OpenError> {
         let file = open_beside(database, "-turn")?;
-        Ok(Self { file, held: false })
+        Ok(Self {
+            file,
+            held: false,
+            wait,
+            patience: Patience::default(),
+        })
     }
 
-    /// Waits a moment for the turn, unless it is held already.
+    /// Waits for the turn, unless it is held already.
     pub(super) fn take(&mut self) -> rusqlite::Result<()> {
         let begun = Instant::now();
         while !self.held {
             match self.file.try_lock() {
                 Ok(()) => self.held = true,
-                Err(TryLockError::WouldBlock) if begun.elapsed() < TURN_WAIT => {
+                Err(TryLockError::WouldBlock) if begun.elapsed() < self.wait => {
                     std::thread::sleep(LOCK_STEP);
                 }
                 Err(TryLockError::WouldBlock) => {
@@ -79,7 +84,8 @@ mod tests {
     fn one_has_it_at_a_time_until_it_is_given_back_or_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("ledger.db");
-        let (mut one, mut other) = (Turn::at(&database).unwrap(), Turn::at(&database).unwrap());
+        let turn = || Turn::at(&database, Duration::from_millis(1)).unwrap();
+        let (mut one, mut other) = (turn(), turn());
         one.take().unwrap();
         one.take().unwrap();
         let busy = other.take().unwrap_err();

@@ -245,11 +245,11 @@ impl<'c> Writer<'c> {
                     return Left::Over;
                 }
                 *batches += 1;
-                *opened = Instant::now();
                 let done = std::mem::replace(batch, Batch::new(*batches, &shared.line));
                 if let Err(left) = turn_over(pen, shared, done, batch) {
                     return left;
                 }
+                *opened = Instant::now();
                 *failures = 0;
             }
         })
@@ -272,17 +272,18 @@ impl<'c> Writer<'c> {
         let _: Result<(), Trouble> = self.end(batch, tally.commands, begun);
     }
 
-    /// The last batch is committed, but somebody else has the lock or had it since: what was decided
-    /// meanwhile was decided on rows that may not be true.
+    /// The last batch is committed, but somebody who does not wait their turn has the lock or had it
+    /// since: what was decided meanwhile was decided on rows that may not be true.
     fn parted(&mut self, round: &Round, error: Option<&rusqlite::Error>) {
         self.failures = 0;
         if let Some(error) = error {
             self.not_begun(error);
-        } else {
-            tracing::warn!("another process wrote between two batches");
         }
+        let commands = round.tally.commands;
+        tracing::warn!(commands, "another program wrote out of turn");
         self.load.ahead = false;
         self.retry.extend(self.ledger.roll_back());
+        self.ledger.books.counters.commits_failed.add(1);
         self.recount();
         round.batch.lose();
     }
@@ -491,7 +492,7 @@ fn turn_over(
         Err(error) => return Err(Left::Lost(done, tally.commands, error)),
     }
     count_commit(&pen.counters, tally.commands);
-    match pen.begin() {
+    match pen.begin_next() {
         Ok(Seen::Before) => Ok(()),
         Ok(Seen::Anew) => Err(Left::Parted(None)),
         Err(error) => Err(Left::Parted(Some(error))),

@@ -7,7 +7,8 @@ use super::open_books::Tally;
 
 /// From so many calls at once in one batch on, the next one stays open for company.
 const LOADED_CALLS: usize = 4;
-/// After a batch under load that no other follows at once, the writer sleeps so long.
+/// Under load the writer sleeps so long before it takes what is queued, or begins a batch that does not
+/// follow at once.
 pub(super) const STEP: Duration = Duration::from_micros(200);
 /// Between batches that are opened ahead other processes have so long to write, more than they sleep
 /// between two looks ([`wait_for_lock`](super::connect::wait_for_lock)).
@@ -66,6 +67,15 @@ impl Load {
             (true, false) => Some(opened + self.gather * PATIENCE),
             (true, true) | (false, false) => Some(first_call.unwrap_or(opened) + self.gather),
             (false, true) => None,
+        }
+    }
+
+    /// How long the writer sleeps before it looks for more to decide on.
+    pub(super) fn nap(&self) -> Duration {
+        if self.loaded {
+            STEP.min(self.gather)
+        } else {
+            Duration::ZERO
         }
     }
 
@@ -168,9 +178,13 @@ mod tests {
         assert_eq!((load.loaded, load.ahead), (true, false));
         load.forget();
         assert!(!load.loaded);
-        // Without a time to gather for nothing is opened ahead.
+        assert_eq!(load.nap(), Duration::ZERO);
+        load.judge(&tally);
+        assert_eq!(load.nap(), STEP);
+        // Without a time to gather for nothing is opened ahead, and nothing waited for.
         let mut load = Load::new(Duration::ZERO);
         load.judge(&tally);
         assert_eq!((load.loaded, load.ahead), (true, false));
+        assert_eq!(load.nap(), Duration::ZERO);
     }
 }

@@ -73,6 +73,8 @@ struct Round {
     tally: Tally,
     /// Closes that could not be decided.
     again: VecDeque<Closing>,
+    /// The writer was needed to decide on something.
+    interrupted: bool,
 }
 
 /// Why the open books are taken back.
@@ -182,6 +184,7 @@ impl<'c> Writer<'c> {
             folds: gate.try_lock().map(|folds| *folds),
             tally: Tally::default(),
             again: VecDeque::new(),
+            interrupted: false,
         };
         round.tally.commands = self.retry.len();
         for closing in std::mem::take(&mut self.retry) {
@@ -190,7 +193,7 @@ impl<'c> Writer<'c> {
         loop {
             self.decide(&mut round);
             match self.stay_open(&mut round) {
-                Left::Queued => {}
+                Left::Queued => round.interrupted = true,
                 Left::Over => break,
                 Left::Lost(batch, commands, error) => {
                     self.lost(&batch, commands + round.tally.commands, &error);
@@ -221,6 +224,7 @@ impl<'c> Writer<'c> {
             folds,
             tally,
             again,
+            interrupted,
         } = round;
         open.lend(books, batch.durable(), tally, || {
             loop {
@@ -228,6 +232,10 @@ impl<'c> Writer<'c> {
                 let wanted = shared.line.wants(batch);
                 let until = load.open_until(*opened, tally.first_call, wanted);
                 if let Some(until) = until.filter(|until| Instant::now() < *until) {
+                    // Where one needed the writer others do, and can be decided on together.
+                    if *interrupted {
+                        std::thread::sleep(load.nap());
+                    }
                     queue.wait_in_batch(until);
                     if queue.is_closed() {
                         return Left::Over;
@@ -250,6 +258,7 @@ impl<'c> Writer<'c> {
                     return left;
                 }
                 *opened = Instant::now();
+                *interrupted = false;
                 *failures = 0;
             }
         })

@@ -10,6 +10,7 @@ mod apply;
 mod backend;
 mod callbacks;
 mod calls;
+mod careful;
 mod changes;
 mod connect;
 mod disk;

@@ -15,6 +15,7 @@ use crate::stats::Counters;
 const PROBE: &str = "UPDATE epochs SET started_at = started_at
                      WHERE epoch = (SELECT max(epoch) FROM epochs)";
 
+/// What writes the ledger: a connection with its statements, and the turn to use it.
 pub(super) struct Pen<'c> {
     connection: &'c Connection,
     pub(super) sql: Statements<'c>,

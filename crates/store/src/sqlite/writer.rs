@@ -22,15 +22,12 @@ use super::pen::{Pen, Seen};
 use super::trouble::Trouble;
 use crate::command::{Closing, Command};
 use crate::durable::{Batch, SyncLine};
-use crate::error::AdmitError;
 use crate::queue::{Pace, Queue, Queued, Wake};
 use crate::stats::Counters;
 
 /// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// How often a close that the database refuses by itself is tried again.
-const STUCK_PAUSE: Duration = Duration::from_secs(60);
 /// How long a closing store tries to book what is left.
 const LAST_TRIES: Duration = Duration::from_secs(5);
 
@@ -48,18 +45,18 @@ pub(super) struct Shared {
 }
 
 pub(super) struct Writer<'c> {
-    ledger: Ledger<'c>,
-    shared: Shared,
+    pub(super) ledger: Ledger<'c>,
+    pub(super) shared: Shared,
     batches: u64,
     /// Closes of failed transactions, in order.
-    retry: VecDeque<Closing>,
+    pub(super) retry: VecDeque<Closing>,
     /// Closes that fail by themselves.
-    stuck: Vec<Closing>,
-    stuck_due: Option<Instant>,
+    pub(super) stuck: Vec<Closing>,
+    pub(super) stuck_due: Option<Instant>,
     failures: u32,
     /// One command per transaction: a command among the last ones spoils its transaction, and must not
     /// take others with it.
-    careful: bool,
+    pub(super) careful: bool,
     load: Load,
     drained: Vec<Queued>,
 }
@@ -163,11 +160,7 @@ impl<'c> Writer<'c> {
     fn work(&mut self) {
         // Cloned: the guard must not borrow from what the batch changes.
         let gate = Arc::clone(&self.shared.gate);
-        if self.stuck_due.is_some_and(|due| Instant::now() >= due) {
-            self.retry.extend(self.stuck.drain(..));
-            self.stuck_due = None;
-            self.careful = true;
-        }
+        self.unstick();
         if self.careful {
             let _guard = gate.lock();
             self.load.forget();
@@ -348,73 +341,12 @@ impl<'c> Writer<'c> {
         }
     }
 
-    fn work_carefully(&mut self) {
-        let mut drained = Vec::new();
-        self.shared.queue.drain(&mut drained);
-        let retry = std::mem::take(&mut self.retry)
-            .into_iter()
-            .map(Command::Close);
-        let commands: Vec<Command> = retry
-            .chain(drained.into_iter().map(|queued| queued.command))
-            .collect();
-        let mut commands = commands.into_iter();
-        self.careful = false;
-        while let Some(command) = commands.next() {
-            if let Err(error) = self.ledger.begin() {
-                self.not_begun(&error);
-                self.keep(std::iter::once(command).chain(commands));
-                self.careful = true;
-                return;
-            }
-            let batch = self.next_batch();
-            let mut again = VecDeque::new();
-            self.ledger
-                .apply(command, &self.shared.queue, &batch, &mut again);
-            match self.end(batch, 1, Ok(())) {
-                Ok(()) | Err(Trouble::Inside) => {
-                    // What failed was alone in its transaction, so it failed by itself.
-                    let failed = std::mem::take(&mut self.retry);
-                    self.stick(failed.into_iter().chain(again));
-                }
-                Err(Trouble::Locked | Trouble::Full | Trouble::Outside) => {
-                    self.retry.extend(again);
-                    self.keep(commands);
-                    self.careful = true;
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Keeps the closes of commands that were not reached, and refuses the rest.
-    fn keep(&mut self, commands: impl Iterator<Item = Command>) {
-        for command in commands {
-            match command {
-                Command::Close(closing) => self.retry.push_back(closing),
-                other => other.refuse(AdmitError::Unavailable),
-            }
-        }
-    }
-
-    /// Sets closes aside that fail by themselves.
-    fn stick(&mut self, closings: impl Iterator<Item = Closing>) {
-        self.stuck.extend(closings);
-        if !self.stuck.is_empty() {
-            self.stuck_due.get_or_insert(Instant::now() + STUCK_PAUSE);
-        }
-        self.ledger
-            .books
-            .counters
-            .stuck_closes
-            .set(self.stuck.len() as u64);
-    }
-
-    fn next_batch(&mut self) -> Arc<Batch> {
+    pub(super) fn next_batch(&mut self) -> Arc<Batch> {
         self.batches += 1;
         Batch::new(self.batches, &self.shared.line)
     }
 
-    fn not_begun(&mut self, error: &rusqlite::Error) {
+    pub(super) fn not_begun(&mut self, error: &rusqlite::Error) {
         // Somebody else's short transaction is no failure; the commands wait in the queue.
         if Trouble::of(error) == Trouble::Locked {
             tracing::debug!("the ledger waits for another writer");
@@ -426,7 +358,7 @@ impl<'c> Writer<'c> {
     }
 
     /// Commits what was well begun, or undoes everything and keeps the closes.
-    fn end(
+    pub(super) fn end(
         &mut self,
         batch: Arc<Batch>,
         commands: usize,

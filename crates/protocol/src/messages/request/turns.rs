@@ -99,12 +99,14 @@ impl Conversation<'_> {
         let id = self.ids.take(&result.call_id);
         it.object(|it| {
             it.text("type", "tool_result").text("tool_use_id", &id);
-            match result.parts.as_slice() {
-                [] => {}
-                [Part::Text(text)] => {
+            let written: Vec<&Part> = result.parts.iter().filter(|it| is_written(it)).collect();
+            match (result.parts.as_slice(), written.as_slice()) {
+                ([Part::Text(text)], _) | (_, [Part::Text(text) | Part::Refusal(text)]) => {
                     it.text("content", text);
                 }
-                parts => {
+                // An empty list would be content, too.
+                (_, []) => {}
+                (_, parts) => {
                     it.array("content", |it| {
                         for part in parts {
                             write_part(it, part);
@@ -119,14 +121,22 @@ impl Conversation<'_> {
     }
 }
 
+/// Whether a part is something that users and tools can send.
+fn is_written(part: &Part) -> bool {
+    match part {
+        Part::Text(text) | Part::Refusal(text) => is_said(text),
+        Part::Image(_) | Part::Document(_) => true,
+        Part::Thought(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Foreign => false,
+    }
+}
+
 /// Writes what users and tools can send.
 fn write_part(it: &mut Array<'_>, part: &Part) {
+    if !is_written(part) {
+        return;
+    }
     match part {
-        Part::Text(text) | Part::Refusal(text) => {
-            if is_said(text) {
-                write_text(it, text);
-            }
-        }
+        Part::Text(text) | Part::Refusal(text) => write_text(it, text),
         Part::Image(image) => write_image(it, image),
         Part::Document(document) => write_document(it, document),
         Part::Thought(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Foreign => {}

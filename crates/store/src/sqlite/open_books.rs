@@ -117,6 +117,8 @@ impl OpenBooks {
             tally: *tally,
         };
         *self.lent.lock() = Some(lent);
+        // A writer that panics leaves no books behind that nobody will write.
+        let _shut = Shut(&self.lent);
         let slept = sleep();
         if let Some(lent) = self.lent.lock().take() {
             (*books, *tally) = (lent.books, lent.tally);
@@ -143,8 +145,18 @@ impl OpenBooks {
     }
 }
 
+/// Shuts the books when it is dropped, also by a panic.
+struct Shut<'a>(&'a Mutex<Option<Lent>>);
+
+impl Drop for Shut<'_> {
+    fn drop(&mut self) {
+        drop(self.0.lock().take());
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::time::Duration;
 
     use ledger::{Ask, Key, Micro, UnixMs, Wallet};
@@ -230,6 +242,17 @@ mod tests {
             assert!(open.admit(call(wallet, known)).is_err());
         });
         assert!(open.admit(call(wallet, known)).is_err());
+
+        // Not a single call more when the writer has panicked.
+        let mut none = Books::default();
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            open.lend(&mut none, batch.durable(), &mut Tally::default(), || {
+                assert!(open.lent.lock().is_some());
+                panic!("as a writer might");
+            });
+        }));
+        assert!(panicked.is_err());
+        assert!(open.lent.lock().is_none());
 
         assert_eq!((tally.commands, tally.most_calls), (4, 2));
         assert_eq!((books.holds.len(), books.pending.postings.len()), (1, 1));

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ledger::{Ask, Meter, Micro, PriceError, Rates, Refusal, Step};
 use protocol::native::Seen;
-use protocol::{Code, Failure, ToolCalls};
+use protocol::{Failure, ToolCalls};
 use store::{Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead, SessionStep};
 
 use crate::answer::Unanswered;
@@ -475,13 +475,10 @@ pub(crate) fn refusal(error: &AdmitError) -> Failure {
             // Waiting does not help: the request is larger than the whole bucket.
             Refusal::TokenRate {
                 retry_after_ms: None,
-            } => Failure {
-                should_retry: Some(false),
-                ..Failure::new(
-                    Code::RateLimitExceeded,
-                    "The request is larger than the key's tokens per minute allow at all.",
-                )
-            },
+            } => Failure::rate_limit_exceeded(
+                "The request is larger than the key's tokens per minute allow at all.",
+            )
+            .should_retry(false),
             Refusal::Concurrency => Failure::concurrency_limit_exceeded(),
         },
     }

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use crate::envelope;
 
@@ -191,9 +192,14 @@ impl fmt::Display for Code {
     }
 }
 
-/// An error on its way to a caller.
+/// An error on its way to a caller. No wider than a pointer: nearly every result could carry one, and
+/// is moved as if it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct Failure(Box<Fault>);
+
+/// What a [`Failure`] says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
     /// What went wrong.
     pub code: Code,
     /// For the caller; nothing of an upstream's identity.
@@ -221,13 +227,29 @@ pub struct Detail {
     pub unsupported: &'static [&'static str],
 }
 
+impl Deref for Failure {
+    type Target = Fault;
+
+    fn deref(&self) -> &Fault {
+        &self.0
+    }
+}
+
+impl DerefMut for Failure {
+    fn deref_mut(&mut self) -> &mut Fault {
+        &mut self.0
+    }
+}
+
 /// A message of our own, or one put together for this request.
 type Message = Cow<'static, str>;
 
 impl Failure {
     /// A failure with nothing but a code and a message.
+    // The way to it, and to all that follows from it, is kept out of the way of calls that succeed.
+    #[cold]
     pub fn new(code: Code, message: impl Into<Message>) -> Self {
-        Self {
+        Self(Box::new(Fault {
             code,
             message: message.into(),
             param: None,
@@ -236,7 +258,7 @@ impl Failure {
             retry_after_s: None,
             should_retry: None,
             cause: None,
-        }
+        }))
     }
 
     /// 400 `invalid_request`.
@@ -416,10 +438,7 @@ impl Failure {
 
     /// `upstream_rejected` with the upstream's own 4xx status.
     pub fn upstream_rejected(status: u16, message: impl Into<Message>) -> Self {
-        Self {
-            status: Some(status),
-            ..Self::new(Code::UpstreamRejected, message)
-        }
+        Self::new(Code::UpstreamRejected, message).with_status(status)
     }
 
     /// 502 `upstream_error`.
@@ -444,6 +463,13 @@ impl Failure {
             Code::UpstreamTimeout,
             "The model's upstream did not answer in the time allowed.",
         )
+    }
+
+    /// Answers with another status than the code's own.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.status = Some(status);
+        self
     }
 
     /// Names the member at fault.

@@ -100,8 +100,8 @@ impl Sender {
                 let _ = self.go_on(accepted, upstream).await;
             }
             Sending::Refused(failure) | Sending::Unsent(failure) => {
-                let message = failure.message.into_owned();
-                self.fail(Cause::Refused, &message, End::Released).await;
+                let message = &failure.message;
+                self.fail(Cause::Refused, message, End::Released).await;
             }
             Sending::Unknown(_) => self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await,
         }

@@ -6,14 +6,11 @@ use crate::scrub::Names;
 
 /// Reads a refusal. Unlike a text upstream's, a 404 is about what the caller named: a voice.
 pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
-    let failure = rejection::read_failure(status, body, names);
+    let mut failure = rejection::read_failure(status, body, names);
     if status == 404 && !rejection::is_ours(body) {
-        let told = rejection::read_failure(400, body, names);
-        return Failure {
-            status: Some(404),
-            cause: failure.cause,
-            ..told
-        };
+        let mut told = rejection::read_failure(400, body, names).with_status(404);
+        told.cause = failure.cause.take();
+        return told;
     }
     failure
 }

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use ledger::UnixMs;
-use protocol::{Code, Failure, Joined};
+use protocol::{Failure, Joined};
 use store::{MediaError, MediaHead, MediaName};
 
 use super::range::{Part, asked_part, names, range_holds};
@@ -166,13 +166,7 @@ impl Found {
 
 /// The error of a range beyond the end, and the header that tells the end.
 pub(super) fn outside(bytes: u64) -> (Failure, Option<HeaderValue>) {
-    let failure = Failure {
-        status: Some(416),
-        ..Failure::new(
-            Code::InvalidRequest,
-            "The range lies beyond the end of the file.",
-        )
-    };
+    let failure = Failure::invalid("The range lies beyond the end of the file.").with_status(416);
     let told = HeaderValue::try_from(format!("bytes */{bytes}"));
     (failure, told.ok())
 }

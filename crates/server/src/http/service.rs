@@ -165,20 +165,16 @@ fn check_head(headers: &HeaderMap, uri: &Uri, limits: &Limits) -> Result<(), Fai
         .path_and_query()
         .map_or(0, |target| target.as_str().len());
     if target_bytes > limits.target_bytes_max {
-        return Err(Failure {
-            status: Some(414),
-            ..Failure::new(Code::RequestTooLarge, "The request target is too long.")
-        });
+        let failure = Failure::new(Code::RequestTooLarge, "The request target is too long.");
+        return Err(failure.with_status(414));
     }
     let mut total = 0;
     for (name, value) in headers {
         let bytes = name.as_str().len() + value.len();
         total += bytes;
         if bytes > limits.header_bytes_max || total > limits.headers_bytes_max {
-            return Err(Failure {
-                status: Some(431),
-                ..Failure::new(Code::RequestTooLarge, "The request headers are too large.")
-            });
+            let failure = Failure::new(Code::RequestTooLarge, "The request headers are too large.");
+            return Err(failure.with_status(431));
         }
     }
     Ok(())

@@ -48,9 +48,9 @@ fn read(body: &str) -> Result<Request, Failure> {
 /// The code and the member that a refusal names.
 fn refusal(base: Base, body: &str) -> Option<(String, String)> {
     let read = read(body).and_then(|request| request.check(&profile(base)));
-    let failure = read.err()?;
+    let mut failure = read.err()?;
     assert_eq!(failure.status(), 400, "{body}");
-    let param = failure.param.unwrap_or_default();
+    let param = failure.param.take().unwrap_or_default();
     Some((failure.code.as_str().to_owned(), param.into_owned()))
 }
 

@@ -41,9 +41,9 @@ fn body(items: &[&str], rest: &str) -> Bytes {
 /// The code and the member that a request is refused for.
 fn refusal(base: Base, body: &Bytes) -> Option<(String, String)> {
     let checked = read_request(body).and_then(|request| request.check(&profile(base)));
-    let failure = checked.err()?;
+    let mut failure = checked.err()?;
     assert_eq!(failure.status(), 400, "{body:?}");
-    let param = failure.param.unwrap_or_default().into_owned();
+    let param = failure.param.take().unwrap_or_default().into_owned();
     Some((failure.code.as_str().to_owned(), param))
 }
 

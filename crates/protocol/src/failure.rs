@@ -197,6 +197,8 @@ impl fmt::Display for Code {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure(Box<Fault>);
 
+const _: () = assert!(size_of::<Result<(), Failure>>() == size_of::<usize>());
+
 /// What a [`Failure`] says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {

@@ -10,7 +10,7 @@ const ROWS: usize = 16;
 
 pub(super) struct Insert<'c> {
     one: Statement<'c>,
-    many: Statement<'c>,
+    many: Option<Statement<'c>>,
 }
 
 impl<'c> Insert<'c> {
@@ -20,11 +20,21 @@ impl<'c> Insert<'c> {
         into: &str,
         columns: usize,
     ) -> rusqlite::Result<Self> {
-        let row = format!("({})", vec!["?"; columns].join(", "));
-        let rows = |count| format!("{into} VALUES {}", vec![row.as_str(); count].join(", "));
         Ok(Self {
-            one: on.prepare(&rows(1))?,
-            many: on.prepare(&rows(ROWS))?,
+            many: Some(on.prepare(&statement(into, columns, ROWS))?),
+            ..Self::prepare_single(on, into, columns)?
+        })
+    }
+
+    /// As [`prepare`](Self::prepare), for rows that come alone.
+    pub(super) fn prepare_single(
+        on: &'c Connection,
+        into: &str,
+        columns: usize,
+    ) -> rusqlite::Result<Self> {
+        Ok(Self {
+            one: on.prepare(&statement(into, columns, 1))?,
+            many: None,
         })
     }
 
@@ -34,7 +44,6 @@ impl<'c> Insert<'c> {
         items: &[T],
         mut columns: impl FnMut(&T, &mut Values<'_, 'c>) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<()> {
-        let (full, rest) = items.as_chunks::<ROWS>();
         let mut put = |statement: &mut Statement<'c>, rows: &[T]| {
             let mut values = Values {
                 statement,
@@ -44,18 +53,29 @@ impl<'c> Insert<'c> {
             debug_assert_eq!(values.count, values.statement.parameter_count());
             values.statement.raw_execute().map(drop)
         };
-        let many = full.iter().try_for_each(|rows| put(&mut self.many, rows));
-        let done = many.and_then(|()| {
+        let mut rest = items;
+        let mut done = Ok(());
+        // What was said, bodies among it, is not kept until the next time.
+        if let Some(many) = &mut self.many
+            && items.len() >= ROWS
+        {
+            let (full, left) = items.as_chunks::<ROWS>();
+            rest = left;
+            done = full.iter().try_for_each(|rows| put(many, rows));
+            many.clear_bindings();
+        }
+        let done = done.and_then(|()| {
             let mut rows = rest.chunks(1);
             rows.try_for_each(|row| put(&mut self.one, row))
         });
-        // What was said, bodies among it, is not kept until the next time.
         self.one.clear_bindings();
-        if !full.is_empty() {
-            self.many.clear_bindings();
-        }
         done
     }
+}
+
+fn statement(into: &str, columns: usize, rows: usize) -> String {
+    let row = format!("({})", vec!["?"; columns].join(", "));
+    format!("{into} VALUES {}", vec![row; rows].join(", "))
 }
 
 /// The values of a statement, said one after the other.
@@ -83,9 +103,9 @@ mod tests {
         connection
     }
 
-    fn put(connection: &Connection, items: &[i64]) -> rusqlite::Result<()> {
-        let into = "INSERT OR ROLLBACK INTO t (n, square, word)";
-        let mut insert = Insert::prepare(connection, into, 3)?;
+    const INTO: &str = "INSERT OR ROLLBACK INTO t (n, square, word)";
+
+    fn put(mut insert: Insert<'_>, items: &[i64]) -> rusqlite::Result<()> {
         insert.all(items, |n, values| {
             values.add(n)?;
             values.add(n * n)?;
@@ -98,14 +118,22 @@ mod tests {
         for count in [0, 1, 15, 16, 17, 31, 32, 50] {
             let connection = table();
             let items: Vec<i64> = (1..=count).collect();
-            put(&connection, &items).unwrap();
+            put(Insert::prepare(&connection, INTO, 3).unwrap(), &items).unwrap();
+            let mut alone: Vec<i64> = items.iter().map(|n| -n).collect();
+            put(
+                Insert::prepare_single(&connection, INTO, 3).unwrap(),
+                &alone,
+            )
+            .unwrap();
             let mut select = connection
                 .prepare("SELECT n, square, word FROM t ORDER BY rowid")
                 .unwrap();
             let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
             let rows: Vec<(i64, i64, Option<String>)> = rows.unwrap().map(Result::unwrap).collect();
             let said = |n: i64| (n, n * n, (n % 3 == 0).then(|| n.to_string()));
-            assert_eq!(rows, items.into_iter().map(said).collect::<Vec<_>>());
+            alone.reverse();
+            alone.extend(items);
+            assert_eq!(rows, alone.into_iter().map(said).collect::<Vec<_>>());
         }
     }
 
@@ -116,7 +144,8 @@ mod tests {
             let mut items: Vec<i64> = (1..=count).collect();
             items.push(1);
             connection.execute_batch("BEGIN").unwrap();
-            assert!(put(&connection, &items).is_err());
+            let insert = Insert::prepare(&connection, INTO, 3).unwrap();
+            assert!(put(insert, &items).is_err());
             assert!(connection.is_autocommit());
             let left: i64 = connection
                 .query_row("SELECT count(*) FROM t", [], |row| row.get(0))

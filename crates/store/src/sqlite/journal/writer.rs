@@ -25,11 +25,13 @@ const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 const DAY_MS: i64 = 86_400_000;
 const CACHED_NAMES_MAX: usize = 16_384;
-/// Rows of a batch stand or fall together, so no statement need be able to undo itself.
-const INSERT: &str = "INSERT OR ROLLBACK INTO calls (n, at, wallet, key, status, request_id, model, endpoint, channel,
-    upstream_model, code, stream, outcome, meter, charge, admitted_us, upstream_us, first_byte_us, total_us,
-    dropped_params, route_notes, request_body, response_body, hold, queued_us)";
-const COLUMNS: usize = 25;
+/// Rows that ended this close to each other are numbered in one go.
+const NEAR_MS: u64 = 1_000;
+/// What a row says, but for its number.
+const COLUMNS: &str = "at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code, stream,
+    outcome, meter, charge, admitted_us, upstream_us, first_byte_us, total_us, dropped_params, route_notes,
+    request_body, response_body, hold, queued_us";
+const COLUMNS_COUNT: usize = 24;
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct JournalOptions {
@@ -157,7 +159,7 @@ struct Writer<'c> {
     counters: &'c Counters,
     options: JournalOptions,
     /// Made with the first row.
-    insert: Option<Insert<'c>>,
+    inserts: Option<Inserts<'c>>,
     names: Names<'c>,
 }
 
@@ -167,7 +169,7 @@ impl<'c> Writer<'c> {
             connection,
             counters,
             options,
-            insert: None,
+            inserts: None,
             names: Names::new(connection),
         }
     }
@@ -213,11 +215,16 @@ impl<'c> Writer<'c> {
         }
         let connection = self.connection;
         let transaction = connection.unchecked_transaction()?;
-        let insert = match &mut self.insert {
-            Some(insert) => insert,
-            none => none.insert(Insert::prepare(connection, INSERT, COLUMNS)?),
+        let inserts = match &mut self.inserts {
+            Some(inserts) => inserts,
+            none => none.insert(Inserts::prepare(connection)?),
         };
-        insert.all(rows, |row, values| columns(row, &mut self.names, values))?;
+        // Bounded, so that a number is never far from its row's time.
+        let some = rows.chunks(BATCH_ROWS);
+        let runs = some.flat_map(|rows| rows.chunk_by(near));
+        for run in runs {
+            inserts.put(run, &mut self.names)?;
+        }
         transaction.commit()?;
         self.names.age();
         Ok(())
@@ -250,12 +257,45 @@ impl<'c> Writer<'c> {
     }
 }
 
+/// A run of rows: the first is told its number, and the table counts on from there by itself. A statement that
+/// told several would keep a copy of every page it changes, to be able to undo itself.
+struct Inserts<'c> {
+    first: Insert<'c>,
+    rest: Insert<'c>,
+}
+
+impl<'c> Inserts<'c> {
+    fn prepare(on: &'c Connection) -> rusqlite::Result<Self> {
+        // Rows of a batch stand or fall together, so no statement need be able to undo itself.
+        let first = format!("INSERT OR ROLLBACK INTO calls ({COLUMNS}, n)");
+        let rest = format!("INSERT OR ROLLBACK INTO calls ({COLUMNS})");
+        Ok(Self {
+            first: Insert::prepare_single(on, &first, COLUMNS_COUNT + 1)?,
+            rest: Insert::prepare(on, &rest, COLUMNS_COUNT)?,
+        })
+    }
+
+    fn put(&mut self, run: &[JournalRow], names: &mut Names<'_>) -> rusqlite::Result<()> {
+        let Some((first, rest)) = run.split_first() else {
+            return Ok(());
+        };
+        // None of them is numbered before its time.
+        let newest = rest.iter().fold(first.at, |newest, row| newest.max(row.at));
+        let number = names.number(newest, run.len());
+        self.first.all(std::slice::from_ref(first), |row, values| {
+            columns(row, names, values)?;
+            values.add(number)
+        })?;
+        self.rest
+            .all(rest, |row, values| columns(row, names, values))
+    }
+}
+
 fn columns(
     row: &JournalRow,
     names: &mut Names<'_>,
     values: &mut Values<'_, '_>,
 ) -> rusqlite::Result<()> {
-    values.add(names.number(row.at))?;
     values.add(row.at.get())?;
     let (wallet, key) = names.party(row)?;
     values.add(wallet)?;
@@ -320,15 +360,17 @@ impl<'c> Names<'c> {
         word.map(|word| self.word(word)).transpose()
     }
 
-    /// The number of the next row. With it the day may turn: names in use are then noted anew.
-    fn number(&mut self, at: UnixMs) -> i64 {
-        self.last = number_of(at).max(self.last.saturating_add(1));
+    /// The number of the next row, which `rows` follow from. With it the day may turn: names in use are then
+    /// noted anew.
+    fn number(&mut self, at: UnixMs, rows: usize) -> i64 {
+        let first = number_of(at).max(self.last.saturating_add(1));
+        self.last = first.saturating_add_unsigned(rows.saturating_sub(1) as u64);
         let day = day_of(self.last);
         if day != self.day {
             self.day = day;
             self.forget();
         }
-        self.last
+        first
     }
 
     fn forget(&mut self) {
@@ -382,6 +424,10 @@ impl<'c> Names<'c> {
     }
 }
 
+fn near(one: &JournalRow, next: &JournalRow) -> bool {
+    next.at.ms_since(one.at).unsigned_abs() < NEAR_MS
+}
+
 fn day_of(number: i64) -> i64 {
     (number >> TIME_SHIFT) / DAY_MS
 }
@@ -393,21 +439,73 @@ fn micros(us: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::JournalQuery;
     use crate::sqlite::open::prepared;
     use crate::sqlite::schema::Schema;
 
-    #[test]
-    fn names_go_with_their_rows() {
+    const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
+    const OPTIONS: JournalOptions = JournalOptions {
+        queue_max: 10,
+        retention_days: 30,
+    };
+
+    fn connection() -> (tempfile::TempDir, Connection) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
         let connection = prepared(&path, Schema::Journal, Duration::ZERO).unwrap();
+        (folder, connection)
+    }
+
+    #[test]
+    fn rows_are_found_by_their_time_however_many_were_written_at_once() {
+        let (_folder, connection) = connection();
         let counters = Counters::default();
-        let options = JournalOptions {
-            queue_max: 10,
-            retention_days: 30,
+        let mut writer = Writer::new(&connection, &counters, OPTIONS);
+        // Calls that ended within a second, out of order; a pause; a clock set back a little; a rush.
+        let mut times = vec![0, 300, 200, 7_200_000, 7_200_100, 7_100_000];
+        times.extend((0..40).map(|n| 7_100_000 + n));
+        let row = |ms: &i64| JournalRow {
+            at: NOW.plus_ms(*ms),
+            endpoint: "/v1/x".into(),
+            ..JournalRow::default()
         };
-        let mut writer = Writer::new(&connection, &counters, options);
-        let now = UnixMs::new(1_800_000_000_000);
+        writer
+            .write(&times.iter().map(row).collect::<Vec<_>>())
+            .unwrap();
+        writer.write(&[row(&7_100_050)]).unwrap();
+        times.push(7_100_050);
+
+        let find = |query: JournalQuery| super::super::find(&connection, &query).unwrap();
+        let mut found = find(JournalQuery::default());
+        found.reverse();
+        let told: Vec<_> = found
+            .iter()
+            .map(|entry| entry.row.at.ms_since(NOW))
+            .collect();
+        assert_eq!(told, times);
+        for entry in &found {
+            assert!(entry.place.get() >= number_of(entry.row.at), "{entry:?}");
+        }
+        let between = |since: i64, until: i64| {
+            let query = JournalQuery {
+                since: Some(NOW.plus_ms(since)),
+                until: Some(NOW.plus_ms(until)),
+                ..JournalQuery::default()
+            };
+            find(query).len()
+        };
+        assert_eq!(between(200, 1_000), 2);
+        assert_eq!(between(0, 1), 1);
+        assert_eq!(between(7_100_000, 7_100_040), 41);
+        assert_eq!(between(7_150_000, 7_300_000), 2);
+    }
+
+    #[test]
+    fn names_go_with_their_rows() {
+        let (_folder, connection) = connection();
+        let counters = Counters::default();
+        let mut writer = Writer::new(&connection, &counters, OPTIONS);
+        let now = NOW;
         let row = |model: &str, age_days: i64| JournalRow {
             at: now.minus_ms(age_days * DAY_MS),
             model: model.into(),
@@ -431,7 +529,7 @@ mod tests {
         // What was forgotten is written anew.
         writer.write(&[row("a/old", 1)]).unwrap();
         assert_eq!(names(&connection), ["/v1/x", "a/kept", "a/old"]);
-        let found = super::super::find(&connection, &crate::JournalQuery::default()).unwrap();
+        let found = super::super::find(&connection, &JournalQuery::default()).unwrap();
         assert_eq!(&*found[0].row.model, "a/old");
     }
 }

@@ -55,10 +55,11 @@ impl Joined {
 
     /// Takes the next bytes to send.
     pub fn pop(&mut self) -> Option<Bytes> {
-        if self.ready.is_empty() {
-            self.close_tail();
-        }
-        let piece = self.ready.pop_front()?;
+        let piece = match self.ready.pop_front() {
+            Some(piece) => piece,
+            None if self.tail.is_empty() => return None,
+            None => self.tail.split().freeze(),
+        };
         self.len = self.len.saturating_sub(piece.len());
         Some(piece)
     }
@@ -111,6 +112,20 @@ impl Joined {
     }
 }
 
+impl From<Vec<u8>> for Joined {
+    /// All there is to send, which nothing will be joined to.
+    fn from(whole: Vec<u8>) -> Self {
+        if whole.is_empty() {
+            return Self::default();
+        }
+        Self {
+            len: whole.len(),
+            ready: VecDeque::from([Bytes::from(whole)]),
+            tail: BytesMut::new(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +146,20 @@ mod tests {
         assert_eq!(out.pop().unwrap().as_ptr(), large.as_ptr());
         assert!(out.pop().is_none());
         assert!(out.is_empty());
+    }
+
+    #[test]
+    fn a_whole_goes_out_as_it_is() {
+        let text = b"all of it".to_vec();
+        let place = text.as_ptr();
+        let mut whole = Joined::from(text);
+        assert_eq!(whole.len(), 9);
+        let piece = whole.pop().unwrap();
+        assert_eq!((&piece[..], piece.as_ptr()), (&b"all of it"[..], place));
+        assert!(whole.is_empty() && whole.pop().is_none());
+        // A piece of nothing would be taken for the end.
+        let mut nothing = Joined::from(Vec::new());
+        assert!(nothing.is_empty() && nothing.pop().is_none());
     }
 
     #[test]

@@ -286,12 +286,10 @@ fn row(new: NewTask, opened: &OpenedTask) -> TaskRow {
 }
 
 fn answer(body: Vec<u8>, rates: Rates) -> Answer {
-    let mut joined = Joined::new();
-    joined.push(body.into());
     Answer {
         content_type: HeaderValue::from_static("application/json"),
         rates,
         dropped: None,
-        body: AnswerBody::Whole(joined),
+        body: AnswerBody::Whole(Joined::from(body)),
     }
 }

@@ -1,7 +1,5 @@
 //! Whole answers, from one dialect into another.
 
-use bytes::Bytes;
-
 use super::codecs::{read_response, write_response};
 use super::observer::Observer;
 use crate::canon::Echo;
@@ -31,10 +29,8 @@ pub fn convert_answer(
         output: output_tokens_counted,
         ..Usage::default()
     });
-    let mut pieces = Joined::new();
-    pieces.push(Bytes::from(write_response(to, &response, echo)));
     Ok(Answer {
-        pieces,
+        pieces: Joined::from(write_response(to, &response, echo)),
         usage,
         usage_malformed: usage.is_none() && reports_unbillable_usage(from, body),
         output_tokens_counted,

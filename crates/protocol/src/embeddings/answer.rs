@@ -176,7 +176,7 @@ pub(super) fn list_of_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answ
     let tokens = usage.map_or(wanted.input_tokens, |usage| usage.input_total());
     write_usage(&mut out, tokens);
     out.push(b'}');
-    Ok(answer(whole(out), usage, false))
+    Ok(answer(Joined::from(out), usage, false))
 }
 
 /// An answer of lists for a caller of contents.
@@ -220,7 +220,7 @@ pub(super) fn contents_of_list(
                 .number("totalTokenCount", tokens);
         });
     });
-    Ok(answer(whole(out), usage, false))
+    Ok(answer(Joined::from(out), usage, false))
 }
 
 /// An answer of contents for a caller of contents: it names nobody and passes as it is.
@@ -312,12 +312,6 @@ fn write_usage(out: &mut Vec<u8>, tokens: u64) {
         it.number("prompt_tokens", tokens)
             .number("total_tokens", tokens);
     });
-}
-
-fn whole(out: Vec<u8>) -> Joined {
-    let mut pieces = Joined::new();
-    pieces.push(Bytes::from(out));
-    pieces
 }
 
 fn answer(pieces: Joined, usage: Option<Usage>, usage_malformed: bool) -> Answer {

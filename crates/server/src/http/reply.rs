@@ -190,13 +190,11 @@ impl Drop for Visit {
 }
 
 fn whole(document: Vec<u8>) -> AnswerBody {
-    let mut pieces = Joined::new();
-    pieces.push(Bytes::from(document));
-    AnswerBody::Whole(pieces)
+    AnswerBody::Whole(Joined::from(document))
 }
 
-/// Room for the values of a rate, whatever they are.
-const RATE_BYTES: usize = 64;
+/// Room for the values of both rates, whatever they are.
+const RATES_BYTES: usize = 128;
 
 fn write_rates(headers: &mut HeaderMap, rates: &Rates) {
     const REQUESTS: [HeaderName; 3] = [
@@ -209,12 +207,14 @@ fn write_rates(headers: &mut HeaderMap, rates: &Rates) {
         HeaderName::from_static("x-ratelimit-remaining-tokens"),
         HeaderName::from_static("x-ratelimit-reset-tokens"),
     ];
-    // The values stand in one text, so that three headers cost one buffer.
-    let mut text = BytesMut::new();
     let kinds = [(REQUESTS, &rates.requests), (TOKENS, &rates.tokens)];
+    if kinds.iter().all(|(_, rate)| rate.is_none()) {
+        return;
+    }
+    // The values stand in one text, so that all headers cost one buffer.
+    let mut text = BytesMut::with_capacity(RATES_BYTES);
     for ([limit, remaining, reset], rate) in kinds {
         let Some(rate) = rate else { continue };
-        text.reserve(RATE_BYTES);
         let mut write = |name, value: u64, unit: &str| {
             text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
             text.extend_from_slice(unit.as_bytes());

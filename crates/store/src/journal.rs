@@ -62,7 +62,7 @@ pub(crate) fn cut(body: &str) -> &str {
     body.get(..end).unwrap_or(body)
 }
 
-/// A row's number is its time, shifted by these bits.
+/// A row's number is a time that is not before its own, shifted by these bits.
 pub(crate) const TIME_SHIFT: u32 = 20;
 /// Rows of a clock that was set back by more are not found by the time they tell.
 pub(crate) const SET_BACK_MS_MAX: i64 = 3_600_000;

@@ -157,7 +157,7 @@ mod tests {
         let piece = whole.pop().unwrap();
         assert_eq!((&piece[..], piece.as_ptr()), (&b"all of it"[..], place));
         assert!(whole.is_empty() && whole.pop().is_none());
-        // A piece of nothing would be taken for the end.
+        // Nothing is no piece.
         let mut nothing = Joined::from(Vec::new());
         assert!(nothing.is_empty() && nothing.pop().is_none());
     }

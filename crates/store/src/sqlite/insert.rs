@@ -55,13 +55,13 @@ impl<'c> Insert<'c> {
         };
         let mut rest = items;
         let mut done = Ok(());
-        // What was said, bodies among it, is not kept until the next time.
         if let Some(many) = &mut self.many
             && items.len() >= ROWS
         {
             let (full, left) = items.as_chunks::<ROWS>();
             rest = left;
             done = full.iter().try_for_each(|rows| put(many, rows));
+            // What was said, bodies among it, is not kept until the next time.
             many.clear_bindings();
         }
         let done = done.and_then(|()| {

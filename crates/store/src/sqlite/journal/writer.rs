@@ -9,11 +9,10 @@ use parking_lot::{Condvar, Mutex};
 use rusqlite::{Connection, params};
 use tokio::sync::oneshot;
 
-use crate::cache::Generations;
+use super::names::{DAY_MS, Names, day_of};
+use super::rows::Inserts;
 use crate::clock;
-use crate::ids::{HoldId, KeyId, WalletId};
-use crate::journal::{JournalRow, TIME_SHIFT, cut, number_of};
-use crate::sqlite::insert::{Insert, Values};
+use crate::journal::{JournalRow, number_of};
 use crate::stats::Counters;
 
 /// Nobody waits for a row, so many share a transaction.
@@ -23,15 +22,6 @@ const BATCH_ROWS: usize = 2_048;
 /// Old rows deleted in one transaction, so that new ones need not wait long.
 const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
-const DAY_MS: i64 = 86_400_000;
-const CACHED_NAMES_MAX: usize = 16_384;
-/// Rows that ended this close to each other are numbered in one go.
-const NEAR_MS: u64 = 1_000;
-/// What a row says, but for its number.
-const COLUMNS: &str = "at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code, stream,
-    outcome, meter, charge, admitted_us, upstream_us, first_byte_us, total_us, dropped_params, route_notes,
-    request_body, response_body, hold, queued_us";
-const COLUMNS_COUNT: usize = 24;
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct JournalOptions {
@@ -152,8 +142,6 @@ impl Line {
     }
 }
 
-type Words = std::collections::HashMap<Box<str>, i64>;
-
 struct Writer<'c> {
     connection: &'c Connection,
     counters: &'c Counters,
@@ -219,12 +207,7 @@ impl<'c> Writer<'c> {
             Some(inserts) => inserts,
             none => none.insert(Inserts::prepare(connection)?),
         };
-        // Bounded, so that a number is never far from its row's time.
-        let some = rows.chunks(BATCH_ROWS);
-        let runs = some.flat_map(|rows| rows.chunk_by(near));
-        for run in runs {
-            inserts.put(run, &mut self.names)?;
-        }
+        inserts.all(rows, &mut self.names)?;
         transaction.commit()?;
         self.names.age();
         Ok(())
@@ -255,185 +238,6 @@ impl<'c> Writer<'c> {
         }
         Ok(deleted)
     }
-}
-
-/// A run of rows: the first is told its number, and the table counts on from there by itself. A statement that
-/// told several would keep a copy of every page it changes, to be able to undo itself.
-struct Inserts<'c> {
-    first: Insert<'c>,
-    rest: Insert<'c>,
-}
-
-impl<'c> Inserts<'c> {
-    fn prepare(on: &'c Connection) -> rusqlite::Result<Self> {
-        // Rows of a batch stand or fall together, so no statement need be able to undo itself.
-        let first = format!("INSERT OR ROLLBACK INTO calls ({COLUMNS}, n)");
-        let rest = format!("INSERT OR ROLLBACK INTO calls ({COLUMNS})");
-        Ok(Self {
-            first: Insert::prepare_single(on, &first, COLUMNS_COUNT + 1)?,
-            rest: Insert::prepare(on, &rest, COLUMNS_COUNT)?,
-        })
-    }
-
-    fn put(&mut self, run: &[JournalRow], names: &mut Names<'_>) -> rusqlite::Result<()> {
-        let Some((first, rest)) = run.split_first() else {
-            return Ok(());
-        };
-        // None of them is numbered before its time.
-        let newest = rest.iter().fold(first.at, |newest, row| newest.max(row.at));
-        let number = names.number(newest, run.len());
-        self.first.all(std::slice::from_ref(first), |row, values| {
-            columns(row, names, values)?;
-            values.add(number)
-        })?;
-        self.rest
-            .all(rest, |row, values| columns(row, names, values))
-    }
-}
-
-fn columns(
-    row: &JournalRow,
-    names: &mut Names<'_>,
-    values: &mut Values<'_, '_>,
-) -> rusqlite::Result<()> {
-    values.add(row.at.get())?;
-    let (wallet, key) = names.party(row)?;
-    values.add(wallet)?;
-    values.add(key)?;
-    values.add(row.status)?;
-    values.add(&*row.request_id)?;
-    values.add(names.word(&row.model)?)?;
-    values.add(names.word(&row.endpoint)?)?;
-    values.add(names.word_or_null(row.channel.as_deref())?)?;
-    values.add(names.word_or_null(row.upstream_model.as_deref())?)?;
-    values.add(row.code.as_deref())?;
-    values.add(row.stream)?;
-    values.add(row.outcome.as_deref())?;
-    let meter = row.meter.as_ref();
-    values.add(meter.and_then(|meter| serde_json::to_string(meter).ok()))?;
-    values.add(row.charge.get())?;
-    let times = &row.timings;
-    values.add(times.admitted_us.map(micros))?;
-    values.add(times.upstream_us.map(micros))?;
-    values.add(times.first_byte_us.map(micros))?;
-    values.add(micros(times.total_us))?;
-    values.add(row.dropped_params.as_deref())?;
-    values.add(row.route_notes.as_deref())?;
-    values.add(row.request_body.as_deref().map(cut))?;
-    values.add(row.response_body.as_deref().map(cut))?;
-    values.add(row.hold.map(HoldId::get))?;
-    values.add(times.queued_us.map(micros))
-}
-
-/// The numbers of rows, and of what they say again and again.
-struct Names<'c> {
-    connection: &'c Connection,
-    /// The number of the last row, and the day it stands for.
-    last: i64,
-    day: i64,
-    wallets: Generations<WalletId, i64>,
-    keys: Generations<KeyId, i64>,
-    words: Words,
-}
-
-impl<'c> Names<'c> {
-    fn new(connection: &'c Connection) -> Self {
-        let last = connection.query_row("SELECT coalesce(max(n), 0) FROM calls", [], |row| {
-            row.get(0)
-        });
-        Self {
-            connection,
-            last: last.unwrap_or(0),
-            day: 0,
-            wallets: Generations::new(CACHED_NAMES_MAX),
-            keys: Generations::new(CACHED_NAMES_MAX),
-            words: Words::default(),
-        }
-    }
-
-    fn age(&mut self) {
-        self.wallets.age();
-        self.keys.age();
-    }
-
-    fn word_or_null(&mut self, word: Option<&str>) -> rusqlite::Result<Option<i64>> {
-        word.map(|word| self.word(word)).transpose()
-    }
-
-    /// The number of the next row, which `rows` follow from. With it the day may turn: names in use are then
-    /// noted anew.
-    fn number(&mut self, at: UnixMs, rows: usize) -> i64 {
-        let first = number_of(at).max(self.last.saturating_add(1));
-        self.last = first.saturating_add_unsigned(rows.saturating_sub(1) as u64);
-        let day = day_of(self.last);
-        if day != self.day {
-            self.day = day;
-            self.forget();
-        }
-        first
-    }
-
-    fn forget(&mut self) {
-        self.wallets.clear();
-        self.keys.clear();
-        self.words.clear();
-    }
-
-    fn party(&mut self, row: &JournalRow) -> rusqlite::Result<(Option<i64>, Option<i64>)> {
-        let Some(wallet_id) = row.wallet else {
-            return Ok((None, None));
-        };
-        let wallet = if let Some(n) = self.wallets.get_mut(wallet_id) {
-            *n
-        } else {
-            let n = self.name(&wallet_id.to_string(), None)?;
-            self.wallets.insert(wallet_id, n);
-            n
-        };
-        let Some(key_id) = row.key else {
-            return Ok((Some(wallet), None));
-        };
-        if let Some(n) = self.keys.get_mut(key_id) {
-            return Ok((Some(wallet), Some(*n)));
-        }
-        let n = self.name(&key_id.to_string(), Some(wallet))?;
-        self.keys.insert(key_id, n);
-        Ok((Some(wallet), Some(n)))
-    }
-
-    fn word(&mut self, word: &str) -> rusqlite::Result<i64> {
-        if let Some(n) = self.words.get(word) {
-            return Ok(*n);
-        }
-        let n = self.name(word, None)?;
-        // What callers send may stand here too, so the table of words is bounded like the others.
-        if self.words.len() >= CACHED_NAMES_MAX {
-            self.words.clear();
-        }
-        self.words.insert(word.into(), n);
-        Ok(n)
-    }
-
-    fn name(&self, name: &str, wallet: Option<i64>) -> rusqlite::Result<i64> {
-        // Once a day for each name, since names are remembered until the day turns.
-        let upsert = "INSERT INTO names (name, wallet, seen) VALUES (?1, ?2, ?3)
-                      ON CONFLICT (name) DO UPDATE SET seen = max(seen, excluded.seen) RETURNING n";
-        self.connection
-            .prepare_cached(upsert)?
-            .query_row(params![name, wallet, self.day], |row| row.get(0))
-    }
-}
-
-fn near(one: &JournalRow, next: &JournalRow) -> bool {
-    next.at.ms_since(one.at).unsigned_abs() < NEAR_MS
-}
-
-fn day_of(number: i64) -> i64 {
-    (number >> TIME_SHIFT) / DAY_MS
-}
-
-fn micros(us: u64) -> i64 {
-    i64::try_from(us).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -505,9 +309,8 @@ mod tests {
         let (_folder, connection) = connection();
         let counters = Counters::default();
         let mut writer = Writer::new(&connection, &counters, OPTIONS);
-        let now = NOW;
         let row = |model: &str, age_days: i64| JournalRow {
-            at: now.minus_ms(age_days * DAY_MS),
+            at: NOW.minus_ms(age_days * DAY_MS),
             model: model.into(),
             endpoint: "/v1/x".into(),
             ..JournalRow::default()
@@ -517,7 +320,7 @@ mod tests {
         writer
             .write(&[row("a/kept", 40), row("a/kept", 2)])
             .unwrap();
-        writer.prune(now).unwrap();
+        writer.prune(NOW).unwrap();
         let names = |connection: &Connection| -> Vec<String> {
             let mut select = connection
                 .prepare("SELECT name FROM names ORDER BY name")

@@ -1,0 +1,120 @@
+//! The numbers of rows, and of what they say again and again.
+
+use ledger::UnixMs;
+use rusqlite::{Connection, params};
+
+use crate::cache::Generations;
+use crate::ids::{KeyId, WalletId};
+use crate::journal::{JournalRow, TIME_SHIFT, number_of};
+
+pub(super) const DAY_MS: i64 = 86_400_000;
+const CACHED_NAMES_MAX: usize = 16_384;
+
+type Words = std::collections::HashMap<Box<str>, i64>;
+
+/// What has a number already.
+pub(super) struct Names<'c> {
+    connection: &'c Connection,
+    /// The number of the last row, and the day it stands for.
+    last: i64,
+    day: i64,
+    wallets: Generations<WalletId, i64>,
+    keys: Generations<KeyId, i64>,
+    words: Words,
+}
+
+impl<'c> Names<'c> {
+    pub(super) fn new(connection: &'c Connection) -> Self {
+        let last = connection.query_row("SELECT coalesce(max(n), 0) FROM calls", [], |row| {
+            row.get(0)
+        });
+        Self {
+            connection,
+            last: last.unwrap_or(0),
+            day: 0,
+            wallets: Generations::new(CACHED_NAMES_MAX),
+            keys: Generations::new(CACHED_NAMES_MAX),
+            words: Words::default(),
+        }
+    }
+
+    pub(super) fn age(&mut self) {
+        self.wallets.age();
+        self.keys.age();
+    }
+
+    pub(super) fn word_or_null(&mut self, word: Option<&str>) -> rusqlite::Result<Option<i64>> {
+        word.map(|word| self.word(word)).transpose()
+    }
+
+    /// The number of the first of so many rows, the others following. With it the day may turn: names in use are
+    /// then noted anew.
+    pub(super) fn number(&mut self, at: UnixMs, rows: usize) -> i64 {
+        let first = number_of(at).max(self.last.saturating_add(1));
+        self.last = first.saturating_add_unsigned(rows.saturating_sub(1) as u64);
+        let day = day_of(self.last);
+        if day != self.day {
+            self.day = day;
+            self.forget();
+        }
+        first
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.wallets.clear();
+        self.keys.clear();
+        self.words.clear();
+    }
+
+    pub(super) fn party(
+        &mut self,
+        row: &JournalRow,
+    ) -> rusqlite::Result<(Option<i64>, Option<i64>)> {
+        let Some(wallet_id) = row.wallet else {
+            return Ok((None, None));
+        };
+        let wallet = if let Some(n) = self.wallets.get_mut(wallet_id) {
+            *n
+        } else {
+            let n = self.name(&wallet_id.to_string(), None)?;
+            self.wallets.insert(wallet_id, n);
+            n
+        };
+        let Some(key_id) = row.key else {
+            return Ok((Some(wallet), None));
+        };
+        if let Some(n) = self.keys.get_mut(key_id) {
+            return Ok((Some(wallet), Some(*n)));
+        }
+        let n = self.name(&key_id.to_string(), Some(wallet))?;
+        self.keys.insert(key_id, n);
+        Ok((Some(wallet), Some(n)))
+    }
+
+    pub(super) fn word(&mut self, word: &str) -> rusqlite::Result<i64> {
+        if let Some(n) = self.words.get(word) {
+            return Ok(*n);
+        }
+        let n = self.name(word, None)?;
+        // What callers send may stand here too, so the table of words is bounded like the others.
+        if self.words.len() >= CACHED_NAMES_MAX {
+            self.words.clear();
+        }
+        self.words.insert(word.into(), n);
+        Ok(n)
+    }
+
+    fn name(&self, name: &str, wallet: Option<i64>) -> rusqlite::Result<i64> {
+        // Once a day for each name, since names are remembered until the day turns.
+        let upsert = "INSERT INTO names (name, wallet, seen) VALUES (?1, ?2, ?3)
+                      ON CONFLICT (name) DO UPDATE SET seen = max(seen, excluded.seen) RETURNING n";
+        self.connection
+            .prepare_cached(upsert)?
+            .query_row(params![name, wallet, self.day], |row| row.get(0))
+    }
+}
+
+/// The day that a row's number stands for.
+pub(super) fn day_of(number: i64) -> i64 {
+    (number >> TIME_SHIFT) / DAY_MS
+}

@@ -1,0 +1,105 @@
+//! How rows are put into the table.
+
+use rusqlite::Connection;
+
+use super::names::Names;
+use crate::ids::HoldId;
+use crate::journal::{JournalRow, cut};
+use crate::sqlite::insert::{Insert, Values};
+
+/// Rows that ended this close to each other are numbered in one go.
+const NEAR_MS: u64 = 1_000;
+/// So many at most, so that a number is never far from its row's time.
+const RUN_ROWS: usize = 2_048;
+/// What a row says, but for its number.
+const COLUMNS: &str = "at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code, stream,
+    outcome, meter, charge, admitted_us, upstream_us, first_byte_us, total_us, dropped_params, route_notes,
+    request_body, response_body, hold, queued_us";
+const COLUMNS_COUNT: usize = 24;
+
+/// The way into the table. The first row of a run is told its number, and the table counts on from there by
+/// itself: a statement that told several would keep a copy of every page it changes, to be able to undo itself.
+pub(super) struct Inserts<'c> {
+    first: Insert<'c>,
+    rest: Insert<'c>,
+}
+
+impl<'c> Inserts<'c> {
+    pub(super) fn prepare(on: &'c Connection) -> rusqlite::Result<Self> {
+        // Rows of a batch stand or fall together, so no statement need be able to undo itself.
+        let first = format!("INSERT OR ROLLBACK INTO calls ({COLUMNS}, n)");
+        let rest = format!("INSERT OR ROLLBACK INTO calls ({COLUMNS})");
+        Ok(Self {
+            first: Insert::prepare_single(on, &first, COLUMNS_COUNT + 1)?,
+            rest: Insert::prepare(on, &rest, COLUMNS_COUNT)?,
+        })
+    }
+
+    /// Puts all in, in order.
+    pub(super) fn all(
+        &mut self,
+        rows: &[JournalRow],
+        names: &mut Names<'_>,
+    ) -> rusqlite::Result<()> {
+        let bounded = rows.chunks(RUN_ROWS);
+        let mut runs = bounded.flat_map(|rows| rows.chunk_by(near));
+        runs.try_for_each(|run| self.run(run, names))
+    }
+
+    fn run(&mut self, run: &[JournalRow], names: &mut Names<'_>) -> rusqlite::Result<()> {
+        let Some((first, rest)) = run.split_first() else {
+            return Ok(());
+        };
+        // None of them is numbered before its time.
+        let newest = rest.iter().fold(first.at, |newest, row| newest.max(row.at));
+        let number = names.number(newest, run.len());
+        self.first.all(std::slice::from_ref(first), |row, values| {
+            columns(row, names, values)?;
+            values.add(number)
+        })?;
+        self.rest
+            .all(rest, |row, values| columns(row, names, values))
+    }
+}
+
+fn columns(
+    row: &JournalRow,
+    names: &mut Names<'_>,
+    values: &mut Values<'_, '_>,
+) -> rusqlite::Result<()> {
+    values.add(row.at.get())?;
+    let (wallet, key) = names.party(row)?;
+    values.add(wallet)?;
+    values.add(key)?;
+    values.add(row.status)?;
+    values.add(&*row.request_id)?;
+    values.add(names.word(&row.model)?)?;
+    values.add(names.word(&row.endpoint)?)?;
+    values.add(names.word_or_null(row.channel.as_deref())?)?;
+    values.add(names.word_or_null(row.upstream_model.as_deref())?)?;
+    values.add(row.code.as_deref())?;
+    values.add(row.stream)?;
+    values.add(row.outcome.as_deref())?;
+    let meter = row.meter.as_ref();
+    values.add(meter.and_then(|meter| serde_json::to_string(meter).ok()))?;
+    values.add(row.charge.get())?;
+    let times = &row.timings;
+    values.add(times.admitted_us.map(micros))?;
+    values.add(times.upstream_us.map(micros))?;
+    values.add(times.first_byte_us.map(micros))?;
+    values.add(micros(times.total_us))?;
+    values.add(row.dropped_params.as_deref())?;
+    values.add(row.route_notes.as_deref())?;
+    values.add(row.request_body.as_deref().map(cut))?;
+    values.add(row.response_body.as_deref().map(cut))?;
+    values.add(row.hold.map(HoldId::get))?;
+    values.add(times.queued_us.map(micros))
+}
+
+fn near(one: &JournalRow, next: &JournalRow) -> bool {
+    next.at.ms_since(one.at).unsigned_abs() < NEAR_MS
+}
+
+fn micros(us: u64) -> i64 {
+    i64::try_from(us).unwrap_or(i64::MAX)
+}

@@ -1,4 +1,4 @@
-//! The upstream's side of a session: it listens, and answers some frames of audio at once.
+//! The upstream's side of a session: it listens, and answers stamped frames of audio at once.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::frame::{self, Frame, Kind, Sender};
-use crate::topic::{Topic, is_answered};
+use crate::topic::Topic;
 use crate::wire::{Inbox, header, target};
 
 /// A session that a request asks for.
@@ -39,7 +39,6 @@ impl Session {
         socket.write_all(&opening).await?;
         let audio = self.topic.audio();
         let mut answer = self.topic.answer();
-        let mut number = 0;
         loop {
             while let Some(frame) = Frame::read(inbox.bytes())? {
                 if frame.kind == Kind::Close {
@@ -48,10 +47,7 @@ impl Session {
                     return socket.write_all(&close).await;
                 }
                 if let Some(stamp) = audio.stamp_of(&frame, inbox.bytes()) {
-                    number += 1;
-                    if is_answered(number) {
-                        socket.write_all(answer.with(stamp)).await?;
-                    }
+                    socket.write_all(answer.with(stamp)).await?;
                 }
                 inbox.consume(frame.payload.end);
             }

@@ -1,7 +1,7 @@
 //! What is said in sessions, written out once before the first of them.
 //!
-//! The load generator sends audio, 20 ms in each frame, and the upstream answers every fifth frame with one
-//! of its own. Both carry the same stamp, by which the load generator knows when it asked.
+//! The load generator sends audio, 20 ms in each frame, and stamps every fifth of them. The upstream answers
+//! those that are stamped with a frame of its own and the same stamp, which tells when it was asked.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -16,12 +16,14 @@ const ANSWERED_EVERY: u64 = 5;
 const AUDIO_BYTES: usize = 960;
 const STAMP_BYTES: usize = 16;
 const STAMP: &str = "0000000000000000";
+/// Stands where a frame has no stamp, and is not answered.
+pub(crate) const UNSTAMPED: Stamp = [b'0'; STAMP_BYTES];
 
 /// Nanoseconds on the load generator's clock, in decimal digits.
 pub(crate) type Stamp = [u8; STAMP_BYTES];
 
 pub(crate) fn stamp(nanos: u64) -> Stamp {
-    let mut stamp = [b'0'; STAMP_BYTES];
+    let mut stamp = UNSTAMPED;
     // A drive of a hundred days does not fit, and is not meant.
     let _ = write!(&mut stamp[..], "{nanos:0STAMP_BYTES$}");
     stamp
@@ -145,18 +147,20 @@ impl Stamped {
         &self.bytes
     }
 
-    /// The stamp of a frame of this kind; `None` if it is another one.
+    /// The stamp of a frame of this kind; `None` if it is another one, or has none.
     pub(crate) fn stamp_of(&self, frame: &Frame, bytes: &[u8]) -> Option<Stamp> {
         if frame.payload.len() != self.payload_bytes {
             return None;
         }
-        frame.piece(bytes, self.stamp_at)
+        let stamp = frame.piece(bytes, self.stamp_at);
+        stamp.filter(|stamp| *stamp != UNSTAMPED)
     }
 }
 
-/// Whether the frame of this number, counted from one, is answered.
-pub(crate) fn is_answered(number: u64) -> bool {
-    number.is_multiple_of(ANSWERED_EVERY)
+/// Whether the frame of this number is answered, in the session of this index: they do not all hear their
+/// answers at the same time.
+pub(crate) fn is_answered(number: u64, session: u64) -> bool {
+    (number + session).is_multiple_of(ANSWERED_EVERY)
 }
 
 #[cfg(test)]
@@ -172,6 +176,8 @@ mod tests {
                 let found = stamped.stamp_of(&frame, &bytes).unwrap();
                 assert_eq!(nanos(found), Some(1_234_567));
                 assert_eq!(frame.payload.end, bytes.len());
+                let unstamped = stamped.with(UNSTAMPED).to_vec();
+                assert_eq!(stamped.stamp_of(&frame, &unstamped), None);
                 let opening = topic.opening();
                 let frame = Frame::read(&opening).unwrap().unwrap();
                 assert_eq!(stamped.stamp_of(&frame, &opening), None);

@@ -16,7 +16,7 @@ use super::drive::LAST_ANSWERS;
 use super::session::Counts;
 use super::tally::Tally;
 use crate::frame::{self, Kind, Sender};
-use crate::topic::{FRAME_TIME, Stamped, is_answered, stamp};
+use crate::topic::{FRAME_TIME, Stamped, UNSTAMPED, is_answered, stamp};
 
 /// The code of a close that is meant.
 const NORMAL: [u8; 2] = 1000_u16.to_be_bytes();
@@ -73,12 +73,14 @@ impl Speaker {
                 if late > LATE_MAX {
                     round += late;
                 }
-                let now = self.epoch.elapsed().as_nanos();
-                let now = stamp(u64::try_from(now).unwrap_or(u64::MAX));
-                if is_answered(number) {
+                let stamp = if is_answered(number, index.into()) {
                     voice.counts.asked.fetch_add(1, Ordering::Relaxed);
-                }
-                send(&voice.socket, self.audio.with(now))?;
+                    let now = self.epoch.elapsed().as_nanos();
+                    stamp(u64::try_from(now).unwrap_or(u64::MAX))
+                } else {
+                    UNSTAMPED
+                };
+                send(&voice.socket, self.audio.with(stamp))?;
             }
             round += FRAME_TIME;
         }

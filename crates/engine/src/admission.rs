@@ -10,7 +10,9 @@ use std::time::Duration;
 use ledger::{Ask, Meter, Micro, PriceError, Rates, Refusal, Step};
 use protocol::native::Seen;
 use protocol::{Failure, ToolCalls};
-use store::{Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead, SessionStep};
+use store::{
+    Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead, MeterText, SessionStep,
+};
 
 use crate::answer::Unanswered;
 use crate::asked::unreachable_model;
@@ -46,7 +48,7 @@ pub(crate) struct Admission {
     reserved_tools: ToolCalls,
     progress: Arc<Progress>,
     /// What the call was charged, once the ledger has been told.
-    charged: Option<(Micro, Box<Meter>)>,
+    charged: Option<(Micro, MeterText)>,
     /// Gone once the call is closed and journaled.
     record: Option<Box<Record>>,
 }
@@ -197,7 +199,7 @@ impl Admission {
     /// wanted or at least a little. None when that is beyond all money.
     pub(crate) fn step(
         &mut self,
-        used: Meter,
+        used: &Meter,
         least: &Meter,
         wanted: &Meter,
     ) -> Option<SessionStep> {
@@ -205,7 +207,7 @@ impl Admission {
         let further = self.held.hold.checked_add(Micro::new(1))?;
         let least = price(least)?.max(further);
         let step = Step {
-            used: price(&used)?,
+            used: price(used)?,
             wanted: price(wanted)?.max(least),
             least,
         };
@@ -221,7 +223,7 @@ impl Admission {
         Some(SessionStep {
             hold: self.hold,
             step,
-            meter: Box::new(used),
+            meter: used.into(),
             price_version: self.model.price_version,
             now: clock::now(),
         })
@@ -349,6 +351,7 @@ impl Admission {
             metrics.unpriced_tool(&self.model.id, tool, calls);
         }
         let tokens = meter.input_total().saturating_add(meter.output_total());
+        let meter = MeterText::from(&meter);
         self.engine.store.close(Close {
             hold: self.hold,
             end: End::Settled {
@@ -389,7 +392,7 @@ impl Admission {
             match self.model.price.price(&meter) {
                 Ok(charge) => {
                     return Bill {
-                        meter: Box::new(meter),
+                        meter,
                         basis: Basis::Reported,
                         charge,
                     };
@@ -409,7 +412,7 @@ impl Admission {
         let hold = hold.unwrap_or(self.held.hold);
         let price = self.model.price.price(&meter);
         Bill {
-            meter: Box::new(meter),
+            meter,
             basis: Basis::Counted,
             charge: price.map_or(hold, |price| price.min(hold)),
         }
@@ -426,7 +429,7 @@ struct Growing {
 
 /// What a call costs, and what that rests on.
 struct Bill {
-    meter: Box<Meter>,
+    meter: Meter,
     basis: Basis,
     charge: Micro,
 }

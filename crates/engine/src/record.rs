@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use ledger::{Meter, Micro};
+use ledger::Micro;
 use protocol::json::redact::redact;
 use protocol::{Failure, Joined};
-use store::{BODY_BYTES_MAX, HoldId, JournalRow};
+use store::{BODY_BYTES_MAX, HoldId, JournalRow, MeterText};
 
 use crate::catalog::Route;
 use crate::clock;
@@ -170,7 +170,7 @@ impl Record {
         mut self,
         outcome: &Outcome,
         charge: Micro,
-        meter: Box<Meter>,
+        meter: MeterText,
     ) -> JournalRow {
         self.row.charge = charge;
         self.row.meter = Some(meter);

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
-    Admit, Close, Digest, End, JournalQuery, JournalRow, KeyId, KeyLimits, KeyRow, NewKey,
-    NewWallet, Settings, Store, Timings, WalletId,
+    Admit, Close, Digest, End, JournalQuery, JournalRow, KeyId, KeyLimits, KeyRow, MeterText,
+    NewKey, NewWallet, Settings, Store, Timings, WalletId,
 };
 
 const DAY_MS: i64 = 86_400_000;
@@ -136,7 +136,7 @@ fn row(n: usize, rows: usize, now: UnixMs, wallets: &[(WalletId, [KeyId; 2])]) -
         stream: n.is_multiple_of(2),
         outcome: Some(if failed { "released" } else { "settled" }.into()),
         meter: (!failed).then(|| {
-            Box::new(Meter {
+            MeterText::from(&Meter {
                 input: 800 + n as u64 % 4_000,
                 cached_input: 256,
                 output: 120 + n as u64 % 900,

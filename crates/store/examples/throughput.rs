@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
-    Admit, AdmitError, Basis, Close, Digest, End, JournalRow, KeyId, KeyLimits, KeyRow, NewKey,
-    NewWallet, PriceVersion, Server, Settings, Store, Timings,
+    Admit, AdmitError, Basis, Close, Digest, End, JournalRow, KeyId, KeyLimits, KeyRow, MeterText,
+    NewKey, NewWallet, PriceVersion, Server, Settings, Store, Timings,
 };
 
 // As in the server.
@@ -270,7 +270,7 @@ async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> D
         admitted.durable.wait().await.unwrap();
         waited += begun.elapsed();
     }
-    let meter = Box::new(Meter {
+    let meter = MeterText::from(&Meter {
         input: 800,
         cached_input: 100,
         output: 300,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::call::{Admit, Admitted};
-use crate::command::{Closing, Command};
+use crate::call::{Admit, Admitted, Close};
+use crate::command::Command;
 use crate::error::{AdmitError, OpenError};
 use crate::postgres::Postgres;
 use crate::queue::Refused;
@@ -62,7 +62,7 @@ impl Backend {
     }
 
     /// Ends a hold, now or soon.
-    pub(crate) fn close(&self, closing: Closing) {
+    pub(crate) fn close(&self, closing: Close) {
         match self {
             Self::Sqlite(sqlite) => sqlite.close(closing),
             Self::Postgres(postgres) => postgres.push_close(Command::Close(closing)),

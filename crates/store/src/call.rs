@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use ledger::{Ask, Meter, Micro, Rates, Step, UnixMs};
+use ledger::{Ask, Micro, Rates, Step, UnixMs};
 
 use crate::durable::Durable;
 use crate::ids::{HoldId, KeyId, PriceVersion, WalletId};
+use crate::meter::MeterText;
 
 /// A call that asks to be admitted.
 #[derive(Debug, Clone)]
@@ -19,7 +20,7 @@ pub struct Admit {
 }
 
 /// An admitted call. The hold is open until it is closed: whoever holds this owes a [`Close`],
-/// also when the decision turns out to be lost. Closing a hold that is not there is harmless, and a
+/// also when the decision turns out to be lost. Close a hold that is not there is harmless, and a
 /// lost one may be there all the same: a commit can succeed and its answer be lost.
 #[derive(Debug)]
 #[must_use = "an admitted call keeps credits frozen until its hold is closed"]
@@ -45,7 +46,7 @@ pub struct Extend {
 pub struct SessionStep {
     pub hold: HoldId,
     pub step: Step,
-    pub meter: Box<Meter>,
+    pub meter: MeterText,
     pub price_version: PriceVersion,
     pub now: UnixMs,
 }
@@ -65,7 +66,7 @@ pub enum End {
     /// session it is the charge for all of it; what its steps have booked is taken off.
     Settled {
         charge: Micro,
-        meter: Box<Meter>,
+        meter: MeterText,
         price_version: PriceVersion,
         basis: Basis,
         /// Tokens to correct the key's token rate by; `None` leaves the reservation.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use ledger::{Meter, Micro, Step, UnixMs, WalletStatus};
+use ledger::{Micro, UnixMs, WalletStatus};
 use tokio::sync::oneshot;
 
 use crate::accounts::{KeyChange, KeyRow, NewKey, NewWallet, WalletRow};
-use crate::call::{Admit, Admitted, Basis, Close, End, Extend, SessionStep};
+use crate::call::{Admit, Admitted, Close, End, Extend, SessionStep};
 use crate::durable::Durable;
 use crate::error::{AdmitError, StoreError};
 use crate::ids::{HoldId, KeyId, PriceVersion, WalletId};
@@ -26,8 +26,8 @@ pub(crate) enum Command {
     Admit(Admit, oneshot::Sender<Result<Granted, AdmitError>>),
     Extend(Extend, oneshot::Sender<Result<Durable, AdmitError>>),
     /// Answers how far the hold reaches, from the session's beginning.
-    Step(Box<Stepping>, oneshot::Sender<Result<Micro, AdmitError>>),
-    Close(Closing),
+    Step(Box<SessionStep>, oneshot::Sender<Result<Micro, AdmitError>>),
+    Close(Close),
     /// The hold no longer counts against its key's concurrency.
     Uncount(HoldId),
     Balance(KeyId, Reply<(ledger::Wallet, ledger::Key)>),
@@ -144,83 +144,6 @@ pub(crate) enum Credit {
     Gift,
 }
 
-/// A close as the writer books it: the meter is already text, so that the one writer thread
-/// does not spend its time on it.
-#[derive(Debug)]
-pub(crate) struct Closing {
-    pub(crate) hold: HoldId,
-    pub(crate) now: UnixMs,
-    pub(crate) end: Ending,
-}
-
-/// A session's step as the writer books it.
-#[derive(Debug)]
-pub(crate) struct Stepping {
-    pub(crate) hold: HoldId,
-    pub(crate) step: Step,
-    pub(crate) meter: Box<str>,
-    pub(crate) price_version: PriceVersion,
-    pub(crate) now: UnixMs,
-}
-
-impl From<SessionStep> for Stepping {
-    fn from(step: SessionStep) -> Self {
-        Self {
-            hold: step.hold,
-            step: step.step,
-            meter: meter_text(&step.meter),
-            price_version: step.price_version,
-            now: step.now,
-        }
-    }
-}
-
-/// A meter is a struct of numbers and names; it always has a JSON form.
-fn meter_text(meter: &Meter) -> Box<str> {
-    let text = serde_json::to_string(meter);
-    text.unwrap_or_default().into_boxed_str()
-}
-
-#[derive(Debug)]
-pub(crate) enum Ending {
-    Settled {
-        charge: Micro,
-        meter: Box<str>,
-        price_version: PriceVersion,
-        basis: Basis,
-        tokens: Option<u64>,
-    },
-    Released,
-    Abandoned,
-}
-
-impl From<Close> for Closing {
-    fn from(close: Close) -> Self {
-        let end = match close.end {
-            End::Settled {
-                charge,
-                meter,
-                price_version,
-                basis,
-                tokens,
-            } => Ending::Settled {
-                charge,
-                meter: meter_text(&meter),
-                price_version,
-                basis,
-                tokens,
-            },
-            End::Released => Ending::Released,
-            End::Abandoned => Ending::Abandoned,
-        };
-        Self {
-            hold: close.hold,
-            now: close.now,
-            end,
-        }
-    }
-}
-
 /// An admission on its way back to the caller. A caller that has gone meanwhile cannot close
 /// the hold, so an unaccepted grant does it when it is dropped, wherever that happens.
 #[derive(Debug)]
@@ -247,10 +170,10 @@ impl Granted {
 impl Drop for Granted {
     fn drop(&mut self) {
         if let Some(admitted) = self.admitted.take() {
-            let closing = Closing {
+            let closing = Close {
                 hold: admitted.hold,
                 now: self.now,
-                end: Ending::Released,
+                end: End::Released,
             };
             self.queue.push_close(Command::Close(closing));
         }

@@ -7,6 +7,7 @@ use ledger::{Delta, Micro, UnixMs};
 
 use crate::call::Basis;
 use crate::ids::{HoldId, KeyId, PriceVersion, WalletId};
+use crate::meter::MeterText;
 
 /// One posting, as it stands for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,8 +62,7 @@ impl CallRow {
 /// What a settlement charged for, and at which prices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettledUsage {
-    /// The meter in JSON, as it was stored.
-    pub meter: Box<str>,
+    pub meter: MeterText,
     pub price_version: PriceVersion,
     pub basis: Basis,
 }

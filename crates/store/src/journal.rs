@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::{Meter, Micro, UnixMs};
+use ledger::{Micro, UnixMs};
 
 use crate::ids::{HoldId, KeyId, WalletId};
+use crate::meter::MeterText;
 
 /// One call. Fill what is known: the rest has a default.
 ///
@@ -38,7 +39,7 @@ pub struct JournalRow {
     pub outcome: Option<Cow<'static, str>>,
     /// The hold that paid for it: its closing entry tells what the call cost and why.
     pub hold: Option<HoldId>,
-    pub meter: Option<Box<Meter>>,
+    pub meter: Option<MeterText>,
     pub charge: Micro,
     pub timings: Timings,
     /// The value of `x-dropped-params`.

@@ -25,6 +25,7 @@ mod error;
 mod ids;
 mod journal;
 mod media;
+mod meter;
 mod postgres;
 mod queue;
 mod settings;
@@ -55,6 +56,7 @@ pub use media::{
     Bucket, Media, MediaBody, MediaError, MediaHead, MediaId, MediaName, MediaOpenError,
     MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept,
 };
+pub use meter::MeterText;
 pub use settings::{Location, Server, Settings};
 pub use stats::Stats;
 pub use store::{Recovery, Store};

@@ -109,7 +109,7 @@ impl Store {
     /// the session's beginning: as far as is wanted, or as is affordable.
     pub async fn step_session(&self, step: SessionStep) -> Result<Micro, AdmitError> {
         let (reply, answer) = oneshot::channel();
-        let command = Command::Step(Box::new(step.into()), reply);
+        let command = Command::Step(Box::new(step), reply);
         self.backend.push(command).await?;
         answer.await.map_err(|_| AdmitError::Unavailable)?
     }
@@ -123,7 +123,7 @@ impl Store {
     /// Ends a hold. Never fails and never waits; the first close of a hold wins, later ones are
     /// counted.
     pub fn close(&self, close: Close) {
-        self.backend.close(close.into());
+        self.backend.close(close);
     }
 
     /// A key and its wallet at one instant, after every settlement that was queued before. What

@@ -51,7 +51,7 @@ pub(super) fn end_of(card: &PriceCard, row: &TaskRow, outcome: &Outcome) -> End 
         Cost::Nothing => End::Released,
         Cost::Charge(charge, meter, basis) => End::Settled {
             charge,
-            meter,
+            meter: (&*meter).into(),
             price_version: row.price_version,
             basis,
             tokens: None,
@@ -168,7 +168,7 @@ impl Engine {
                 self.metrics().usage_missing.inc();
             }
             let counts = self.metrics().of_model(&row.model.as_ref().into());
-            counts.settled(meter, *charge);
+            counts.settled(&meter.read().unwrap_or_default(), *charge);
         }
     }
 }

@@ -95,7 +95,7 @@ impl Purse {
             [More::Nothing, least, More::Step].map(|more| self.tariff.meter(reading, more));
         // Beyond all money.
         let unpaid = Failure::insufficient_quota;
-        let step = self.admission.step(used, &least, &wanted);
+        let step = self.admission.step(&used, &least, &wanted);
         let step = step.ok_or_else(unpaid)?;
         let store = self.admission.engine().store.clone();
         self.again = None;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ledger::{Exact, Line, Meter, Micro, PriceCard};
+use ledger::{Exact, Line, Micro, PriceCard};
 use serde_json::{Value, json};
 use store::{Basis, CallRow, EntryQuery, EntryRow, JournalRow, PriceRow, Store};
 
@@ -140,7 +140,7 @@ async fn priced(store: &Store, call: &CallRow) -> Result<Option<Priced>, Stop> {
         .find(|row| row.version == usage.price_version);
     let read = |row: &PriceRow| {
         let card: PriceCard = serde_json::from_str(&row.card).ok()?;
-        let meter: Meter = serde_json::from_str(&usage.meter).ok()?;
+        let meter = usage.meter.read().ok()?;
         Some((card, meter))
     };
     let Some((version, (card, meter))) = version.and_then(|row| Some((row.clone(), read(&row)?)))

@@ -249,7 +249,10 @@ fn members(row: &JournalRow) -> Vec<(&'static str, Value)> {
         ("outcome", json!(row.outcome)),
         ("charge", json!(row.charge.to_string())),
         ("charge_micro", json!(row.charge.get().to_string())),
-        ("usage", json!(row.meter)),
+        (
+            "usage",
+            json!(row.meter.as_ref().and_then(|meter| meter.read().ok())),
+        ),
         ("channel", json!(row.channel.as_deref())),
         ("upstream_model", json!(row.upstream_model.as_deref())),
         ("route_notes", json!(row.route_notes)),

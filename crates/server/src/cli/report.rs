@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use clap::{Args, ValueEnum};
-use ledger::{Meter, Micro};
+use ledger::Micro;
 use serde_json::{Map, Value, json};
 use store::{EntryKind, EntryRow, PriceRow, PriceVersion};
 
@@ -143,7 +143,7 @@ impl Lines {
             _ => {}
         }
         sums.charge += i128::from(entry.charge.get());
-        let meter: Option<Meter> = usage.and_then(|usage| serde_json::from_str(&usage.meter).ok());
+        let meter = usage.and_then(|usage| usage.meter.read().ok());
         if let Some(meter) = meter {
             sums.input += u128::from(meter.input);
             sums.cached_input += u128::from(meter.cached_input);

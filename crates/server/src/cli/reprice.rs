@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use clap::Args;
-use ledger::{Meter, Micro, PriceCard};
+use ledger::{Micro, PriceCard};
 use serde_json::json;
 use store::{EntryRow, PriceRow, PriceVersion, SettledUsage};
 
@@ -103,7 +103,7 @@ impl Proof {
     fn price(&self, usage: &SettledUsage) -> Result<Micro, String> {
         let card = self.cards.get(&usage.price_version);
         let card = card.ok_or_else(|| format!("no price {}", usage.price_version.get()))?;
-        let meter: Meter = serde_json::from_str(&usage.meter).map_err(|error| error.to_string())?;
+        let meter = usage.meter.read().map_err(|error| error.to_string())?;
         card.price(&meter).map_err(|error| error.to_string())
     }
 

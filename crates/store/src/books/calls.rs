@@ -7,8 +7,7 @@ use ledger::{Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
 use super::pending::{PartOf, Posting, What};
 use super::rows::{HoldRow, OpenHold};
 use super::sheet::Books;
-use crate::call::{Admit, Basis, Extend};
-use crate::command::{Closing, Ending, Stepping};
+use crate::call::{Admit, Basis, Close, End, Extend, SessionStep};
 use crate::entries::EntryKind;
 use crate::error::AdmitError;
 use crate::ids::{HoldId, KeyId};
@@ -21,7 +20,7 @@ pub(crate) enum Closed {
     /// The hold had been closed before, or was never durable.
     Late,
     /// The stored amounts do not contain the hold: nothing has changed.
-    Unbookable(Closing),
+    Unbookable(Close),
 }
 
 impl Books {
@@ -87,7 +86,7 @@ impl Books {
 
     /// Takes a step of a session and tells how far its hold reaches; `None` when there is no such
     /// hold.
-    pub(crate) fn step(&mut self, stepping: Box<Stepping>) -> Option<Result<Micro, AdmitError>> {
+    pub(crate) fn step(&mut self, stepping: Box<SessionStep>) -> Option<Result<Micro, AdmitError>> {
         let id = stepping.hold;
         let hold = self.holds.get(&id)?;
         let (key, ask, before, wallet) = (hold.key, hold.held, hold.booked, hold.wallet);
@@ -154,7 +153,7 @@ impl Books {
     }
 
     /// Ends a hold: the first close is booked, any other changes nothing (reliability W8).
-    pub(crate) fn close(&mut self, closing: Closing) -> Closed {
+    pub(crate) fn close(&mut self, closing: Close) -> Closed {
         let Some(hold) = self.holds.get(&closing.hold) else {
             return Closed::Late;
         };
@@ -167,7 +166,7 @@ impl Books {
     }
 
     /// Moves the amounts of a close; nothing when they do not fit, and then nothing has changed.
-    fn book(&mut self, key: KeyId, ask: &Ask, before: Micro, closing: &Closing) -> Option<Booked> {
+    fn book(&mut self, key: KeyId, ask: &Ask, before: Micro, closing: &Close) -> Option<Booked> {
         let mut rows = self.rows_of(key)?;
         let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
         let booking = book(wallet, key, ask, before, &closing.end, closing.now).ok()?;
@@ -186,7 +185,7 @@ impl Books {
         })
     }
 
-    fn post(&mut self, closing: Closing, booked: Booked) {
+    fn post(&mut self, closing: Close, booked: Booked) {
         let Booked {
             booking,
             hold,
@@ -199,8 +198,8 @@ impl Books {
             delta,
             note,
         } = booking;
-        let free = matches!(&closing.end, Ending::Settled { meter, .. }
-            if charge == Micro::ZERO && hold.booked == Micro::ZERO && &**meter != EMPTY_METER);
+        let free = matches!(&closing.end, End::Settled { meter, .. }
+            if charge == Micro::ZERO && hold.booked == Micro::ZERO && !meter.is_empty());
         self.counters.zero_charges.add(u64::from(free));
         self.counters
             .above_hold
@@ -245,9 +244,6 @@ fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     }
 }
 
-/// What a meter without any usage looks like.
-const EMPTY_METER: &str = "{}";
-
 /// A close whose amounts have moved.
 struct Booked {
     booking: Booking,
@@ -269,13 +265,13 @@ fn book(
     key: &mut ledger::Key,
     held: &Ask,
     before: Micro,
-    end: &Ending,
+    end: &End,
     now: UnixMs,
 ) -> Result<Booking, ledger::Overflow> {
     let (kind, note) = match end {
-        Ending::Released => (EntryKind::Released, None),
-        Ending::Abandoned => (EntryKind::Abandoned, None),
-        Ending::Settled {
+        End::Released => (EntryKind::Released, None),
+        End::Abandoned => (EntryKind::Abandoned, None),
+        End::Settled {
             charge,
             basis,
             tokens,

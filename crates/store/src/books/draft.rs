@@ -5,7 +5,7 @@ use ledger::Key;
 use super::pending::Pending;
 use super::rows::{BookWallet, HoldRow, OpenHold};
 use super::sheet::Books;
-use crate::command::Closing;
+use crate::call::Close;
 use crate::ids::HoldId;
 
 /// Open holds kept in memory; above it they are read from the table when they are closed.
@@ -38,7 +38,7 @@ impl Draft {
     }
 
     /// Forgets everything, and gives back the closes, which must not be forgotten.
-    pub(crate) fn take_closings(&mut self) -> Vec<Closing> {
+    pub(crate) fn take_closings(&mut self) -> Vec<Close> {
         let closings = self.decided.take_closings();
         self.clear();
         closings

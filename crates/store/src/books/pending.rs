@@ -8,8 +8,7 @@ use std::sync::Arc;
 use ledger::{Delta, Micro, UnixMs};
 
 use super::rows::{HoldRow, OpenHold};
-use crate::call::Basis;
-use crate::command::{Closing, Ending, Stepping};
+use crate::call::{Basis, Close, End, SessionStep};
 use crate::entries::EntryKind;
 use crate::ids::{HoldId, KeyId};
 
@@ -36,7 +35,7 @@ impl Pending {
     }
 
     /// Forgets everything, and gives back the closes, which must not be forgotten.
-    pub(crate) fn take_closings(&mut self) -> Vec<Closing> {
+    pub(crate) fn take_closings(&mut self) -> Vec<Close> {
         let Self {
             postings,
             inseparable,
@@ -81,13 +80,13 @@ pub(crate) struct Posting {
 #[derive(Debug)]
 pub(crate) enum What {
     Close {
-        closing: Closing,
+        closing: Close,
         hold: OpenHold,
         key: i64,
     },
     /// A step of a session.
     Part {
-        stepping: Box<Stepping>,
+        stepping: Box<SessionStep>,
         call: PartOf,
     },
     Credit {
@@ -135,7 +134,7 @@ impl Posting {
                 columns.booked = call.booked.get();
                 columns.opened_at = Some(call.opened_at.get());
                 columns.request_id = Some(&call.request_id);
-                columns.meter = Some(&stepping.meter);
+                columns.meter = Some(stepping.meter.as_str());
                 columns.price_version = Some(stepping.price_version.get());
                 columns.basis = Some(Basis::Counted.as_str());
             }
@@ -147,14 +146,14 @@ impl Posting {
                 columns.booked = hold.booked.get();
                 columns.opened_at = Some(hold.opened_at.get());
                 columns.request_id = Some(&hold.request_id);
-                if let Ending::Settled {
+                if let End::Settled {
                     meter,
                     price_version,
                     basis,
                     ..
                 } = &closing.end
                 {
-                    columns.meter = Some(meter);
+                    columns.meter = Some(meter.as_str());
                     columns.price_version = Some(price_version.get());
                     columns.basis = Some(basis.as_str());
                 }

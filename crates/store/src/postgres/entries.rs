@@ -94,9 +94,9 @@ fn entry(row: &Row) -> Read<EntryRow> {
 }
 
 fn call(row: &Row, hold: HoldId) -> Read<CallRow> {
-    let usage = match row.try_get::<_, Option<Box<str>>>(15)? {
+    let usage = match row.try_get::<_, Option<String>>(15)? {
         Some(meter) => Some(SettledUsage {
-            meter,
+            meter: meter.into(),
             price_version: PriceVersion(row.try_get(16)?),
             basis: row.try_get(17)?,
         }),

@@ -17,7 +17,8 @@ use super::node::Node;
 use super::transaction::{Locks, NamedKey, Owned};
 use super::worker::Worker;
 use crate::cache::{Generations, IdMap};
-use crate::command::{Change, Closing, Command};
+use crate::call::Close;
+use crate::command::{Change, Command};
 use crate::durable::Batch;
 use crate::error::AdmitError;
 use crate::ids::{Epoch, HoldId, KeyId, WalletId};
@@ -66,9 +67,9 @@ pub(super) struct State {
     /// Wallets that others have locked, with the commands that wait for them, first come first.
     parked: VecDeque<Parked>,
     /// Closes of failed transactions, in order.
-    pub(super) retry: VecDeque<Closing>,
+    pub(super) retry: VecDeque<Close>,
     /// Closes that fail by themselves.
-    stuck: Vec<Closing>,
+    stuck: Vec<Close>,
     stuck_due: Option<Instant>,
     /// Who waits until nothing is parked.
     flushes: Vec<tokio::sync::oneshot::Sender<crate::durable::Durable>>,
@@ -347,7 +348,7 @@ impl Lane {
     }
 
     /// Sets closes aside that fail by themselves.
-    pub(super) fn stick(&self, closings: impl IntoIterator<Item = Closing>) {
+    pub(super) fn stick(&self, closings: impl IntoIterator<Item = Close>) {
         let mut state = self.state.borrow_mut();
         state.stuck.extend(closings);
         if !state.stuck.is_empty() {

@@ -15,7 +15,7 @@ use super::node::Node;
 use super::transaction::{self, Locks, NamedKey, Needs, Owned, Uncommitted};
 use super::trouble::Failed;
 use crate::books::{Books, Closed};
-use crate::command::{Closing, Ending};
+use crate::call::{Close, End};
 use crate::ids::{Epoch, HoldId};
 use crate::stats::Counters;
 
@@ -154,10 +154,10 @@ impl Sweeper {
         holds.sort_unstable();
         for hold in holds {
             let held = self.books.holds.get(&hold).map(|hold| hold.held.hold);
-            let closing = Closing {
+            let closing = Close {
                 hold,
                 now: begun.now,
-                end: Ending::Abandoned,
+                end: End::Abandoned,
             };
             match self.books.close(closing) {
                 Closed::Booked => {

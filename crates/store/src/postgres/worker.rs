@@ -12,8 +12,8 @@ use super::link::{FLIGHT_MAX, Link, within};
 use super::transaction::{self, Begun, Locks, NamedKey, Needs, Owned, Uncommitted};
 use super::trouble::{Failed, Trouble};
 use crate::books::{Books, Closed};
-use crate::call::Admitted;
-use crate::command::{Change, Closing, Command, Ending, Granted};
+use crate::call::{Admitted, Close, End};
+use crate::command::{Change, Command, Granted};
 use crate::durable::Batch;
 use crate::error::AdmitError;
 use crate::ids::{HoldId, KeyId, WalletId};
@@ -325,7 +325,7 @@ impl Worker {
         }
     }
 
-    fn close(&mut self, closing: Closing) {
+    fn close(&mut self, closing: Close) {
         let (hold, charge) = (closing.hold, charge_of(&closing));
         match self.books.close(closing) {
             Closed::Booked => {}
@@ -431,7 +431,7 @@ impl Worker {
     }
 
     /// Closes holds in a transaction each, so that one that fails takes no other with it.
-    pub(super) async fn close_alone(&mut self, closings: Vec<Closing>) {
+    pub(super) async fn close_alone(&mut self, closings: Vec<Close>) {
         let mut closings = closings.into_iter();
         while let Some(mut closing) = closings.next() {
             self.needs.clear();
@@ -499,9 +499,9 @@ fn hold_of(command: &Command) -> Option<HoldId> {
     }
 }
 
-fn charge_of(closing: &Closing) -> Option<i64> {
+fn charge_of(closing: &Close) -> Option<i64> {
     match &closing.end {
-        Ending::Settled { charge, .. } => Some(charge.get()),
-        Ending::Released | Ending::Abandoned => None,
+        End::Settled { charge, .. } => Some(charge.get()),
+        End::Released | End::Abandoned => None,
     }
 }

@@ -4,8 +4,8 @@ use ledger::{Ask, Micro, UnixMs};
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::call::Admit;
-use crate::command::{Closing, Ending, Granted};
+use crate::call::{Admit, Close, End};
+use crate::command::Granted;
 use crate::ids::{HoldId, KeyId, WalletId};
 
 const GATHER: Duration = Duration::from_millis(2);
@@ -40,10 +40,10 @@ fn admission() -> (Command, Answer) {
 }
 
 fn close() -> Command {
-    Command::Close(Closing {
+    Command::Close(Close {
         hold: HoldId::new(1),
         now: UnixMs::new(0),
-        end: Ending::Released,
+        end: End::Released,
     })
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::ledger::Ledger;
 use crate::books::Closed;
-use crate::call::Admitted;
-use crate::command::{Change, Closing, Command, Granted, Reply, TaskCommand};
+use crate::call::{Admitted, Close};
+use crate::command::{Change, Command, Granted, Reply, TaskCommand};
 use crate::durable::Batch;
 use crate::error::{AdmitError, StoreError};
 use crate::queue::Queue;
@@ -19,7 +19,7 @@ impl Ledger<'_> {
         command: Command,
         queue: &Arc<Queue>,
         batch: &Arc<Batch>,
-        again: &mut VecDeque<Closing>,
+        again: &mut VecDeque<Close>,
     ) {
         // An answer whose receiver has gone is dropped; a grant then closes its hold.
         match command {
@@ -82,7 +82,7 @@ impl Ledger<'_> {
     }
 
     /// Books a close, unless it cannot be decided now.
-    pub(super) fn book(&mut self, closing: Closing, again: &mut VecDeque<Closing>) {
+    pub(super) fn book(&mut self, closing: Close, again: &mut VecDeque<Close>) {
         match self.close(closing) {
             Ok(Closed::Booked) => {}
             Ok(Closed::Late) => self.books.counters.late_closes.add(1),

@@ -28,8 +28,8 @@ use super::verify::verify;
 use super::writer::{Shared, Writer};
 use super::{entries, journal, lookups, task_looks};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
-use crate::call::{Admit, Admitted};
-use crate::command::{Closing, Command};
+use crate::call::{Admit, Admitted, Close};
+use crate::command::Command;
 use crate::durable::SyncLine;
 use crate::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::error::{AdmitError, OpenError, StoreError};
@@ -281,7 +281,7 @@ impl Sqlite {
     }
 
     /// Ends a hold at once, or as soon as the writer comes to it.
-    pub(crate) fn close(&self, closing: Closing) {
+    pub(crate) fn close(&self, closing: Close) {
         if let Err(closing) = self.open_books.close(closing) {
             self.push_close(Command::Close(closing));
         }

@@ -4,8 +4,7 @@ use ledger::{Micro, Rates};
 
 use super::ledger::Ledger;
 use crate::books::Closed;
-use crate::call::{Admit, Extend};
-use crate::command::{Closing, Stepping};
+use crate::call::{Admit, Close, Extend, SessionStep};
 use crate::error::AdmitError;
 use crate::ids::HoldId;
 
@@ -28,7 +27,7 @@ impl Ledger<'_> {
 
     pub(super) fn step(
         &mut self,
-        stepping: Box<Stepping>,
+        stepping: Box<SessionStep>,
     ) -> rusqlite::Result<Option<Result<Micro, AdmitError>>> {
         self.load_hold(stepping.hold)?;
         Ok(self.books.step(stepping))
@@ -43,8 +42,8 @@ impl Ledger<'_> {
     /// A close whose rows could not be read is given back.
     pub(super) fn close(
         &mut self,
-        closing: Closing,
-    ) -> Result<Closed, Box<(Closing, rusqlite::Error)>> {
+        closing: Close,
+    ) -> Result<Closed, Box<(Close, rusqlite::Error)>> {
         match self.load_hold(closing.hold) {
             Ok(()) => Ok(self.books.close(closing)),
             Err(error) => Err(Box::new((closing, error))),

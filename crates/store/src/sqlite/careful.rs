@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::trouble::Trouble;
 use super::writer::Writer;
-use crate::command::{Closing, Command};
+use crate::call::Close;
+use crate::command::Command;
 use crate::error::AdmitError;
 
 /// How often a close that the database refuses by itself is tried again.
@@ -72,7 +73,7 @@ impl Writer<'_> {
     }
 
     /// Sets closes aside that fail by themselves.
-    fn stick(&mut self, closings: impl Iterator<Item = Closing>) {
+    fn stick(&mut self, closings: impl Iterator<Item = Close>) {
         self.stuck.extend(closings);
         if !self.stuck.is_empty() {
             self.stuck_due.get_or_insert(Instant::now() + STUCK_PAUSE);

@@ -90,9 +90,9 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<EntryRow> {
 }
 
 fn call(row: &Row<'_>, hold: HoldId) -> rusqlite::Result<CallRow> {
-    let usage = match row.get::<_, Option<Box<str>>>(15)? {
+    let usage = match row.get::<_, Option<String>>(15)? {
         Some(meter) => Some(SettledUsage {
-            meter,
+            meter: meter.into(),
             price_version: PriceVersion(row.get(16)?),
             basis: row.get(17)?,
         }),

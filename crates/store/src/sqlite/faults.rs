@@ -15,8 +15,8 @@ use super::backend::Sqlite;
 use super::files::beside;
 use crate::backend::Backend;
 use crate::{
-    Admit, AdmitError, Admitted, Basis, Close, Digest, End, KeyId, KeyLimits, KeyRow, Lost, NewKey,
-    NewWallet, OpenError, PriceVersion, Settings, Stats, Store, StoreError,
+    Admit, AdmitError, Admitted, Basis, Close, Digest, End, KeyId, KeyLimits, KeyRow, Lost,
+    MeterText, NewKey, NewWallet, OpenError, PriceVersion, Settings, Stats, Store, StoreError,
 };
 
 const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
@@ -130,7 +130,7 @@ impl Rig {
     }
 
     fn settle_for(&self, admitted: &Admitted, charge: u32) {
-        let meter = Box::new(Meter {
+        let meter = MeterText::from(&Meter {
             input: u64::from(charge),
             ..Meter::default()
         });

@@ -13,7 +13,7 @@ use super::pen::{Pen, Seen};
 use super::rows::{book_key, book_wallet, open_hold};
 use super::turn::Turn;
 use crate::books::Books;
-use crate::command::Closing;
+use crate::call::Close;
 use crate::ids::{Epoch, HoldId, KeyId};
 use crate::stats::Counters;
 
@@ -69,7 +69,7 @@ impl<'c> Ledger<'c> {
     }
 
     /// Undoes the transaction. What comes back are the closes it had booked, to be booked again.
-    pub(super) fn roll_back(&mut self) -> Vec<Closing> {
+    pub(super) fn roll_back(&mut self) -> Vec<Close> {
         let mut closings = self.pen.roll_back();
         closings.append(&mut self.books.pending.take_closings());
         self.books.forget();

@@ -13,8 +13,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use crate::books::{Books, Closed, Draft};
-use crate::call::{Admit, Admitted};
-use crate::command::Closing;
+use crate::call::{Admit, Admitted, Close};
 use crate::durable::Durable;
 use crate::error::AdmitError;
 use crate::queue::Queue;
@@ -82,7 +81,7 @@ impl OpenBooks {
     }
 
     /// Books a close, or gives it back to be queued.
-    pub(super) fn close(&self, closing: Closing) -> Result<(), Closing> {
+    pub(super) fn close(&self, closing: Close) -> Result<(), Close> {
         if !self.queue.is_empty() {
             return Err(closing);
         }
@@ -163,7 +162,8 @@ mod tests {
 
     use super::*;
     use crate::books::{BookKey, BookWallet};
-    use crate::command::{Command, Ending};
+    use crate::call::End;
+    use crate::command::Command;
     use crate::durable::{Batch, SyncLine};
     use crate::ids::{HoldId, KeyId, WalletId};
     use crate::queue::Bounds;
@@ -184,11 +184,11 @@ mod tests {
         }
     }
 
-    fn end(hold: HoldId) -> Closing {
-        Closing {
+    fn end(hold: HoldId) -> Close {
+        Close {
             hold,
             now: NOW,
-            end: Ending::Released,
+            end: End::Released,
         }
     }
 

@@ -8,7 +8,7 @@ use super::insert::Values;
 use super::statements::Statements;
 use super::turn::Turn;
 use crate::books::{Draft, Posting};
-use crate::command::Closing;
+use crate::call::Close;
 use crate::stats::Counters;
 
 /// A write that changes nothing.
@@ -120,7 +120,7 @@ impl<'c> Pen<'c> {
     }
 
     /// Undoes the transaction. What comes back are the closes that it would have written.
-    pub(super) fn roll_back(&mut self) -> Vec<Closing> {
+    pub(super) fn roll_back(&mut self) -> Vec<Close> {
         self.undo();
         self.draft.take_closings()
     }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::ledger::Ledger;
 use crate::books::Closed;
-use crate::command::{Closing, Ending};
+use crate::call::{Close, End};
 use crate::ids::{Epoch, HoldId};
 use crate::store::Recovery;
 
@@ -43,10 +43,10 @@ pub(super) fn close_orphans(
         };
         last = *end;
         for (hold, held) in orphans {
-            let closing = Closing {
+            let closing = Close {
                 hold,
                 now,
-                end: Ending::Abandoned,
+                end: End::Abandoned,
             };
             match ledger.close(closing).map_err(|unread| unread.1)? {
                 Closed::Booked | Closed::Late => {

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use super::ledger::Ledger;
 use crate::books::Closed;
 use crate::call::{Close, End};
-use crate::command::{Closing, DueWork, Ending, OldTasks, OneTask};
+use crate::command::{DueWork, OldTasks, OneTask};
 use crate::error::{AdmitError, StoreError};
 use crate::ids::{Epoch, HoldId, PriceVersion, WalletId};
 use crate::task::{
@@ -39,8 +39,8 @@ impl Ledger<'_> {
         match self.insert_task(new, hold, wallet, now) {
             Ok(()) => Ok(Ok(opened(new.id, hold, rates))),
             Err(error) => {
-                let end = Ending::Released;
-                let _ = self.books.close(Closing { hold, now, end });
+                let end = End::Released;
+                let _ = self.books.close(Close { hold, end, now });
                 Err(error)
             }
         }
@@ -260,7 +260,7 @@ impl Ledger<'_> {
 
     /// Closes a hold together with its task: when the transaction fails, both are undone.
     fn close_with_task(&mut self, hold: HoldId, end: End, now: UnixMs) -> Result<(), StoreError> {
-        let closing = Closing::from(Close { hold, end, now });
+        let closing = Close { hold, end, now };
         self.books.pending.inseparable.push(hold);
         match self.close(closing).map_err(|unread| unread.1)? {
             Closed::Booked => Ok(()),

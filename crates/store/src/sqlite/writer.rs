@@ -20,7 +20,8 @@ use super::load::{Load, STEP};
 use super::open_books::{OpenBooks, Tally};
 use super::pen::{Pen, Seen};
 use super::trouble::Trouble;
-use crate::command::{Closing, Command};
+use crate::call::Close;
+use crate::command::Command;
 use crate::durable::{Batch, SyncLine};
 use crate::queue::{Pace, Queue, Queued, Wake};
 use crate::stats::Counters;
@@ -49,9 +50,9 @@ pub(super) struct Writer<'c> {
     pub(super) shared: Shared,
     batches: u64,
     /// Closes of failed transactions, in order.
-    pub(super) retry: VecDeque<Closing>,
+    pub(super) retry: VecDeque<Close>,
     /// Closes that fail by themselves.
-    pub(super) stuck: Vec<Closing>,
+    pub(super) stuck: Vec<Close>,
     pub(super) stuck_due: Option<Instant>,
     failures: u32,
     /// One command per transaction: a command among the last ones spoils its transaction, and must not
@@ -69,7 +70,7 @@ struct Round {
     folds: Option<u64>,
     tally: Tally,
     /// Closes that could not be decided.
-    again: VecDeque<Closing>,
+    again: VecDeque<Close>,
     /// The writer was needed to decide on something.
     interrupted: bool,
 }

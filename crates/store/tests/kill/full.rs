@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro};
-use store::{Admit, AdmitError, Admitted, Basis, Close, End, KeyRow, Settings, Store};
+use store::{Admit, AdmitError, Admitted, Basis, Close, End, KeyRow, MeterText, Settings, Store};
 
 use crate::{FOLDER, NOW, Scene, assert_clean, fund};
 
@@ -77,7 +77,7 @@ async fn on_a_small_disk() {
     }
     let calls = i64::try_from(open.len()).unwrap();
     for admitted in open {
-        let meter = Box::new(Meter {
+        let meter = MeterText::from(&Meter {
             input: 7,
             ..Meter::default()
         });

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
-    Admit, Basis, Close, Digest, End, KeyId, KeyLimits, KeyRow, NewKey, NewWallet, PriceVersion,
-    Server, Settings, Store, WalletId,
+    Admit, Basis, Close, Digest, End, KeyId, KeyLimits, KeyRow, MeterText, NewKey, NewWallet,
+    PriceVersion, Server, Settings, Store, WalletId,
 };
 
 const FOLDER: &str = "TOLLGATE_KILL_FOLDER";
@@ -302,7 +302,7 @@ async fn calls(store: Store, key: KeyRow, price_version: PriceVersion) {
         if n % 3 == 0 {
             let _may_be_lost = admitted.durable.wait().await;
         }
-        let meter = Box::new(Meter {
+        let meter = MeterText::from(&Meter {
             input: n % 1_500,
             ..Meter::default()
         });

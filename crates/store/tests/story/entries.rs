@@ -50,7 +50,7 @@ pub(crate) async fn entries_tell_what_was_posted(place: &Place) {
     assert!(close.opened_at <= rows[1].at);
     assert_eq!(&*close.request_id, "req_story");
     let usage = close.usage.as_ref().unwrap();
-    assert_eq!(&*usage.meter, r#"{"input":600000}"#);
+    assert_eq!(usage.meter.as_str(), r#"{"input":600000}"#);
     assert_eq!(
         (usage.price_version, usage.basis),
         (version, store::Basis::Reported)

@@ -2,8 +2,8 @@
 
 use ledger::{Meter, Micro, UnixMs};
 use store::{
-    BODY_BYTES_MAX, JournalEntry, JournalQuery, JournalRow, KeyId, Settings, StatusRange, Store,
-    Timings, WalletId,
+    BODY_BYTES_MAX, JournalEntry, JournalQuery, JournalRow, KeyId, MeterText, Settings,
+    StatusRange, Store, Timings, WalletId,
 };
 
 use crate::place::{NOW, Place};
@@ -46,7 +46,7 @@ pub(crate) async fn rows_come_back_as_they_were_given(place: &Place) {
         code: Some("upstream_timeout".into()),
         stream: true,
         outcome: Some("settled".into()),
-        meter: Some(Box::new(Meter {
+        meter: Some(MeterText::from(&Meter {
             input: 7,
             output: 9,
             ..Meter::default()

@@ -3,7 +3,8 @@
 use ledger::{Ask, Meter, Micro};
 use proptest::prelude::*;
 use store::{
-    Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow, PriceVersion, SessionStep, Store,
+    Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow, MeterText, PriceVersion, SessionStep,
+    Store,
 };
 
 use crate::place::{
@@ -194,7 +195,7 @@ impl Tale {
                             wanted: cost(seconds + 30),
                             least: cost(seconds + 1),
                         },
-                        meter: Box::new(Meter {
+                        meter: MeterText::from(&Meter {
                             stt_stream_seconds: seconds,
                             ..Meter::default()
                         }),

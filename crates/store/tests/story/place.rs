@@ -186,7 +186,7 @@ pub(crate) fn settled(hold: HoldId, version: PriceVersion, tokens: u64) -> Close
     let charge = Micro::new(i64::try_from(tokens).unwrap());
     let end = End::Settled {
         charge,
-        meter: Box::new(meter),
+        meter: (&meter).into(),
         price_version: version,
         basis: Basis::Reported,
         tokens: Some(tokens),

@@ -2,7 +2,9 @@
 
 use ledger::{Meter, Micro, Refusal, Step};
 use store::EntryKind::{Abandoned, Part, Settled, TopUp};
-use store::{AdmitError, Basis, Close, End, EntryQuery, HoldId, PriceVersion, SessionStep, Store};
+use store::{
+    AdmitError, Basis, Close, End, EntryQuery, HoldId, MeterText, PriceVersion, SessionStep, Store,
+};
 
 use crate::place::{NOW, Place, admit, assert_clean, credits, funded};
 
@@ -13,8 +15,8 @@ async fn price(store: &Store) -> PriceVersion {
     store.price_version("story/voice", CARD).await.unwrap()
 }
 
-fn meter(seconds: u64) -> Box<Meter> {
-    Box::new(Meter {
+fn meter(seconds: u64) -> MeterText {
+    MeterText::from(&Meter {
         realtime_seconds: seconds,
         ..Meter::default()
     })
@@ -105,7 +107,7 @@ pub(crate) async fn a_session_is_charged_in_steps_and_rounded_once(place: &Place
     let booked: Vec<_> = calls.iter().map(|call| call.booked).collect();
     assert_eq!(booked, [Micro::ZERO, cost(10), cost(20), cost(31)]);
     for (row, call) in rows.iter().skip(1).zip(calls) {
-        let seconds: Meter = serde_json::from_str(&call.usage.as_ref().unwrap().meter).unwrap();
+        let seconds = call.usage.as_ref().unwrap().meter.read().unwrap();
         let price = cost(seconds.realtime_seconds);
         assert_eq!(call.charge(row.kind, price), row.charge);
     }

@@ -45,7 +45,7 @@ pub(crate) async fn a_clean_ledger_verifies(place: &Place) {
     };
     let end = End::Settled {
         charge: credits(1),
-        meter: Box::new(meter),
+        meter: (&meter).into(),
         price_version: price(&store).await,
         basis: Basis::Counted,
         tokens: None,

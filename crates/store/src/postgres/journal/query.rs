@@ -94,7 +94,6 @@ fn entry(row: &Row) -> Read<JournalEntry> {
         let us: Option<i64> = row.try_get(column)?;
         Ok::<_, tokio_postgres::Error>(us.and_then(|us| u64::try_from(us).ok()))
     };
-    let meter: Option<&str> = row.try_get(14)?;
     Ok(JournalEntry {
         place: JournalPlace(row.try_get(0)?),
         row: JournalRow {
@@ -111,7 +110,7 @@ fn entry(row: &Row) -> Read<JournalEntry> {
             stream: row.try_get(11)?,
             outcome: row.try_get::<_, Option<String>>(12)?.map(Into::into),
             hold: row.try_get::<_, Option<i64>>(13)?.map(HoldId::new),
-            meter: meter.and_then(|meter| serde_json::from_str(meter).ok()),
+            meter: row.try_get::<_, Option<String>>(14)?.map(Into::into),
             charge: Micro::new(row.try_get(15)?),
             timings: Timings {
                 admitted_us: micros(16)?,

@@ -14,6 +14,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::days;
 use crate::clock;
 use crate::journal::{JournalRow, TIME_SHIFT, cut, number_of};
+use crate::meter::MeterText;
 use crate::postgres::connect::{Role, Target};
 use crate::postgres::node::Node;
 use crate::postgres::trouble::Failed;
@@ -296,9 +297,7 @@ async fn copy(
             &row.stream,
             &row.outcome.as_deref().map(plain),
             &row.hold.map(crate::ids::HoldId::get),
-            &row.meter
-                .as_ref()
-                .and_then(|meter| serde_json::to_string(meter).ok()),
+            &row.meter.as_ref().map(MeterText::as_str),
             &row.charge.get(),
             &times.admitted_us.map(micros),
             &times.queued_us.map(micros),

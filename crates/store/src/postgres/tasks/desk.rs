@@ -13,7 +13,6 @@ use super::super::transaction::{self, Begun, Locks, NamedKey, Needs, Owned, Unco
 use super::super::trouble::{Failed, Trouble};
 use crate::books::{Books, Closed};
 use crate::call::{Close, End};
-use crate::command::Closing;
 use crate::error::{AdmitError, StoreError};
 use crate::ids::HoldId;
 use crate::stats::Counters;
@@ -303,7 +302,7 @@ impl Desk {
             now: begun.now,
             end: close.end.clone(),
         };
-        match self.books.close(Closing::from(close)) {
+        match self.books.close(close) {
             Closed::Booked => {}
             Closed::Late => self.counters.late_closes.add(1),
             Closed::Unbookable(_) => {

@@ -112,7 +112,6 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<JournalEntry> {
                 .and_then(|us| u64::try_from(us).ok()),
         )
     };
-    let meter: Option<String> = row.get(13)?;
     Ok(JournalEntry {
         place: JournalPlace(row.get(0)?),
         row: JournalRow {
@@ -129,7 +128,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<JournalEntry> {
             stream: row.get(11)?,
             outcome: row.get::<_, Option<String>>(12)?.map(Into::into),
             hold: row.get::<_, Option<i64>>(23)?.map(HoldId::new),
-            meter: meter.and_then(|meter| serde_json::from_str(&meter).ok()),
+            meter: row.get::<_, Option<String>>(13)?.map(Into::into),
             charge: Micro::new(row.get(14)?),
             timings: Timings {
                 admitted_us: micros(15)?,

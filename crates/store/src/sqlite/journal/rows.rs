@@ -5,6 +5,7 @@ use rusqlite::Connection;
 use super::names::Names;
 use crate::ids::HoldId;
 use crate::journal::{JournalRow, cut};
+use crate::meter::MeterText;
 use crate::sqlite::insert::{Insert, Values};
 
 /// Rows that ended this close to each other are numbered in one go.
@@ -80,8 +81,7 @@ fn columns(
     values.add(row.code.as_deref())?;
     values.add(row.stream)?;
     values.add(row.outcome.as_deref())?;
-    let meter = row.meter.as_ref();
-    values.add(meter.and_then(|meter| serde_json::to_string(meter).ok()))?;
+    values.add(row.meter.as_ref().map(MeterText::as_str))?;
     values.add(row.charge.get())?;
     let times = &row.timings;
     values.add(times.admitted_us.map(micros))?;

@@ -50,7 +50,7 @@ impl Engine {
         } = call;
         self.live(arrival, move |engine, record| {
             prepare(engine, asked, body, record)
-        })?
+        })
         .await
     }
 }

@@ -33,6 +33,7 @@ mod text;
 mod trial;
 mod tries;
 mod voice;
+mod way;
 mod work;
 
 pub use answer::{Aborted, Answer, AnswerBody, Unanswered};

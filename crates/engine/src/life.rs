@@ -18,36 +18,40 @@ use crate::record::Record;
 use crate::stream::{Feed, Relay};
 use crate::trial::Trial;
 use crate::tries::{self, Miss, Tries};
+use crate::way::give_way;
 use crate::work::{Arrival, Prepared, Worded, Work};
 
 impl Engine {
-    /// Begins a call. `prepare` reads it and refuses everything that can be refused before money
-    /// moves. Dropping the future is safe at any point: the hold is closed.
+    /// Begins a call, as a task of its own. `prepare` reads it and refuses everything that can be refused
+    /// before money moves. Dropping what is returned is safe at any point: the hold is closed.
     pub(crate) fn live<W: Work>(
         self: &Arc<Self>,
         arrival: Arrival,
-        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure>,
-    ) -> Result<Outliving<Result<Answer, Unanswered>>, Unanswered> {
-        let mut record = Box::new(Record::begin(&arrival));
-        let prepared = match prepare(self, &mut record) {
-            Ok(prepared) => prepared,
-            Err(failure) => {
-                self.journal(record.refused(&failure));
-                return Err(failure.into());
-            }
-        };
+        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure> + Send + 'static,
+    ) -> Outliving<Result<Answer, Unanswered>> {
         let progress = Arc::new(Progress::default());
-        let call = Box::new(Call {
-            engine: Arc::clone(self),
-            arrival,
-            work: prepared.work,
-            model: prepared.model,
-            tries: prepared.tries,
-            first: None,
-            progress: Arc::clone(&progress),
-        });
-        let run = call.run(prepared.estimate, record);
-        Ok(Outliving::new(run, progress, Arc::clone(self)))
+        let (engine, seen) = (Arc::clone(self), Arc::clone(&progress));
+        let call = async move {
+            let mut record = Box::new(Record::begin(&arrival));
+            let prepared = match prepare(&engine, &mut record) {
+                Ok(prepared) => prepared,
+                Err(failure) => {
+                    engine.journal(record.refused(&failure));
+                    return Err(failure.into());
+                }
+            };
+            let call = Box::new(Call {
+                engine,
+                arrival,
+                work: prepared.work,
+                model: prepared.model,
+                tries: prepared.tries,
+                first: None,
+                progress: seen,
+            });
+            call.run(prepared.estimate, record).await
+        };
+        Outliving::begin(call, progress, Arc::clone(self))
     }
 }
 
@@ -75,11 +79,13 @@ impl<W: Work> Call<W> {
         estimate: Estimate,
         record: Box<Record>,
     ) -> Result<Answer, Unanswered> {
+        give_way().await;
         // What cannot be said to the route that is tried first is refused before money moves.
         if let Err(failure) = self.word_first().await {
             self.engine.journal(record.refused(&failure));
             return Err(failure.into());
         }
+        give_way().await;
         let admitted = Admission::ask(
             &self.engine,
             &self.arrival.key,
@@ -110,6 +116,7 @@ impl<W: Work> Call<W> {
     async fn word_first(&mut self) -> Result<(), Failure> {
         if let Some(route) = self.tries.first() {
             self.work.provide(&self.engine, &self.model, route).await?;
+            give_way().await;
             self.first = Some(self.work.word(&self.model, route)?);
         }
         Ok(())
@@ -156,6 +163,7 @@ impl<W: Work> Call<W> {
             }
             Ungathered::NoMemory => Miss::here(no_memory()),
         })?;
+        give_way().await;
         let answer = self
             .work
             .translate(spoken, body)
@@ -268,6 +276,7 @@ impl<W: Work> Call<W> {
             provided.map_err(Miss::here)?;
             self.work.word(&self.model, route).map_err(Miss::here)?
         };
+        give_way().await;
         let (spoken, dropped) = (worded.endpoint, worded.dropped.take());
         let incoming = tries::send(route, &self.model.id, worded, &self.progress, trial).await?;
         Ok((incoming, spoken, dropped))
@@ -279,6 +288,7 @@ async fn deliver_whole(
     mut admission: Box<Admission>,
 ) -> Result<Answer, Failure> {
     let Delivery { answer, dropped } = delivery;
+    give_way().await;
     admission.note(|record| record.keep_answer(&answer.pieces, 0));
     let rates = admission.rates;
     admission

@@ -1,13 +1,17 @@
 //! How far a call has come, seen from outside its own future.
 
 use std::future::Future;
+use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use store::HoldId;
+use tokio::runtime::Handle;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::timeout;
 
 use crate::engine::Engine;
 
@@ -56,19 +60,19 @@ impl Progress {
 /// The upstream works for us from the first request byte on, so hanging up just before a
 /// buffered answer must not make it free: the call runs on for `drain` to learn its usage.
 pub(crate) struct Outliving<T: Send + 'static> {
-    call: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
+    call: Option<JoinHandle<T>>,
     progress: Arc<Progress>,
     engine: Arc<Engine>,
 }
 
 impl<T: Send + 'static> Outliving<T> {
-    pub(crate) fn new(
+    pub(crate) fn begin(
         call: impl Future<Output = T> + Send + 'static,
         progress: Arc<Progress>,
         engine: Arc<Engine>,
     ) -> Self {
         Self {
-            call: Some(Box::pin(call)),
+            call: Some(tokio::spawn(call)),
             progress,
             engine,
         }
@@ -79,35 +83,44 @@ impl<T: Send + 'static> Future for Outliving<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        // Taken out while it is polled: a future that panicked must not be found here again.
-        let Some(mut call) = self.call.take() else {
+        let Some(call) = &mut self.call else {
             return Poll::Pending;
         };
-        let polled = call.as_mut().poll(cx);
-        if polled.is_pending() {
-            self.call = Some(call);
+        let ended = ready!(Pin::new(call).poll(cx));
+        self.call = None;
+        match ended.map_err(JoinError::try_into_panic) {
+            Ok(answer) => Poll::Ready(answer),
+            Err(Ok(panic)) => resume_unwind(panic),
+            // Only an ending runtime does that, and it ends who waits here too.
+            Err(Err(_cancelled)) => Poll::Pending,
         }
-        polled
     }
 }
 
 impl<T: Send + 'static> Drop for Outliving<T> {
     fn drop(&mut self) {
-        let Some(call) = self.call.take() else {
+        let Some(mut call) = self.call.take() else {
             return;
         };
         let _ = self.progress.gone.set(Instant::now());
-        // Dropping the future closes its hold; there is nothing to learn before the first byte,
-        // and no runtime to learn it on once the runtime ends.
-        if self.progress.is_sent() && tokio::runtime::Handle::try_current().is_ok() {
-            // It only drains, and no longer counts against concurrency.
-            if let Some(hold) = self.progress.hold.get() {
-                self.engine.store.stop_counting(*hold);
-            }
-            let drain = self.engine.settings.client_gone_drain;
-            self.engine.tasks.spawn(async move {
-                let _ = tokio::time::timeout(drain, call).await;
-            });
+        // No runtime to learn anything on: it ends, and the call with it.
+        if Handle::try_current().is_err() {
+            return;
         }
+        if !self.progress.is_sent() {
+            // There is nothing to learn before the first byte; a call that is dropped closes its hold.
+            call.abort();
+        } else if let Some(hold) = self.progress.hold.get() {
+            // It only drains, and no longer counts against concurrency.
+            self.engine.store.stop_counting(*hold);
+        }
+        let drain = self.engine.settings.client_gone_drain;
+        // The node waits for these before it ends.
+        self.engine.tasks.spawn(async move {
+            if timeout(drain, &mut call).await.is_err() {
+                call.abort();
+                let _ = call.await;
+            }
+        });
     }
 }

@@ -44,7 +44,7 @@ impl Engine {
         let arrival = call.arrival.clone();
         self.live(arrival, move |engine, record| {
             prepare(engine, &call, record)
-        })?
+        })
         .await
     }
 }

@@ -41,7 +41,7 @@ impl Engine {
     /// Serves a call for a transcript.
     pub async fn transcript(self: &Arc<Self>, call: TranscriptCall) -> Result<Answer, Unanswered> {
         let arrival = call.arrival.clone();
-        self.live(arrival, move |engine, record| prepare(engine, call, record))?
+        self.live(arrival, move |engine, record| prepare(engine, call, record))
             .await
     }
 }

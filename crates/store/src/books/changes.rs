@@ -93,6 +93,11 @@ impl Books {
     }
 }
 
+/// A wallet after a change; nothing is changed yet.
+pub(crate) fn changed(mut wallet: Wallet, change: WalletChange) -> Result<Wallet, StoreError> {
+    said(&mut wallet, change).map(|_| wallet)
+}
+
 fn said(wallet: &mut Wallet, change: WalletChange) -> Result<Said, StoreError> {
     match change {
         WalletChange::Credit {

@@ -12,7 +12,7 @@ mod rows;
 mod sheet;
 
 pub(crate) use calls::Closed;
-pub(crate) use changes::{Opening, edited, new_key};
+pub(crate) use changes::{Opening, changed, edited, new_key};
 pub(crate) use draft::Draft;
 pub(crate) use pending::Posting;
 pub(crate) use rows::{BookKey, BookWallet, HoldRow, OpenHold};

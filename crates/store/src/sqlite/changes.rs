@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension as _, params};
 use super::ledger::Ledger;
 use super::rows::{FROM_KEYS, KEY, WALLET, key_row, wallet_row};
 use crate::accounts::{KeyRow, NewKey, NewWallet, WalletRow};
-use crate::books::{Opening, edited, new_key};
+use crate::books::{Opening, changed, edited, new_key};
 use crate::command::{KeyEdit, WalletChange};
 use crate::error::StoreError;
 use crate::ids::{KeyId, PriceVersion, WalletId};
@@ -29,11 +29,14 @@ impl Ledger<'_> {
                 name,
             });
         }
-        let insert = "INSERT INTO wallets (id, name, status, created_at) VALUES (?1, ?2, ?3, ?4)";
-        let status = wallet.status.as_str();
-        self.connection
-            .prepare_cached(insert)?
-            .execute(params![id, name, status, now.get()])?;
+        let insert = "INSERT INTO wallets (id, name, status, credit_limit, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
+        self.connection.prepare_cached(insert)?.execute(params![
+            id,
+            name,
+            wallet.status.as_str(),
+            wallet.credit_limit.get(),
+            now.get(),
+        ])?;
         let n = self.connection.last_insert_rowid();
         self.books.pending.wrote = true;
         self.books.open_wallet(n, opening, now);
@@ -63,6 +66,16 @@ impl Ledger<'_> {
             .query_row([id], |row| Ok((wallet_row(row)?, row.get(11)?)));
         let (stored, n) = found.optional()?.ok_or_else(missing)?;
         self.load_wallet(n)?;
+        let row = self.books.wallets.get_mut(n).ok_or_else(missing)?;
+        let wallet = changed(row.wallet, change.clone())?;
+        // What the batch writes of a wallet are its amounts; what people set is written here.
+        let update = "UPDATE wallets SET status = ?2, credit_limit = ?3 WHERE n = ?1";
+        self.connection.prepare_cached(update)?.execute(params![
+            n,
+            wallet.status.as_str(),
+            wallet.credit_limit.get(),
+        ])?;
+        self.books.pending.wrote = true;
         let changed = self.books.change_wallet(n, change, now);
         let wallet = changed.ok_or_else(missing)??;
         Ok(WalletRow { wallet, ..stored })

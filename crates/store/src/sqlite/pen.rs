@@ -171,11 +171,9 @@ impl<'c> Pen<'c> {
             let wallet = &row.wallet;
             sql.update_wallet.execute(params![
                 n,
-                wallet.status.as_str(),
                 wallet.balance.get(),
                 wallet.gift_balance.get(),
                 wallet.frozen.get(),
-                wallet.credit_limit.get(),
                 wallet.credit_used.get(),
                 row.entries,
                 row.holds_opened,

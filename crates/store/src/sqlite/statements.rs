@@ -36,8 +36,8 @@ impl<'c> Statements<'c> {
                 "SELECT {HOLD} FROM holds h JOIN keys k ON k.n = h.key WHERE h.id = ?1"
             ))?,
             update_wallet: on.prepare(
-                "UPDATE wallets SET status = ?2, balance = ?3, gift_balance = ?4, frozen = ?5, credit_limit = ?6,
-                 credit_used = ?7, entries = ?8, holds_opened = ?9 WHERE n = ?1",
+                "UPDATE wallets SET balance = ?2, gift_balance = ?3, frozen = ?4, credit_used = ?5, entries = ?6,
+                 holds_opened = ?7 WHERE n = ?1",
             )?,
             write_key_state: on.prepare(
                 "INSERT OR REPLACE INTO key_states (key, usage, frozen, open_holds, rpm_state, tpm_state)

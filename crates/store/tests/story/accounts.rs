@@ -55,6 +55,32 @@ pub(crate) async fn a_wallet_is_found_by_name_and_id(place: &Place) {
     }
 }
 
+pub(crate) async fn what_people_set_of_a_wallet_stays_beside_what_calls_change(place: &Place) {
+    let store = place.open();
+    let key = funded(&store, credits(10)).await;
+    let admitted = admit(&store, &key, credits(2)).await.unwrap();
+    store
+        .set_credit_limit(key.wallet, credits(7))
+        .await
+        .unwrap();
+    store
+        .set_wallet_status(key.wallet, WalletStatus::Disabled)
+        .await
+        .unwrap();
+    store.close(settled(admitted.hold, price(&store).await, 2_000_000));
+    store.flush().await.unwrap();
+    drop(store);
+    // As stored, not as remembered.
+    let store = place.open();
+    let found = store.wallets().await.unwrap().remove(0).wallet;
+    assert_eq!(found.status, WalletStatus::Disabled);
+    assert_eq!(
+        (found.credit_limit, found.balance, found.frozen),
+        (credits(7), credits(8), Micro::ZERO)
+    );
+    assert_clean(&store).await;
+}
+
 pub(crate) async fn a_top_up_repays_credit_first_and_a_gift_never_does(place: &Place) {
     let store = place.open();
     let key = funded(&store, credits(1)).await;

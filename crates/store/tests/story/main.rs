@@ -53,6 +53,7 @@ macro_rules! story {
                 accounts::a_new_wallet_begins_with_entries,
                 accounts::a_wallet_is_found_by_name_and_id,
                 accounts::a_top_up_repays_credit_first_and_a_gift_never_does,
+                accounts::what_people_set_of_a_wallet_stays_beside_what_calls_change,
                 accounts::senseless_changes_are_refused_and_change_nothing,
                 accounts::a_key_is_found_by_its_digest_alone,
                 accounts::key_changes_act_at_the_next_admission,

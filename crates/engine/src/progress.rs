@@ -88,12 +88,17 @@ impl<T: Send + 'static> Future for Outliving<T> {
         };
         let ended = ready!(Pin::new(call).poll(cx));
         self.call = None;
-        match ended.map_err(JoinError::try_into_panic) {
-            Ok(answer) => Poll::Ready(answer),
-            Err(Ok(panic)) => resume_unwind(panic),
-            // Only an ending runtime does that, and it ends who waits here too.
-            Err(Err(_cancelled)) => Poll::Pending,
-        }
+        ending_of(ended)
+    }
+}
+
+/// What becomes of who waits for a call: a panic goes on here, where the request is shielded from it.
+fn ending_of<T>(ended: Result<T, JoinError>) -> Poll<T> {
+    match ended.map_err(JoinError::try_into_panic) {
+        Ok(answer) => Poll::Ready(answer),
+        Err(Ok(panic)) => resume_unwind(panic),
+        // Only an ending runtime does that, and it ends who waits too.
+        Err(Err(_cancelled)) => Poll::Pending,
     }
 }
 
@@ -122,5 +127,24 @@ impl<T: Send + 'static> Drop for Outliving<T> {
                 let _ = call.await;
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_that_panics_panics_where_it_is_waited_for() {
+        let calm = tokio::spawn(async { 7 }).await;
+        assert_eq!(ending_of(calm), Poll::Ready(7));
+        let wild = tokio::spawn(async { panic!("as the test wants") }).await;
+        let shielded = catch_unwind(AssertUnwindSafe(|| ending_of::<()>(wild)));
+        assert!(shielded.is_err());
+        let endless = tokio::spawn(std::future::pending::<()>());
+        endless.abort();
+        assert_eq!(ending_of(endless.await), Poll::Pending);
     }
 }

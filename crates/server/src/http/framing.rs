@@ -48,6 +48,13 @@ impl Head {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
+        // Most lines are told from both by their first letter.
+        let is_other =
+            |byte: &u8| byte.is_ascii_alphabetic() && !matches!(byte | 0x20, b'c' | b't');
+        let bytes = match bytes {
+            [first, ..] if self.line_bytes == 0 && is_other(first) => std::slice::from_ref(first),
+            _ => bytes,
+        };
         let room = self.line.get_mut(self.line_bytes..).unwrap_or_default();
         let kept = room.len().min(bytes.len());
         for (place, byte) in room.iter_mut().zip(bytes) {
@@ -95,6 +102,11 @@ mod tests {
             (
                 "POST / HTTP/1.1\r\nX-Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
                 false,
+            ),
+            // A line that only begins like an empty one ends no head.
+            (
+                "POST / HTTP/1.1\r\nContent-Length: 5\r\n\rTransfer: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+                true,
             ),
             // What stands in the body is no header.
             (

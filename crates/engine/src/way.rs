@@ -1,7 +1,7 @@
 //! Calls that are as far go on together.
 //!
 //! On its way a call runs through much more code than the first cache of a core holds, and through each
-//! piece of it once; most of its time it would wait for instructions. So it gives way at the seams of its
+//! piece of it once; much of its time it would wait for instructions. So it gives way at the seams of its
 //! work: then all calls that are ready do one piece, one after the other, while its code is at hand.
 
 use std::future::poll_fn;

@@ -20,7 +20,7 @@ pub struct Admit {
 }
 
 /// An admitted call. The hold is open until it is closed: whoever holds this owes a [`Close`],
-/// also when the decision turns out to be lost. Close a hold that is not there is harmless, and a
+/// also when the decision turns out to be lost. Closing a hold that is not there is harmless, and a
 /// lost one may be there all the same: a commit can succeed and its answer be lost.
 #[derive(Debug)]
 #[must_use = "an admitted call keeps credits frozen until its hold is closed"]

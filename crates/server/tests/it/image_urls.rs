@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::harness::{Dialect, Key, Plot, Stage};
+use crate::harness::{Connection, Dialect, Key, Plot, Stage, within};
 
 const PIXEL: &[u8] =
     b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
@@ -78,6 +78,12 @@ async fn show(mut socket: TcpStream) {
 
 /// A gateway whose only upstream speaks one dialect and fetches no images.
 async fn stage(upstream: Dialect, channel: &str) -> (Stage, Key) {
+    let plot = plot(upstream, channel);
+    let plot = plot.setting("timeouts", "image_fetch_ms = 300");
+    plot.funded().await
+}
+
+fn plot(upstream: Dialect, channel: &str) -> Plot {
     let entries = format!(
         "[[channel]]
         name = \"only\"
@@ -99,9 +105,6 @@ async fn stage(upstream: Dialect, channel: &str) -> (Stage, Key) {
         .setting("limits", "fetched_images = 3")
         .setting("limits", "fetched_image_bytes = 4000")
         .setting("limits", "fetched_images_bytes = 4050")
-        .setting("timeouts", "image_fetch_ms = 300")
-        .funded()
-        .await
 }
 
 /// A question about pictures, in the words of a dialect.
@@ -173,6 +176,35 @@ async fn every_upstream_gets_inline_what_it_cannot_fetch() {
         }
         stage.verify().await;
     }
+}
+
+#[tokio::test]
+async fn a_caller_who_leaves_meanwhile_is_not_fetched_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/picture", listener.local_addr().unwrap());
+    // Nothing else would end it while this test lasts.
+    let (stage, key) = plot(Dialect::Generate, "")
+        .setting("timeouts", "image_fetch_ms = 100000")
+        .setting("timeouts", "client_gone_drain_ms = 100000")
+        .funded()
+        .await;
+    let mut caller = Connection::open(stage.address()).await;
+    let body = ask(Dialect::Chat, std::slice::from_ref(&url));
+    caller
+        .send(&Dialect::Chat.call(&key.secret, "maker/seer", body, false))
+        .await;
+    let (mut fetch, _) = within("the picture is asked for", listener.accept())
+        .await
+        .unwrap();
+    drop(caller);
+    let mut asked = Vec::new();
+    within("the fetch is given up", fetch.read_to_end(&mut asked))
+        .await
+        .unwrap();
+    assert!(asked.starts_with(b"GET /picture"));
+    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!((stage.usage(&key).await, stage.frozen(&key).await), (0, 0));
+    stage.verify().await;
 }
 
 #[tokio::test]

@@ -31,26 +31,11 @@ impl Engine {
     ) -> Outliving<Result<Answer, Unanswered>> {
         let progress = Arc::new(Progress::default());
         let (engine, seen) = (Arc::clone(self), Arc::clone(&progress));
-        let call = async move {
-            let mut record = Box::new(Record::begin(&arrival));
-            let prepared = match prepare(&engine, &mut record) {
-                Ok(prepared) => prepared,
-                Err(failure) => {
-                    engine.journal(record.refused(&failure));
-                    return Err(failure.into());
-                }
-            };
-            let call = Box::new(Call {
-                engine,
-                arrival,
-                work: prepared.work,
-                model: prepared.model,
-                tries: prepared.tries,
-                first: None,
-                progress: seen,
-            });
-            call.run(prepared.estimate, record).await
-        };
+        // Boxed: a task moves what it holds whenever it goes on to its next state, and this is large.
+        let call = Box::pin(async move {
+            let (call, record) = Call::begin(engine, arrival, seen, prepare)?;
+            call.run(record).await
+        });
         Outliving::begin(call, progress, Arc::clone(self))
     }
 }
@@ -62,6 +47,7 @@ struct Call<W> {
     work: W,
     model: Arc<Model>,
     tries: Tries,
+    estimate: Estimate,
     /// The words for the route that is tried first.
     first: Option<Worded>,
     progress: Arc<Progress>,
@@ -74,11 +60,35 @@ struct Delivery<T> {
 }
 
 impl<W: Work> Call<W> {
-    async fn run(
-        mut self: Box<Self>,
-        estimate: Estimate,
-        record: Box<Record>,
-    ) -> Result<Answer, Unanswered> {
+    fn begin(
+        engine: Arc<Engine>,
+        arrival: Arrival,
+        progress: Arc<Progress>,
+        prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure>,
+    ) -> Result<(Box<Self>, Box<Record>), Failure> {
+        let mut record = Box::new(Record::begin(&arrival));
+        match prepare(&engine, &mut record) {
+            Ok(prepared) => {
+                let call = Box::new(Self {
+                    engine,
+                    arrival,
+                    work: prepared.work,
+                    model: prepared.model,
+                    tries: prepared.tries,
+                    estimate: prepared.estimate,
+                    first: None,
+                    progress,
+                });
+                Ok((call, record))
+            }
+            Err(failure) => {
+                engine.journal(record.refused(&failure));
+                Err(failure)
+            }
+        }
+    }
+
+    async fn run(mut self: Box<Self>, record: Box<Record>) -> Result<Answer, Unanswered> {
         give_way().await;
         // What cannot be said to the route that is tried first is refused before money moves.
         if let Err(failure) = self.word_first().await {
@@ -90,7 +100,7 @@ impl<W: Work> Call<W> {
             &self.engine,
             &self.arrival.key,
             &self.model,
-            estimate,
+            std::mem::take(&mut self.estimate),
             Arc::clone(&self.progress),
             record,
         );

@@ -67,7 +67,7 @@ mod tests {
         let stream = false;
         let call = Outgoing::json(Endpoint::Text { dialect, stream }, "any", Vec::new());
         // The caller leaves: nobody ever answers here.
-        let left = tokio::time::timeout(Duration::ZERO, channel.send(call)).await;
+        let left = tokio::time::timeout(Duration::ZERO, channel.send(&call)).await;
         assert!(left.is_err());
         assert_ne!(channel.state(now), State::Probe, "the probe is under way");
         drop(trial);

@@ -152,7 +152,7 @@ pub(crate) async fn send(
         spooled: worded.spooled,
         extra: worded.extra,
     };
-    let sent = route.channel.send(outgoing).await;
+    let sent = route.channel.send(&outgoing).await;
     let incoming = match sent {
         Ok(incoming) => incoming,
         Err(error) => {
@@ -167,7 +167,8 @@ pub(crate) async fn send(
         return Ok(incoming);
     }
     trial.tell(Outcome::of_status(incoming.status, incoming.retry_after));
-    Err(refused(route, public_model, endpoint, incoming).await)
+    // Boxed: few calls go this way.
+    Err(Box::pin(refused(route, public_model, endpoint, incoming)).await)
 }
 
 /// The upstream answered with an error.

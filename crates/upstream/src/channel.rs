@@ -121,13 +121,13 @@ impl Channel {
     /// A resting connection that turns out to be closed is left for another one, as long as
     /// no byte of the call went into it. Whether the answer is a good one is for the caller to
     /// [`report`](Self::report).
-    pub async fn send(&self, call: Outgoing<'_>) -> Result<Incoming, CallError> {
+    pub async fn send(&self, call: &Outgoing<'_>) -> Result<Incoming, CallError> {
         let start = Clock::now();
         let total = start + self.0.timeouts.total;
         self.0.breaker.lock().attempt(start.into_std());
         let home = Handle::current().id();
         while let Some(conn) = self.0.pool.take(home, start) {
-            match self.exchange(conn, &call, start, total).await {
+            match self.exchange(conn, call, start, total).await {
                 Err(error) if error.is_stale() => {}
                 result => return result,
             }
@@ -137,7 +137,7 @@ impl Channel {
         let stream = Box::pin(self.0.connector.connect(deadline)).await?;
         let connected = Clock::now();
         let conn = Box::new(Conn::new(stream, connected + self.0.timeouts.first_byte));
-        self.exchange(conn, &call, connected, total).await
+        self.exchange(conn, call, connected, total).await
     }
 
     /// Opens a session on a connection of its own, or gives the answer that refuses it.

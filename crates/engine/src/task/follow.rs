@@ -218,7 +218,7 @@ impl Engine {
             ..Outgoing::json(endpoint, &upstream.model, Vec::new())
         };
         let exchange = async {
-            let incoming = channel.send(outgoing).await?;
+            let incoming = channel.send(&outgoing).await?;
             let (status, retry_after) = (incoming.status, incoming.retry_after);
             let heard = Heard::gather(incoming.body, POLL_BYTES_MAX, &self.task_budget).await?;
             Ok::<_, Ungathered>((status, retry_after, heard))

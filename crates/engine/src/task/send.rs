@@ -149,7 +149,7 @@ impl Sender {
             ACCEPTED_BYTES_MAX
         };
         let exchange = async {
-            let incoming = route.channel.send(outgoing).await?;
+            let incoming = route.channel.send(&outgoing).await?;
             let status = incoming.status;
             if !(200..300).contains(&status) {
                 return Ok(Err((status, incoming)));

@@ -20,7 +20,7 @@ async fn see(answer: &str, reset: bool) -> (String, bool) {
     };
     let client = async {
         let mut seen = String::new();
-        let mut body = match channel.send(call("{}")).await {
+        let mut body = match channel.send(&call("{}")).await {
             Ok(incoming) => incoming.body,
             Err(error) => {
                 assert_eq!((error.sent, error.what), (Sent::Maybe, What::Broken));

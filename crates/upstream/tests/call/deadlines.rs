@@ -21,7 +21,7 @@ async fn a_silent_upstream_is_given_up_at_the_first_byte_deadline() {
         peer.closed().await;
     };
     let start = Instant::now();
-    let error = both(server, channel.send(call("{}"))).await.unwrap_err();
+    let error = both(server, channel.send(&call("{}"))).await.unwrap_err();
     assert!(timed_out(&error, Stage::FirstByte), "{error:?}");
     assert_eq!(error.sent, Sent::Maybe);
     assert_eq!(start.elapsed().as_secs(), 600);
@@ -37,7 +37,7 @@ async fn half_a_head_is_no_first_byte() {
         pause();
         peer.closed().await;
     };
-    let error = both(server, channel.send(call("{}"))).await.unwrap_err();
+    let error = both(server, channel.send(&call("{}"))).await.unwrap_err();
     assert!(timed_out(&error, Stage::FirstByte), "{error:?}");
 }
 
@@ -59,7 +59,7 @@ async fn a_stream_that_falls_silent_is_given_up_at_the_idle_deadline() {
     };
     let start = Instant::now();
     let client = async {
-        let mut body = channel.send(call("{}")).await?.body;
+        let mut body = channel.send(&call("{}")).await?.body;
         for _ in 0..3 {
             assert_eq!(body.next().await.unwrap()?, "x");
         }
@@ -88,7 +88,7 @@ async fn a_stream_that_never_ends_is_given_up_at_the_total_deadline() {
     };
     let start = Instant::now();
     let client = async {
-        let mut body = channel.send(call("{}")).await.unwrap().body;
+        let mut body = channel.send(&call("{}")).await.unwrap().body;
         let mut pieces = 0;
         loop {
             match body.next().await.unwrap() {
@@ -111,7 +111,7 @@ async fn the_total_deadline_counts_before_the_first_byte_too() {
         pause();
         peer.closed().await;
     };
-    let error = both(server, channel.send(call("{}"))).await.unwrap_err();
+    let error = both(server, channel.send(&call("{}"))).await.unwrap_err();
     assert!(timed_out(&error, Stage::Total), "{error:?}");
 }
 
@@ -128,7 +128,7 @@ async fn an_upstream_is_not_blamed_while_nobody_asks_for_more() {
         peer.say("b").await;
     };
     let client = async {
-        let mut body = channel.send(call("{}")).await.unwrap().body;
+        let mut body = channel.send(&call("{}")).await.unwrap().body;
         assert_eq!(body.next().await.unwrap().unwrap(), "a");
         // A slow reader of ours: it comes back after the idle deadline would have passed.
         tokio::time::sleep(Duration::from_secs(900)).await;
@@ -151,10 +151,10 @@ async fn a_reused_connection_keeps_new_deadlines() {
         peer.closed().await;
     };
     let client = async {
-        channel.send(call("{}")).await.unwrap();
+        channel.send(&call("{}")).await.unwrap();
         assert_eq!(channel.resting(), 1);
         let start = Instant::now();
-        let error = channel.send(call("{}")).await.unwrap_err();
+        let error = channel.send(&call("{}")).await.unwrap_err();
         assert!(timed_out(&error, Stage::FirstByte), "{error:?}");
         assert_eq!(start.elapsed().as_secs(), 600);
     };
@@ -171,10 +171,8 @@ async fn an_upstream_that_does_not_read_is_given_up() {
         pause();
         peer
     };
-    let (peer, error) = tokio::join!(
-        server,
-        channel.send(crate::upstream_script::call_with(large))
-    );
+    let call = crate::upstream_script::call_with(large);
+    let (peer, error) = tokio::join!(server, channel.send(&call));
     let error = error.unwrap_err();
     assert!(timed_out(&error, Stage::FirstByte), "{error:?}");
     assert_eq!(error.sent, Sent::Maybe);
@@ -194,7 +192,8 @@ async fn a_connection_that_does_not_come_about_is_given_up() {
         peer
     };
     let start = Instant::now();
-    let (peer, error) = tokio::join!(server, channel.send(call("{}")));
+    let call = call("{}");
+    let (peer, error) = tokio::join!(server, channel.send(&call));
     let error = error.unwrap_err();
     assert!(timed_out(&error, Stage::Connect), "{error:?}");
     assert_eq!(error.sent, Sent::No);

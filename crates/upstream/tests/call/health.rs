@@ -114,7 +114,7 @@ async fn no_error_and_no_answer_shows_the_credential() {
             peer.request().await;
             peer.say(answer).await;
         };
-        let shown = match both(server, channel.send(call("{}"))).await {
+        let shown = match both(server, channel.send(&call("{}"))).await {
             Ok(incoming) => format!("{incoming:?} {:#?}", incoming.body),
             Err(error) => format!("{error} {error:?} {error:#?}"),
         };
@@ -180,7 +180,7 @@ async fn sending_on_a_rested_channel_is_the_probe_and_its_report_ends_the_troubl
         peer.request().await;
         peer.say(HELLO).await;
     };
-    let incoming = both(server, channel.send(call("{}"))).await.unwrap();
+    let incoming = both(server, channel.send(&call("{}"))).await.unwrap();
     assert_eq!(channel.state(Instant::now()), State::Open { since: past });
     let outcome = Outcome::of_status(incoming.status, incoming.retry_after);
     channel.report(outcome, Instant::now());

@@ -18,7 +18,7 @@ async fn a_connection_serves_one_call_after_the_other() {
     };
     let client = async {
         for _ in 0..3 {
-            let mut body = channel.send(call("{}")).await.unwrap().body;
+            let mut body = channel.send(&call("{}")).await.unwrap().body;
             assert_eq!(channel.resting(), 0);
             assert_eq!(body.next().await.unwrap().unwrap(), "hello");
             // The last byte has been taken, so it rests already.
@@ -41,7 +41,7 @@ async fn a_connection_that_closed_while_resting_is_left_for_a_new_one() {
     };
     let client = async {
         for _ in 0..2 {
-            let body = channel.send(call("{}")).await.unwrap().body;
+            let body = channel.send(&call("{}")).await.unwrap().body;
             assert_eq!(body.collect(10).await.unwrap(), "hello");
             assert_eq!(channel.resting(), 1);
             others_run().await;
@@ -66,7 +66,7 @@ async fn a_connection_that_spoke_while_resting_is_not_used() {
     };
     let client = async {
         for _ in 0..2 {
-            let body = channel.send(call("{}")).await.unwrap().body;
+            let body = channel.send(&call("{}")).await.unwrap().body;
             assert_eq!(body.collect(10).await.unwrap(), "hello");
             others_run().await;
         }
@@ -82,7 +82,7 @@ async fn bytes_behind_an_answer_end_the_connection() {
         peer.request().await;
         peer.say(&format!("{HELLO}HTTP/1.1 200 OK\r\n")).await;
     };
-    let body = both(server, channel.send(call("{}"))).await.unwrap().body;
+    let body = both(server, channel.send(&call("{}"))).await.unwrap().body;
     assert_eq!(body.collect(10).await.unwrap(), "hello");
     assert_eq!(channel.resting(), 0);
 }
@@ -98,7 +98,7 @@ async fn an_upstream_that_says_close_is_taken_at_its_word() {
         peer.closed().await;
     };
     let client = async {
-        let body = channel.send(call("{}")).await.unwrap().body;
+        let body = channel.send(&call("{}")).await.unwrap().body;
         assert_eq!(body.collect(10).await.unwrap(), "ok");
         assert_eq!(channel.resting(), 0);
     };
@@ -116,7 +116,7 @@ async fn a_body_dropped_halfway_closes_its_connection() {
         peer.closed().await;
     };
     let client = async {
-        let mut body = channel.send(call("{}")).await.unwrap().body;
+        let mut body = channel.send(&call("{}")).await.unwrap().body;
         assert_eq!(body.next().await.unwrap().unwrap(), "hello");
         drop(body);
         assert_eq!(channel.resting(), 0);
@@ -139,13 +139,13 @@ async fn a_body_dropped_when_its_end_has_come_keeps_its_connection() {
         peer.say(HELLO).await;
     };
     let client = async {
-        let mut body = channel.send(call("{}")).await.unwrap().body;
+        let mut body = channel.send(&call("{}")).await.unwrap().body;
         assert_eq!(body.next().await.unwrap().unwrap(), "[DONE]");
         done.send(()).unwrap();
         others_run().await;
         drop(body);
         assert_eq!(channel.resting(), 1);
-        channel.send(call("{}")).await.unwrap();
+        channel.send(&call("{}")).await.unwrap();
     };
     both(server, client).await;
 }
@@ -158,9 +158,10 @@ async fn a_call_dropped_while_it_waits_closes_its_connection() {
         peer.request().await;
         peer
     };
+    let call = call("{}");
     let mut peer = tokio::select! {
         peer = server => peer,
-        _ = channel.send(call("{}")) => panic!("nobody answered"),
+        _ = channel.send(&call) => panic!("nobody answered"),
     };
     peer.closed().await;
     assert_eq!(channel.resting(), 0);
@@ -170,7 +171,7 @@ async fn a_call_dropped_while_it_waits_closes_its_connection() {
 async fn nothing_listening_means_nothing_sent() {
     let (listener, channel) = upstream().await;
     drop(listener);
-    let error = channel.send(call("{}")).await.unwrap_err();
+    let error = channel.send(&call("{}")).await.unwrap_err();
     assert_eq!((error.sent, error.what), (Sent::No, What::Connect));
 }
 
@@ -185,7 +186,7 @@ async fn an_upstream_that_hangs_up_on_a_request_may_have_seen_it() {
                 peer.reset();
             }
         };
-        let error = both(server, channel.send(call("{}"))).await.unwrap_err();
+        let error = both(server, channel.send(&call("{}"))).await.unwrap_err();
         assert_eq!((error.sent, error.what), (Sent::Maybe, What::Broken));
     }
 }
@@ -199,7 +200,7 @@ async fn an_upstream_that_resets_within_a_large_request_may_have_seen_it() {
         peer.0.readable().await.unwrap();
         peer.reset();
     };
-    let error = both(server, channel.send(call_with(large)))
+    let error = both(server, channel.send(&call_with(large)))
         .await
         .unwrap_err();
     assert_eq!((error.sent, error.what), (Sent::Maybe, What::Broken));

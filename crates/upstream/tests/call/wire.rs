@@ -22,7 +22,9 @@ async fn a_call_goes_out_whole_and_its_answer_comes_back() {
         peer.say("set-cookie: a=b\r\ncontent-length: 2\r\n\r\n{}")
             .await;
     };
-    let incoming = both(server, channel.send(call("{\"a\":1}"))).await.unwrap();
+    let incoming = both(server, channel.send(&call("{\"a\":1}")))
+        .await
+        .unwrap();
     assert_eq!(incoming.status, 429);
     assert_eq!(incoming.content_type.unwrap(), "text/x");
     assert_eq!(incoming.retry_after.unwrap().as_secs(), 2);
@@ -41,7 +43,7 @@ async fn everything_one_read_brought_comes_as_one_piece() {
         ))
         .await;
     };
-    let mut body = both(server, channel.send(call("{}"))).await.unwrap().body;
+    let mut body = both(server, channel.send(&call("{}"))).await.unwrap().body;
     assert_eq!(
         body.next().await.unwrap().unwrap(),
         "data: 1\n\ndata: 2\n\ndata: 3\n\n"
@@ -58,7 +60,7 @@ async fn a_body_without_a_length_ends_when_the_upstream_closes() {
         peer.request().await;
         peer.say("HTTP/1.0 200 OK\r\n\r\nall of it").await;
     };
-    let body = both(server, channel.send(call("{}"))).await.unwrap().body;
+    let body = both(server, channel.send(&call("{}"))).await.unwrap().body;
     assert_eq!(body.collect(100).await.unwrap(), "all of it");
     assert_eq!(channel.resting(), 0);
 }
@@ -74,7 +76,8 @@ async fn an_answer_that_comes_before_the_request_was_read_is_seen() {
             .await;
         peer
     };
-    let (peer, incoming) = tokio::join!(server, channel.send(call_with(large)));
+    let call = call_with(large);
+    let (peer, incoming) = tokio::join!(server, channel.send(&call));
     let incoming = incoming.unwrap();
     assert_eq!(incoming.status, 413);
     assert_eq!(incoming.body.collect(100).await.unwrap(), "no");
@@ -94,7 +97,7 @@ async fn an_upstream_that_turns_us_away_before_it_heard_us_is_heard() {
         connected.notified().await;
     };
     let client = async {
-        let incoming = channel.send(call("{}")).await.unwrap();
+        let incoming = channel.send(&call("{}")).await.unwrap();
         connected.notify_one();
         incoming.status
     };
@@ -121,7 +124,7 @@ async fn collect_takes_what_fits_and_refuses_what_does_not() {
                 peer.request().await;
                 peer.say(answer).await;
             };
-            let body = both(server, channel.send(call("{}"))).await.unwrap().body;
+            let body = both(server, channel.send(&call("{}"))).await.unwrap().body;
             match body.collect(limit).await {
                 Ok(whole) => assert!(fits && whole == "hello", "{answer} within {limit}"),
                 Err(error) => {
@@ -153,13 +156,13 @@ async fn bodies_of_all_sizes_survive_the_way_to_a_common_server_and_back() {
     let client = async {
         for size in [0, 1, 100, 8_000, 8_192, 70_000, 1_000_000, 5_000_000] {
             let body: Bytes = (0..=u8::MAX).cycle().take(size).collect::<Vec<_>>().into();
-            let collected = channel.send(call_with(body.clone())).await.unwrap();
+            let collected = channel.send(&call_with(body.clone())).await.unwrap();
             assert!(
                 collected.body.collect(size).await.unwrap() == body,
                 "{size} at once"
             );
 
-            let mut pieces = channel.send(call_with(body.clone())).await.unwrap().body;
+            let mut pieces = channel.send(&call_with(body.clone())).await.unwrap().body;
             let mut whole = Vec::new();
             while let Some(piece) = pieces.next().await {
                 whole.extend_from_slice(&piece.unwrap());

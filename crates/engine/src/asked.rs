@@ -9,7 +9,7 @@ use protocol::canon::{self, Dropped, Echo, ImageSource, Target};
 use protocol::convert::{self, Transcoder};
 use protocol::native::{self, Head, Identity, Rewriter};
 use protocol::{Dialect, Failure, Joined, Tool, Tools, Translator};
-use upstream::Endpoint;
+use upstream::{Endpoint, Outgoing};
 
 use crate::budget::Share;
 use crate::catalog::{Model, Route};
@@ -121,8 +121,11 @@ impl Asked {
             let mut out = Joined::new();
             native::write_request_to(dialect, &self.body, &self.head, &route.model, &mut out);
             return Ok(Worded {
-                extra: self.extra.clone(),
-                ..Worded::json(endpoint, out.into_pieces())
+                call: Outgoing {
+                    extra: self.extra.clone(),
+                    ..Outgoing::json(endpoint, Arc::clone(&route.model), out.into_pieces())
+                },
+                dropped: None,
             });
         }
         let target = Target {
@@ -132,9 +135,10 @@ impl Asked {
         };
         let mut dropped = Dropped::new(self.dialect);
         let body = convert::write_request(dialect, self.common()?, &target, &mut dropped)?;
+        let body = vec![Bytes::from(body)];
         Ok(Worded {
+            call: Outgoing::json(endpoint, Arc::clone(&route.model), body),
             dropped: dropped.header(),
-            ..Worded::json(endpoint, vec![Bytes::from(body)])
         })
     }
 

@@ -7,7 +7,7 @@ use ledger::Meter;
 use protocol::embeddings::{self, Form, Request};
 use protocol::native::{self, Broken};
 use protocol::{Dialect, Failure, Kind, Translator};
-use upstream::{Channel, Endpoint, Protocol};
+use upstream::{Channel, Endpoint, Outgoing, Protocol};
 
 use crate::answer::{Answer, Unanswered};
 use crate::asked::unreachable_model;
@@ -127,8 +127,8 @@ impl Work for Embeddings {
             Form::Contents => Endpoint::EmbedContent { batch: true },
         };
         Ok(Worded {
+            call: Outgoing::json(endpoint, Arc::clone(&route.model), worded.pieces),
             dropped: worded.dropped,
-            ..Worded::json(endpoint, worded.pieces)
         })
     }
 

@@ -9,7 +9,7 @@ use protocol::images::{self, Asked, Family, Request, Rewriter};
 use protocol::multipart::Form;
 use protocol::native::{self, Broken};
 use protocol::{Dialect, Failure, Kind, Translator};
-use upstream::{Endpoint, Protocol};
+use upstream::{Endpoint, Outgoing, Protocol};
 
 use crate::answer::{Answer, Unanswered};
 use crate::asked::unreachable_model;
@@ -142,13 +142,15 @@ impl Work for Images {
             Asked::Generation => Endpoint::ImageGenerations,
             Asked::Edit => Endpoint::ImageEdits,
         };
-        let mut out = Worded::json(endpoint, worded.pieces);
-        out.dropped = worded.dropped;
+        let mut call = Outgoing::json(endpoint, Arc::clone(&route.model), worded.pieces);
         if let Some(content_type) = worded.content_type {
             let content_type = HeaderValue::try_from(content_type);
-            out.content_type = content_type.map_err(|_| Failure::internal())?;
+            call.content_type = content_type.map_err(|_| Failure::internal())?;
         }
-        Ok(out)
+        Ok(Worded {
+            call,
+            dropped: worded.dropped,
+        })
     }
 
     fn translate(

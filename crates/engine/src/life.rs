@@ -48,8 +48,8 @@ struct Call<W> {
     model: Arc<Model>,
     tries: Tries,
     estimate: Estimate,
-    /// The words for the route that is tried first.
-    first: Option<Worded>,
+    /// The words for the route that is tried next, once they are found.
+    worded: Option<Worded>,
     progress: Arc<Progress>,
 }
 
@@ -76,7 +76,7 @@ impl<W: Work> Call<W> {
                     model: prepared.model,
                     tries: prepared.tries,
                     estimate: prepared.estimate,
-                    first: None,
+                    worded: None,
                     progress,
                 });
                 Ok((call, record))
@@ -127,7 +127,7 @@ impl<W: Work> Call<W> {
         if let Some(route) = self.tries.first() {
             self.work.provide(&self.engine, &self.model, route).await?;
             give_way().await;
-            self.first = Some(self.work.word(&self.model, route)?);
+            self.worded = Some(self.work.word(&self.model, route)?);
         }
         Ok(())
     }
@@ -279,16 +279,19 @@ impl<W: Work> Call<W> {
         route: &Route,
         trial: &mut Trial<'_>,
     ) -> Result<(Incoming, Endpoint, Option<String>), Miss> {
-        let mut worded = if let Some(worded) = self.first.take() {
-            worded
-        } else {
+        if self.worded.is_none() {
             let provided = self.work.provide(&self.engine, &self.model, route).await;
             provided.map_err(Miss::here)?;
-            self.work.word(&self.model, route).map_err(Miss::here)?
+        }
+        let worded = match &mut self.worded {
+            Some(worded) => worded,
+            none => none.insert(self.work.word(&self.model, route).map_err(Miss::here)?),
         };
         give_way().await;
-        let (spoken, dropped) = (worded.endpoint, worded.dropped.take());
-        let incoming = tries::send(route, &self.model.id, worded, &self.progress, trial).await?;
+        let (spoken, dropped) = (worded.call.endpoint, worded.dropped.take());
+        let sent = tries::send(route, &self.model.id, &worded.call, &self.progress, trial).await;
+        self.worded = None;
+        let incoming = sent?;
         Ok((incoming, spoken, dropped))
     }
 }

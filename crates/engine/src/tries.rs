@@ -12,7 +12,6 @@ use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::progress::Progress;
 use crate::trial::Trial;
-use crate::work::Worded;
 
 /// An upstream's error body is read up to this size.
 const ERROR_BYTES_MAX: usize = 64 << 10;
@@ -135,24 +134,14 @@ impl Tries {
 pub(crate) async fn send(
     route: &Route,
     public_model: &str,
-    worded: Worded,
+    call: &Outgoing,
     progress: &Progress,
     trial: &mut Trial<'_>,
 ) -> Result<Incoming, Miss> {
-    let endpoint = worded.endpoint;
     // From here on a byte may be under way; a provable "nothing left us" takes it back below.
     let was_sent = progress.is_sent();
     progress.mark_sent();
-    let outgoing = Outgoing {
-        endpoint,
-        upstream_model: &route.model,
-        item: worded.item.as_deref(),
-        content_type: worded.content_type,
-        body: worded.pieces,
-        spooled: worded.spooled,
-        extra: worded.extra,
-    };
-    let sent = route.channel.send(&outgoing).await;
+    let sent = route.channel.send(call).await;
     let incoming = match sent {
         Ok(incoming) => incoming,
         Err(error) => {
@@ -168,7 +157,7 @@ pub(crate) async fn send(
     }
     trial.tell(Outcome::of_status(incoming.status, incoming.retry_after));
     // Boxed: few calls go this way.
-    Err(Box::pin(refused(route, public_model, endpoint, incoming)).await)
+    Err(Box::pin(refused(route, public_model, call.endpoint, incoming)).await)
 }
 
 /// The upstream answered with an error.

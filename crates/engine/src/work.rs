@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue};
+use http::HeaderValue;
 use protocol::native::{self, Broken};
 use protocol::{Failure, Translator};
 use store::KeyHead;
-use upstream::{Endpoint, Spooled};
+use upstream::{Endpoint, Outgoing};
 
 use crate::catalog::{Model, Route};
 use crate::engine::{Engine, Settings};
@@ -77,32 +77,9 @@ pub(crate) trait Work: Send + Sync + 'static {
 /// A request in the words of one route.
 #[derive(Debug)]
 pub(crate) struct Worded {
-    /// What of the upstream is called.
-    pub(crate) endpoint: Endpoint,
-    /// The one thing of a list that is asked for.
-    pub(crate) item: Option<String>,
-    pub(crate) content_type: HeaderValue,
-    pub(crate) pieces: Vec<Bytes>,
-    /// A part of the body that stands in a file.
-    pub(crate) spooled: Option<Spooled>,
-    pub(crate) extra: HeaderMap,
+    pub(crate) call: Outgoing,
     /// The value of `x-dropped-params`.
     pub(crate) dropped: Option<String>,
-}
-
-impl Worded {
-    /// A request in JSON.
-    pub(crate) fn json(endpoint: Endpoint, pieces: Vec<Bytes>) -> Self {
-        Self {
-            endpoint,
-            item: None,
-            content_type: HeaderValue::from_static("application/json"),
-            pieces,
-            spooled: None,
-            extra: HeaderMap::new(),
-            dropped: None,
-        }
-    }
 }
 
 /// How a protocol's clients take streams that are silent or fail.

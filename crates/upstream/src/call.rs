@@ -1,5 +1,6 @@
 //! One call: what goes out and what comes back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -89,12 +90,12 @@ impl Endpoint {
 
 /// A call that is ready to go out.
 #[derive(Debug)]
-pub struct Outgoing<'a> {
+pub struct Outgoing {
     pub endpoint: Endpoint,
     /// The upstream's name for the model, which stands in the path of some endpoints.
-    pub upstream_model: &'a str,
+    pub upstream_model: Arc<str>,
     /// The one thing of a list that is asked for, such as a task.
-    pub item: Option<&'a str>,
+    pub item: Option<Box<str>>,
     pub content_type: HeaderValue,
     /// The body in order; a large one is not copied together.
     pub body: Vec<Bytes>,
@@ -105,12 +106,12 @@ pub struct Outgoing<'a> {
     pub extra: HeaderMap,
 }
 
-impl<'a> Outgoing<'a> {
+impl Outgoing {
     /// A JSON call.
-    pub fn json(endpoint: Endpoint, upstream_model: &'a str, body: Vec<Bytes>) -> Self {
+    pub fn json(endpoint: Endpoint, upstream_model: impl Into<Arc<str>>, body: Vec<Bytes>) -> Self {
         Self {
             endpoint,
-            upstream_model,
+            upstream_model: upstream_model.into(),
             item: None,
             content_type: HeaderValue::from_static("application/json"),
             body,

@@ -121,7 +121,7 @@ impl Channel {
     /// A resting connection that turns out to be closed is left for another one, as long as
     /// no byte of the call went into it. Whether the answer is a good one is for the caller to
     /// [`report`](Self::report).
-    pub async fn send(&self, call: &Outgoing<'_>) -> Result<Incoming, CallError> {
+    pub async fn send(&self, call: &Outgoing) -> Result<Incoming, CallError> {
         let start = Clock::now();
         let total = start + self.0.timeouts.total;
         self.0.breaker.lock().attempt(start.into_std());
@@ -175,7 +175,7 @@ impl Channel {
     async fn exchange(
         &self,
         mut conn: Box<Conn>,
-        call: &Outgoing<'_>,
+        call: &Outgoing,
         start: Clock,
         total: Clock,
     ) -> Result<Incoming, CallError> {

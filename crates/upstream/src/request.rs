@@ -91,7 +91,7 @@ impl Template {
 
     /// Writes the head of a call. A header value cannot hold a line end, and paths are made
     /// of checked parts, so nothing can be smuggled in.
-    pub(crate) fn write_head(&self, call: &Outgoing<'_>, head: &mut Vec<u8>) {
+    pub(crate) fn write_head(&self, call: &Outgoing, head: &mut Vec<u8>) {
         let bodiless = call.endpoint.bodiless();
         head.extend_from_slice(bodiless.unwrap_or("POST").as_bytes());
         head.push(b' ');
@@ -143,7 +143,7 @@ impl Template {
         head.extend_from_slice(&self.credential);
     }
 
-    fn write_target(&self, call: &Outgoing<'_>, head: &mut Vec<u8>) {
+    fn write_target(&self, call: &Outgoing, head: &mut Vec<u8>) {
         let (path, action) = match call.endpoint {
             Endpoint::Text { dialect, stream } => match dialect {
                 Dialect::Chat => (&self.chat, None),
@@ -176,10 +176,10 @@ impl Template {
         head.extend_from_slice(path.as_bytes());
         // An action stands behind the model's name.
         if let Some(action) = action {
-            write_segment(call.upstream_model, head);
+            write_segment(&call.upstream_model, head);
             head.extend_from_slice(action.as_bytes());
         }
-        match call.item {
+        match call.item.as_deref() {
             // The name of an operation is a path itself.
             Some(name) if call.endpoint == Endpoint::Operation => {
                 for part in name.split('/') {

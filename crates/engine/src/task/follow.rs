@@ -214,8 +214,8 @@ impl Engine {
         };
         let mut trial = Trial::of(channel);
         let outgoing = Outgoing {
-            item: Some(&upstream.id),
-            ..Outgoing::json(endpoint, &upstream.model, Vec::new())
+            item: Some(upstream.id.clone()),
+            ..Outgoing::json(endpoint, &*upstream.model, Vec::new())
         };
         let exchange = async {
             let incoming = channel.send(&outgoing).await?;

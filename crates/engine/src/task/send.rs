@@ -142,7 +142,7 @@ impl Sender {
             Ok(body) => body,
             Err(failure) => return Sending::Refused(failure),
         };
-        let outgoing = Outgoing::json(self.endpoint, &route.model, body);
+        let outgoing = Outgoing::json(self.endpoint, Arc::clone(&route.model), body);
         let bytes_max = if self.known.video.is_blocking() {
             RESULT_BYTES_MAX
         } else {

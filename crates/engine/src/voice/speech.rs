@@ -8,7 +8,7 @@ use ledger::{Meter, PriceKey};
 use protocol::native::{self, Broken};
 use protocol::voice::{self, Passing, Speech};
 use protocol::{Failure, Translator};
-use upstream::Endpoint;
+use upstream::{Endpoint, Outgoing};
 
 use super::model;
 use crate::answer::{Answer, Unanswered};
@@ -83,10 +83,11 @@ impl Work for Spoken {
         !self.0.with_timestamps
     }
 
-    fn word(&self, _: &Model, _: &Route) -> Result<Worded, Failure> {
+    fn word(&self, _: &Model, route: &Route) -> Result<Worded, Failure> {
+        let body = vec![self.0.body.clone()];
         Ok(Worded {
+            call: Outgoing::json(Endpoint::Speech, Arc::clone(&route.model), body),
             dropped: self.0.dropped.clone(),
-            ..Worded::json(Endpoint::Speech, vec![self.0.body.clone()])
         })
     }
 

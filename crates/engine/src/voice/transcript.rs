@@ -9,7 +9,7 @@ use protocol::multipart::Form;
 use protocol::native::{self, Broken};
 use protocol::voice::{self, Transcript};
 use protocol::{Failure, Translator};
-use upstream::{Endpoint, Spool, Spooled};
+use upstream::{Endpoint, Outgoing, Spool, Spooled};
 
 use super::model;
 use super::speech::VoiceForm;
@@ -106,10 +106,13 @@ impl Work for Heard {
         });
         pieces.extend(after);
         Ok(Worded {
-            spooled,
-            content_type: HeaderValue::try_from(content_type).map_err(|_| Failure::internal())?,
+            call: Outgoing {
+                spooled,
+                content_type: HeaderValue::try_from(content_type)
+                    .map_err(|_| Failure::internal())?,
+                ..Outgoing::json(Endpoint::Transcript, Arc::clone(&route.model), pieces)
+            },
             dropped: self.transcript.dropped.clone(),
-            ..Worded::json(Endpoint::Transcript, pieces)
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use protocol::scrub::Names;
 use protocol::{Failure, guard, voice};
-use upstream::{Endpoint, Outcome};
+use upstream::{Endpoint, Outcome, Outgoing};
 
 use super::model;
 use crate::catalog::{Model, Route};
@@ -16,7 +16,7 @@ use crate::progress::Progress;
 use crate::record::Record;
 use crate::trial::Trial;
 use crate::tries::{self, Miss};
-use crate::work::{Arrival, Worded};
+use crate::work::Arrival;
 
 /// The largest list of voices.
 const VOICES_BYTES_MAX: usize = 4 << 20;
@@ -72,11 +72,11 @@ async fn ask(
     progress: &Progress,
 ) -> Result<Bytes, Miss> {
     let mut trial = Trial::of(&route.channel);
-    let worded = Worded {
-        item: call.voice.clone(),
-        ..Worded::json(Endpoint::Voices, Vec::new())
+    let outgoing = Outgoing {
+        item: call.voice.as_deref().map(Into::into),
+        ..Outgoing::json(Endpoint::Voices, Arc::clone(&route.model), Vec::new())
     };
-    let incoming = tries::send(route, &model.id, worded, progress, &mut trial).await?;
+    let incoming = tries::send(route, &model.id, &outgoing, progress, &mut trial).await?;
     let body = gather(incoming.body, VOICES_BYTES_MAX, engine.budget()).await;
     let body = body.map_err(|ungathered| match ungathered {
         Ungathered::Lost(error) => tries::lost(route, &error, &mut trial),

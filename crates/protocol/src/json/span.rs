@@ -54,11 +54,14 @@ pub enum MembersError {
     Duplicate(String),
 }
 
+/// The longest list that is gone through from its beginning: faster than a search in order.
+const SHORT: usize = 16;
+
 /// All members of one object.
 #[derive(Debug)]
 pub struct Members<'a> {
     list: Vec<Member<'a>>,
-    /// Places in `list`, by folded name.
+    /// Places in `list`, by folded name; none while the list is short enough to be gone through.
     order: Vec<usize>,
     /// A bit for each name: most of the names that are asked for are absent, and seen to be here.
     traces: u64,
@@ -131,7 +134,7 @@ impl<'a> Members<'a> {
             return Err(MembersError::NotObject);
         }
         let inside = cursor.position().saturating_add(1);
-        let mut list = Vec::with_capacity(16);
+        let mut list = Vec::with_capacity(SHORT / 2);
         let mut traces = 0;
         cursor.object(|cursor, name| {
             let name = name.decode().map_err(|_| MembersError::Name)?;
@@ -147,30 +150,57 @@ impl<'a> Members<'a> {
             Ok::<(), MembersError>(())
         })?;
         let mut members = Self {
-            order: (0..list.len()).collect(),
             list,
+            order: Vec::new(),
             traces,
             spelling,
             path: "",
             inside,
         };
-        members.sort()?;
-        Ok(members)
+        if members.list.len() > SHORT {
+            members.sort();
+        }
+        match members.repeated() {
+            Some(member) => Err(MembersError::Duplicate(member.name.to_string())),
+            None => Ok(members),
+        }
     }
 
-    fn sort(&mut self) -> Result<(), MembersError> {
+    fn sort(&mut self) {
         let Self { list, order, .. } = self;
         let folded = |place: &usize| list.get(*place).map(Member::folded);
+        order.extend(0..list.len());
         order.sort_unstable_by(|a, b| folded(a).cmp(&folded(b)));
-        for pair in order.windows(2) {
-            if let [a, b] = pair
-                && folded(a) == folded(b)
-            {
-                let name = list.get(*a.max(b)).map(|member| member.name.to_string());
-                return Err(MembersError::Duplicate(name.unwrap_or_default()));
-            }
+    }
+
+    /// A member whose name has occurred before.
+    fn repeated(&self) -> Option<&Member<'a>> {
+        let Self { list, order, .. } = self;
+        if order.is_empty() {
+            return list.iter().enumerate().find_map(|(place, member)| {
+                let mut before = list.iter().take(place);
+                let repeats = before.any(|it| it.folded() == member.folded());
+                repeats.then_some(member)
+            });
         }
-        Ok(())
+        order.windows(2).find_map(|pair| {
+            let &[a, b] = pair else { return None };
+            let (a, b) = (list.get(a.min(b))?, list.get(a.max(b))?);
+            (a.folded() == b.folded()).then_some(b)
+        })
+    }
+
+    /// The member whose folded name this is.
+    fn folded(&self, wanted: &str) -> Option<&Member<'a>> {
+        let Self { list, order, .. } = self;
+        if order.is_empty() {
+            return list.iter().find(|member| member.folded() == wanted);
+        }
+        let found = order.binary_search_by(|place| {
+            list.get(*place)
+                .map_or(Ordering::Less, |member| member.folded().cmp(wanted))
+        });
+        list.get(*order.get(found.ok()?)?)
     }
 
     /// Whether the object has no members.
@@ -230,17 +260,7 @@ impl<'a> Members<'a> {
             Spelling::One => None,
             Spelling::SnakeOrCamel => fold(name, self.spelling),
         };
-        let wanted = folded.as_deref().unwrap_or(name);
-        let found = self.order.binary_search_by(|place| {
-            self.list
-                .get(*place)
-                .map_or(Ordering::Less, |member| member.folded().cmp(wanted))
-        });
-        let member = found
-            .ok()
-            .and_then(|place| self.order.get(place))
-            .and_then(|place| self.list.get(*place));
-        match member {
+        match self.folded(folded.as_deref().unwrap_or(name)) {
             Some(member) if is_spelt(&member.name, name, self.spelling) => Ok(Some(member.value)),
             Some(member) => {
                 let param = self.param(name);
@@ -433,9 +453,32 @@ mod tests {
             "{\"\u{212a}ey\":1,\"key\":2}",
             r#"{"":1,"":2}"#,
         ] {
-            let error = read(text).unwrap_err();
-            assert!(matches!(error, MembersError::Duplicate(_)), "{text}");
+            for text in [text.to_owned(), lengthened(text)] {
+                let error = read(&text).unwrap_err();
+                assert!(matches!(error, MembersError::Duplicate(_)), "{text}");
+            }
         }
+    }
+
+    /// The same object with more members than are gone through one by one.
+    fn lengthened(text: &str) -> String {
+        let (members, _) = text.rsplit_once('}').unwrap();
+        let more: Vec<String> = (0..SHORT).map(|n| format!(r#""more_{n}":{n}"#)).collect();
+        format!("{members},{}}}", more.join(","))
+    }
+
+    #[test]
+    fn the_members_of_a_long_object_are_found() {
+        let text = lengthened(r#"{"model":"a/b","Stream":true}"#);
+        let members = read(&text).unwrap();
+        assert_eq!(members.string("model").unwrap().as_deref(), Some("a/b"));
+        for n in 0..SHORT {
+            let name = format!("more_{n}");
+            let value = members.find(&name).unwrap().unwrap();
+            assert_eq!(value.text(), n.to_string());
+        }
+        assert!(members.boolean("stream").is_err());
+        assert!(members.find("more_16").unwrap().is_none());
     }
 
     #[test]

@@ -3,7 +3,7 @@ use http::{HeaderMap, HeaderName};
 
 use super::*;
 
-fn head(preset: Preset, base_url: Option<&str>, call: &Outgoing<'_>) -> String {
+fn head(preset: Preset, base_url: Option<&str>, call: &Outgoing) -> String {
     let base_url = base_url.or(preset.base_url()).unwrap();
     let address = Address::parse(base_url).unwrap();
     let secret = Secret::new("sk-secret");
@@ -13,7 +13,7 @@ fn head(preset: Preset, base_url: Option<&str>, call: &Outgoing<'_>) -> String {
     String::from_utf8(head).unwrap()
 }
 
-fn call(dialect: Dialect, upstream_model: &str, stream: bool) -> Outgoing<'_> {
+fn call(dialect: Dialect, upstream_model: &str, stream: bool) -> Outgoing {
     let endpoint = Endpoint::Text { dialect, stream };
     Outgoing::json(endpoint, upstream_model, vec![Bytes::from_static(b"{}")])
 }
@@ -152,7 +152,7 @@ fn operations_are_made_at_a_model_and_asked_about_by_a_path() {
     let target = "POST /v1beta/models/film-3:predictLongRunning HTTP/1.1\r\n";
     assert!(create.starts_with(target), "{create}");
     let ask = Outgoing {
-        item: Some("models/film-3/operations/a b"),
+        item: Some("models/film-3/operations/a b".into()),
         ..Outgoing::json(Endpoint::Operation, "film-3", Vec::new())
     };
     let ask = head(Preset::Gemini, None, &ask);
@@ -163,7 +163,7 @@ fn operations_are_made_at_a_model_and_asked_about_by_a_path() {
 #[test]
 fn a_task_is_asked_about_without_a_body() {
     let call = Outgoing {
-        item: Some("a/b?c"),
+        item: Some("a/b?c".into()),
         ..Outgoing::json(Endpoint::Video, "m-1.5", Vec::new())
     };
     let head = head(Preset::Xai, None, &call);
@@ -197,7 +197,7 @@ fn a_content_task_is_made_asked_about_and_deleted_under_one_path() {
         ),
     ] {
         let call = Outgoing {
-            item,
+            item: item.map(Into::into),
             ..Outgoing::json(endpoint, "m-1.5", Vec::new())
         };
         let head = head(Preset::Ark, None, &call);

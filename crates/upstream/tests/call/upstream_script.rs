@@ -45,11 +45,11 @@ pub(crate) fn seconds(connect: u64, first_byte: u64, idle: u64, total: u64) -> T
     }
 }
 
-pub(crate) fn call(body: &'static str) -> Outgoing<'static> {
+pub(crate) fn call(body: &'static str) -> Outgoing {
     call_with(Bytes::from_static(body.as_bytes()))
 }
 
-pub(crate) fn call_with(body: Bytes) -> Outgoing<'static> {
+pub(crate) fn call_with(body: Bytes) -> Outgoing {
     let endpoint = Endpoint::Text {
         dialect: Dialect::Chat,
         stream: false,

@@ -26,7 +26,7 @@ use crate::config::Config;
 
 use super::gates::Gates;
 use super::pulse::{CoarseClock, Patience, Pulse, Watched};
-use super::service::{self, Shared};
+use super::service::{self, Connection, Shared};
 use super::wakes::Wakes;
 
 /// How often overdue connections are looked for.
@@ -201,9 +201,13 @@ impl Public {
         let Ok(socket) = socket.into_std() else {
             return;
         };
-        let connection = serve(socket, pulse, Arc::new(seat), Arc::clone(&self.shared));
+        let connection = Connection {
+            shared: Arc::clone(&self.shared),
+            pulse,
+            seat,
+        };
         self.connections
-            .spawn_on(connection, &self.gates.emptiest());
+            .spawn_on(serve(socket, connection), &self.gates.emptiest());
     }
 }
 
@@ -211,36 +215,31 @@ async fn emptied_within(time: Duration, connections: &TaskTracker) -> bool {
     tokio::time::timeout(time, connections.wait()).await.is_ok()
 }
 
-async fn serve(
-    socket: std::net::TcpStream,
-    pulse: Arc<Pulse>,
-    seat: Arc<Seat>,
-    shared: Arc<Shared>,
-) {
+async fn serve(socket: std::net::TcpStream, connection: Connection) {
     let Ok(socket) = TcpStream::from_std(socket) else {
         return;
     };
-    let io = TokioIo::new(Watched::new(socket, Arc::clone(&pulse)));
-    let builder = builder(&shared.limits);
-    let sessions_seat = Arc::clone(&seat);
+    let connection = Arc::new(connection);
+    let io = TokioIo::new(Watched::new(socket, Arc::clone(&connection.pulse)));
+    let builder = builder(&connection.shared.limits);
+    let requested = Arc::clone(&connection);
     let service = service_fn(move |request| {
-        let (shared, pulse) = (Arc::clone(&shared), Arc::clone(&pulse));
-        let seat = Arc::clone(&sessions_seat);
-        async move { Ok::<_, Infallible>(service::serve(shared, pulse, seat, request).await) }
+        let connection = Arc::clone(&requested);
+        async move { Ok::<_, Infallible>(service::serve(connection, request).await) }
     });
-    let mut connection = std::pin::pin!(builder.serve_connection_with_upgrades(io, service));
+    let mut exchange = std::pin::pin!(builder.serve_connection_with_upgrades(io, service));
     let mut wakes = Wakes::default();
     loop {
         let served = poll_fn(|cx| {
             let cx = &mut Context::from_waker(wakes.of(cx.waker()));
-            connection.as_mut().poll(cx)
+            exchange.as_mut().poll(cx)
         });
         tokio::select! {
             // A request that is there already is still served.
             biased;
             _ = served => return,
-            parting = seat.parting.told() => match parting {
-                Parting::Soon => connection.as_mut().graceful_shutdown(),
+            parting = connection.seat.parting.told() => match parting {
+                Parting::Soon => exchange.as_mut().graceful_shutdown(),
                 Parting::AtOnce => return,
             },
         }

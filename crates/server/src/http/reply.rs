@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use engine::{Aborted, Answer, AnswerBody, Arrival, Engine, Place, Unanswered};
+use engine::{Aborted, Answer, AnswerBody, Arrival, Metrics, Place, Unanswered};
 use http::header::{CONNECTION, CONTENT_RANGE, CONTENT_TYPE, HeaderName, RETRY_AFTER, UPGRADE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
@@ -17,6 +17,7 @@ use store::KeyHead;
 use super::catch::catch_poll;
 use super::media;
 use super::pulse::Serving;
+use super::service::Connection;
 use super::socket::Switch;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -33,7 +34,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// What a request needs until the last byte of its answer.
 #[derive(Debug)]
 pub(crate) struct Visit {
-    pub(crate) engine: Arc<Engine>,
+    pub(crate) connection: Arc<Connection>,
     pub(crate) request_id: Arc<str>,
     pub(crate) family: Family,
     pub(crate) endpoint: &'static str,
@@ -43,6 +44,10 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
+    fn metrics(&self) -> &Metrics {
+        self.connection.shared.engine.metrics()
+    }
+
     /// What the engine is told of the visitor.
     pub(crate) fn arrival(&self, key: KeyHead) -> Arrival {
         Arrival {
@@ -90,7 +95,7 @@ impl Visit {
 
     /// Notes a panic, which the panic hook has logged with its place.
     pub(crate) fn panicked(&self, what: &str) {
-        self.engine.metrics().panics.inc();
+        self.metrics().panics.inc();
         tracing::error!(
             request_id = &*self.request_id,
             endpoint = self.endpoint,
@@ -101,7 +106,7 @@ impl Visit {
     /// The answer after which a connection is a session; the visit goes on with that.
     pub(crate) fn switching(&self, switch: &Switch) -> Response<ReplyBody> {
         let status = StatusCode::SWITCHING_PROTOCOLS;
-        let metrics = self.engine.metrics();
+        let metrics = self.metrics();
         metrics.answered(self.endpoint, status.as_u16(), self.arrived.elapsed());
         let mut response = Response::new(ReplyBody {
             body: whole(Vec::new()),
@@ -160,8 +165,7 @@ impl Visit {
         content_type: HeaderValue,
         body: AnswerBody,
     ) -> Response<ReplyBody> {
-        self.engine
-            .metrics()
+        self.metrics()
             .answered(self.endpoint, status.as_u16(), self.arrived.elapsed());
         let mut headers = HeaderMap::with_capacity(8);
         headers.insert(CONTENT_TYPE, content_type);
@@ -183,9 +187,7 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        self.engine
-            .metrics()
-            .ended(self.endpoint, self.arrived.elapsed());
+        self.metrics().ended(self.endpoint, self.arrived.elapsed());
     }
 }
 

@@ -36,13 +36,21 @@ pub(crate) struct Shared {
     pub(crate) sessions: TaskTracker,
 }
 
+/// One connection of the public listener. Its requests and sessions hold it, not what all connections
+/// share: who counts there writes to memory that every core wants.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) seat: Seat,
+}
+
 /// Answers one request. It always answers: refusals and panics have their envelope too.
 pub(crate) async fn serve(
-    shared: Arc<Shared>,
-    pulse: Arc<Pulse>,
-    seat: Arc<Seat>,
+    connection: Arc<Connection>,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
+    let Connection { shared, pulse, .. } = &*connection;
     let surface = Surface::find(request.method(), request.uri().path(), shared.aliases);
     // Only calls take places: a node full of them still tells balances and its catalog.
     let place = surface
@@ -56,7 +64,7 @@ pub(crate) async fn serve(
         Err(failure) => (None, Some(failure)),
     };
     let visit = Visit {
-        engine: Arc::clone(&shared.engine),
+        connection: Arc::clone(&connection),
         request_id: ids::fresh("req_").into(),
         family: surface.family,
         endpoint: surface.template(),
@@ -73,7 +81,7 @@ pub(crate) async fn serve(
     }
     // In a block of its own: the visit moves into its answer.
     let served = {
-        let dispatched = pin!(dispatch(&shared, &visit, surface, request));
+        let dispatched = pin!(dispatch(shared, &visit, surface, request));
         catch_panic(dispatched).await
     };
     match served {
@@ -81,7 +89,7 @@ pub(crate) async fn serve(
         Ok(Ok(Served::Answer(answer))) => visit.answer(answer),
         Ok(Ok(Served::Switch(switch))) => {
             let response = visit.switching(&switch);
-            shared.sessions.spawn(switch.run(visit, seat));
+            shared.sessions.spawn(switch.run(visit));
             response
         }
         Ok(Ok(Served::Media(reply))) => visit.media(reply),

@@ -1,7 +1,6 @@
 //! Sessions over sockets: refused in JSON, or switched.
 
 use std::pin::pin;
-use std::sync::Arc;
 
 use engine::{OpenSocket, SocketCall, SocketKind, Unanswered};
 use http::header::{CONNECTION, UPGRADE};
@@ -15,7 +14,6 @@ use store::KeyHead;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::catch::catch_panic;
-use super::listener::Seat;
 use super::query::Query;
 use super::reply::Visit;
 use super::service::{Shared, refuse_idempotency_key};
@@ -44,9 +42,9 @@ pub(super) struct Switch {
 }
 
 impl Switch {
-    /// Runs the session when the caller has got the answer that switches. It keeps its place among
-    /// the connections, and its panic is its own (S10); the hold is settled by whoever drops it.
-    pub(super) async fn run(self: Box<Self>, visit: Visit, seat: Arc<Seat>) {
+    /// Runs the session when the caller has got the answer that switches. Its visit keeps
+    /// the place among the connections, and its panic is its own (S10); the hold is settled by whoever drops it.
+    pub(super) async fn run(self: Box<Self>, visit: Visit) {
         let session = async {
             match self.upgrade.await {
                 Ok(upgraded) => self.socket.run(TokioIo::new(upgraded)).await,
@@ -56,7 +54,6 @@ impl Switch {
         if catch_panic(pin!(session)).await.is_err() {
             visit.panicked("a session");
         }
-        drop(seat);
     }
 }
 

@@ -28,7 +28,6 @@ use crate::record::{Outcome, Record};
 #[derive(Debug)]
 #[must_use = "credits stay frozen until the admission is settled or released"]
 pub(crate) struct Admission {
-    engine: Arc<Engine>,
     model: Arc<Model>,
     hold: HoldId,
     /// What is held; of a session with what its steps have booked.
@@ -63,7 +62,6 @@ pub(crate) struct Refused {
 impl Admission {
     /// Asks the ledger; a refusal has consumed nothing.
     pub(crate) async fn ask(
-        engine: &Arc<Engine>,
         key: &KeyHead,
         model: &Arc<Model>,
         estimate: Estimate,
@@ -91,16 +89,15 @@ impl Admission {
             wallet: key.wallet,
             key: key.key,
             ask,
-            request_id: Arc::clone(record.request_id()),
+            request_id: record.request_id(),
             now: clock::now(),
         };
         record.asks();
-        match engine.store.admit(admit).await {
+        match progress.engine().store.admit(admit).await {
             Ok(admitted) => {
                 progress.mark_admitted(admitted.hold);
                 record.admitted(admitted.hold);
                 Ok(Box::new(Self {
-                    engine: Arc::clone(engine),
                     model: Arc::clone(model),
                     hold: admitted.hold,
                     held: ask,
@@ -132,7 +129,7 @@ impl Admission {
 
     /// Waits until the hold is on disk, where the settings ask for it.
     pub(crate) async fn durable(&self) -> Result<(), Failure> {
-        if self.engine.settings.commit == Commit::Behind || self.durable.is_confirmed().await {
+        if self.engine().settings.commit == Commit::Behind || self.durable.is_confirmed().await {
             return Ok(());
         }
         Err(Failure::unavailable("The call could not be recorded.").retry_after(1))
@@ -140,7 +137,7 @@ impl Admission {
 
     /// Whether the output has come so near to what the hold covers that it should grow.
     pub(crate) fn wants_more(&self, seen: &Seen) -> bool {
-        let step = self.engine.settings.output_reserve_tokens;
+        let step = self.engine().settings.output_reserve_tokens;
         step > 0
             && (self.reserved_output < self.output_bound
                 && seen.output_tokens_counted.saturating_add(step / 4) >= self.reserved_output
@@ -156,7 +153,7 @@ impl Admission {
     /// admission.
     pub(crate) fn next_step(&mut self, seen: &Seen) -> Option<Extend> {
         let left = self.output_bound.saturating_sub(self.reserved_output);
-        let tokens = self.engine.settings.output_reserve_tokens.min(left);
+        let tokens = self.engine().settings.output_reserve_tokens.min(left);
         let mut tools = self.reserved_tools;
         tools.raise(&seen.tools);
         let price = |output: u64, tools: &ToolCalls| {
@@ -251,17 +248,17 @@ impl Admission {
 
     /// The caller has gone: the call only drains, and no longer counts against concurrency.
     pub(crate) fn stop_counting(&self) {
-        self.engine.store.stop_counting(self.hold);
+        self.engine().store.stop_counting(self.hold);
     }
 
     /// How long the call is still heard out after its caller has left.
     pub(crate) fn patience(&self) -> Duration {
-        let drain = self.engine.settings.client_gone_drain;
+        let drain = self.engine().settings.client_gone_drain;
         self.progress.patience(drain)
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.engine
+        self.progress.engine()
     }
 
     /// How a complete answer ended, as its caller saw it: who has left sees nothing of it.
@@ -332,7 +329,7 @@ impl Admission {
 
     /// Tells the ledger what the call costs, and that it has ended.
     fn charge(&mut self, seen: &Seen) {
-        let metrics = self.engine.metrics();
+        let metrics = self.engine().metrics();
         let Bill {
             meter,
             basis,
@@ -352,7 +349,7 @@ impl Admission {
         }
         let tokens = meter.input_total().saturating_add(meter.output_total());
         let meter = MeterText::from(&meter);
-        self.engine.store.close(Close {
+        self.engine().store.close(Close {
             hold: self.hold,
             end: End::Settled {
                 charge,
@@ -367,7 +364,7 @@ impl Admission {
     }
 
     fn close_released(&mut self, outcome: &Outcome) {
-        self.engine.store.close(Close {
+        self.engine().store.close(Close {
             hold: self.hold,
             end: End::Released,
             now: clock::now(),
@@ -380,10 +377,11 @@ impl Admission {
         let Some(record) = self.record.take() else {
             return;
         };
-        self.engine.journal(match self.charged.take() {
+        let row = match self.charged.take() {
             Some((charge, meter)) => record.settled(outcome, charge, meter),
             None => record.released(outcome),
-        });
+        };
+        self.engine().journal(row);
     }
 
     /// Reported usage where there is some, else our own count of what went by.
@@ -439,7 +437,7 @@ impl Drop for Admission {
         if self.record.is_none() {
             return;
         }
-        self.engine.metrics().clients_gone.inc();
+        self.engine().metrics().clients_gone.inc();
         let outcome = Outcome::client_gone();
         if self.charged.is_some() {
             self.journal(&outcome);

@@ -166,8 +166,7 @@ impl Catalog {
 
     /// A model by its public id, if it can be called now.
     pub fn find(&self, id: &str) -> Option<&Arc<Model>> {
-        let now = Instant::now();
-        self.models.get(id).filter(|model| model.is_callable(now))
+        self.models.get(id).filter(|model| model.is_callable())
     }
 
     /// A model by its public id, whether or not it can be called now.
@@ -182,10 +181,7 @@ impl Catalog {
 
     /// The models that can be called now, by id.
     pub fn list(&self) -> impl Iterator<Item = &Arc<Model>> {
-        let now = Instant::now();
-        self.models
-            .values()
-            .filter(move |model| model.is_callable(now))
+        self.models.values().filter(|model| model.is_callable())
     }
 
     /// All channels, by name.
@@ -196,8 +192,9 @@ impl Catalog {
 
 impl Model {
     /// Whether some route's channel is live; an open breaker does not unlist a model.
-    pub fn is_callable(&self, now: Instant) -> bool {
-        self.routes.iter().any(|route| route.channel.is_live(now))
+    pub fn is_callable(&self) -> bool {
+        let is_live = |route: &Arc<Route>| route.channel.is_live(Instant::now);
+        self.routes.iter().any(is_live)
     }
 
     /// The maker's slug: the part of the id before the first slash.

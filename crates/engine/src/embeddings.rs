@@ -89,7 +89,6 @@ fn prepare(
     };
     Ok(Prepared {
         work,
-        model: Arc::clone(model),
         tries,
         estimate,
     })
@@ -146,7 +145,7 @@ impl Work for Embeddings {
     }
 
     /// Vectors do not stream.
-    fn translator(&self, _: Endpoint) -> Result<Translator, Failure> {
+    fn translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
         Err(Failure::internal())
     }
 

@@ -226,7 +226,6 @@ impl Engine {
 
     /// Name and health of each channel.
     pub fn channel_states(&self) -> Vec<(String, &'static str)> {
-        let now = Instant::now();
         let spell = |state: State| match state {
             State::Closed => "closed",
             State::Probe => "probe",
@@ -236,7 +235,12 @@ impl Engine {
         let catalog = self.catalog.load();
         catalog
             .channels()
-            .map(|channel| (channel.name().to_owned(), spell(channel.state(now))))
+            .map(|channel| {
+                (
+                    channel.name().to_owned(),
+                    spell(channel.state(Instant::now)),
+                )
+            })
             .collect()
     }
 

@@ -1,19 +1,23 @@
 //! Ids that callers see: a prefix and 128 random bits in base62.
 
+use arrayvec::ArrayString;
 use rand::RngExt as _;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /// 62^11 is the first power of 62 above 2^64.
 const HALF_DIGITS: usize = 11;
 
-/// A fresh id such as `req_2aUyqjCzEIiEcYMKj7TZtw`.
-pub fn fresh(prefix: &str) -> String {
-    spell(prefix, rand::rng().random())
+/// The longest prefix of an id.
+const PREFIX_BYTES: usize = 10;
+
+/// A fresh id, such as `resp_2aUyqjCzEIiEcYMKj7TZtw`.
+pub fn fresh<T: for<'a> From<&'a str>>(prefix: &str) -> T {
+    spell(prefix, rand::rng().random()).as_str().into()
 }
 
 /// Each half is spelt by itself: dividing 128 bits costs more than all else here.
-fn spell(prefix: &str, halves: [u64; 2]) -> String {
-    let mut id = String::with_capacity(prefix.len() + 2 * HALF_DIGITS);
+fn spell(prefix: &str, halves: [u64; 2]) -> ArrayString<{ PREFIX_BYTES + 2 * HALF_DIGITS }> {
+    let mut id = ArrayString::new();
     id.push_str(prefix);
     for mut bits in halves {
         let mut digits = [b'0'; HALF_DIGITS];
@@ -40,12 +44,12 @@ mod tests {
             ([62, 62], "req_0000000001000000000010"),
             ([u64::MAX, 0], "req_LygHa16AHYF00000000000"),
         ] {
-            assert_eq!(spell("req_", bits), spelt);
+            assert_eq!(&*spell("req_", bits), spelt);
         }
     }
 
     #[test]
     fn two_ids_differ() {
-        assert_ne!(fresh("req_"), fresh("req_"));
+        assert_ne!(fresh::<String>("req_"), fresh::<String>("req_"));
     }
 }

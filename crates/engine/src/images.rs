@@ -100,7 +100,6 @@ fn prepare(
             model: Arc::clone(&model.id),
             _share: share,
         },
-        model: Arc::clone(model),
         tries,
     })
 }
@@ -136,7 +135,7 @@ impl Work for Images {
 
     fn word(&self, _: &Model, route: &Route) -> Result<Worded, Failure> {
         // Random, so that it stands in no file.
-        let boundary = ids::fresh("form-");
+        let boundary: String = ids::fresh("form-");
         let worded = self.request.write(self.family, &route.model, &boundary)?;
         let endpoint = match worded.asked {
             Asked::Generation => Endpoint::ImageGenerations,
@@ -164,7 +163,7 @@ impl Work for Images {
             .rewrite(self.family, &answer, &self.model, created))
     }
 
-    fn translator(&self, _: Endpoint) -> Result<Translator, Failure> {
+    fn translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
         let rewriter = Rewriter::new(self.family, &self.model, self.count_max);
         Ok(Translator::Images(Box::new(rewriter)))
     }

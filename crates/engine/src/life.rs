@@ -9,7 +9,7 @@ use upstream::{Endpoint, Incoming, Outcome};
 
 use crate::admission::{Admission, Refused};
 use crate::answer::{Answer, AnswerBody, Unanswered};
-use crate::catalog::{Model, Route};
+use crate::catalog::Route;
 use crate::engine::Engine;
 use crate::estimate::Estimate;
 use crate::gather::{Ungathered, gather};
@@ -29,23 +29,21 @@ impl Engine {
         arrival: Arrival,
         prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure> + Send + 'static,
     ) -> Outliving<Result<Answer, Unanswered>> {
-        let progress = Arc::new(Progress::default());
-        let (engine, seen) = (Arc::clone(self), Arc::clone(&progress));
+        let progress = Arc::new(Progress::new(self));
+        let seen = Arc::clone(&progress);
         // Boxed: a task moves what it holds whenever it goes on to its next state, and this is large.
         let call = Box::pin(async move {
-            let (call, record) = Call::begin(engine, arrival, seen, prepare)?;
+            let (call, record) = Call::begin(arrival, seen, prepare)?;
             call.run(record).await
         });
-        Outliving::begin(call, progress, Arc::clone(self))
+        Outliving::begin(call, progress)
     }
 }
 
 /// A call on its way. It stands on the heap, so that the futures it goes through stay small.
 struct Call<W> {
-    engine: Arc<Engine>,
     arrival: Arrival,
     work: W,
-    model: Arc<Model>,
     tries: Tries,
     estimate: Estimate,
     /// The words for the route that is tried next, once they are found.
@@ -61,19 +59,16 @@ struct Delivery<T> {
 
 impl<W: Work> Call<W> {
     fn begin(
-        engine: Arc<Engine>,
         arrival: Arrival,
         progress: Arc<Progress>,
         prepare: impl FnOnce(&Engine, &mut Record) -> Result<Prepared<W>, Failure>,
     ) -> Result<(Box<Self>, Box<Record>), Failure> {
         let mut record = Box::new(Record::begin(&arrival));
-        match prepare(&engine, &mut record) {
+        match prepare(progress.engine(), &mut record) {
             Ok(prepared) => {
                 let call = Box::new(Self {
-                    engine,
                     arrival,
                     work: prepared.work,
-                    model: prepared.model,
                     tries: prepared.tries,
                     estimate: prepared.estimate,
                     worded: None,
@@ -82,7 +77,7 @@ impl<W: Work> Call<W> {
                 Ok((call, record))
             }
             Err(failure) => {
-                engine.journal(record.refused(&failure));
+                progress.engine().journal(record.refused(&failure));
                 Err(failure)
             }
         }
@@ -92,14 +87,13 @@ impl<W: Work> Call<W> {
         give_way().await;
         // What cannot be said to the route that is tried first is refused before money moves.
         if let Err(failure) = self.word_first().await {
-            self.engine.journal(record.refused(&failure));
+            self.progress.engine().journal(record.refused(&failure));
             return Err(failure.into());
         }
         give_way().await;
         let admitted = Admission::ask(
-            &self.engine,
             &self.arrival.key,
-            &self.model,
+            self.tries.model(),
             std::mem::take(&mut self.estimate),
             Arc::clone(&self.progress),
             record,
@@ -107,7 +101,9 @@ impl<W: Work> Call<W> {
         let admission = match admitted.await {
             Ok(admission) => admission,
             Err(Refused { record, unanswered }) => {
-                self.engine.journal(record.refused(&unanswered.failure));
+                self.progress
+                    .engine()
+                    .journal(record.refused(&unanswered.failure));
                 return Err(unanswered);
             }
         };
@@ -125,16 +121,18 @@ impl<W: Work> Call<W> {
 
     async fn word_first(&mut self) -> Result<(), Failure> {
         if let Some(route) = self.tries.first() {
-            self.work.provide(&self.engine, &self.model, route).await?;
+            self.work
+                .provide(self.progress.engine(), self.tries.model(), route)
+                .await?;
             give_way().await;
-            self.worded = Some(self.work.word(&self.model, route)?);
+            self.worded = Some(self.work.word(self.tries.model(), route)?);
         }
         Ok(())
     }
 
     /// Answers when the whole answer is there.
     async fn whole(&mut self, mut admission: Box<Admission>) -> Result<Answer, Failure> {
-        while let Some(route) = self.tries.next(&self.engine, &self.progress) {
+        while let Some(route) = self.tries.next(&self.progress) {
             admission.note(|record| record.tries(&route));
             match self.try_whole(&route, &mut admission).await {
                 Ok(delivery) => return deliver_whole(delivery, admission).await,
@@ -157,8 +155,8 @@ impl<W: Work> Call<W> {
         let mut trial = Trial::of(&route.channel);
         let (incoming, spoken, dropped) = self.send(route, &mut trial).await?;
         admission.note(Record::head_came);
-        let bytes_max = self.work.answer_bytes_max(&self.engine.settings);
-        let body = gather(incoming.body, bytes_max, self.engine.budget()).await;
+        let bytes_max = self.work.answer_bytes_max(&self.progress.engine().settings);
+        let body = gather(incoming.body, bytes_max, self.progress.engine().budget()).await;
         let body = body.map_err(|ungathered| match ungathered {
             // An answer cut halfway was content: it is not asked for again.
             Ungathered::Lost(error) => Miss {
@@ -185,7 +183,7 @@ impl<W: Work> Call<W> {
 
     /// Answers when the stream has shown content, which no other route may repeat.
     async fn streamed(&mut self, mut admission: Box<Admission>) -> Result<Answer, Failure> {
-        while let Some(route) = self.tries.next(&self.engine, &self.progress) {
+        while let Some(route) = self.tries.next(&self.progress) {
             admission.note(|record| record.tries(&route));
             match self.try_stream(&route, &mut admission).await {
                 Ok(delivery) => return self.deliver_stream(delivery, admission).await,
@@ -212,8 +210,11 @@ impl<W: Work> Call<W> {
             let why = format!("an answer of type {:?}", incoming.content_type);
             return Err(broken_miss(route, &Broken::Malformed(why), &mut trial));
         }
-        let translator = self.work.translator(spoken).map_err(Miss::here)?;
-        let budget = self.engine.budget().clone();
+        let translator = self
+            .work
+            .translator(self.tries.model(), spoken)
+            .map_err(Miss::here)?;
+        let budget = self.progress.engine().budget().clone();
         let mut opened = Opened {
             content_type: self.work.content_type(incoming.content_type.as_ref()),
             feed: Feed::new(incoming.body, translator, budget),
@@ -223,7 +224,7 @@ impl<W: Work> Call<W> {
         // A model that thinks for long sends nothing: then the stream begins without content,
         // so that the caller gets signs of life.
         let content = tokio::time::timeout(
-            self.engine.settings.keep_alive,
+            self.progress.engine().settings.keep_alive,
             opened.until_content(route, &mut trial),
         );
         if let Ok(Err(miss)) = content.await {
@@ -259,7 +260,7 @@ impl<W: Work> Call<W> {
             opened.out,
             admission,
             self.work.manner(),
-            Arc::clone(&self.arrival.request_id),
+            self.arrival.request_id,
         );
         if let Some(failure) = &opened.broken {
             relay.break_off(failure);
@@ -280,16 +281,30 @@ impl<W: Work> Call<W> {
         trial: &mut Trial<'_>,
     ) -> Result<(Incoming, Endpoint, Option<String>), Miss> {
         if self.worded.is_none() {
-            let provided = self.work.provide(&self.engine, &self.model, route).await;
+            let provided = self
+                .work
+                .provide(self.progress.engine(), self.tries.model(), route)
+                .await;
             provided.map_err(Miss::here)?;
         }
         let worded = match &mut self.worded {
             Some(worded) => worded,
-            none => none.insert(self.work.word(&self.model, route).map_err(Miss::here)?),
+            none => none.insert(
+                self.work
+                    .word(self.tries.model(), route)
+                    .map_err(Miss::here)?,
+            ),
         };
         give_way().await;
         let (spoken, dropped) = (worded.call.endpoint, worded.dropped.take());
-        let sent = tries::send(route, &self.model.id, &worded.call, &self.progress, trial).await;
+        let sent = tries::send(
+            route,
+            &self.tries.model().id,
+            &worded.call,
+            &self.progress,
+            trial,
+        )
+        .await;
         self.worded = None;
         let incoming = sent?;
         Ok((incoming, spoken, dropped))

@@ -16,8 +16,10 @@ use tokio::time::timeout;
 use crate::engine::Engine;
 
 /// What decides what a caller's leaving means.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Progress {
+    /// Where it runs. All that is done for a call finds the engine here, and holds it but once.
+    engine: Arc<Engine>,
     /// A request byte may have left us: from here on the call costs.
     sent: AtomicBool,
     /// When the caller left: no further route is worth trying.
@@ -27,6 +29,19 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    pub(crate) fn new(engine: &Arc<Engine>) -> Self {
+        Self {
+            engine: Arc::clone(engine),
+            sent: AtomicBool::new(false),
+            gone: OnceLock::new(),
+            hold: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
     pub(crate) fn mark_sent(&self) {
         self.sent.store(true, Ordering::Relaxed);
     }
@@ -62,19 +77,16 @@ impl Progress {
 pub(crate) struct Outliving<T: Send + 'static> {
     call: Option<JoinHandle<T>>,
     progress: Arc<Progress>,
-    engine: Arc<Engine>,
 }
 
 impl<T: Send + 'static> Outliving<T> {
     pub(crate) fn begin(
         call: impl Future<Output = T> + Send + 'static,
         progress: Arc<Progress>,
-        engine: Arc<Engine>,
     ) -> Self {
         Self {
             call: Some(tokio::spawn(call)),
             progress,
-            engine,
         }
     }
 }
@@ -112,16 +124,17 @@ impl<T: Send + 'static> Drop for Outliving<T> {
         if Handle::try_current().is_err() {
             return;
         }
+        let engine = self.progress.engine();
         if !self.progress.is_sent() {
             // There is nothing to learn before the first byte; a call that is dropped closes its hold.
             call.abort();
         } else if let Some(hold) = self.progress.hold.get() {
             // It only drains, and no longer counts against concurrency.
-            self.engine.store.stop_counting(*hold);
+            engine.store.stop_counting(*hold);
         }
-        let drain = self.engine.settings.client_gone_drain;
+        let drain = engine.settings.client_gone_drain;
         // The node waits for these before it ends.
-        self.engine.tasks.spawn(async move {
+        engine.tasks.spawn(async move {
             if timeout(drain, &mut call).await.is_err() {
                 call.abort();
                 let _ = call.await;

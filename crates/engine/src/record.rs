@@ -6,7 +6,7 @@ use std::time::Instant;
 use ledger::Micro;
 use protocol::json::redact::redact;
 use protocol::{Failure, Joined};
-use store::{BODY_BYTES_MAX, HoldId, JournalRow, MeterText};
+use store::{BODY_BYTES_MAX, HoldId, JournalRow, MeterText, RequestId};
 
 use crate::catalog::Route;
 use crate::clock;
@@ -60,7 +60,7 @@ pub(crate) struct Record {
 impl Record {
     pub(crate) fn begin(arrival: &Arrival) -> Self {
         let row = JournalRow {
-            request_id: Arc::clone(&arrival.request_id),
+            request_id: arrival.request_id,
             wallet: Some(arrival.key.wallet),
             key: Some(arrival.key.key),
             endpoint: arrival.endpoint.into(),
@@ -75,8 +75,8 @@ impl Record {
         }
     }
 
-    pub(crate) fn request_id(&self) -> &Arc<str> {
-        &self.row.request_id
+    pub(crate) fn request_id(&self) -> RequestId {
+        self.row.request_id
     }
 
     /// The request was understood.

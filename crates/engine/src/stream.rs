@@ -5,14 +5,13 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use protocol::native::Seen;
 use protocol::{Failure, Joined, Translator};
-use store::AdmitError;
+use store::{AdmitError, RequestId};
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 use upstream::{Body, CallError, What};
 
@@ -44,7 +43,7 @@ pub struct Relay {
     /// Gone when the call is closed.
     admission: Option<Box<Admission>>,
     manner: Manner,
-    request_id: Arc<str>,
+    request_id: RequestId,
     /// Whether the last wake-up brought something that has not been given a chance to be joined.
     fresh: bool,
     end: End,
@@ -127,7 +126,7 @@ impl Relay {
         out: Joined,
         admission: Box<Admission>,
         manner: Manner,
-        request_id: Arc<str>,
+        request_id: RequestId,
     ) -> Self {
         let seen = feed.translator.seen();
         let ended = seen.ended.then(|| seen.clone());

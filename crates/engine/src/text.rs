@@ -74,13 +74,11 @@ fn prepare(
         estimate: Estimate::text(&asked.head, &model.profile, reserve_tokens),
         work: Text {
             identity: Identity {
-                id: ids::fresh(id_prefix(call.dialect)).into(),
+                id: ids::fresh(id_prefix(call.dialect)),
                 model: Arc::clone(&model.id),
             },
             asked,
-            model: Arc::clone(model),
         },
-        model: Arc::clone(model),
         tries,
     })
 }
@@ -99,7 +97,6 @@ fn id_prefix(dialect: Dialect) -> &'static str {
 struct Text {
     asked: Asked,
     identity: Identity,
-    model: Arc<Model>,
 }
 
 impl Work for Text {
@@ -129,9 +126,9 @@ impl Work for Text {
             .translate(spoken.dialect(), &self.identity, answer)
     }
 
-    fn translator(&self, spoken: Endpoint) -> Result<Translator, Failure> {
+    fn translator(&self, model: &Model, spoken: Endpoint) -> Result<Translator, Failure> {
         self.asked
-            .translator(spoken.dialect(), &self.identity, &self.model.price)
+            .translator(spoken.dialect(), &self.identity, &model.price)
     }
 
     fn manner(&self) -> Manner {

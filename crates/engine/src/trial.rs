@@ -60,7 +60,7 @@ mod tests {
         let past = now.checked_sub(Duration::from_secs(30)).unwrap();
         let retry_after = Some(Duration::from_secs(1));
         channel.report(Outcome::Overloaded { retry_after }, past);
-        assert_eq!(channel.state(now), State::Probe);
+        assert_eq!(channel.state(|| now), State::Probe);
 
         let trial = Trial::of(&channel);
         let dialect = Dialect::Chat;
@@ -69,8 +69,12 @@ mod tests {
         // The caller leaves: nobody ever answers here.
         let left = tokio::time::timeout(Duration::ZERO, channel.send(&call)).await;
         assert!(left.is_err());
-        assert_ne!(channel.state(now), State::Probe, "the probe is under way");
+        assert_ne!(
+            channel.state(|| now),
+            State::Probe,
+            "the probe is under way"
+        );
         drop(trial);
-        assert_eq!(channel.state(now), State::Probe);
+        assert_eq!(channel.state(|| now), State::Probe);
     }
 }

@@ -9,7 +9,6 @@ use rand::RngExt as _;
 use upstream::{CallError, Candidate, Endpoint, Incoming, Outcome, Outgoing, Sent, What, order};
 
 use crate::catalog::{Model, Route};
-use crate::engine::Engine;
 use crate::progress::Progress;
 use crate::trial::Trial;
 
@@ -55,8 +54,7 @@ pub(crate) struct Tries {
 impl Tries {
     /// The routes that can carry a call; `None` when there is none.
     pub(crate) fn of(model: &Arc<Model>, carries: impl Fn(&Route) -> bool) -> Option<Self> {
-        let now = Instant::now();
-        let fits = |route: &Route| route.channel.is_live(now) && carries(route);
+        let fits = |route: &Route| route.channel.is_live(Instant::now) && carries(route);
         let fit: Vec<usize> = model
             .routes
             .iter()
@@ -74,7 +72,7 @@ impl Tries {
                     .map(|route| Candidate {
                         priority: route.priority,
                         weight: route.weight,
-                        state: route.channel.state(now),
+                        state: route.channel.state(Instant::now),
                     })
                     .collect();
                 let ranks = order(&candidates, rand::rng().random());
@@ -93,7 +91,8 @@ impl Tries {
     }
 
     /// The next route worth trying. The first is free; further ones come out of the budget.
-    pub(crate) fn next(&mut self, engine: &Engine, progress: &Progress) -> Option<Arc<Route>> {
+    pub(crate) fn next(&mut self, progress: &Progress) -> Option<Arc<Route>> {
+        let engine = progress.engine();
         let route = Arc::clone(self.route(self.next)?);
         if self.next == 0 {
             engine.retries.earn();
@@ -118,6 +117,10 @@ impl Tries {
     pub(crate) fn failure(&mut self) -> Failure {
         let missed = self.missed.take();
         missed.unwrap_or_else(Failure::upstream_error)
+    }
+
+    pub(crate) fn model(&self) -> &Arc<Model> {
+        &self.model
     }
 
     /// The route that is tried first.

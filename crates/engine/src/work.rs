@@ -1,14 +1,13 @@
 //! What differs between the works that calls ask for; their life (`life.rs`) is one.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use http::HeaderValue;
 use protocol::native::{self, Broken};
 use protocol::{Failure, Translator};
-use store::KeyHead;
+use store::{KeyHead, RequestId};
 use upstream::{Endpoint, Outgoing};
 
 use crate::catalog::{Model, Route};
@@ -20,7 +19,7 @@ use crate::tries::Tries;
 #[derive(Debug, Clone)]
 pub struct Arrival {
     pub key: KeyHead,
-    pub request_id: Arc<str>,
+    pub request_id: RequestId,
     /// The path template, for the journal.
     pub endpoint: &'static str,
     pub at: Instant,
@@ -53,7 +52,7 @@ pub(crate) trait Work: Send + Sync + 'static {
     ) -> Result<Result<native::Answer, Broken>, Failure>;
 
     /// What turns a stream of `spoken` into the caller's.
-    fn translator(&self, spoken: Endpoint) -> Result<Translator, Failure>;
+    fn translator(&self, model: &Model, spoken: Endpoint) -> Result<Translator, Failure>;
 
     /// How the caller's protocol treats streams.
     fn manner(&self) -> Manner;
@@ -94,7 +93,6 @@ pub(crate) struct Manner {
 /// A call that may ask for money.
 pub(crate) struct Prepared<W> {
     pub(crate) work: W,
-    pub(crate) model: Arc<Model>,
     pub(crate) tries: Tries,
     pub(crate) estimate: Estimate,
 }

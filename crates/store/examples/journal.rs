@@ -124,7 +124,7 @@ fn row(n: usize, rows: usize, now: UnixMs, wallets: &[(WalletId, [KeyId; 2])]) -
     let failed = n.is_multiple_of(50);
     JournalRow {
         at: UnixMs::new(now.get() - age),
-        request_id: format!("req_{n:026}").into(),
+        request_id: format!("req_{n:026}").as_str().into(),
         wallet: Some(wallet),
         key: Some(keys[n % 2]),
         endpoint: "/v1/chat/completions".into(),

@@ -243,14 +243,12 @@ async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> D
         tokens: 4_000,
         counts: true,
     };
-    let request_id: Arc<str> = "req_0123456789abcdefghij".into();
     let admitted = loop {
-        let request_id = Arc::clone(&request_id);
         let admit = Admit {
             wallet: key.wallet,
             key: key.id,
             ask,
-            request_id,
+            request_id: "req_0123456789abcdefghij".into(),
             now,
         };
         match store.admit(admit).await {

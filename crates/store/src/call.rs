@@ -1,21 +1,19 @@
 //! The ledger's side of a call: admitted, perhaps extended, closed once.
 
-use std::sync::Arc;
-
 use ledger::{Ask, Micro, Rates, Step, UnixMs};
 
 use crate::durable::Durable;
-use crate::ids::{HoldId, KeyId, PriceVersion, WalletId};
+use crate::ids::{HoldId, KeyId, PriceVersion, RequestId, WalletId};
 use crate::meter::MeterText;
 
 /// A call that asks to be admitted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Admit {
     pub wallet: WalletId,
     pub key: KeyId,
     pub ask: Ask,
     /// Stored with the hold and its close.
-    pub request_id: Arc<str>,
+    pub request_id: RequestId,
     pub now: UnixMs,
 }
 

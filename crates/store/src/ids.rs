@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use arrayvec::ArrayString;
 use rand::RngExt as _;
 use sha2::{Digest as _, Sha256};
 
@@ -91,6 +92,44 @@ text_id! {
 text_id! {
     /// An API key (not its secret), `key_…`.
     KeyId, "key_"
+}
+
+/// The name of a request, as its caller knows it: a short text, copied instead of shared, since a row of
+/// each call goes to other threads with it. What is longer is no name of ours, and is cut.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct RequestId(ArrayString<REQUEST_ID_BYTES>);
+
+const REQUEST_ID_BYTES: usize = 36;
+
+impl RequestId {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for RequestId {
+    fn from(text: &str) -> Self {
+        Self(ArrayString::from(text).unwrap_or_else(|_| {
+            let mut cut = ArrayString::new();
+            text.chars().all(|letter| cut.try_push(letter).is_ok());
+            cut
+        }))
+    }
+}
+
+impl std::ops::Deref for RequestId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
 }
 
 /// SHA-256 of an API key's secret: what is stored of it, and how it is found.

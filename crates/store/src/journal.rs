@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ledger::{Micro, UnixMs};
 
-use crate::ids::{HoldId, KeyId, WalletId};
+use crate::ids::{HoldId, KeyId, RequestId, WalletId};
 use crate::meter::MeterText;
 
 /// One call. Fill what is known: the rest has a default.
@@ -20,7 +20,7 @@ use crate::meter::MeterText;
 pub struct JournalRow {
     /// When the call ended.
     pub at: UnixMs,
-    pub request_id: Arc<str>,
+    pub request_id: RequestId,
     /// Unknown when the caller was not authenticated.
     pub wallet: Option<WalletId>,
     pub key: Option<KeyId>,

@@ -48,7 +48,7 @@ pub use entries::{
     UnknownKind,
 };
 pub use error::{AdmitError, Lost, OpenError, StoreError};
-pub use ids::{Digest, Epoch, HoldId, IdError, KeyId, PriceVersion, WalletId};
+pub use ids::{Digest, Epoch, HoldId, IdError, KeyId, PriceVersion, RequestId, WalletId};
 pub use journal::{
     BODY_BYTES_MAX, JournalEntry, JournalPlace, JournalQuery, JournalRow, StatusRange, Timings,
 };

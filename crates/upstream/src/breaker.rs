@@ -105,6 +105,11 @@ impl Breaker {
         Self::default()
     }
 
+    /// Whether anything is known against the channel.
+    pub(crate) fn is_troubled(&self) -> bool {
+        self.trouble.is_some()
+    }
+
     /// How the channel stands at `now`.
     pub fn state(&self, now: Instant) -> State {
         let Some(trouble) = self.trouble else {

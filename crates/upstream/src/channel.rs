@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use parking_lot::Mutex;
 use protocol::Dialect;
 use tokio::runtime::Handle;
 use tokio::time::Instant as Clock;
@@ -12,9 +11,10 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::address::Address;
 use crate::body::Body;
-use crate::breaker::{Breaker, Outcome, State};
+use crate::breaker::{Outcome, State};
 use crate::call::{Incoming, Outgoing};
 use crate::error::{CallError, ChannelError, Stage};
+use crate::health::Health;
 use crate::pool::Pool;
 use crate::preset::{Preset, Protocol};
 use crate::request::Template;
@@ -50,7 +50,7 @@ struct Inner {
     template: Template,
     connector: Connector,
     pool: Pool<Box<Conn>>,
-    breaker: Mutex<Breaker>,
+    health: Health,
 }
 
 impl Channel {
@@ -73,7 +73,7 @@ impl Channel {
             connector: Connector::new(&address)?,
             address,
             pool: Pool::new(),
-            breaker: Mutex::new(Breaker::new()),
+            health: Health::default(),
             spec,
         })))
     }
@@ -124,7 +124,7 @@ impl Channel {
     pub async fn send(&self, call: &Outgoing) -> Result<Incoming, CallError> {
         let start = Clock::now();
         let total = start + self.0.timeouts.total;
-        self.0.breaker.lock().attempt(start.into_std());
+        self.0.health.attempt(start.into_std());
         let home = Handle::current().id();
         while let Some(conn) = self.0.pool.take(home, start) {
             match self.exchange(conn, call, start, total).await {
@@ -143,7 +143,7 @@ impl Channel {
     /// Opens a session on a connection of its own, or gives the answer that refuses it.
     pub async fn open_socket(&self, ask: SocketAsk<'_>) -> Result<Handshake, CallError> {
         let start = Clock::now();
-        self.0.breaker.lock().attempt(start.into_std());
+        self.0.health.attempt(start.into_std());
         let stream = self
             .0
             .connector
@@ -235,21 +235,21 @@ impl Channel {
         self.0.pool.len()
     }
 
-    /// How it stands at `now`.
-    pub fn state(&self, now: Instant) -> State {
-        self.0.breaker.lock().state(now)
+    /// How it stands. The clock is asked where there is trouble.
+    pub fn state(&self, now: impl FnOnce() -> Instant) -> State {
+        self.0.health.state(now)
     }
 
     /// Whether its models can be listed: a credential is there where one is needed, and
     /// it was not refused, or it is time to see whether it still is. Trouble of other
     /// kinds does not unlist a model.
-    pub fn is_live(&self, now: Instant) -> bool {
+    pub fn is_live(&self, now: impl FnOnce() -> Instant) -> bool {
         let bare = self.0.spec.credential.is_none() && self.0.spec.preset.needs_credential();
         !bare && !matches!(self.state(now), State::TakenOut { .. })
     }
 
     /// Tells how a call ended, at `now`.
     pub fn report(&self, outcome: Outcome, now: Instant) {
-        self.0.breaker.lock().report(outcome, now);
+        self.0.health.report(outcome, now);
     }
 }

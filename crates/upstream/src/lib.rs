@@ -20,6 +20,7 @@ mod call;
 mod channel;
 mod error;
 mod guarded;
+mod health;
 mod network;
 mod pool;
 mod preset;

@@ -109,9 +109,9 @@ impl Sender {
 
     /// Another channel is tried only when no byte has left us (reliability T3).
     async fn try_routes(&mut self, mut record: Option<&mut Record>, within: Duration) -> Sending {
-        let nobody_leaves = Progress::default();
+        let nobody_leaves = Progress::new(&self.engine);
         let mut last = Failure::upstream_error();
-        while let Some(route) = self.tries.next(&self.engine, &nobody_leaves) {
+        while let Some(route) = self.tries.next(&nobody_leaves) {
             if let Some(record) = &mut record {
                 record.tries(&route);
             }

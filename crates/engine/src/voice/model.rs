@@ -1,22 +1,15 @@
 //! Which models speak and listen.
 
-use std::sync::Arc;
-
 use ledger::PriceKey;
 use protocol::{Failure, Kind};
 use upstream::Protocol;
 
 use crate::asked::unreachable_model;
-use crate::catalog::Model;
 use crate::engine::Engine;
 use crate::tries::Tries;
 
 /// An audio model that has a price for what is asked of it, and the routes to it.
-pub(super) fn find(
-    engine: &Engine,
-    id: &str,
-    price: Option<PriceKey>,
-) -> Result<(Arc<Model>, Tries), Failure> {
+pub(super) fn find(engine: &Engine, id: &str, price: Option<PriceKey>) -> Result<Tries, Failure> {
     let catalog = engine.catalog();
     let model = catalog
         .find(id)
@@ -31,6 +24,5 @@ pub(super) fn find(
         return Err(unreachable_model(model));
     }
     let tries = Tries::of(model, |route| route.channel.speaks(Protocol::Voice));
-    let tries = tries.ok_or_else(|| unreachable_model(model))?;
-    Ok((Arc::clone(model), tries))
+    tries.ok_or_else(|| unreachable_model(model))
 }

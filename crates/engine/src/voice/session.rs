@@ -275,5 +275,6 @@ fn legal(frame: CloseFrame) -> CloseFrame {
 }
 
 fn failure_frame(failure: &Failure, caused_by: Option<&str>) -> String {
-    write_failure_frame(failure, &ids::fresh("event_"), caused_by)
+    let event: String = ids::fresh("event_");
+    write_failure_frame(failure, &event, caused_by)
 }

@@ -93,14 +93,15 @@ impl Engine {
         record.reads(call.model.as_str(), true);
         let found = guard::model_id(&call.model)
             .and_then(|()| model::find(self, &call.model, Some(price_key(call.kind))));
-        let (model, tries) = match found {
-            Ok(found) => found,
+        let tries = match found {
+            Ok(tries) => tries,
             Err(failure) => {
                 self.journal(record.refused(&failure));
                 return Err(failure.into());
             }
         };
-        let progress = Arc::new(Progress::default());
+        let model = Arc::clone(tries.model());
+        let progress = Arc::new(Progress::new(self));
         let admission = admit(self, &call, &model, &progress, record).await?;
         let rates = admission.rates;
         open(self, call, model, tries, &progress, admission)
@@ -127,7 +128,7 @@ async fn admit(
         // Nothing has been used yet.
         estimate.gauge = Gauge::Session(Box::default());
         let progress = Arc::clone(progress);
-        Admission::ask(engine, &call.arrival.key, model, estimate, progress, record)
+        Admission::ask(&call.arrival.key, model, estimate, progress, record)
     };
     let refused = match ask(More::Step, record).await {
         Ok(admission) => return Ok(admission),
@@ -157,7 +158,7 @@ async fn open(
     progress: &Progress,
     mut admission: Box<Admission>,
 ) -> Result<Box<OpenSocket>, Failure> {
-    while let Some(route) = tries.next(engine, progress) {
+    while let Some(route) = tries.next(progress) {
         admission.note(|record| record.tries(&route));
         match handshake(engine, &call, &model, &route).await {
             Ok(upstream) => {

@@ -63,7 +63,7 @@ fn prepare(
     if engine.settings.journal_bodies {
         record.keep_request(&call.body);
     }
-    let (model, tries) = model::find(engine, &speech.model, Some(PriceKey::TtsCharacters))?;
+    let tries = model::find(engine, &speech.model, Some(PriceKey::TtsCharacters))?;
     let meter = Meter {
         tts_characters: speech.characters,
         ..Meter::default()
@@ -71,7 +71,6 @@ fn prepare(
     Ok(Prepared {
         estimate: Estimate::voice(meter, Gauge::Spoken),
         work: Spoken(speech),
-        model,
         tries,
     })
 }
@@ -99,7 +98,7 @@ impl Work for Spoken {
         Ok(voice::read_timed_speech(answer, &self.0.model))
     }
 
-    fn translator(&self, _: Endpoint) -> Result<Translator, Failure> {
+    fn translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
         Ok(Translator::Audio(Box::new(Passing::new(AUDIO_BYTES_MAX))))
     }
 

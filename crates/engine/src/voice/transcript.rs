@@ -57,7 +57,7 @@ fn prepare(
         VoiceForm::Renamed => voice::read_renamed_transcript(call.fields, bytes_max)?,
     };
     record.reads(transcript.model.as_str(), false);
-    let (model, tries) = model::find(engine, &transcript.model, Some(PriceKey::SttSecond))?;
+    let tries = model::find(engine, &transcript.model, Some(PriceKey::SttSecond))?;
     let meter = Meter {
         stt_seconds: transcript.seconds_max,
         ..Meter::default()
@@ -69,7 +69,6 @@ fn prepare(
             spool: call.spool,
             _share: call.share,
         },
-        model,
         tries,
     })
 }
@@ -96,7 +95,7 @@ impl Work for Heard {
     }
 
     fn word(&self, _: &Model, route: &Route) -> Result<Worded, Failure> {
-        let boundary = ids::fresh("form-");
+        let boundary: String = ids::fresh("form-");
         let content_type = format!("multipart/form-data; boundary={boundary}");
         let form = self.transcript.form(&route.model);
         let (mut pieces, after) = form.write_around(&boundary);
@@ -125,7 +124,7 @@ impl Work for Heard {
     }
 
     /// Transcripts of files do not stream.
-    fn translator(&self, _: Endpoint) -> Result<Translator, Failure> {
+    fn translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
         Err(Failure::internal())
     }
 

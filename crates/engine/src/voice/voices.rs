@@ -49,9 +49,10 @@ async fn list(
     record: &mut Record,
 ) -> Result<Bytes, Failure> {
     guard::model_id(&call.model)?;
-    let (model, mut tries) = model::find(engine, &call.model, None)?;
-    let progress = Progress::default();
-    while let Some(route) = tries.next(engine, &progress) {
+    let mut tries = model::find(engine, &call.model, None)?;
+    let model = Arc::clone(tries.model());
+    let progress = Progress::new(engine);
+    while let Some(route) = tries.next(&progress) {
         record.tries(&route);
         match ask(engine, call, &model, &route, &progress).await {
             Ok(voices) => return Ok(voices),

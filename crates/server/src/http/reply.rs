@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use ledger::Rates;
 use protocol::{Code, Failure, Family, Joined};
-use store::KeyHead;
+use store::{KeyHead, RequestId};
 
 use super::catch::catch_poll;
 use super::media;
@@ -35,7 +35,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 #[derive(Debug)]
 pub(crate) struct Visit {
     pub(crate) connection: Arc<Connection>,
-    pub(crate) request_id: Arc<str>,
+    pub(crate) request_id: RequestId,
     pub(crate) family: Family,
     pub(crate) endpoint: &'static str,
     pub(crate) arrived: Instant,
@@ -52,7 +52,7 @@ impl Visit {
     pub(crate) fn arrival(&self, key: KeyHead) -> Arrival {
         Arrival {
             key,
-            request_id: Arc::clone(&self.request_id),
+            request_id: self.request_id,
             endpoint: self.endpoint,
             at: self.arrived,
         }

@@ -65,7 +65,7 @@ pub(crate) async fn serve(
     };
     let visit = Visit {
         connection: Arc::clone(&connection),
-        request_id: ids::fresh("req_").into(),
+        request_id: ids::fresh("req_"),
         family: surface.family,
         endpoint: surface.template(),
         arrived: Instant::now(),

@@ -1,7 +1,5 @@
 //! Calls: admitted, extended, closed.
 
-use std::sync::Arc;
-
 use ledger::{Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
 
 use super::pending::{PartOf, Posting, What};
@@ -90,7 +88,7 @@ impl Books {
         let id = stepping.hold;
         let hold = self.holds.get(&id)?;
         let (key, ask, before, wallet) = (hold.key, hold.held, hold.booked, hold.wallet);
-        let (opened_at, request_id) = (hold.opened_at, Arc::clone(&hold.request_id));
+        let (opened_at, request_id) = (hold.opened_at, hold.request_id);
         let mut rows = self.rows_of(key)?;
         let stepped = ledger::step(
             &mut rows.wallet.wallet,

@@ -3,14 +3,12 @@
 //! Decisions change rows in memory; each changed row is written once, at the end of the batch,
 //! however many commands touched it.
 
-use std::sync::Arc;
-
 use ledger::{Delta, Micro, UnixMs};
 
 use super::rows::{HoldRow, OpenHold};
 use crate::call::{Basis, Close, End, SessionStep};
 use crate::entries::EntryKind;
-use crate::ids::{HoldId, KeyId};
+use crate::ids::{HoldId, KeyId, RequestId};
 
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
@@ -101,7 +99,7 @@ pub(crate) struct PartOf {
     pub(crate) held: Micro,
     pub(crate) booked: Micro,
     pub(crate) opened_at: UnixMs,
-    pub(crate) request_id: Arc<str>,
+    pub(crate) request_id: RequestId,
 }
 
 impl Posting {

@@ -1,11 +1,9 @@
 //! Rows of the ledger as a batch keeps them.
 
-use std::sync::Arc;
-
 use ledger::{Ask, Key, Micro, UnixMs, Wallet};
 
 use super::pending::Pending;
-use crate::ids::{KeyId, WalletId};
+use crate::ids::{KeyId, RequestId, WalletId};
 
 /// A wallet.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +52,7 @@ pub(crate) struct OpenHold {
     pub(crate) held: Ask,
     /// What the steps of a session have charged so far.
     pub(crate) booked: Micro,
-    pub(crate) request_id: Arc<str>,
+    pub(crate) request_id: RequestId,
     pub(crate) opened_at: UnixMs,
     pub(crate) row: HoldRow,
 }

@@ -13,6 +13,7 @@ use crate::entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
 };
 use crate::ids::{HoldId, PriceVersion};
+use crate::meter::MeterText;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
@@ -96,7 +97,7 @@ fn entry(row: &Row) -> Read<EntryRow> {
 fn call(row: &Row, hold: HoldId) -> Read<CallRow> {
     let usage = match row.try_get::<_, Option<String>>(15)? {
         Some(meter) => Some(SettledUsage {
-            meter: meter.into(),
+            meter: MeterText::from(&*meter),
             price_version: PriceVersion(row.try_get(16)?),
             basis: row.try_get(17)?,
         }),

@@ -10,6 +10,7 @@ use crate::entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
 };
 use crate::ids::{HoldId, PriceVersion};
+use crate::meter::MeterText;
 
 /// The entries that match, in the order of their posting.
 pub(super) fn entries(on: &Connection, query: &EntryQuery) -> rusqlite::Result<Vec<EntryRow>> {
@@ -92,7 +93,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<EntryRow> {
 fn call(row: &Row<'_>, hold: HoldId) -> rusqlite::Result<CallRow> {
     let usage = match row.get::<_, Option<String>>(15)? {
         Some(meter) => Some(SettledUsage {
-            meter: meter.into(),
+            meter: MeterText::from(&*meter),
             price_version: PriceVersion(row.get(16)?),
             basis: row.get(17)?,
         }),

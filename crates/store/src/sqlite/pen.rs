@@ -153,7 +153,7 @@ impl<'c> Pen<'c> {
                 hold.held.hold.get(),
                 sql_tokens(hold.held.tokens),
                 hold.held.counts,
-                hold.request_id,
+                hold.request_id.as_str(),
                 hold.opened_at.get(),
                 hold.booked.get(),
             ])?;

@@ -94,7 +94,7 @@ pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
             tokens: u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
             counts: row.get(4)?,
         },
-        request_id: row.get(5)?,
+        request_id: row.get_ref(5)?.as_str()?.into(),
         opened_at: UnixMs::new(row.get(6)?),
         booked: micro(row, 7)?,
         row: HoldRow::Same,

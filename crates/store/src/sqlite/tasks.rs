@@ -31,7 +31,7 @@ impl Ledger<'_> {
     ) -> rusqlite::Result<Result<OpenedTask, AdmitError>> {
         let now = new.admit.now;
         let key = new.admit.key;
-        let (hold, rates) = match self.admit(new.admit.clone())? {
+        let (hold, rates) = match self.admit(new.admit)? {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused)),
         };

@@ -20,7 +20,7 @@ fn now() -> UnixMs {
 fn row(n: usize, at: UnixMs) -> JournalRow {
     JournalRow {
         at,
-        request_id: format!("req_{n}").into(),
+        request_id: format!("req_{n}").as_str().into(),
         endpoint: "/v1/chat/completions".into(),
         model: "story/model".into(),
         status: 200,

@@ -110,7 +110,7 @@ fn entry(row: &Row) -> Read<JournalEntry> {
             stream: row.try_get(11)?,
             outcome: row.try_get::<_, Option<String>>(12)?.map(Into::into),
             hold: row.try_get::<_, Option<i64>>(13)?.map(HoldId::new),
-            meter: row.try_get::<_, Option<String>>(14)?.map(Into::into),
+            meter: row.try_get::<_, Option<&str>>(14)?.map(Into::into),
             charge: Micro::new(row.try_get(15)?),
             timings: Timings {
                 admitted_us: micros(16)?,

@@ -207,7 +207,7 @@ impl Desk {
             self.last_hold = HoldId::first_of_lane(epoch, self.lane);
         }
         self.books.last_hold = self.last_hold;
-        let mut admit = new.admit.clone();
+        let mut admit = new.admit;
         admit.now = begun.now;
         let (hold, rates) = self.books.admit(admit).map_err(Unmade::Refused)?;
         self.last_hold = self.books.last_hold;

@@ -119,7 +119,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<JournalEntry> {
             wallet: row.get(2)?,
             key: row.get(3)?,
             status: row.get(4)?,
-            request_id: row.get(5)?,
+            request_id: row.get_ref(5)?.as_str()?.into(),
             model: row.get(6)?,
             endpoint: row.get::<_, String>(7)?.into(),
             channel: row.get(8)?,
@@ -128,7 +128,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<JournalEntry> {
             stream: row.get(11)?,
             outcome: row.get::<_, Option<String>>(12)?.map(Into::into),
             hold: row.get::<_, Option<i64>>(23)?.map(HoldId::new),
-            meter: row.get::<_, Option<String>>(13)?.map(Into::into),
+            meter: row.get_ref(13)?.as_str_or_null()?.map(Into::into),
             charge: Micro::new(row.get(14)?),
             timings: Timings {
                 admitted_us: micros(15)?,

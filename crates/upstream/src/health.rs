@@ -1,0 +1,48 @@
+//! A channel's health, for calls on many threads.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use crate::breaker::{Breaker, Outcome, State};
+
+/// A breaker that is nearly always closed. Who only asks reads that from memory which nobody writes to
+/// then, and neither takes a lock that all cores want nor looks at the clock.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    troubled: AtomicBool,
+    breaker: Apart<Mutex<Breaker>>,
+}
+
+/// On lines of memory of its own: every call writes to it when it ends.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Apart<T>(T);
+
+impl Health {
+    /// How the channel stands.
+    pub(crate) fn state(&self, now: impl FnOnce() -> Instant) -> State {
+        if !self.troubled.load(Ordering::Relaxed) {
+            return State::Closed;
+        }
+        self.breaker.0.lock().state(now())
+    }
+
+    /// A call goes out at `now`.
+    pub(crate) fn attempt(&self, now: Instant) {
+        if self.troubled.load(Ordering::Relaxed) {
+            self.breaker.0.lock().attempt(now);
+        }
+    }
+
+    /// A call ended at `now`.
+    pub(crate) fn report(&self, outcome: Outcome, now: Instant) {
+        let mut breaker = self.breaker.0.lock();
+        breaker.report(outcome, now);
+        let troubled = breaker.is_troubled();
+        if troubled != self.troubled.load(Ordering::Relaxed) {
+            self.troubled.store(troubled, Ordering::Relaxed);
+        }
+    }
+}

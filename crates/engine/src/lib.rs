@@ -30,6 +30,7 @@ mod retries;
 mod stream;
 mod task;
 mod text;
+mod traffic;
 mod trial;
 mod tries;
 mod voice;
@@ -48,6 +49,7 @@ pub use pictures::PictureBounds;
 pub use stream::Relay;
 pub use task::{ListQuery, TaskAsk, TaskSettings, VideoCall, video_protocols};
 pub use text::{Named, TextCall};
+pub use traffic::Tally;
 pub use voice::{
     OpenSocket, SocketBounds, SocketCall, SocketKind, SpeechCall, TranscriptCall, VoiceForm,
     VoicesCall,

@@ -14,28 +14,11 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use store::Stats;
 
 use crate::media::MediaCounts;
-
-/// Bucket bounds in seconds, from a cached answer to a long reasoning run.
-const LATENCY_BOUNDS: [f64; 16] = [
-    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
-    600.0,
-];
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
-    endpoint: &'static str,
-    status: u16,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByEndpoint {
-    endpoint: &'static str,
-}
+use crate::traffic::{Tally, Traffic};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByModel {
@@ -60,18 +43,13 @@ struct ByChannel {
     state: &'static str,
 }
 
-type LatencyFamily = Family<ByEndpoint, Histogram, fn() -> Histogram>;
-
 /// The node's counters. Recording never blocks on a scrape for long.
 pub struct Metrics {
     registry: Registry,
-    requests: Family<Answered, Counter>,
-    latency: LatencyFamily,
-    first_byte: LatencyFamily,
+    traffic: Arc<Traffic>,
     tokens: Family<TokenClass, Counter>,
     credits: Family<ByModel, Counter>,
     unpriced_tool_calls: Family<ToolOfModel, Counter>,
-    in_flight: Gauge,
     /// Answers that ended cleanly without a usage report.
     pub usage_missing: Counter,
     /// Usage reports that were negative, no number or beyond all bounds.
@@ -138,10 +116,6 @@ pub(crate) struct Reading {
     pub(crate) channels: Vec<(String, &'static str)>,
 }
 
-fn latency_histogram() -> Histogram {
-    Histogram::new(LATENCY_BOUNDS)
-}
-
 impl Metrics {
     /// All metrics at zero.
     pub fn new() -> Self {
@@ -159,24 +133,10 @@ impl Metrics {
             "clients_gone",
             "Callers that left before their answer ended",
         );
-        let in_flight = Gauge::default();
-        registry.register("in_flight", "Requests being served", in_flight.clone());
         let media = MediaCounts::register(&mut registry);
         let store = StoreGauges::register(&mut registry);
-        let requests = Family::default();
-        registry.register("requests", "Requests answered", requests.clone());
-        let latency = LatencyFamily::new_with_constructor(latency_histogram);
-        registry.register(
-            "request_seconds",
-            "Time until the answer ended",
-            latency.clone(),
-        );
-        let first_byte = LatencyFamily::new_with_constructor(latency_histogram);
-        registry.register(
-            "first_byte_seconds",
-            "Time until the answer began",
-            first_byte.clone(),
-        );
+        let traffic = Arc::new(Traffic::default());
+        registry.register_collector(Box::new(Arc::clone(&traffic)));
         let tokens = Family::default();
         registry.register("tokens", "Tokens settled, by class", tokens.clone());
         let credits = Family::default();
@@ -201,13 +161,10 @@ impl Metrics {
         registry.register("uptime_seconds", "Seconds since the start", uptime.clone());
         Self {
             registry,
-            requests,
-            latency,
-            first_byte,
+            traffic,
             tokens,
             credits,
             unpriced_tool_calls,
-            in_flight,
             usage_missing,
             usage_malformed,
             failovers,
@@ -220,27 +177,9 @@ impl Metrics {
         }
     }
 
-    /// A request has arrived.
-    pub fn arrived(&self) {
-        self.in_flight.inc();
-    }
-
-    /// The head of an answer is on its way.
-    pub fn answered(&self, endpoint: &'static str, status: u16, after: Duration) {
-        self.requests
-            .get_or_create(&Answered { endpoint, status })
-            .inc();
-        self.first_byte
-            .get_or_create(&ByEndpoint { endpoint })
-            .observe(after.as_secs_f64());
-    }
-
-    /// An answer has ended, with its body.
-    pub fn ended(&self, endpoint: &'static str, after: Duration) {
-        self.in_flight.dec();
-        self.latency
-            .get_or_create(&ByEndpoint { endpoint })
-            .observe(after.as_secs_f64());
+    /// A tally for who answers requests; a thread has its own.
+    pub fn tally(&self) -> Arc<Tally> {
+        self.traffic.tally()
     }
 
     /// What is counted of a model, to be kept at hand.
@@ -371,8 +310,9 @@ mod tests {
     #[test]
     fn a_scrape_shows_what_was_counted() {
         let metrics = Metrics::new();
-        metrics.arrived();
-        metrics.answered("/v1/balance", 200, Duration::from_millis(3));
+        let tally = metrics.tally();
+        tally.arrived();
+        tally.answered("/v1/balance", 200, Duration::from_millis(3));
         metrics.usage_missing.inc();
         let text = metrics.render(&Reading {
             channels: vec![("main".to_owned(), "closed")],

@@ -36,11 +36,15 @@ impl Gates {
         })
     }
 
-    /// The runtime of the gate that has the least to do.
-    pub(crate) fn emptiest(&self) -> Handle {
+    pub(crate) fn count(&self) -> usize {
+        self.gates.len()
+    }
+
+    /// The gate that has the least to do: its number and its runtime.
+    pub(crate) fn emptiest(&self) -> Option<(usize, &Handle)> {
         let runtimes = self.gates.iter().map(|gate| &gate.runtime);
-        let emptiest = runtimes.min_by_key(|runtime| runtime.metrics().num_alive_tasks());
-        emptiest.map_or_else(Handle::current, Handle::clone)
+        let runtimes = runtimes.enumerate();
+        runtimes.min_by_key(|(_, runtime)| runtime.metrics().num_alive_tasks())
     }
 }
 
@@ -86,7 +90,8 @@ mod tests {
         for _ in 0..6 {
             let (tell, told) = oneshot::channel();
             let open = open.clone();
-            gates.emptiest().spawn(async move {
+            let (_, gate) = gates.emptiest().unwrap();
+            gate.spawn(async move {
                 tell.send(thread::current().name().map(str::to_owned))
                     .unwrap();
                 pending::<()>().await;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Context;
 use std::time::Duration;
 
-use engine::Engine;
+use engine::{Engine, Tally};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -116,6 +116,8 @@ pub(crate) struct Public {
     crowd: Arc<Crowd>,
     clock: Arc<CoarseClock>,
     gates: Arc<Gates>,
+    /// What each gate counts.
+    tallies: Vec<Arc<Tally>>,
     connections: TaskTracker,
 }
 
@@ -129,8 +131,10 @@ impl Public {
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let connections = TaskTracker::new();
+        let tallies = (0..gates.count()).map(|_| engine.metrics().tally());
         Ok(Self {
             listener,
+            tallies: tallies.collect(),
             gates,
             shared: Arc::new(Shared {
                 engine,
@@ -201,13 +205,20 @@ impl Public {
         let Ok(socket) = socket.into_std() else {
             return;
         };
+        let Some((gate, runtime)) = self.gates.emptiest() else {
+            return;
+        };
+        let Some(tally) = self.tallies.get(gate) else {
+            return;
+        };
         let connection = Connection {
             shared: Arc::clone(&self.shared),
+            tally: Arc::clone(tally),
             pulse,
             seat,
         };
         self.connections
-            .spawn_on(serve(socket, connection), &self.gates.emptiest());
+            .spawn_on(serve(socket, connection), runtime);
     }
 }
 

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use engine::{Aborted, Answer, AnswerBody, Arrival, Metrics, Place, Unanswered};
+use engine::{Aborted, Answer, AnswerBody, Arrival, Place, Unanswered};
 use http::header::{CONNECTION, CONTENT_RANGE, CONTENT_TYPE, HeaderName, RETRY_AFTER, UPGRADE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
@@ -44,10 +44,6 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    fn metrics(&self) -> &Metrics {
-        self.connection.shared.engine.metrics()
-    }
-
     /// What the engine is told of the visitor.
     pub(crate) fn arrival(&self, key: KeyHead) -> Arrival {
         Arrival {
@@ -95,7 +91,7 @@ impl Visit {
 
     /// Notes a panic, which the panic hook has logged with its place.
     pub(crate) fn panicked(&self, what: &str) {
-        self.metrics().panics.inc();
+        self.connection.shared.engine.metrics().panics.inc();
         tracing::error!(
             request_id = &*self.request_id,
             endpoint = self.endpoint,
@@ -106,8 +102,7 @@ impl Visit {
     /// The answer after which a connection is a session; the visit goes on with that.
     pub(crate) fn switching(&self, switch: &Switch) -> Response<ReplyBody> {
         let status = StatusCode::SWITCHING_PROTOCOLS;
-        let metrics = self.metrics();
-        metrics.answered(self.endpoint, status.as_u16(), self.arrived.elapsed());
+        self.tell_answered(status);
         let mut response = Response::new(ReplyBody {
             body: whole(Vec::new()),
             visit: None,
@@ -124,6 +119,11 @@ impl Visit {
             headers.insert(REQUEST_ID, id);
         }
         response
+    }
+
+    fn tell_answered(&self, status: StatusCode) {
+        let tally = &self.connection.tally;
+        tally.answered(self.endpoint, status.as_u16(), self.arrived.elapsed());
     }
 
     /// An error of a call, and how the key's limits stand where the ledger was asked.
@@ -165,8 +165,7 @@ impl Visit {
         content_type: HeaderValue,
         body: AnswerBody,
     ) -> Response<ReplyBody> {
-        self.metrics()
-            .answered(self.endpoint, status.as_u16(), self.arrived.elapsed());
+        self.tell_answered(status);
         let mut headers = HeaderMap::with_capacity(8);
         headers.insert(CONTENT_TYPE, content_type);
         if let Ok(id) = HeaderValue::from_str(&self.request_id) {
@@ -187,7 +186,8 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        self.metrics().ended(self.endpoint, self.arrived.elapsed());
+        let tally = &self.connection.tally;
+        tally.ended(self.endpoint, self.arrived.elapsed());
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use engine::{
-    EmbeddingsCall, Engine, ImagesBody, ImagesCall, Named, NamedContents, TaskAsk, TextCall,
+    EmbeddingsCall, Engine, ImagesBody, ImagesCall, Named, NamedContents, Tally, TaskAsk, TextCall,
     Unanswered, VideoCall, ids,
 };
 use http::{HeaderMap, HeaderName, Request, Response, Uri};
@@ -41,6 +41,7 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) tally: Arc<Tally>,
     pub(crate) pulse: Arc<Pulse>,
     pub(crate) seat: Seat,
 }
@@ -58,7 +59,7 @@ pub(crate) async fn serve(
         .is_call()
         .then(|| shared.engine.enter())
         .transpose();
-    shared.engine.metrics().arrived();
+    connection.tally.arrived();
     let (place, refused) = match place {
         Ok(place) => (place, None),
         Err(failure) => (None, Some(failure)),

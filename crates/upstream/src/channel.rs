@@ -153,7 +153,7 @@ impl Channel {
         let mut conn = Box::new(Conn::new(stream, deadline));
         let key = generate_key();
         let write = |head: &mut Vec<u8>| self.0.template.write_handshake(ask, &key, head);
-        conn.begin(write, Vec::new());
+        conn.begin(write, &[], None);
         let head = conn.answer(deadline, Stage::FirstByte).await?;
         match &head.accept {
             Some(accept) if *accept == derive_accept_key(key.as_bytes()) => {
@@ -179,13 +179,8 @@ impl Channel {
         start: Clock,
         total: Clock,
     ) -> Result<Incoming, CallError> {
-        conn.begin(
-            |head| self.0.template.write_head(call, head),
-            call.body.clone(),
-        );
-        if let Some(spooled) = &call.spooled {
-            conn.attach(spooled.clone());
-        }
+        let write = |head: &mut Vec<u8>| self.0.template.write_head(call, head);
+        conn.begin(write, &call.body, call.spooled.as_ref());
         let first_byte = start + self.0.timeouts.first_byte;
         let (deadline, stage) = if total <= first_byte {
             (total, Stage::Total)

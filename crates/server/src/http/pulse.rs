@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use arrayvec::ArrayVec;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::framing::Head;
@@ -40,6 +41,10 @@ impl CoarseClock {
         self.now_ms.load(Ordering::Relaxed)
     }
 }
+
+/// Pieces that are together not larger leave as one: a write of one piece costs the kernel less than
+/// their copy.
+const JOINED_BYTES_MAX: usize = 4 * 1024;
 
 /// What every HTTP/2 connection begins with.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";
@@ -226,7 +231,16 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let wrote = Pin::new(&mut self.socket).poll_write_vectored(cx, bufs);
+        let mut joined = ArrayVec::<u8, JOINED_BYTES_MAX>::new();
+        let is_joined = bufs
+            .iter()
+            .all(|buf| joined.try_extend_from_slice(buf).is_ok());
+        let mut socket = Pin::new(&mut self.socket);
+        let wrote = if is_joined {
+            socket.as_mut().poll_write(cx, &joined)
+        } else {
+            socket.as_mut().poll_write_vectored(cx, bufs)
+        };
         self.note_write(&wrote);
         wrote
     }

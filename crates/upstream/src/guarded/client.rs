@@ -179,13 +179,13 @@ impl Guarded {
         let first_byte = deadlines.at_most(times.first_byte);
         let conn = Conn::new(connected?, first_byte).with_head_max(HEAD_BYTES_MAX);
         let mut conn = Box::new(conn);
-        let pieces = if body.is_empty() { vec![] } else { vec![body] };
         conn.begin(
             |head| {
                 write(head);
                 head.extend_from_slice(b"\r\n");
             },
-            pieces,
+            &[body],
+            None,
         );
         let head = conn.answer(first_byte, Stage::FirstByte).await?;
         Ok((conn, head))

@@ -26,6 +26,8 @@ const READ_BYTES_MIN: usize = 1024;
 
 /// Pieces of a request that one write takes at the most.
 const SLICES_MAX: usize = 8;
+/// A body that is not larger is copied behind its head: a write of one piece costs the kernel less.
+const COPIED_BYTES_MAX: usize = 2 * 1024;
 
 /// A connection. While it rests nobody watches it: an upstream that closes it is noticed
 /// when it is used again, before anything is written.
@@ -47,7 +49,7 @@ pub(crate) struct Conn {
 #[derive(Debug, Default)]
 struct Request {
     head: Vec<u8>,
-    /// The body in order; large bodies stay the pieces they came in.
+    /// A large body in order, in the pieces it came in.
     body: Vec<Bytes>,
     /// What of it stands in a file, until it has been sent.
     feed: Option<Feed>,
@@ -96,20 +98,28 @@ impl Conn {
 
     /// Takes a request; [`Self::poll_answer`] sends it. `write_head` fills an empty buffer
     /// that keeps its room from call to call.
-    pub(crate) fn begin(&mut self, write_head: impl FnOnce(&mut Vec<u8>), body: Vec<Bytes>) {
+    pub(crate) fn begin(
+        &mut self,
+        write_head: impl FnOnce(&mut Vec<u8>),
+        body: &[Bytes],
+        spooled: Option<&Spooled>,
+    ) {
         let mut head = std::mem::take(&mut self.request.head);
         head.clear();
         write_head(&mut head);
+        let bytes: usize = body.iter().map(Bytes::len).sum();
+        let is_copied = bytes <= COPIED_BYTES_MAX && spooled.is_none();
+        if is_copied {
+            for piece in body {
+                head.extend_from_slice(piece);
+            }
+        }
         self.request = Request {
             head,
-            body,
+            body: if is_copied { Vec::new() } else { body.to_vec() },
+            feed: spooled.cloned().map(Feed::new),
             ..Request::default()
         };
-    }
-
-    /// The request that was begun has a part in a file.
-    pub(crate) fn attach(&mut self, spooled: Spooled) {
-        self.request.feed = Some(Feed::new(spooled));
     }
 
     /// Whether the upstream may have seen some of the request.
@@ -227,8 +237,11 @@ impl Conn {
                 continue;
             }
             *touched |= matches!(*stream, Stream::Tls(_));
-            let slices = slices.get(..filled).unwrap_or_default();
-            match ready!(stream.as_mut().poll_write_vectored(cx, slices))? {
+            let wrote = match slices.get(..filled).unwrap_or_default() {
+                [slice] => stream.as_mut().poll_write(cx, slice),
+                slices => stream.as_mut().poll_write_vectored(cx, slices),
+            };
+            match ready!(wrote)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 count => *written = written.saturating_add(count),
             }

@@ -223,7 +223,8 @@ mod tests {
                 let mut conn = Conn::new(connector.connect(soon()).await.unwrap(), soon());
                 conn.begin(
                     |head| head.extend_from_slice(b"head "),
-                    vec![Bytes::from_static(b"body")],
+                    &[Bytes::from_static(b"body")],
+                    None,
                 );
                 let head = poll_fn(|cx| conn.poll_answer(cx)).await.unwrap();
                 assert_eq!(head.framing, Framing::Length(5));
@@ -270,7 +271,7 @@ mod tests {
         };
         let client = async {
             let mut conn = Conn::new(connector.connect(soon()).await.unwrap(), soon());
-            conn.begin(|head| head.push(b'x'), Vec::new());
+            conn.begin(|head| head.push(b'x'), &[], None);
             poll_fn(|cx| conn.poll_answer(cx)).await.unwrap();
             loop {
                 match poll_fn(|cx| conn.poll_fill(cx)).await {
@@ -299,7 +300,7 @@ mod tests {
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        conn.begin(|head| head.push(b'x'), Vec::new());
+        conn.begin(|head| head.push(b'x'), &[], None);
         let fault = poll_fn(|cx| conn.poll_answer(cx)).await.unwrap_err();
         assert!(matches!(fault, Fault::Unsent(_)), "{fault:?}");
     }

@@ -16,7 +16,7 @@ use crate::budget::Budget;
 use crate::catalog::Catalog;
 use crate::clock;
 use crate::ending::Ending;
-use crate::keyring::{Keyring, Unrecognised};
+use crate::keyring::{Keyring, LastKey, Unrecognised};
 use crate::media::{COPIES_MAX, MediaBounds};
 use crate::metrics::{Metrics, Reading};
 use crate::pictures::{PictureBounds, Pictures};
@@ -191,16 +191,15 @@ impl Engine {
     }
 
     /// Who holds this secret.
-    pub async fn recognise(&self, secret: &str) -> Result<KeyHead, Failure> {
-        self.keyring
-            .find(&self.store, secret, clock::now())
-            .await
-            .map_err(|unrecognised| match unrecognised {
+    pub async fn recognise(&self, secret: &str, last: &LastKey) -> Result<KeyHead, Failure> {
+        self.keyring.find(&self.store, secret, last).await.map_err(
+            |unrecognised| match unrecognised {
                 Unrecognised::NoSuchKey => Failure::invalid_api_key(),
                 Unrecognised::Unavailable => {
                     Failure::unavailable("Keys cannot be looked up now.").retry_after(1)
                 }
-            })
+            },
+        )
     }
 
     /// Takes one of the node's places, or refuses before anything was read.

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ledger::UnixMs;
 use parking_lot::Mutex;
 use store::{Digest, KeyHead, Store, StoreError};
 use tokio::sync::OnceCell;
+
+use crate::clock;
 
 /// How long a found key is believed.
 const BELIEF: Duration = Duration::from_secs(5);
@@ -34,6 +35,25 @@ pub(crate) struct Keyring {
     shards: [Mutex<HashMap<Digest, Arc<Memory>>>; SHARDS],
 }
 
+/// The key that came last on a connection, which is nearly always the next one too: who shows it again
+/// is known without a look into the memory that all share.
+#[derive(Debug, Default)]
+pub struct LastKey(Mutex<Option<Known>>);
+
+/// A key that was found, and when it was asked for.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    digest: Digest,
+    head: KeyHead,
+    asked: Instant,
+}
+
+impl Known {
+    fn is_believed(&self) -> bool {
+        self.asked.elapsed() <= BELIEF
+    }
+}
+
 /// One key's lookup. Concurrent callers of one key share the query in flight.
 #[derive(Debug)]
 struct Memory {
@@ -53,33 +73,37 @@ impl Keyring {
         &self,
         store: &Store,
         secret: &str,
-        now: UnixMs,
+        last: &LastKey,
     ) -> Result<KeyHead, Unrecognised> {
         let digest = Digest::of(secret.as_bytes());
-        if let Some(head) = self.believed(&digest)
-            && is_live(&head, now)
-        {
-            return Ok(head);
+        let known = *last.0.lock();
+        let again = known.filter(|known| known.digest == digest && known.is_believed());
+        let known = match again {
+            Some(known) => Some(known),
+            None => self.remembered(digest).filter(Known::is_believed),
+        };
+        if let Some(known) = known.filter(|known| is_live(&known.head)) {
+            if again.is_none() {
+                *last.0.lock() = Some(known);
+            }
+            return Ok(known.head);
         }
         // Nothing believed, or a dead key: a key that was enabled again works at once.
-        self.ask(store, digest, now).await
+        self.ask(store, digest).await
     }
 
-    fn believed(&self, digest: &Digest) -> Option<KeyHead> {
-        let shard = self.shard(digest).lock();
-        let memory = shard.get(digest)?;
-        if memory.asked.elapsed() > BELIEF {
-            return None;
-        }
-        *memory.found.get()?
+    fn remembered(&self, digest: Digest) -> Option<Known> {
+        let shard = self.shard(&digest).lock();
+        let memory = shard.get(&digest)?;
+        let head = *memory.found.get()?;
+        head.map(|head| Known {
+            digest,
+            head,
+            asked: memory.asked,
+        })
     }
 
-    async fn ask(
-        &self,
-        store: &Store,
-        digest: Digest,
-        now: UnixMs,
-    ) -> Result<KeyHead, Unrecognised> {
+    async fn ask(&self, store: &Store, digest: Digest) -> Result<KeyHead, Unrecognised> {
         let memory = self.begin(&digest);
         // Who joins a query that fails asks again, one after the other: the time is for all of it.
         let asking = memory
@@ -89,7 +113,7 @@ impl Keyring {
             });
         let found = tokio::time::timeout(ASKED_WITHIN, asking).await;
         match found.unwrap_or(Err(StoreError::Unavailable)) {
-            Ok(Some(head)) if is_live(head, now) => Ok(*head),
+            Ok(Some(head)) if is_live(head) => Ok(*head),
             Ok(_) => {
                 self.forget(&digest, &memory);
                 Err(Unrecognised::NoSuchKey)
@@ -142,6 +166,6 @@ impl Keyring {
     }
 }
 
-fn is_live(head: &KeyHead, now: UnixMs) -> bool {
-    head.enabled && head.expires_at.is_none_or(|at| now < at)
+fn is_live(head: &KeyHead) -> bool {
+    head.enabled && head.expires_at.is_none_or(|at| clock::now() < at)
 }

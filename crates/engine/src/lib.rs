@@ -43,6 +43,7 @@ pub use catalog::{Catalog, CatalogError, Model, ModelSpec, Route, RouteSpec};
 pub use embeddings::{EmbeddingsCall, NamedContents};
 pub use engine::{Commit, Engine, Place, Settings};
 pub use images::{ImagesBody, ImagesCall};
+pub use keyring::LastKey;
 pub use media::{MediaBounds, MediaStream};
 pub use metrics::Metrics;
 pub use pictures::PictureBounds;

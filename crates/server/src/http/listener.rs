@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Context;
 use std::time::Duration;
 
-use engine::{Engine, Tally};
+use engine::{Engine, LastKey, Tally};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -216,6 +216,7 @@ impl Public {
             tally: Arc::clone(tally),
             pulse,
             seat,
+            last_key: LastKey::default(),
         };
         self.connections
             .spawn_on(serve(socket, connection), runtime);

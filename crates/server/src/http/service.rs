@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use engine::{
-    EmbeddingsCall, Engine, ImagesBody, ImagesCall, Named, NamedContents, Tally, TaskAsk, TextCall,
-    Unanswered, VideoCall, ids,
+    EmbeddingsCall, Engine, ImagesBody, ImagesCall, LastKey, Named, NamedContents, Tally, TaskAsk,
+    TextCall, Unanswered, VideoCall, ids,
 };
 use http::{HeaderMap, HeaderName, Request, Response, Uri};
 use hyper::body::Incoming;
@@ -44,6 +44,7 @@ pub(crate) struct Connection {
     pub(crate) tally: Arc<Tally>,
     pub(crate) pulse: Arc<Pulse>,
     pub(crate) seat: Seat,
+    pub(crate) last_key: LastKey,
 }
 
 /// Answers one request. It always answers: refusals and panics have their envelope too.
@@ -126,7 +127,7 @@ async fn dispatch(
             .await
             .map(Served::Media)?);
     }
-    let key = recognise(engine, &surface, &request).await?;
+    let key = recognise(&visit.connection, &surface, &request).await?;
     // Every connection keeps room for the largest of these futures: large ones that are asked for
     // now and then stand elsewhere.
     match surface.endpoint {
@@ -190,13 +191,16 @@ fn check_head(headers: &HeaderMap, uri: &Uri, limits: &Limits) -> Result<(), Fai
 }
 
 async fn recognise(
-    engine: &Engine,
+    connection: &Connection,
     surface: &Surface,
     request: &Request<Incoming>,
 ) -> Result<KeyHead, Failure> {
     let secret = credentials::find(surface.family, request.headers(), request.uri())
         .map_err(|_| Failure::invalid_api_key())?;
-    engine.recognise(secret).await
+    let Connection {
+        shared, last_key, ..
+    } = connection;
+    shared.engine.recognise(secret, last_key).await
 }
 
 fn with_model(

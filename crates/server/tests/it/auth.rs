@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::{Answer, Key, Plot, Request, Stage, ask, eventually};
+use crate::harness::{Answer, Connection, Key, Plot, Request, Stage, ask, eventually};
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
@@ -204,6 +204,51 @@ async fn a_revoked_key_is_refused_at_once_where_money_moves() {
     stage.cli_json(&["key", "enable", &key.id]).await;
     stage.chat(&key, &ask("hello")).await.ok();
     stage.get(&key, "/v1/balance").await.ok();
+}
+
+/// A proxy in front of us sends the calls of many over one connection.
+#[tokio::test]
+async fn callers_on_one_connection_are_told_apart() {
+    let (stage, one) = Stage::funded().await;
+    let other = stage.key("w", &[]).await;
+    let mut connection = Connection::open(stage.address()).await;
+    for (secret, status) in [
+        (&one.secret, 200),
+        (&one.secret, 200),
+        (&other.secret, 200),
+        (&"sk-tg-nobody".to_owned(), 401),
+        (&one.secret, 200),
+        (&other.secret, 200),
+    ] {
+        let request = Request::chat(&ask("hello")).bearer(secret);
+        connection.send(&request).await;
+        assert_eq!(connection.answer().await.status(), status);
+    }
+    let each = stage.usage(&one).await / 3;
+    assert!(each > 0);
+    assert_eq!(stage.usage(&one).await, 3 * each);
+    assert_eq!(stage.usage(&other).await, 2 * each);
+}
+
+/// K2: nor does a connection believe a key for longer.
+#[tokio::test]
+async fn a_revoked_key_is_refused_in_time_on_the_connection_that_knew_it() {
+    let (stage, key) = Stage::funded().await;
+    let mut connection = Connection::open(stage.address()).await;
+    let mut read = async || {
+        let request = Request::get("/v1/models").bearer(&key.secret);
+        connection.send(&request).await;
+        connection.answer().await
+    };
+    read().await.ok();
+    read().await.ok();
+    stage.cli_json(&["key", "disable", &key.id]).await;
+    let since = std::time::Instant::now();
+    eventually("a refused read", async || {
+        refused(&read().await).then_some(())
+    })
+    .await;
+    assert!(since.elapsed() < Duration::from_secs(8));
 }
 
 /// K2: a lookup that fails is 503, never 401.

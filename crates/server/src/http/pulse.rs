@@ -231,12 +231,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let mut joined = ArrayVec::<u8, JOINED_BYTES_MAX>::new();
-        let is_joined = bufs
-            .iter()
-            .all(|buf| joined.try_extend_from_slice(buf).is_ok());
         let mut socket = Pin::new(&mut self.socket);
-        let wrote = if is_joined {
+        let bytes: usize = bufs.iter().map(|buf| buf.len()).sum();
+        let mut joined = ArrayVec::<u8, JOINED_BYTES_MAX>::new();
+        let mut join = |buf: &io::IoSlice<'_>| joined.try_extend_from_slice(buf).is_ok();
+        let wrote = if bytes <= JOINED_BYTES_MAX && bufs.iter().all(&mut join) {
             socket.as_mut().poll_write(cx, &joined)
         } else {
             socket.as_mut().poll_write_vectored(cx, bufs)
@@ -270,6 +269,57 @@ mod tests {
 
     fn at(clock: &CoarseClock, seconds: u64) {
         clock.now_ms.store(seconds * 1000 + 1, Ordering::Relaxed);
+    }
+
+    /// A socket that takes one piece, as far as it has room.
+    struct Narrow {
+        room: usize,
+        taken: Vec<u8>,
+    }
+
+    impl AsyncWrite for Narrow {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            let count = buf.len().min(self.room);
+            self.taken.extend_from_slice(&buf[..count]);
+            Poll::Ready(Ok(count))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[test]
+    fn pieces_that_are_small_together_leave_as_one() {
+        let large = [b'x'; JOINED_BYTES_MAX];
+        let whole: &[&[u8]] = &[b"head", b"", b"body"];
+        for (pieces, room, taken) in [
+            (whole, 100, 8),
+            (whole, 6, 6),
+            (&[&large[4..], b"body"], JOINED_BYTES_MAX, JOINED_BYTES_MAX),
+            // One piece more than fits: the socket is given them as they are, and takes the first.
+            (&[&large, b"body"], 2 * JOINED_BYTES_MAX, JOINED_BYTES_MAX),
+        ] {
+            let pulse = Pulse::new(Arc::new(CoarseClock::new()));
+            let narrow = Narrow {
+                room,
+                taken: Vec::new(),
+            };
+            let mut watched = Watched::new(narrow, Arc::new(pulse));
+            let slices: Vec<_> = pieces.iter().map(|piece| io::IoSlice::new(piece)).collect();
+            let cx = &mut Context::from_waker(std::task::Waker::noop());
+            let wrote = Pin::new(&mut watched).poll_write_vectored(cx, &slices);
+            assert!(matches!(wrote, Poll::Ready(Ok(count)) if count == taken));
+            assert_eq!(watched.socket.taken, pieces.concat()[..taken]);
+        }
     }
 
     #[test]

@@ -58,6 +58,7 @@ struct Delivery<T> {
 }
 
 impl<W: Work> Call<W> {
+    /// Reads the call; one that is refused already is journaled here.
     fn begin(
         arrival: Arrival,
         progress: Arc<Progress>,

@@ -252,6 +252,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_of_a_request_is_kept_and_cut_where_it_is_none() {
+        for text in ["", "req_1", "req_2aUyqjCzEIiEcYMKj7TZtw"] {
+            assert_eq!(&*RequestId::from(text), text);
+        }
+        let long = "é".repeat(REQUEST_ID_BYTES);
+        assert_eq!(&*RequestId::from(&*long), "é".repeat(REQUEST_ID_BYTES / 2));
+        let odd = format!("x{long}");
+        assert_eq!(RequestId::from(&*odd).len(), REQUEST_ID_BYTES - 1);
+    }
+
+    #[test]
     fn an_id_reads_back_from_its_text() {
         let id = KeyId::random();
         assert_eq!(KeyId::parse(&id.to_string()), Ok(id));

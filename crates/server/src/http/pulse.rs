@@ -42,8 +42,8 @@ impl CoarseClock {
     }
 }
 
-/// Pieces that are together not larger leave as one: a write of one piece costs the kernel less than
-/// their copy.
+/// Pieces that are together not larger leave as one: the kernel saves more on a write of one piece than
+/// their copy costs.
 const JOINED_BYTES_MAX: usize = 4 * 1024;
 
 /// What every HTTP/2 connection begins with.

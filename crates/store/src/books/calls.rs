@@ -169,10 +169,6 @@ impl Books {
         if hold.row != HoldRow::None {
             rows.pending.closed.push(closing.hold);
         }
-        let free = matches!(&closing.end, End::Settled { meter, .. }
-            if booking.charge == Micro::ZERO && hold.booked == Micro::ZERO && !meter.is_empty());
-        let above = booking.charge > hold.held.hold;
-        let abandoned = booking.kind == EntryKind::Abandoned;
         let key = rows.key.n;
         rows.post(Posting {
             wallet: hold.wallet,
@@ -183,9 +179,6 @@ impl Books {
             note: booking.note,
             what: What::Close { closing, hold, key },
         });
-        self.counters.zero_charges.add(u64::from(free));
-        self.counters.above_hold.add(u64::from(above));
-        self.counters.abandoned.add(u64::from(abandoned));
         self.open_holds = self.open_holds.saturating_sub(1);
         Closed::Booked
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 
 use super::insert::Values;
+use super::rows::book_wallet;
 use super::statements::Statements;
 use super::turn::Turn;
 use crate::books::{Draft, Posting};
@@ -113,10 +114,36 @@ impl<'c> Pen<'c> {
             // Only a write can tell whether writing is possible again.
             self.connection.execute(PROBE, [])?;
         }
-        self.sql.commit.execute([])?;
+        if let Err(error) = self.sql.commit.execute([]) {
+            if self.has_happened() {
+                self.draft.decided.count(&self.counters);
+            }
+            return Err(error);
+        }
         self.doubtful = false;
+        self.draft.decided.count(&self.counters);
         self.draft.clear();
         Ok(wrote)
+    }
+
+    /// Whether a commit that failed has happened all the same: then its entries are in the table, and a
+    /// wallet that has one has the head that was decided.
+    fn has_happened(&mut self) -> bool {
+        let Some(posting) = self.draft.decided.postings.last() else {
+            return false;
+        };
+        let decided = self
+            .draft
+            .wallets
+            .iter()
+            .find(|(n, _)| *n == posting.wallet);
+        let stored = self.sql.wallet.query_row([posting.wallet], book_wallet);
+        match (decided, stored) {
+            (Some((_, decided)), Ok(stored)) if !self.is_in_transaction() => {
+                stored.head == decided.head
+            }
+            _ => false,
+        }
     }
 
     /// Undoes the transaction. What comes back are the closes that it would have written.

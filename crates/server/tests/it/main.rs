@@ -16,6 +16,7 @@ mod chat_plain;
 mod chat_stream;
 mod cli;
 mod client_gone;
+mod clock;
 mod content_tasks;
 mod continuity;
 mod crash;

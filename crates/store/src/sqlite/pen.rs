@@ -5,11 +5,9 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 
 use super::insert::Values;
-use super::rows::book_wallet;
 use super::statements::Statements;
 use super::turn::Turn;
 use crate::books::{Draft, Posting};
-use crate::call::Close;
 use crate::stats::Counters;
 
 /// A write that changes nothing.
@@ -115,10 +113,10 @@ impl<'c> Pen<'c> {
             self.connection.execute(PROBE, [])?;
         }
         if let Err(error) = self.sql.commit.execute([]) {
-            if self.has_happened() {
-                self.draft.decided.count(&self.counters);
+            if !self.has_happened() {
+                return Err(error);
             }
-            return Err(error);
+            tracing::warn!(%error, "a commit was reported as failed and has happened");
         }
         self.doubtful = false;
         self.draft.decided.count(&self.counters);
@@ -126,33 +124,27 @@ impl<'c> Pen<'c> {
         Ok(wrote)
     }
 
-    /// Whether a commit that failed has happened all the same: then its entries are in the table, and a
-    /// wallet that has one has the head that was decided.
-    fn has_happened(&mut self) -> bool {
-        let Some(posting) = self.draft.decided.postings.last() else {
+    /// Whether the transaction was committed although the database says that it failed: one row of it shows
+    /// that all are there.
+    fn has_happened(&self) -> bool {
+        if self.is_in_transaction() {
             return false;
-        };
-        let decided = self
-            .draft
-            .wallets
-            .iter()
-            .find(|(n, _)| *n == posting.wallet);
-        let stored = self.sql.wallet.query_row([posting.wallet], book_wallet);
-        match (decided, stored) {
-            (Some((_, decided)), Ok(stored)) if !self.is_in_transaction() => {
-                stored.head == decided.head
-            }
-            _ => false,
         }
+        let closes = |posting: &Posting| posting.columns().closes;
+        let (table, id) = match self.draft.decided.postings.iter().find_map(closes) {
+            Some(id) => ("entries WHERE closes", id),
+            None => match self.draft.opened.first() {
+                Some((id, ..)) => ("holds WHERE id", id.get()),
+                None => return false,
+            },
+        };
+        let there = format!("SELECT EXISTS (SELECT 1 FROM {table} = ?1)");
+        let there = self.connection.query_row(&there, [id], |row| row.get(0));
+        there.unwrap_or(false)
     }
 
-    /// Undoes the transaction. What comes back are the closes that it would have written.
-    pub(super) fn roll_back(&mut self) -> Vec<Close> {
-        self.undo();
-        self.draft.take_closings()
-    }
-
-    fn undo(&mut self) {
+    /// Undoes the transaction, and leaves the turn to others.
+    pub(super) fn undo(&mut self) {
         self.doubtful = true;
         if self.is_in_transaction()
             && let Err(error) = self.connection.execute_batch("ROLLBACK")

@@ -65,13 +65,8 @@ pub(crate) fn form_reader(headers: &HeaderMap) -> Result<multipart::Reader, Fail
     Ok(multipart::Reader::new(&boundary))
 }
 
-/// Bodies come as they are: no coding but chunks.
+/// Bodies come as they are; transfer codings but chunks were refused with their framing.
 fn check_plain(headers: &HeaderMap) -> Result<(), Failure> {
-    if !has_plain_transfer(headers) {
-        return Err(Failure::invalid(
-            "Request bodies are taken with no transfer coding but `chunked`.",
-        ));
-    }
     if let Some(encoding) = headers.get(header::CONTENT_ENCODING)
         && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
     {
@@ -80,16 +75,6 @@ fn check_plain(headers: &HeaderMap) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-/// The HTTP library unpacks chunks and leaves any coding under them as it is.
-fn has_plain_transfer(headers: &HeaderMap) -> bool {
-    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
-    let is_plain = codings.next().is_none_or(|coding| {
-        let coding = coding.as_bytes().trim_ascii();
-        coding.eq_ignore_ascii_case(b"chunked")
-    });
-    is_plain && codings.next().is_none()
 }
 
 /// Reads the whole body.

@@ -36,8 +36,8 @@ const ACCEPT_REST: Duration = Duration::from_millis(50);
 /// Streams that a stopping node ends have this long to tell their callers so.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// hyper's own buffer: heads above it are refused before they reach us.
-const READ_BUFFER_BYTES: usize = 128 << 10;
-const HEADERS_MAX: usize = 100;
+pub(super) const READ_BUFFER_BYTES: usize = 128 << 10;
+pub(super) const HEADERS_MAX: usize = 100;
 const H2_STREAMS_MAX: u32 = 250;
 
 /// Bounds of the public listener.

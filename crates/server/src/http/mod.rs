@@ -21,5 +21,7 @@ mod tasks;
 mod voice;
 mod wakes;
 
+#[cfg(fuzzing)]
+pub use framing::any_requests;
 pub(crate) use gates::Gates;
 pub(crate) use listener::{Limits, Public};

@@ -159,6 +159,14 @@ impl Visit {
         response
     }
 
+    /// An error after which the connection is closed: where the next request begins is in doubt.
+    pub(crate) fn last_failure(self, failure: &Failure) -> Response<ReplyBody> {
+        let mut response = self.failure(failure);
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+        response
+    }
+
     fn response(
         self,
         status: StatusCode,

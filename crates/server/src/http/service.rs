@@ -74,9 +74,8 @@ pub(crate) async fn serve(
         _place: place,
         _serving: pulse.serve(),
     };
-    if pulse.is_doubtful() {
-        let message = "A request has either `Content-Length` or `Transfer-Encoding`, not both.";
-        return visit.failure(&Failure::invalid(message));
+    if let Some(refused) = pulse.next_refusal() {
+        return visit.last_failure(&Failure::invalid(refused.message()));
     }
     if let Some(failure) = refused {
         return visit.failure(&failure);

@@ -5,6 +5,7 @@
 mod body;
 mod catalog;
 mod catch;
+mod charge;
 mod credentials;
 mod framing;
 mod gates;

@@ -1,18 +1,18 @@
 //! Builds responses: the head is ours alone, nothing of an upstream's stands in it.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use engine::{Aborted, Answer, AnswerBody, Arrival, Place, Unanswered};
+use engine::{Aborted, Answer, AnswerBody, Arrival, Caller, Place, Unanswered};
 use http::header::{CONNECTION, CONTENT_RANGE, CONTENT_TYPE, HeaderName, RETRY_AFTER, UPGRADE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use ledger::Rates;
 use protocol::{Code, Failure, Family, Joined};
-use store::{KeyHead, RequestId};
+use store::RequestId;
 
 use super::catch::catch_poll;
 use super::media;
@@ -39,15 +39,17 @@ pub(crate) struct Visit {
     pub(crate) family: Family,
     pub(crate) endpoint: &'static str,
     pub(crate) arrived: Instant,
+    /// Who asks, once that is known. Counts among the requests of its key until the answer is gone.
+    pub(crate) caller: OnceLock<Caller>,
     pub(crate) _place: Option<Place>,
     pub(crate) _serving: Serving,
 }
 
 impl Visit {
     /// What the engine is told of the visitor.
-    pub(crate) fn arrival(&self, key: KeyHead) -> Arrival {
+    pub(crate) fn arrival(&self, caller: &Caller) -> Arrival {
         Arrival {
-            key,
+            key: caller.key,
             request_id: self.request_id,
             endpoint: self.endpoint,
             at: self.arrived,

@@ -9,6 +9,7 @@ mod admission;
 mod auth;
 mod balance;
 mod bill;
+mod body_memory;
 mod books;
 mod captures;
 mod catalog;

@@ -17,6 +17,7 @@ mod range;
 mod reply;
 mod service;
 mod socket;
+mod streams;
 mod surface;
 mod tasks;
 mod voice;

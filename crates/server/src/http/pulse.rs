@@ -15,6 +15,7 @@ use arrayvec::ArrayVec;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::framing::{Framing, Refused};
+use super::streams::OpenStreams;
 
 /// Milliseconds since the listener started, advanced by the sweep.
 #[derive(Debug)]
@@ -37,8 +38,14 @@ impl CoarseClock {
         self.now_ms.store(elapsed, Ordering::Relaxed);
     }
 
-    fn now_ms(&self) -> u64 {
+    pub(crate) fn now_ms(&self) -> u64 {
         self.now_ms.load(Ordering::Relaxed)
+    }
+
+    /// Whether what began then, unless it is zero, has lasted longer than `limit`.
+    pub(crate) fn is_past(&self, since_ms: u64, limit: Duration) -> bool {
+        let lasted = self.now_ms().saturating_sub(since_ms);
+        since_ms != 0 && u128::from(lasted) > limit.as_millis()
     }
 }
 
@@ -78,6 +85,8 @@ pub(crate) struct Pulse {
     requests: AtomicU64,
     /// Which of them is refused for its framing, and why; [`NONE_REFUSED`] when none is.
     refused: AtomicU64,
+    /// The streams of an HTTP/2 connection.
+    streams: Arc<OpenStreams>,
 }
 
 impl Pulse {
@@ -93,7 +102,13 @@ impl Pulse {
             blocked_since: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             refused: AtomicU64::new(NONE_REFUSED),
+            streams: Arc::default(),
         }
+    }
+
+    /// The streams of an HTTP/2 connection.
+    pub(crate) fn streams(&self) -> &Arc<OpenStreams> {
+        &self.streams
     }
 
     /// Why the request that begins now is refused for its framing. HTTP/1 alone brings one after the other,
@@ -146,18 +161,16 @@ impl Pulse {
 
     /// Whether the connection has waited longer than it may.
     pub(crate) fn is_overdue(&self, patience: &Patience) -> bool {
-        let now = self.clock.now_ms();
-        let waited = |since: u64, limit: Duration| {
-            since != 0 && u128::from(now.saturating_sub(since)) > limit.as_millis()
+        let waited = |since: &AtomicU64, limit: Duration| {
+            self.clock.is_past(since.load(Ordering::Relaxed), limit)
         };
-        if waited(self.blocked_since.load(Ordering::Relaxed), patience.write) {
+        if waited(&self.blocked_since, patience.write) {
             return true;
         }
         if self.serving.load(Ordering::Relaxed) > 0 {
             return false;
         }
-        waited(self.head_since.load(Ordering::Relaxed), patience.head)
-            || waited(self.idle_since.load(Ordering::Relaxed), patience.keep_alive)
+        waited(&self.head_since, patience.head) || waited(&self.idle_since, patience.keep_alive)
     }
 }
 

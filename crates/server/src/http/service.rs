@@ -72,7 +72,7 @@ pub(crate) async fn serve(
         endpoint: surface.template(),
         arrived: Instant::now(),
         caller: OnceLock::new(),
-        _place: place,
+        place,
         _serving: pulse.serve(),
     };
     if let Some(refused) = pulse.next_refusal() {

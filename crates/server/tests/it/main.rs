@@ -26,6 +26,7 @@ mod failover;
 mod flushing;
 mod framing;
 mod harness;
+mod http2;
 mod image_stream;
 mod image_urls;
 mod images;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use ledger::{Micro, Wallet, WalletStatus};
 use parking_lot::Mutex;
 use protocol::Failure;
 use store::{KeyHead, KeyId, WalletId};
@@ -128,29 +129,31 @@ impl Drop for Caller {
 }
 
 impl Engine {
-    /// Refuses a caller whose wallet has nothing available, before a large body of it is read.
+    /// Refuses a caller whose wallet is disabled or has nothing available, before a large body of it is read.
+    ///
+    /// The committed row answers for most wallets. It may lag behind a hold that was just released,
+    /// so that only the ledger writer is believed when there seems to be nothing.
     pub async fn check_funds(&self, caller: &Caller) -> Result<(), Failure> {
         let seen = &caller.share.wallet.funds_seen;
         if seen.lock().is_some_and(|at| at.elapsed() < FUNDS_BELIEVED) {
             return Ok(());
         }
-        if !self.has_funds(&caller.key).await? {
-            return Err(Failure::insufficient_quota());
+        let row = self.store.find_wallet(&caller.key.wallet.to_string()).await;
+        let is_funded = matches!(&row, Ok(Some(row)) if can_spend(&row.wallet).is_ok());
+        if !is_funded {
+            let (wallet, _) = self.balance(&caller.key).await?;
+            can_spend(&wallet)?;
         }
         *seen.lock() = Some(Instant::now());
         Ok(())
     }
+}
 
-    /// The committed row answers for most wallets. It may lag behind a hold that was just released,
-    /// so that only the ledger writer is believed when there seems to be nothing.
-    async fn has_funds(&self, key: &KeyHead) -> Result<bool, Failure> {
-        let row = self.store.find_wallet(&key.wallet.to_string()).await;
-        let is_funded = |wallet: &ledger::Wallet| wallet.total_available() > ledger::Micro::ZERO;
-        if matches!(&row, Ok(Some(row)) if is_funded(&row.wallet)) {
-            return Ok(true);
-        }
-        let (wallet, _) = self.balance(key).await?;
-        Ok(is_funded(&wallet))
+fn can_spend(wallet: &Wallet) -> Result<(), Failure> {
+    match wallet.status {
+        WalletStatus::Disabled => Err(Failure::wallet_disabled()),
+        WalletStatus::Active if wallet.total_available() > Micro::ZERO => Ok(()),
+        WalletStatus::Active => Err(Failure::insufficient_quota()),
     }
 }
 

@@ -32,7 +32,7 @@ const SHARD_KEYS_MAX: usize = 4096;
 const SHARD_UNKNOWN_MAX: usize = 1024;
 /// Look-ups of keys that were never found here: at one time in the store, and waiting for it.
 const UNSEEN_AT_ONCE: usize = 16;
-const UNSEEN_WAITING_MAX: usize = 1024;
+const UNSEEN_WAITING_MAX: usize = 4096;
 
 /// Why nobody is calling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -95,6 +95,15 @@ async fn a_wallet_with_nothing_is_refused_before_a_large_body_is_read() {
     let id = wallets[0]["id"].as_str().unwrap().to_owned();
     stage.cli_json(&["wallet", "topup", &id, "10"]).await;
     stage.send(&call_of(&poor, 200_000)).await.ok();
+
+    // What was seen of a wallet is believed for a moment; a new one has not been seen.
+    let barred = key_of(&stage, "barred", "100").await;
+    let wallets = stage.cli_json(&["wallet", "list"]).await;
+    let id = wallets[1]["id"].as_str().unwrap().to_owned();
+    stage.cli_json(&["wallet", "disable", &id]).await;
+    let mut claim = stall(&stage, &barred, 30 << 20, 0).await;
+    let refused = claim.answer().await.failure();
+    assert_eq!(refused, (403, "wallet_disabled".to_owned()));
     stage.verify().await;
 }
 

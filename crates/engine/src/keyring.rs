@@ -169,9 +169,10 @@ impl Keyring {
     {
         // Who joins a query that fails asks again, one after the other: the time is for all of it.
         let asking = query.found.get_or_try_init(async || {
-            let _turn = match query.is_known {
-                true => None,
-                false => Some(self.unseen.enter().await?),
+            let _turn = if query.is_known {
+                None
+            } else {
+                Some(self.unseen.enter().await?)
             };
             let found = look_up(digest).await?;
             Ok(self.learn(digest, query, found))

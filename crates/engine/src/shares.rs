@@ -33,9 +33,9 @@ impl<K: Eq + Hash, V> Shares<K, V> {
             self.entries.retain(|_, entry| entry.strong_count() > 0);
             self.sweep_at = ENTRIES_SWEPT_FROM.max(2 * self.entries.len());
         }
-        let made = Arc::new(make());
-        self.entries.insert(key, Arc::downgrade(&made));
-        made
+        let value = Arc::new(make());
+        self.entries.insert(key, Arc::downgrade(&value));
+        value
     }
 
     /// The next user gets a new value.

@@ -37,9 +37,13 @@ impl SlowStore {
 
     async fn look_up(&self, digest: Digest) -> Result<Option<KeyHead>, StoreError> {
         let turn = self.asked.fetch_add(1, Ordering::Relaxed);
-        std::future::poll_fn(|_| match turn < self.answered.load(Ordering::Relaxed) {
-            true => Poll::Ready(Ok(self.keys.lock().get(&digest).copied())),
-            false => Poll::Pending,
+        let is_answered = || turn < self.answered.load(Ordering::Relaxed);
+        std::future::poll_fn(|_| {
+            if is_answered() {
+                Poll::Ready(Ok(self.keys.lock().get(&digest).copied()))
+            } else {
+                Poll::Pending
+            }
         })
         .await
     }

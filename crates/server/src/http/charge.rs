@@ -61,15 +61,11 @@ impl<'a> BodyCharge<'a> {
             self.enlarge(held_bytes).await?;
         }
         let missing = held_bytes - self.share.bytes();
-        let more = match self.is_large {
-            true => missing.max(STEP_BYTES),
-            false => missing,
-        };
-        // The last step may be longer than what is left.
-        let taken = self.share.try_grow(more);
-        taken
-            .or_else(|_| self.share.try_grow(missing))
-            .map_err(refused)
+        // A whole step, unless there is no room for it any more.
+        if self.is_large && missing < STEP_BYTES && self.share.grow(STEP_BYTES) {
+            return Ok(());
+        }
+        self.share.try_grow(missing).map_err(refused)
     }
 
     /// Gives back what is held no longer.

@@ -25,7 +25,7 @@ const STREAMS_AHEAD_MAX: usize = 8;
 /// All gates of a node. They close when this is dropped, and what they still serve is cut off.
 #[derive(Debug)]
 pub(crate) struct Gates {
-    gates: Vec<Gate>,
+    open: Vec<Gate>,
     threads: Arc<[StreamThread]>,
     closing: CancellationToken,
 }
@@ -41,26 +41,26 @@ impl Gates {
     pub(crate) fn open() -> io::Result<Self> {
         let count = Handle::current().metrics().num_workers();
         let closing = CancellationToken::new();
-        let gates = (0..count).map(|number| Gate::open(number, closing.clone()));
-        let gates = gates.collect::<io::Result<Vec<_>>>()?;
-        let threads = gates.iter().map(|gate| StreamThread {
+        let open = (0..count).map(|number| Gate::open(number, closing.clone()));
+        let open = open.collect::<io::Result<Vec<_>>>()?;
+        let threads = open.iter().map(|gate| StreamThread {
             runtime: gate.runtime.clone(),
             streams: AtomicUsize::new(0),
         });
         Ok(Self {
             threads: threads.collect(),
-            gates,
+            open,
             closing,
         })
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.gates.len()
+        self.open.len()
     }
 
     /// The gate that has the least to do: its number and its runtime.
     pub(crate) fn emptiest(&self) -> Option<(usize, &Handle)> {
-        let runtimes = self.gates.iter().map(|gate| &gate.runtime);
+        let runtimes = self.open.iter().map(|gate| &gate.runtime);
         let runtimes = runtimes.enumerate();
         runtimes.min_by_key(|(_, runtime)| runtime.metrics().num_alive_tasks())
     }
@@ -77,7 +77,7 @@ impl Gates {
 impl Drop for Gates {
     fn drop(&mut self) {
         self.closing.cancel();
-        for gate in self.gates.drain(..) {
+        for gate in self.open.drain(..) {
             if gate.thread.join().is_err() {
                 tracing::error!("a gate panicked");
             }

@@ -66,10 +66,11 @@ impl Chunks {
             (Self::Start, _) => Self::Size(digit(byte)?),
             (Self::Size(size) | Self::Blank(size), b' ' | b'\t') => Self::Blank(size),
             (Self::Size(size) | Self::Blank(size), b';') => Self::Extension(size),
-            (Self::Size(size) | Self::Blank(size), b'\r') => Self::SizeLf(size),
+            (Self::Size(size) | Self::Blank(size) | Self::Extension(size), b'\r') => {
+                Self::SizeLf(size)
+            }
             (Self::Size(size), _) => Self::Size(size.checked_mul(16)?.checked_add(digit(byte)?)?),
-            (Self::Extension(size), b'\r') => Self::SizeLf(size),
-            (Self::SizeLf(0), b'\n') | (Self::TrailerLf, b'\n') => Self::LastLine,
+            (Self::SizeLf(0) | Self::TrailerLf, b'\n') => Self::LastLine,
             (Self::SizeLf(left), b'\n') => Self::Data { left },
             (Self::DataCr, b'\r') => Self::DataLf,
             (Self::DataLf, b'\n') => Self::Start,

@@ -20,7 +20,7 @@ const ENCODING: &[u8] = b"transfer-encoding:";
 const HOST: &[u8] = b"host:";
 /// How every HTTP/2 connection begins.
 const HTTP2: &[u8] = b"PRI * HTTP/2.0";
-/// So much is kept of a line that is cut by the end of a read.
+/// A line above this is long; so much is kept of one that is cut by the end of a read.
 const LINE_BYTES_MAX: usize = 64;
 /// Room for the version at the end of a request line, and the line's end.
 const TAIL_BYTES: usize = 9;
@@ -154,23 +154,23 @@ impl Framing {
         };
         let (line, rest) = bytes.split_at(end);
         if self.partial.bytes == 0 {
-            self.end_line(line, line, false);
+            self.end_line(line, line, line.len() > LINE_BYTES_MAX);
         } else {
             self.partial.keep(line);
             let partial = std::mem::take(&mut self.partial);
-            self.end_line(&partial.start, &partial.tail, partial.is_cut());
+            self.end_line(&partial.start, &partial.tail, partial.is_long());
         }
         rest.get(1..).unwrap_or_default()
     }
 
-    /// A line has ended, without its line feed. All of it is in `start`, unless it is cut.
-    fn end_line(&mut self, start: &[u8], tail: &[u8], is_cut: bool) {
+    /// A line has ended, without its line feed. All of it is in `start`, unless it is long.
+    fn end_line(&mut self, start: &[u8], tail: &[u8], is_long: bool) {
         let is_empty = matches!(start, b"" | b"\r");
         match self.place {
             Place::RequestLine if is_empty => {}
             Place::RequestLine => self.end_request_line(start, tail),
             _ if is_empty => self.end_head(),
-            _ => self.head.note(start, is_cut),
+            _ => self.head.note(start, is_long),
         }
     }
 
@@ -206,20 +206,21 @@ impl Framing {
 }
 
 impl Head {
-    /// Notes a header that tells where the request ends, or whom it is for.
-    fn note(&mut self, line: &[u8], is_cut: bool) {
+    /// Notes a header that tells where the request ends, or whom it is for. A long line may not be here to
+    /// its end; no length and no coding that we take needs one.
+    fn note(&mut self, line: &[u8], is_long: bool) {
         // Most headers are told from these by their first letter.
         match line.first().map(u8::to_ascii_lowercase) {
             Some(b'c') => {
                 if let Some(value) = value_of(LENGTH, line) {
                     self.lengths += 1;
-                    self.length = decimal(value).filter(|_| !is_cut);
+                    self.length = decimal(value).filter(|_| !is_long);
                 }
             }
             Some(b't') => {
                 if let Some(value) = value_of(ENCODING, line) {
                     self.codings += 1;
-                    self.is_coding_odd |= is_cut || !value.eq_ignore_ascii_case(b"chunked");
+                    self.is_coding_odd |= is_long || !value.eq_ignore_ascii_case(b"chunked");
                 }
             }
             Some(b'h') => self.hosts += u32::from(value_of(HOST, line).is_some()),
@@ -288,7 +289,7 @@ impl Partial {
         }
     }
 
-    fn is_cut(&self) -> bool {
+    fn is_long(&self) -> bool {
         self.bytes > LINE_BYTES_MAX
     }
 }
@@ -309,7 +310,7 @@ mod tests {
     fn requests_are_told_apart_however_they_are_cut() {
         use Refused::{Coding, Host, Length, LengthAndCoding, Unreadable};
         const GET: &str = "GET / HTTP/1.1\r\nHost: g\r\n\r\n";
-        let long = "x".repeat(200);
+        let (long, blanks) = ("x".repeat(200), " ".repeat(64));
         let table = [
             (
                 "POST / HTTP/1.1\r\nHost: g\r\nContent-Length: 5\r\n\r\nhello",
@@ -376,6 +377,11 @@ mod tests {
                 "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
                 0,
                 Some(Coding),
+            ),
+            (
+                &format!("POST / HTTP/1.1\r\nHost: g\r\nContent-Length:{blanks}5\r\n\r\nhello"),
+                0,
+                Some(Length),
             ),
             ("GET / HTTP/1.1\r\n\r\n", 0, Some(Host)),
             (

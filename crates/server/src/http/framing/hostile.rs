@@ -265,7 +265,7 @@ mod tests {
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ];
 
-    const TOKENS: [&str; 26] = [
+    const TOKENS: [&str; 27] = [
         "\r\n",
         "\n",
         "\r",
@@ -291,6 +291,7 @@ mod tests {
         "HTTP/1.0",
         "0\r\n\r\n",
         "GET /c HTTP/1.1\r\nHost: g\r\n\r\n",
+        "                                                                      ",
         "Connection: close\r\n",
     ];
 

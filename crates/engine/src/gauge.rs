@@ -1,9 +1,11 @@
 //! How what a call used is told in the ledger's quantities.
 
 use ledger::{Meter, PriceCard, PriceKey};
-use protocol::images::{Pictures, size_tier};
+use protocol::images::{Grade, Pictures};
 use protocol::native::Seen;
 use protocol::{Profile, ToolCalls, Usage};
+
+use crate::picture_tier;
 
 /// What the work of a call is measured by.
 #[derive(Debug)]
@@ -67,8 +69,8 @@ pub(crate) struct PictureGauge {
     pub(crate) source_tokens: u64,
     /// The most tokens that one picture costs.
     pub(crate) image_tokens_max: u64,
-    /// The quality, resolution and size that were asked for: names of tiers.
-    pub(crate) asked: Vec<String>,
+    /// The grade that the upstream is asked for.
+    pub(crate) asked: Grade,
 }
 
 impl PictureGauge {
@@ -77,12 +79,9 @@ impl PictureGauge {
         if price.unit_price(PriceKey::Image).is_none() {
             return self.tokens(images);
         }
-        // A choice left to the upstream may fall on the dearest.
-        let tier = self.tier(None, price);
-        let tier = tier.or_else(|| price.dearest_tier(PriceKey::Image).map(Into::into));
         Meter {
             images,
-            image_tier: tier,
+            image_tier: picture_tier::bound(price, &self.asked),
             ..Meter::default()
         }
     }
@@ -116,9 +115,11 @@ impl PictureGauge {
     }
 
     fn one_by_one(&self, pictures: Option<&Pictures>, price: &PriceCard) -> Meter {
+        let none = Pictures::default();
+        let pictures = pictures.unwrap_or(&none);
         Meter {
-            images: pictures.map_or(0, |pictures| pictures.delivered),
-            image_tier: self.tier(pictures, price),
+            images: pictures.delivered,
+            image_tier: picture_tier::billed(price, &self.asked, &pictures.told),
             ..Meter::default()
         }
     }
@@ -131,30 +132,6 @@ impl PictureGauge {
             ..Meter::default()
         }
     }
-
-    /// The dearest priced tier among those asked for, else among those the answer names.
-    fn tier(&self, pictures: Option<&Pictures>, price: &PriceCard) -> Option<Box<str>> {
-        let dearest = |names: &[&str]| {
-            let name = price.dearest_of(PriceKey::Image, names);
-            name.map(|name| name.to_ascii_lowercase().into_boxed_str())
-        };
-        let asked: Vec<&str> = self.asked.iter().map(String::as_str).collect();
-        dearest(&asked).or_else(|| {
-            let pictures = pictures?;
-            let size = pictures.size.as_deref();
-            let tier = size.and_then(size_tier);
-            let told = [pictures.quality.as_deref(), size, tier.as_deref()];
-            let told: Vec<&str> = told.into_iter().flatten().collect();
-            dearest(&told)
-        })
-    }
-}
-
-/// The tiers that a request names.
-pub(crate) fn tiers_of(wants: &protocol::images::Wants) -> Vec<String> {
-    let size_tier = wants.size.as_deref().and_then(size_tier);
-    let named = [&wants.quality, &wants.resolution, &wants.size, &size_tier];
-    named.into_iter().flatten().cloned().collect()
 }
 
 /// The most tokens of one picture.
@@ -198,19 +175,24 @@ mod tests {
             pictures: Some(Box::new(Pictures {
                 delivered,
                 usd_ticks,
-                size: Some("2048x2048".into()),
-                ..Pictures::default()
+                told: Grade {
+                    size: Some("2048x2048".into()),
+                    ..Grade::default()
+                },
             })),
             ..Seen::default()
         }
     }
 
-    fn gauge(asked: &[&str]) -> PictureGauge {
+    fn gauge(quality: Option<&str>) -> PictureGauge {
         PictureGauge {
             prompt_tokens: 10,
             source_tokens: 100,
             image_tokens_max: 1000,
-            asked: asked.iter().map(|it| (*it).to_owned()).collect(),
+            asked: Grade {
+                quality: quality.map(Into::into),
+                ..Grade::default()
+            },
         }
     }
 
@@ -226,29 +208,33 @@ mod tests {
             image_output: 1000,
             ..Usage::default()
         };
-        for (price, asked, seen, charge) in [
-            (tiers, &[][..], seen(1, None, None), 70_000),
-            (tiers, &["high"], seen(2, None, None), 340_000),
-            (tiers, &["HIGH", "2k"], seen(1, None, None), 170_000),
-            (tiers, &["low"], seen(3, None, None), 210_000),
-            (tiers, &["high"], seen(0, None, None), 0),
+        for (price, quality, seen, charge) in [
+            (tiers, None, seen(1, None, None), 70_000),
+            (tiers, Some("high"), seen(2, None, None), 340_000),
+            (tiers, Some("low"), seen(3, None, None), 210_000),
+            (tiers, Some("high"), seen(0, None, None), 0),
             (
                 gpt,
-                &["high"],
+                Some("high"),
                 seen(1, Some(tokens), None),
                 50 + 400 + 30_000,
             ),
-            (video_a, &["low"], seen(2, None, Some(800_000_000)), 80_000),
-            (video_a, &["low"], seen(2, None, None), 80_000),
-            (video_a, &["low", "2k"], seen(1, Some(tokens), None), 80_000),
+            (
+                video_a,
+                Some("low"),
+                seen(2, None, Some(800_000_000)),
+                80_000,
+            ),
+            (video_a, Some("low"), seen(2, None, None), 160_000),
+            (video_a, Some("low"), seen(1, Some(tokens), None), 80_000),
         ] {
             let price = card(price);
-            let gauge = gauge(asked);
+            let gauge = gauge(quality);
             let meter = gauge.reported(&seen, &price).unwrap();
             assert_eq!(
                 price.price(&meter).unwrap().get(),
                 charge,
-                "{asked:?} {seen:?}"
+                "{quality:?} {seen:?}"
             );
         }
     }
@@ -256,7 +242,7 @@ mod tests {
     #[test]
     fn pictures_without_a_report_are_billed_as_delivered() {
         let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
-        let gauge = gauge(&[]);
+        let gauge = gauge(None);
         assert_eq!(gauge.reported(&seen(2, None, None), &gpt), None);
         let meter = gauge.counted(&seen(2, None, None), &gpt);
         assert_eq!(
@@ -269,12 +255,12 @@ mod tests {
     #[test]
     fn the_bound_covers_every_tier_that_may_come() {
         let price = card(r#"{"image":{"default":"0.04","high":"0.17"}}"#);
-        for (asked, images, micro) in [(&["high"][..], 1, 170_000), (&[], 2, 340_000)] {
-            let bound = gauge(asked).bound(images, &price);
+        for (quality, images, micro) in [(Some("high"), 1, 170_000), (None, 2, 340_000)] {
+            let bound = gauge(quality).bound(images, &price);
             assert_eq!(ledger::hold_of(&price, &bound).unwrap().get(), micro);
         }
         let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
-        let bound = gauge(&[]).bound(3, &gpt);
+        let bound = gauge(None).bound(3, &gpt);
         assert_eq!(bound.image_output, 3000);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderValue;
 use protocol::count::MEDIUM_TOKENS;
-use protocol::images::{self, Asked, Family, Request, Rewriter};
+use protocol::images::{self, Asked, Family, Grade, Request, Rewriter};
 use protocol::multipart::Form;
 use protocol::native::{self, Broken};
 use protocol::{Dialect, Failure, Kind, Translator};
@@ -18,7 +18,7 @@ use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::{Engine, Settings};
 use crate::estimate::Estimate;
-use crate::gauge::{Gauge, PictureGauge, image_tokens_max, tiers_of};
+use crate::gauge::{Gauge, PictureGauge, image_tokens_max};
 use crate::ids;
 use crate::record::Record;
 use crate::tries::Tries;
@@ -84,7 +84,7 @@ fn prepare(
         prompt_tokens: request.prompt_tokens,
         source_tokens: request.wants.sources.saturating_mul(MEDIUM_TOKENS),
         image_tokens_max: image_tokens_max(&model.profile),
-        asked: tiers_of(&request.wants),
+        asked: Grade::asked(&request.wants, family),
     };
     let images_max = request.images_max(family);
     Ok(Prepared {

@@ -154,13 +154,10 @@ impl PriceCard {
         }
     }
 
-    /// The dearest tier of `key` among those `named`, when the card has any of them: a request
-    /// may name a quality and a resolution, each with a price.
-    pub fn dearest_of<'a>(&self, key: PriceKey, named: &[&'a str]) -> Option<&'a str> {
-        let priced = named
-            .iter()
-            .filter_map(|name| Some((self.tier_price(key, name)?, *name)));
-        priced.max_by_key(|(price, _)| *price).map(|(_, name)| name)
+    /// The tiers of `key` beside its default: their names in lower case, and their prices.
+    pub fn tiers(&self, key: PriceKey) -> impl Iterator<Item = (&str, Price)> {
+        let tiers = self.tiers.get(&key).into_iter().flatten();
+        tiers.map(|(name, price)| (&**name, *price))
     }
 
     /// The dearest tier of `key`, when one is dearer than the default: the bound for a request

@@ -10,6 +10,7 @@ mod check;
 mod family;
 mod fields;
 mod form;
+mod grade;
 mod member;
 mod picture;
 mod request;
@@ -19,7 +20,8 @@ mod usage;
 mod write;
 
 pub use family::Family;
-pub use picture::{Pictures, size_tier};
+pub use grade::{Grade, Size, is_open};
+pub use picture::Pictures;
 pub use request::{Asked, Request, Wants, read_form, read_json};
 pub use stream::Rewriter;
 pub use write::Worded;

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::family::Family;
 use super::fields::Fields;
+use super::grade::Size;
 use super::{check, form, sources};
 use crate::count;
 use crate::failure::Failure;
@@ -39,7 +40,7 @@ pub struct Wants {
     pub quality: Option<String>,
     /// The resolution tier.
     pub resolution: Option<String>,
-    /// The size, which the upstream judges.
+    /// The size, whose value the upstream judges.
     pub size: Option<String>,
     /// The aspect ratio.
     pub aspect_ratio: Option<String>,
@@ -151,11 +152,20 @@ fn read(asked: Asked, fields: &Fields<'_>, sources: u64, body: Body) -> Result<R
     let text = |name: &str| -> Result<Option<String>, Failure> {
         Ok(fields.text(name)?.map(std::borrow::Cow::into_owned))
     };
+    let size = text("size")?;
+    // Any word here could name a cheaper tier of the price card.
+    if size
+        .as_deref()
+        .is_some_and(|size| Size::parse(size).is_none())
+    {
+        let message = "`size` must be `auto`, a size such as `1024x1024`, or a tier such as `2K`.";
+        return Err(Failure::invalid(message).param("size"));
+    }
     let wants = Wants {
         n: count_of(fields, "n", 1)?,
         quality: text("quality")?,
         resolution: text("resolution")?,
-        size: text("size")?,
+        size,
         aspect_ratio: text("aspect_ratio")?,
         output_format: text("output_format")?,
         background: text("background")?,

@@ -86,8 +86,9 @@ impl Size {
         }
         if let Some(number) = text.strip_suffix(['k', 'K']) {
             let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
-            let thousandths = digits(&format!("{part:0<3}"), 3)?;
-            let thousandths = digits(whole, 2)? * 1_000 + thousandths;
+            // `1.5` is 1,500 thousandths.
+            digits(part, 3)?;
+            let thousandths = digits(whole, 2)? * 1_000 + digits(&format!("{part:0<3}"), 3)?;
             return (thousandths > 0).then_some(Self::Tier { thousandths });
         }
         let (width, height) = text.split_once(['x', 'X'])?;

@@ -14,6 +14,7 @@ mod grade;
 mod member;
 mod picture;
 mod request;
+mod sequence;
 mod sources;
 mod stream;
 mod usage;

@@ -12,3 +12,15 @@ pub struct Pictures {
     /// The grade they have, as far as the answer tells it.
     pub told: Grade,
 }
+
+impl Pictures {
+    /// Pictures of which nothing is told, if there are any.
+    pub(crate) fn some(delivered: u64) -> Option<Box<Self>> {
+        (delivered > 0).then(|| {
+            Box::new(Self {
+                delivered,
+                ..Self::default()
+            })
+        })
+    }
+}

@@ -24,3 +24,4 @@ mod messages;
 mod requests;
 mod responses;
 mod streams;
+mod ways;

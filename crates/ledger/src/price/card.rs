@@ -144,6 +144,12 @@ impl PriceCard {
         !self.tools.is_empty()
     }
 
+    /// Whether text tokens have a price, both input and output.
+    pub fn prices_text(&self) -> bool {
+        let keys = [PriceKey::Input, PriceKey::Output];
+        keys.iter().all(|key| self.unit_price(*key).is_some())
+    }
+
     /// The price under `key`, its default where it has tiers; token classes fall back to `input`
     /// and `output`.
     pub fn unit_price(&self, key: PriceKey) -> Option<Price> {

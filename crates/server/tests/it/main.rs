@@ -37,6 +37,7 @@ mod media;
 mod nodes;
 mod omni;
 mod outage;
+mod picture_prices;
 mod pictures;
 mod predict;
 mod rates;

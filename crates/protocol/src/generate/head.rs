@@ -7,16 +7,14 @@ use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Integer, Members, Spelling};
 use crate::native::Head;
-use crate::native::passing::read_members;
+use crate::native::passing::{ReadByModel, read_members};
 use crate::tool::Tools;
 
-/// Members whose text the model reads.
-const READ_BY_MODEL: [&str; 4] = [
-    "contents",
-    "system_instruction",
-    "tools",
-    "generation_config",
-];
+const READ_BY_MODEL: ReadByModel = ReadByModel {
+    conversation: "contents",
+    text: &["system_instruction", "tools", "generation_config"],
+};
+
 /// Reads the head of a request whose model and delivery stood in the path. Ranges are left to the
 /// upstream to judge; what we read ourselves must be of the right type.
 pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, Failure> {
@@ -53,14 +51,15 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
             .map_or(1, Integer::saturating);
         image_size(&config, &mut edits)?;
     }
+    let tools = Tools::by_name(members.get("tools")?);
     Ok(Head {
         model: model.to_owned(),
         stream,
         include_usage: true,
         output_tokens_max,
         choices: u32::try_from(choices).unwrap_or(u32::MAX).max(1),
-        input_tokens: passing.input_tokens(),
-        tools: Tools::by_name(members.get("tools")?),
+        input: passing.input(tools),
+        tools,
         sampling: Vec::new(),
         model_span: 0..0,
         edits,

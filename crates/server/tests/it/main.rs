@@ -40,6 +40,7 @@ mod outage;
 mod picture_prices;
 mod pictures;
 mod predict;
+mod prompt_count;
 mod rates;
 mod refusals;
 mod rehost;

@@ -24,6 +24,8 @@ mod disk;
 mod durable;
 mod entries;
 mod error;
+#[cfg(any(test, feature = "faults"))]
+mod faults;
 mod ids;
 mod journal;
 mod media;
@@ -31,6 +33,7 @@ mod meter;
 mod postgres;
 mod queue;
 mod settings;
+mod settled;
 mod sqlite;
 mod stats;
 mod store;
@@ -43,7 +46,7 @@ mod tls;
 mod verify;
 
 pub use accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
-pub use call::{Admit, Admitted, Basis, Close, End, Extend, SessionStep, UnknownBasis};
+pub use call::{Admit, Admitted, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
 pub use chain::{Head, HeadError, WalletHead};
 pub use durable::Durable;
 pub use entries::{
@@ -51,6 +54,8 @@ pub use entries::{
     UnknownKind,
 };
 pub use error::{AdmitError, Lost, OpenError, StoreError};
+#[cfg(any(test, feature = "faults"))]
+pub use faults::Faults;
 pub use ids::{
     Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, WalletId,
 };
@@ -61,8 +66,9 @@ pub use media::{
     Bucket, Media, MediaBody, MediaError, MediaHead, MediaId, MediaName, MediaOpenError,
     MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept,
 };
-pub use meter::MeterText;
+pub use meter::{MeterText, TokenCounts};
 pub use settings::{Location, Server, Settings};
+pub use settled::Settled;
 pub use stats::Stats;
 pub use store::{Recovery, Store};
 pub use task::{

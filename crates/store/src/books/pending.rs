@@ -5,11 +5,13 @@
 
 use ledger::{Delta, Micro, UnixMs};
 
-use super::rows::{HoldRow, OpenHold};
+use super::rows::OpenHold;
 use crate::call::{Basis, Close, End, SessionStep};
 use crate::columns::EntryColumns;
 use crate::entries::EntryKind;
 use crate::ids::{HoldId, KeyId, PriceVersion, RequestId};
+use crate::meter::TokenCounts;
+use crate::stats::Counters;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
@@ -22,7 +24,7 @@ pub(crate) struct Pending {
     /// Holds of earlier batches that were closed.
     pub(crate) closed: Vec<HoldId>,
     pub(crate) postings: Vec<Posting>,
-    /// Closes that are part of a larger step: what fails of it is repeated whole or not at all.
+    /// Holds that are opened or closed by a larger step: what fails of it is repeated whole or not at all.
     pub(crate) inseparable: Vec<HoldId>,
     /// Something was written at once, by an administrative change.
     pub(crate) wrote: bool,
@@ -33,22 +35,25 @@ impl Pending {
         self.wallets.is_empty() && self.keys.is_empty() && self.postings.is_empty() && !self.wrote
     }
 
-    /// Forgets everything, and gives back the closes, which must not be forgotten.
-    pub(crate) fn take_closings(&mut self) -> Vec<Close> {
-        let Self {
-            postings,
-            inseparable,
-            ..
-        } = std::mem::take(self);
-        postings
-            .into_iter()
-            .filter_map(|posting| match posting.what {
-                What::Close { closing, .. } => Some(closing),
-                // A step that is lost is made good by the next one, or by the close.
-                What::Part { .. } | What::Credit { .. } => None,
-            })
-            .filter(|closing| !inseparable.contains(&closing.hold))
-            .collect()
+    /// Counts what has happened: to be called when it is committed, since what is rolled back never was.
+    pub(crate) fn count(&self, counters: &Counters) {
+        if self.postings.is_empty() {
+            return;
+        }
+        let (mut free, mut above, mut abandoned) = (0, 0, 0);
+        for posting in &self.postings {
+            if let What::Close { closing, hold, .. } = &posting.what {
+                let used = matches!(&closing.end, End::Settled { meter, .. } if !meter.is_empty());
+                let paid = posting.charge != Micro::ZERO || hold.booked != Micro::ZERO;
+                free += u64::from(used && !paid);
+                above += u64::from(posting.charge > hold.held.hold);
+                abandoned += u64::from(posting.kind == EntryKind::Abandoned);
+            }
+        }
+        counters.zero_charges.add(free);
+        counters.above_hold.add(above);
+        counters.abandoned.add(abandoned);
+        counters.settled.add(&self.postings);
     }
 
     /// Forgets everything and keeps the room for the next batch.
@@ -109,7 +114,7 @@ impl Posting {
     /// The hold whose row goes with this entry; one that was opened in the same batch has none.
     pub(crate) fn removes(&self) -> Option<HoldId> {
         match &self.what {
-            What::Close { closing, hold, .. } if hold.row != HoldRow::None => Some(closing.hold),
+            What::Close { closing, hold, .. } if hold.row.is_stored() => Some(closing.hold),
             What::Close { .. } | What::Part { .. } | What::Credit { .. } => None,
         }
     }
@@ -124,7 +129,7 @@ impl Posting {
     }
 
     /// The prices that the entry was charged at.
-    pub(super) fn price_version(&self) -> Option<&PriceVersion> {
+    pub(crate) fn price_version(&self) -> Option<&PriceVersion> {
         match &self.what {
             What::Part { stepping, .. } => Some(&stepping.price_version),
             What::Close { closing, .. } => match &closing.end {
@@ -132,6 +137,17 @@ impl Posting {
                 End::Released | End::Abandoned => None,
             },
             What::Credit { .. } => None,
+        }
+    }
+
+    /// The tokens that the entry ends a call with.
+    pub(crate) fn tokens(&self) -> TokenCounts {
+        match &self.what {
+            What::Close { closing, .. } => match &closing.end {
+                End::Settled { meter, .. } => meter.tokens(),
+                End::Released | End::Abandoned => TokenCounts::default(),
+            },
+            What::Part { .. } | What::Credit { .. } => TokenCounts::default(),
         }
     }
 

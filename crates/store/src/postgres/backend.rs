@@ -276,7 +276,7 @@ impl Postgres {
 
     /// Whether there is any use in asking.
     pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
-        if self.journal.is_none() || !self.node.is_leased() {
+        if self.journal.is_none() || !self.node.is_leased() || self.counters.failing.get() {
             return Err(AdmitError::Unavailable);
         }
         Ok(())
@@ -289,6 +289,10 @@ impl Postgres {
                 .lanes
                 .iter()
                 .all(|lane| !lane.is_closed() && lane.oldest() < HEALTHY_WITHIN)
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     pub(crate) fn stats(&self) -> Stats {

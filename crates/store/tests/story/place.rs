@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
-    Admit, AdmitError, Admitted, Basis, Close, Digest, End, HoldId, KeyId, KeyLimits, KeyRow,
-    NewKey, NewWallet, PriceVersion, Recovery, Settings, Store, WalletId, WalletRow,
+    Admit, AdmitError, Admitted, Basis, Close, Digest, End, HoldId, IfLost, KeyId, KeyLimits,
+    KeyRow, NewKey, NewWallet, PriceVersion, Recovery, Settings, Store, WalletId, WalletRow,
 };
 
 use crate::schema::{LockHolder, Schema};
@@ -192,6 +192,7 @@ pub(crate) fn settled(hold: HoldId, version: PriceVersion, tokens: u64) -> Close
         tokens: Some(tokens),
     };
     Close {
+        if_lost: IfLost::Charge,
         hold,
         end,
         now: NOW,
@@ -200,6 +201,7 @@ pub(crate) fn settled(hold: HoldId, version: PriceVersion, tokens: u64) -> Close
 
 pub(crate) fn released(hold: HoldId) -> Close {
     Close {
+        if_lost: IfLost::Charge,
         hold,
         end: End::Released,
         now: NOW,
@@ -209,4 +211,18 @@ pub(crate) fn released(hold: HoldId) -> Close {
 pub(crate) async fn assert_clean(store: &Store) {
     let report = store.verify().await.unwrap();
     assert!(report.is_clean(), "{:#?}", report.differences);
+}
+
+/// The counters of a store that has written every entry itself say what the ledger says.
+pub(crate) async fn assert_counted(store: &Store) {
+    let entries = store.entries(store::EntryQuery::default()).await.unwrap();
+    let charged: i64 = entries.iter().map(|entry| entry.charge.get()).sum();
+    let settled = store.settled();
+    let counted: u64 = settled.iter().map(|it| it.charge_micro).sum();
+    assert_eq!(i64::try_from(counted).unwrap(), charged, "{settled:?}");
+    let ends = entries
+        .iter()
+        .filter(|entry| entry.kind == store::EntryKind::Settled);
+    let calls: u64 = settled.iter().map(|it| it.calls).sum();
+    assert_eq!(calls, ends.count() as u64, "{settled:?}");
 }

@@ -3,10 +3,11 @@
 use ledger::{Meter, Micro, Refusal, Step};
 use store::EntryKind::{Abandoned, Part, Settled, TopUp};
 use store::{
-    AdmitError, Basis, Close, End, EntryQuery, HoldId, MeterText, PriceVersion, SessionStep, Store,
+    AdmitError, Basis, Close, End, EntryQuery, HoldId, IfLost, MeterText, PriceVersion,
+    SessionStep, Store,
 };
 
-use crate::place::{NOW, Place, admit, assert_clean, credits, funded};
+use crate::place::{NOW, Place, admit, assert_clean, assert_counted, credits, funded};
 
 /// Ten seconds are 16,666 and two thirds.
 const CARD: &str = r#"{"realtime_minute":"0.1"}"#;
@@ -50,6 +51,7 @@ fn settled(hold: HoldId, version: PriceVersion, seconds: u64) -> Close {
         tokens: None,
     };
     Close {
+        if_lost: IfLost::Charge,
         hold,
         end,
         now: NOW,
@@ -117,6 +119,7 @@ pub(crate) async fn a_session_is_charged_in_steps_and_rounded_once(place: &Place
         ..EntryQuery::default()
     };
     assert_eq!(store.entries(query).await.unwrap().len(), 1);
+    assert_counted(&store).await;
 }
 
 pub(crate) async fn a_step_reaches_as_far_as_the_money(place: &Place) {

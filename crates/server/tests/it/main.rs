@@ -40,6 +40,7 @@ mod media;
 mod nodes;
 mod omni;
 mod outage;
+mod picture_prices;
 mod pictures;
 mod predict;
 mod prompt_count;

@@ -87,6 +87,14 @@ impl PictureGauge {
         }
     }
 
+    /// The most tokens that a call for `images` pictures can use.
+    pub(crate) fn tokens_possible(&self, images: u64, profile: &Profile) -> u64 {
+        let bound = self.tokens(images);
+        let context = profile.context_tokens.unwrap_or(0);
+        let input = bound.input_total().max(context);
+        input.saturating_add(bound.output_total())
+    }
+
     fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
         let pictures = seen.pictures.as_deref();
         let ticks = pictures.and_then(|pictures| pictures.usd_ticks);

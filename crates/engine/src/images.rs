@@ -90,6 +90,7 @@ fn prepare(
     Ok(Prepared {
         estimate: Estimate {
             reserved: gauge.bound(images_max, &model.price),
+            tokens_possible: gauge.tokens_possible(images_max, &model.profile),
             gauge: Gauge::Pictures(Box::new(gauge)),
             ..Estimate::default()
         },

@@ -24,6 +24,7 @@ mod life;
 mod media;
 mod metrics;
 mod pictures;
+mod plausible;
 mod progress;
 mod record;
 mod retries;

@@ -30,6 +30,7 @@ impl Books {
             rates: Rates::default(),
         };
         let id = self.last_hold.next(self.hold_step);
+        let debt_limit = self.debt_limit;
         let Some(mut rows) = self.rows_of(admit.key) else {
             return Err(unknown);
         };
@@ -40,6 +41,7 @@ impl Books {
             &mut rows.wallet.wallet,
             &mut rows.key.key,
             &admit.ask,
+            debt_limit,
             admit.now,
         )
         .map_err(|refusal| refused(refusal, &rows.key.key, admit.now))?;
@@ -64,19 +66,20 @@ impl Books {
     /// Grows an open hold; `None` when there is no such hold.
     pub(crate) fn extend(&mut self, extend: &Extend) -> Option<Result<(), AdmitError>> {
         let (key, held) = self.held(extend.hold)?;
+        let debt_limit = self.debt_limit;
         let mut rows = self.rows_of(key)?;
-        let Some(grown) = held.extended(&extend.more) else {
-            let refusal = Refusal::InsufficientQuota;
-            return Some(Err(refused(refusal, &rows.key.key, extend.now)));
-        };
-        if let Err(refusal) = ledger::extend(
+        let grown = ledger::extend(
             &mut rows.wallet.wallet,
             &mut rows.key.key,
+            &held,
             &extend.more,
+            debt_limit,
             extend.now,
-        ) {
-            return Some(Err(refused(refusal, &rows.key.key, extend.now)));
-        }
+        );
+        let grown = match grown {
+            Ok(grown) => grown,
+            Err(refusal) => return Some(Err(refused(refusal, &rows.key.key, extend.now))),
+        };
         rows.touch();
         self.set_held(extend.hold, grown);
         Some(Ok(()))
@@ -89,6 +92,7 @@ impl Books {
         let hold = self.holds.get(&id)?;
         let (key, ask, before, wallet) = (hold.key, hold.held, hold.booked, hold.wallet);
         let (opened_at, request_id) = (hold.opened_at, hold.request_id);
+        let debt_limit = self.debt_limit;
         let mut rows = self.rows_of(key)?;
         let stepped = ledger::step(
             &mut rows.wallet.wallet,
@@ -96,6 +100,7 @@ impl Books {
             &ask,
             before,
             &stepping.step,
+            debt_limit,
             stepping.now,
         );
         let stepped = match stepped {
@@ -202,6 +207,8 @@ impl Books {
         self.counters
             .above_hold
             .add(u64::from(charge > hold.held.hold));
+        let unbookable = kind == EntryKind::Abandoned && matches!(closing.end, End::Settled { .. });
+        self.counters.unbookable.add(u64::from(unbookable));
         self.counters
             .abandoned
             .add(u64::from(kind == EntryKind::Abandoned));

@@ -49,7 +49,7 @@ pub(super) async fn verify(client: &mut Client, lease_ms: i64) -> Read<VerifyRep
     .await?;
     let holds =
         "SELECT id, wallet, key, amount, counts, EXISTS (SELECT 1 FROM tasks t WHERE t.hold = h.id
-                 AND t.wallet = h.wallet AND t.ended_at IS NULL), booked FROM holds h";
+                 AND t.wallet = h.wallet AND t.ended_at IS NULL), booked, exposure FROM holds h";
     each(&snapshot, holds, |row| {
         check.hold(&hold_found(row)?);
         Ok(())
@@ -99,7 +99,7 @@ async fn each(on: &Transaction<'_>, sql: &str, mut feed: impl FnMut(&Row) -> Rea
 fn wallet_found(row: &Row) -> Read<WalletFound> {
     Ok(WalletFound {
         n: row.try_get(0)?,
-        id: row.try_get::<_, WalletId>(9)?.to_string(),
+        id: row.try_get::<_, WalletId>(10)?.to_string(),
         wallet: wallet(row)?,
         entries: row.try_get(7)?,
         holds_opened: row.try_get(8)?,
@@ -124,6 +124,7 @@ fn hold_found(row: &Row) -> Read<HoldFound> {
         counts: row.try_get(4)?,
         of_task: row.try_get(5)?,
         booked: row.try_get(6)?,
+        exposure: row.try_get(7)?,
     })
 }
 

@@ -27,6 +27,7 @@ struct Wallets {
     credit_used: Vec<i64>,
     entries: Vec<i64>,
     holds_opened: Vec<i64>,
+    exposed: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -51,6 +52,7 @@ struct NewHolds<'b> {
     request_id: Vec<&'b str>,
     opened_at: Vec<i64>,
     booked: Vec<i64>,
+    exposure: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -61,6 +63,7 @@ struct ChangedHolds {
     tokens: Vec<i64>,
     counts: Vec<bool>,
     booked: Vec<i64>,
+    exposure: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -105,6 +108,7 @@ impl<'b> Written<'b> {
                 to.credit_used.push(wallet.credit_used.get());
                 to.entries.push(row.entries);
                 to.holds_opened.push(row.holds_opened);
+                to.exposed.push(wallet.exposed.get());
             }
         }
         for id in &books.pending.keys {
@@ -139,6 +143,7 @@ impl<'b> Written<'b> {
                 to.request_id.push(&hold.request_id);
                 to.opened_at.push(hold.opened_at.get());
                 to.booked.push(hold.booked.get());
+                to.exposure.push(hold.held.exposure.get());
             }
         }
         for id in &books.pending.changed {
@@ -150,6 +155,7 @@ impl<'b> Written<'b> {
                 to.tokens.push(sql_tokens(hold.held.tokens));
                 to.counts.push(hold.held.counts);
                 to.booked.push(hold.booked.get());
+                to.exposure.push(hold.held.exposure.get());
             }
         }
         written.post(books);
@@ -190,7 +196,7 @@ impl<'b> Written<'b> {
         let (wallets, keys) = (&self.wallets, &self.keys);
         let (opened, changed, closed) = (&self.opened, &self.changed, &self.closed);
         let entries = &self.entries;
-        let columns: [&(dyn ToSql + Sync); 52] = [
+        let columns: [&(dyn ToSql + Sync); 55] = [
             &wallets.n,
             &wallets.status,
             &wallets.balance,
@@ -243,6 +249,9 @@ impl<'b> Written<'b> {
             &changed.booked,
             &entries.part_of,
             &entries.booked,
+            &wallets.exposed,
+            &opened.exposure,
+            &changed.exposure,
         ];
         session.client.execute(&session.sql.write, &columns).await?;
         Ok(())

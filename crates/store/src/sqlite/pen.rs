@@ -156,6 +156,7 @@ impl<'c> Pen<'c> {
                 hold.request_id.as_str(),
                 hold.opened_at.get(),
                 hold.booked.get(),
+                hold.held.exposure.get(),
             ])?;
         }
         for (id, hold) in &draft.changed {
@@ -165,6 +166,7 @@ impl<'c> Pen<'c> {
                 sql_tokens(hold.held.tokens),
                 hold.held.counts,
                 hold.booked.get(),
+                hold.held.exposure.get(),
             ])?;
         }
         for (n, row) in &draft.wallets {
@@ -177,6 +179,7 @@ impl<'c> Pen<'c> {
                 wallet.credit_used.get(),
                 row.entries,
                 row.holds_opened,
+                wallet.exposed.get(),
             ])?;
         }
         for (n, key) in &draft.keys {

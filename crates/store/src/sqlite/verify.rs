@@ -27,7 +27,7 @@ pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
         Ok(())
     })?;
     let holds = "SELECT id, wallet, key, amount, counts, EXISTS (SELECT 1 FROM tasks t WHERE t.hold = holds.id
-                 AND t.ended_at IS NULL), booked FROM holds";
+                 AND t.ended_at IS NULL), booked, exposure FROM holds";
     each(&snapshot, holds, |row| {
         check.hold(&hold_found(row)?);
         Ok(())
@@ -76,7 +76,7 @@ fn each(
 fn wallet_found(row: &Row<'_>) -> rusqlite::Result<WalletFound> {
     let stored = wallet_row(row)?;
     Ok(WalletFound {
-        n: row.get(11)?,
+        n: row.get("n")?,
         id: stored.id.to_string(),
         wallet: stored.wallet,
         entries: row.get(9)?,
@@ -103,6 +103,7 @@ fn hold_found(row: &Row<'_>) -> rusqlite::Result<HoldFound> {
         counts: row.get(4)?,
         of_task: row.get(5)?,
         booked: row.get(6)?,
+        exposure: row.get(7)?,
     })
 }
 

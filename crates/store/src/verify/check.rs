@@ -64,6 +64,7 @@ impl Check {
         self.report.open_holds += 1;
         if let Some(sums) = self.wallets.get_mut(&wallet) {
             sums.frozen += amount;
+            sums.exposed += i128::from(hold.exposure);
             sums.open += 1;
         } else {
             self.differs(
@@ -265,6 +266,12 @@ impl Check {
             let wide = |amount: ledger::Micro| i128::from(amount.get());
             for (rule, what, expected, stored) in [
                 (Rule::V1Frozen, "frozen", sums.frozen, wide(stored.frozen)),
+                (
+                    Rule::V1Frozen,
+                    "exposed",
+                    sums.exposed,
+                    wide(stored.exposed),
+                ),
                 (
                     Rule::V2Entries,
                     "balance",

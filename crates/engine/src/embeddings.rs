@@ -71,7 +71,7 @@ fn prepare(
         spoken_by(&route.channel, request.form).is_some()
     });
     let tries = tries.ok_or_else(|| unreachable_model(model))?;
-    let estimate = Estimate::embeddings(request.input_tokens, call.body.len(), &model.profile);
+    let estimate = Estimate::input_only(&request.input, &model.profile);
     let work = Embeddings {
         model: Arc::clone(&model.id),
         request,

@@ -1,6 +1,7 @@
 //! What a call may use, as it is held before the call is made.
 
 use ledger::{Ask, Bound, Meter, Micro, PriceCard, PriceError};
+use protocol::count::InputCount;
 use protocol::native::Head;
 use protocol::{Profile, Tool, ToolCalls, Tools};
 
@@ -12,6 +13,9 @@ use crate::gauge::Gauge;
 pub(crate) struct Estimate {
     /// What is held for at first.
     pub(crate) reserved: Meter,
+    /// The part of `reserved` that is held only because media may fill the model's context. It is
+    /// not taken from the tokens per minute, which would refuse such a request for ever.
+    pub(crate) context_fill: u64,
     /// What the call may use at most, where that is more than is held for.
     pub(crate) worst: Option<WorstCase>,
     /// Tokens that the model can use for such a call: no report is believed that is far beyond.
@@ -26,14 +30,15 @@ pub(crate) struct Estimate {
 impl Estimate {
     /// A text call: its input as counted, and output up to `reserve_tokens` at first.
     ///
-    /// At worst the input has a token for each byte of the body, and the output is the longest that
-    /// the model can put out: an upstream may ignore the caller's limit, unless it is known to keep it.
-    pub(crate) fn text(head: &Head, body_bytes: usize, model: &Model, reserve_tokens: u64) -> Self {
+    /// At worst the input has a token for each byte, and the output is the longest that the model can
+    /// put out: an upstream may ignore the caller's limit, unless it is known to keep it.
+    pub(crate) fn text(head: &Head, model: &Model, reserve_tokens: u64) -> Self {
         let profile = &model.profile;
+        let input_tokens = held_input(&head.input, profile);
         let choices = u64::from(head.choices.max(1));
         let output_possible = most_output(profile).map(|most| most.saturating_mul(choices));
         let bound = Bound {
-            input_tokens: head.input_tokens,
+            input_tokens,
             // A caller may ask for more than the model can give, never get it.
             output_tokens_max: [head.output_tokens_max, most_output(profile)]
                 .into_iter()
@@ -43,7 +48,7 @@ impl Estimate {
         };
         let output_bound = ledger::bound_meter(&bound, 0).output;
         let worst = WorstCase {
-            input_tokens: most_input(head.input_tokens, body_bytes, profile),
+            input_tokens: most_input(&head.input, profile),
             output_tokens: match output_possible {
                 Some(possible) if !model.keeps_output_limit => possible,
                 _ => output_bound,
@@ -56,21 +61,22 @@ impl Estimate {
             worst: Some(worst),
             output_bound,
             tools: one_of_each(head.tools),
-            gauge: Gauge::Tokens {
-                input_tokens: head.input_tokens,
-            },
+            context_fill: input_tokens.saturating_sub(head.input.tokens),
+            gauge: Gauge::Tokens { input_tokens },
         }
     }
 
-    /// A call for vectors: its input as counted, and no output.
-    pub(crate) fn embeddings(input_tokens: u64, body_bytes: usize, profile: &Profile) -> Self {
-        // A request holds many inputs, each of which may fill the context.
-        let most = input_tokens.max(tokens_of(body_bytes));
+    /// A call that costs its input alone.
+    pub(crate) fn input_only(input: &InputCount, profile: &Profile) -> Self {
+        let input_tokens = held_input(input, profile);
+        let most = input.tokens_max.unwrap_or(input_tokens).max(input_tokens);
         Self {
             reserved: Meter {
                 input: input_tokens,
                 ..Meter::default()
             },
+            context_fill: input_tokens.saturating_sub(input.tokens),
+            // It may hold many inputs, each of which may fill the context.
             worst: Some(WorstCase {
                 input_tokens: most,
                 output_tokens: 0,
@@ -108,6 +114,7 @@ impl Estimate {
     /// What the ledger is asked for.
     pub(crate) fn ask(&self, price: &PriceCard) -> Result<Ask, PriceError> {
         let tokens = self.reserved.input_total();
+        let tokens = tokens.saturating_sub(self.context_fill);
         let without_tools = ledger::hold_of(price, &self.reserved)?;
         let hold = if self.tools.is_empty() {
             without_tools
@@ -132,23 +139,34 @@ pub(crate) struct WorstCase {
     pub(crate) output_tokens: u64,
 }
 
-/// The most input tokens of a request: one for each byte, within the model's context.
-fn most_input(counted: u64, body_bytes: usize, profile: &Profile) -> u64 {
-    let most = tokens_of(body_bytes);
-    let most = profile
-        .context_tokens
-        .map_or(most, |context| most.min(context));
-    most.max(counted)
+/// The context of a model whose profile does not tell it.
+const CONTEXT_TOKENS_UNKNOWN: u64 = 1_000_000;
+
+/// The input that is held for: as counted, or the model's whole context where media of unknown
+/// length may fill it. A call without a usage report is charged for the same.
+fn held_input(input: &InputCount, profile: &Profile) -> u64 {
+    if !input.fills_context {
+        return input.tokens;
+    }
+    input.tokens.max(context_of(profile))
 }
 
-/// The most input tokens that a model can be made to read.
+fn context_of(profile: &Profile) -> u64 {
+    profile.context_tokens.unwrap_or(CONTEXT_TOKENS_UNKNOWN)
+}
+
+/// The most input tokens of a text call: the request is one input, which the context bounds.
+fn most_input(input: &InputCount, profile: &Profile) -> u64 {
+    match (input.tokens_max, profile.context_tokens) {
+        (Some(most), Some(context)) => most.min(context),
+        (Some(most), None) => most,
+        (None, _) => context_of(profile),
+    }
+}
+
+/// The most input tokens that a model can be made to read by a request of at most `most`.
 fn possible_input(most: u64, profile: &Profile) -> u64 {
     most.max(profile.context_tokens.unwrap_or(0))
-}
-
-/// No tokenizer makes more tokens of a text than it has bytes.
-fn tokens_of(bytes: usize) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// One call of each tool: how often a model uses what it is offered, nobody knows.

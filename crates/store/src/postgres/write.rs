@@ -4,6 +4,7 @@ use tokio_postgres::types::ToSql;
 
 use super::link::Session;
 use crate::books::Books;
+use crate::chain::Head;
 
 /// A list for each column, so that one statement takes any number of rows.
 #[derive(Default)]
@@ -27,6 +28,7 @@ struct Wallets {
     credit_used: Vec<i64>,
     entries: Vec<i64>,
     holds_opened: Vec<i64>,
+    head: Vec<Head>,
     exposed: Vec<i64>,
 }
 
@@ -70,7 +72,7 @@ struct ChangedHolds {
 struct Entries<'b> {
     wallet: Vec<i64>,
     seq: Vec<i64>,
-    kind: Vec<&'static str>,
+    kind: Vec<&'b str>,
     at: Vec<i64>,
     closes: Vec<Option<i64>>,
     key: Vec<Option<i64>>,
@@ -83,7 +85,7 @@ struct Entries<'b> {
     request_id: Vec<Option<&'b str>>,
     meter: Vec<Option<&'b str>>,
     price_version: Vec<Option<i64>>,
-    basis: Vec<Option<&'static str>>,
+    basis: Vec<Option<&'b str>>,
     note: Vec<Option<&'b str>>,
     part_of: Vec<Option<i64>>,
     booked: Vec<i64>,
@@ -108,6 +110,7 @@ impl<'b> Written<'b> {
                 to.credit_used.push(wallet.credit_used.get());
                 to.entries.push(row.entries);
                 to.holds_opened.push(row.holds_opened);
+                to.head.push(row.head);
                 to.exposed.push(wallet.exposed.get());
             }
         }
@@ -196,7 +199,7 @@ impl<'b> Written<'b> {
         let (wallets, keys) = (&self.wallets, &self.keys);
         let (opened, changed, closed) = (&self.opened, &self.changed, &self.closed);
         let entries = &self.entries;
-        let columns: [&(dyn ToSql + Sync); 55] = [
+        let columns: [&(dyn ToSql + Sync); 56] = [
             &wallets.n,
             &wallets.status,
             &wallets.balance,
@@ -249,6 +252,7 @@ impl<'b> Written<'b> {
             &changed.booked,
             &entries.part_of,
             &entries.booked,
+            &wallets.head,
             &wallets.exposed,
             &opened.exposure,
             &changed.exposure,

@@ -179,6 +179,7 @@ impl<'c> Pen<'c> {
                 wallet.credit_used.get(),
                 row.entries,
                 row.holds_opened,
+                row.head,
                 wallet.exposed.get(),
             ])?;
         }

@@ -64,7 +64,7 @@ pub(crate) async fn exposure_is_kept_with_its_hold(place: &Place) {
     store.close(released(two.hold));
     let rest = store.balance(&key.id).await.unwrap().0;
     assert_eq!(rest.exposed, Micro::new(1_400_000));
-    store.admit(admission(&key, dear())).await.unwrap();
+    let _left_open = store.admit(admission(&key, dear())).await.unwrap();
     drop(store);
 
     // The next start closes what was open, and gives back what it was exposed to.

@@ -5,7 +5,6 @@ use protocol::count::InputCount;
 use protocol::native::Head;
 use protocol::{Profile, Tool, ToolCalls, Tools};
 
-use crate::catalog::Model;
 use crate::gauge::Gauge;
 
 /// The bounds of one call, and what it is measured by.
@@ -32,8 +31,12 @@ impl Estimate {
     ///
     /// At worst the input has a token for each byte, and the output is the longest that the model can
     /// put out: an upstream may ignore the caller's limit, unless it is known to keep it.
-    pub(crate) fn text(head: &Head, model: &Model, reserve_tokens: u64) -> Self {
-        let profile = &model.profile;
+    pub(crate) fn text(
+        head: &Head,
+        profile: &Profile,
+        keeps_output_limit: bool,
+        reserve_tokens: u64,
+    ) -> Self {
         let input_tokens = held_input(&head.input, profile);
         let choices = u64::from(head.choices.max(1));
         let output_possible = most_output(profile).map(|most| most.saturating_mul(choices));
@@ -50,7 +53,7 @@ impl Estimate {
         let worst = WorstCase {
             input_tokens: most_input(&head.input, profile),
             output_tokens: match output_possible {
-                Some(possible) if !model.keeps_output_limit => possible,
+                Some(possible) if !keeps_output_limit => possible,
                 _ => output_bound,
             },
         };
@@ -191,4 +194,81 @@ pub(crate) fn reserve_tools(meter: &mut Meter, price: &PriceCard, tools: &ToolCa
 /// The most a model can put out; its whole context where nothing closer is known.
 fn most_output(profile: &Profile) -> Option<u64> {
     profile.max_output_tokens.or(profile.context_tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use protocol::Dialect;
+    use protocol::native::read_head;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const CARD: &str = r#"{"input":"1","output":"10"}"#;
+    const LONG: &str = r#"{"input":"1","output":"10","long_context":{"above_tokens":800,"input":"2","output":"30"}}"#;
+
+    fn ask(card: &str, profile: &Value, more: &Value, keeps_output_limit: bool) -> Ask {
+        let mut body =
+            json!({ "model": "m", "messages": [{ "role": "user", "content": "hello" }] });
+        let members = more.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(members);
+        let body = Bytes::from(body.to_string());
+        let head = read_head(Dialect::Chat, &body).unwrap();
+        let profile: Profile = serde_json::from_value(profile.clone()).unwrap();
+        let estimate = Estimate::text(&head, &profile, keeps_output_limit, 20);
+        estimate.ask(&serde_json::from_str(card).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn hold_and_exposure_are_the_most_that_a_call_may_cost() {
+        let small = json!({ "context_tokens": 1_000, "max_output_tokens": 100 });
+        let (five, three) = (
+            json!({ "max_tokens": 5 }),
+            json!({ "max_tokens": 5, "n": 3 }),
+        );
+        for (card, more, keeps_output_limit, most) in [
+            // The prompt fills the context at most; the output is the model's longest.
+            (CARD, &json!({}), false, 1_000 + 1_000),
+            (CARD, &five, false, 1_000 + 1_000),
+            (CARD, &three, false, 1_000 + 3_000),
+            // An upstream that keeps the limit.
+            (CARD, &five, true, 1_000 + 50),
+            (CARD, &three, true, 1_000 + 150),
+            (CARD, &json!({}), true, 1_000 + 1_000),
+            (CARD, &json!({ "max_tokens": 500 }), true, 1_000 + 1_000),
+            (LONG, &five, true, 2_000 + 150),
+        ] {
+            let ask = ask(card, &small, more, keeps_output_limit);
+            let sum = ask.hold.checked_add(ask.exposure);
+            assert_eq!(
+                sum,
+                Some(Micro::new(most)),
+                "{card} {more} {keeps_output_limit}"
+            );
+            assert!(ask.hold < Micro::new(500), "{ask:?}");
+        }
+    }
+
+    #[test]
+    fn the_context_bounds_the_output_of_a_model_that_says_nothing_closer() {
+        let profile = json!({ "context_tokens": 2_000 });
+        let ask = ask(CARD, &profile, &json!({ "max_tokens": 5 }), false);
+        // A token for each byte and the marks of the upstream, and 2,000 tokens of output.
+        let most = ask.hold.get() + ask.exposure.get();
+        assert!((20_000 + 1_024..20_000 + 1_200).contains(&most), "{most}");
+    }
+
+    #[test]
+    fn tools_are_held_for_and_lower_no_exposure() {
+        let profile = json!({ "context_tokens": 1_000, "max_output_tokens": 100 });
+        let tools = json!({ "tools": [{ "type": "web_search" }], "max_tokens": 5 });
+        let card = r#"{"input":"1","output":"10","tools":{"web_search":"0.01"}}"#;
+        let (bare, priced) = (
+            ask(CARD, &profile, &tools, false),
+            ask(card, &profile, &tools, false),
+        );
+        assert_eq!(priced.hold.get(), bare.hold.get() + 10_000);
+        assert_eq!(priced.exposure, bare.exposure);
+    }
 }

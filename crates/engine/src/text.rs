@@ -71,7 +71,12 @@ fn prepare(
     let tries = tries.ok_or_else(|| unreachable_model(model))?;
     let reserve_tokens = engine.settings.output_reserve_tokens;
     Ok(Prepared {
-        estimate: Estimate::text(&asked.head, model, reserve_tokens),
+        estimate: Estimate::text(
+            &asked.head,
+            &model.profile,
+            model.keeps_output_limit,
+            reserve_tokens,
+        ),
         work: Text {
             identity: Identity {
                 id: ids::fresh(id_prefix(call.dialect)),

@@ -213,9 +213,15 @@ proptest! {
     ) {
         let (mut wallet, mut key) = opened(0, line);
         let (mut open, micro) = (Open::new(), Micro::new(limit));
+        let mut paid = 0;
         for event in events {
+            if let Event::TopUp(amount) | Event::Gift(amount) = event {
+                paid += amount;
+            }
             happen(event, &mut wallet, &mut key, &mut open, micro);
             prop_assert!(debt(&wallet) <= limit);
+            // So no sum of charges overflows before as much was paid in.
+            prop_assert!(key.usage.get() <= paid + wallet.credit_limit.get() + limit);
             let exposed: i64 = open.iter().map(|(held, _)| held.exposure.get()).sum();
             prop_assert_eq!(wallet.exposed.get(), exposed);
         }

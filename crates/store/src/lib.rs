@@ -24,6 +24,8 @@ mod disk;
 mod durable;
 mod entries;
 mod error;
+#[cfg(any(test, feature = "faults"))]
+mod faults;
 mod ids;
 mod journal;
 mod media;
@@ -43,7 +45,7 @@ mod tls;
 mod verify;
 
 pub use accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
-pub use call::{Admit, Admitted, Basis, Close, End, Extend, SessionStep, UnknownBasis};
+pub use call::{Admit, Admitted, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
 pub use chain::{Head, HeadError, WalletHead};
 pub use durable::Durable;
 pub use entries::{
@@ -51,6 +53,8 @@ pub use entries::{
     UnknownKind,
 };
 pub use error::{AdmitError, Lost, OpenError, StoreError};
+#[cfg(any(test, feature = "faults"))]
+pub use faults::Faults;
 pub use ids::{
     Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, WalletId,
 };

@@ -52,7 +52,7 @@ async fn race(stage: &Stage, canned: &Canned, nodes: &[SocketAddr]) {
         assert!(text.contains("could cost at most"), "{text}");
     }
     canned.came(8).await;
-    let exposed = stage.cli_json(&["wallet", "show", "poor", "--json"]).await;
+    let exposed = stage.cli_json(&["wallet", "show", "poor"]).await;
     assert!(micro(&exposed, "exposed") > 9 * 1_000_000, "{exposed}");
     canned.open();
     while let Some(answer) = asked.join_next().await {
@@ -66,7 +66,7 @@ async fn race(stage: &Stage, canned: &Canned, nodes: &[SocketAddr]) {
     let debt = micro(&wallet, "credit_used");
     assert_eq!(debt, 8 * COST - 500_000);
     assert!(debt <= DEBT_LIMIT);
-    let closed = stage.cli_json(&["wallet", "show", "poor", "--json"]).await;
+    let closed = stage.cli_json(&["wallet", "show", "poor"]).await;
     assert_eq!(micro(&closed, "exposed"), 0);
     stage.verify().await;
 }
@@ -123,7 +123,7 @@ async fn the_limit_is_told_by_check() {
         .setting("ledger", "debt_limit = \"2.5\"")
         .open()
         .await;
-    let told = stage.cli_json(&["check", "--json"]).await;
+    let told = stage.cli_json(&["check"]).await;
     assert_eq!(told["debt_limit"], "2.5");
     assert_eq!(told["channels"][0]["keeps_output_limit"], false);
     let shown = stage.cli(&["check"]).await.stdout;

@@ -4,15 +4,13 @@
 //! beginning to end. Reloading builds a new one beside it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use ledger::PriceCard;
 use protocol::{Dialect, Kind, Profile};
 use store::{PriceVersion, Store, StoreError};
 use upstream::{Channel, ChannelError, ChannelSpec, Timeouts};
-
-use crate::metrics::{Metrics, ModelCounts};
 
 /// One model as the configuration states it.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,14 +53,6 @@ pub struct Model {
     pub routes: Vec<Arc<Route>>,
     /// No route of the model puts out more than the caller's limit.
     pub(crate) keeps_output_limit: bool,
-    counts: OnceLock<ModelCounts>,
-}
-
-impl Model {
-    /// What is counted of it, looked up once.
-    pub(crate) fn counts(&self, metrics: &Metrics) -> &ModelCounts {
-        self.counts.get_or_init(|| metrics.of_model(&self.id))
-    }
 }
 
 /// One way to reach a model, with its channel at hand.
@@ -165,7 +155,6 @@ impl Catalog {
                 .iter()
                 .all(|route| route.channel.keeps_output_limit()),
             routes,
-            counts: OnceLock::new(),
         })
     }
 

@@ -1,7 +1,9 @@
 //! The bound on debt: what open calls may cost at most beyond their holds.
 
 use ledger::{Ask, Micro, Refusal};
-use store::{AdmitError, Admitted, Extend, KeyRow, PriceVersion, Settings, Store};
+use store::{
+    AdmitError, Admitted, EntryKind, EntryQuery, Extend, KeyRow, PriceVersion, Settings, Store,
+};
 
 use crate::place::{
     NOW, Place, admission, ask, assert_clean, credits, funded, price, released, settled,
@@ -121,4 +123,32 @@ pub(crate) async fn three_nodes_stay_within_the_debt_limit(place: &Place) {
     let version = price(&nodes[0]).await;
     let key = funded(&nodes[0], credits(1)).await;
     race(&nodes, &key, version, Settings::DEBT_LIMIT).await;
+}
+
+/// Plausible usage never comes near to it, but a charge that does not fit is told and not lost
+/// without a trace.
+pub(crate) async fn a_charge_that_does_not_fit_is_noted_and_counted(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(10)).await;
+    let most = u64::try_from(i64::MAX).unwrap();
+    let one = store.admit(admission(&key, dear())).await.unwrap();
+    let two = store.admit(admission(&key, dear())).await.unwrap();
+    for call in [one.hold, two.hold] {
+        store.close(settled(call, version, most));
+        store.flush().await.unwrap();
+    }
+    let (wallet, used) = store.balance(&key.id).await.unwrap();
+    assert_eq!((wallet.frozen, wallet.exposed), (Micro::ZERO, Micro::ZERO));
+    assert_eq!(used.usage, Micro::MAX);
+    assert_eq!(store.stats().unbookable, 1);
+    let query = EntryQuery {
+        closes: Some(two.hold),
+        ..EntryQuery::default()
+    };
+    let entries = store.entries(query).await.unwrap();
+    assert_eq!(entries[0].kind, EntryKind::Abandoned);
+    let note = entries[0].note.as_deref().unwrap();
+    assert!(note.contains("9223372036854775807 micro"), "{note}");
+    assert_clean(&store).await;
 }

@@ -82,6 +82,7 @@ macro_rules! story {
                 calls::one_hot_wallet_beside_many_quiet_ones,
                 debt::exposure_is_kept_with_its_hold,
                 debt::two_hundred_dear_calls_stay_within_the_debt_limit,
+                debt::a_charge_that_does_not_fit_is_noted_and_counted,
                 entries::entries_tell_what_was_posted,
                 entries::entries_are_found_by_every_condition,
                 entries::everything_a_wallet_begins_with_is_an_entry,

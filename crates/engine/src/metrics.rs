@@ -213,7 +213,7 @@ impl Metrics {
 
 /// One gauge for each counter of the store, read when a scraper asks.
 #[derive(Debug)]
-struct StoreGauges([StoreGauge; 14]);
+struct StoreGauges([StoreGauge; 15]);
 
 /// A gauge and the counter that it shows.
 type StoreGauge = (Gauge, fn(&Stats) -> u64);
@@ -257,6 +257,11 @@ impl StoreGauges {
                 "settled_zero_charge",
                 "Settlements of real usage at no charge",
                 |it| it.zero_charges,
+            ),
+            gauge(
+                "charges_unbookable",
+                "Charges beyond the range of money, noted in an entry and not booked",
+                |it| it.unbookable,
             ),
             gauge(
                 "disk_free_bytes",

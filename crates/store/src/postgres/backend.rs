@@ -24,6 +24,7 @@ use super::tasks::{self, DESKS, Tasks};
 use super::worker::Worker;
 use super::{entries, journal, lookups, verify};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::books::Limits;
 use crate::cache::IdHasher;
 use crate::chain::WalletHead;
 use crate::command::{Change, Command};
@@ -182,6 +183,7 @@ impl Postgres {
             ledger_role(server, settings),
             side.runtime.clone(),
             &node,
+            settings.debt_limit,
             &counters,
         );
         Ok(Self {
@@ -441,7 +443,11 @@ impl Ledger {
                 );
                 let worker = || {
                     let link = Link::new(Arc::clone(&self.target), self.role);
-                    Worker::new(&lane, link, BATCH_ROWS)
+                    let limits = Limits {
+                        cached_rows_max: BATCH_ROWS,
+                        ..self.settings.book_limits()
+                    };
+                    Worker::new(&lane, link, limits)
                 };
                 let (main, patient) = (worker(), worker());
                 let waiting = tokio::task::spawn_local(Rc::clone(&lane).wait_for_locks(patient));

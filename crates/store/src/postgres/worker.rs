@@ -12,7 +12,7 @@ use super::lane::Lane;
 use super::link::{FLIGHT_MAX, Link, within};
 use super::transaction::{self, Begun, Locks, NamedKey, Needs, Owned, Uncommitted};
 use super::trouble::{Failed, Trouble};
-use crate::books::{Books, Closed, Draft, Undone};
+use crate::books::{Books, Closed, Draft, Limits, Undone};
 use crate::call::{Admitted, Close, IfLost};
 use crate::command::{Change, Command, Granted};
 use crate::durable::Batch;
@@ -33,8 +33,8 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(lane: &Rc<Lane>, link: Link, rows_max: usize) -> Self {
-        let mut books = Books::new(lane.node.epoch(), rows_max, Arc::clone(&lane.counters));
+    pub(super) fn new(lane: &Rc<Lane>, link: Link, limits: Limits) -> Self {
+        let mut books = Books::new(lane.node.epoch(), limits, Arc::clone(&lane.counters));
         books.hold_step = i64::try_from(HoldId::LANES_MAX).unwrap_or(1);
         Self {
             lane: Rc::clone(lane),

@@ -8,6 +8,7 @@ mod accounts;
 mod calls;
 mod chain;
 mod cut;
+mod debt;
 mod entries;
 mod faults;
 mod journal;
@@ -79,6 +80,9 @@ macro_rules! story {
                 calls::a_decision_becomes_durable,
                 calls::a_full_queue_is_busy,
                 calls::one_hot_wallet_beside_many_quiet_ones,
+                debt::exposure_is_kept_with_its_hold,
+                debt::two_hundred_dear_calls_stay_within_the_debt_limit,
+                debt::a_charge_that_does_not_fit_is_noted_and_counted,
                 entries::entries_tell_what_was_posted,
                 entries::entries_are_found_by_every_condition,
                 entries::everything_a_wallet_begins_with_is_an_entry,
@@ -132,6 +136,7 @@ story!(
         nodes::older_nodes_stop_before_entries_are_chained,
         nodes::three_nodes_race_for_seven_credits,
         nodes::limits_are_exact_on_three_nodes,
+        debt::three_nodes_stay_within_the_debt_limit,
         nodes::a_node_that_lost_its_lease_begins_anew,
         tasks::two_nodes_never_have_one_task,
         faults::a_commit_whose_answer_is_lost_happens_once,

@@ -150,6 +150,7 @@ pub(crate) async fn funded(store: &Store, balance: Micro) -> KeyRow {
 pub(crate) fn ask(hold: Micro) -> Ask {
     Ask {
         hold,
+        exposure: Micro::ZERO,
         tokens: 0,
         counts: true,
     }

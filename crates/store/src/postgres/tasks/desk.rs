@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::UnixMs;
+use ledger::{Micro, UnixMs};
 use tokio_postgres::types::ToSql;
 
 use super::super::connect::{Role, Target};
@@ -11,7 +11,7 @@ use super::super::link::{FLIGHT_MAX, Link, within};
 use super::super::node::Node;
 use super::super::transaction::{self, Begun, Locks, NamedKey, Needs, Owned, Uncommitted};
 use super::super::trouble::{Failed, Trouble};
-use crate::books::{Books, Closed};
+use crate::books::{Books, Closed, Limits};
 use crate::call::{Close, End, IfLost};
 use crate::error::{AdmitError, StoreError};
 use crate::ids::HoldId;
@@ -91,9 +91,14 @@ impl Desk {
         role: Role,
         node: &Arc<Node>,
         lane: usize,
+        debt_limit: Micro,
         counters: &Arc<Counters>,
     ) -> Self {
-        let mut books = Books::new(node.epoch(), STEP_ROWS, Arc::clone(counters));
+        let limits = Limits {
+            cached_rows_max: STEP_ROWS,
+            debt_limit,
+        };
+        let mut books = Books::new(node.epoch(), limits, Arc::clone(counters));
         books.hold_step = i64::try_from(HoldId::LANES_MAX).unwrap_or(1);
         Self {
             link: Link::new(Arc::clone(target), role),

@@ -51,6 +51,7 @@ mod reload;
 mod shutdown;
 mod sockets;
 mod speech;
+mod standby;
 mod task_callbacks;
 mod task_kills;
 mod task_memory;

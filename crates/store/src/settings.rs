@@ -33,7 +33,8 @@ pub struct Settings {
     pub disk_floor_bytes: u64,
     /// Days a journal row is kept; 0 keeps it for ever.
     pub journal_retention_days: u32,
-    /// Journal rows that may wait to be written; what comes above is dropped and counted.
+    /// Journal rows that may wait to be written; what comes above is dropped and counted. With `PostgreSQL` rows of
+    /// calls without a hold take a quarter of it at most.
     pub journal_queue_max: usize,
 }
 
@@ -78,7 +79,8 @@ pub enum Location {
 /// A `PostgreSQL` server and how this node uses it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
-    /// `postgres://user@host:port/database?sslmode=…`; it may hold a password.
+    /// `postgres://user@host:port,host:port/database?sslmode=…`; it may hold a password. Of several hosts the one
+    /// that can be written to is used.
     pub url: String,
     /// The password, when the URL holds none.
     pub password: Option<String>,

@@ -53,6 +53,7 @@ mod reload;
 mod shutdown;
 mod sockets;
 mod speech;
+mod standby;
 mod task_callbacks;
 mod task_kills;
 mod task_memory;

@@ -14,6 +14,7 @@ mod faults;
 mod journal;
 mod law;
 mod nodes;
+mod outage;
 mod place;
 mod recovery;
 mod schema;
@@ -146,5 +147,14 @@ story!(
         faults::a_slow_database_is_slow_and_right,
         faults::a_lock_holder_keeps_only_its_own_wallet_waiting,
         faults::a_close_that_cannot_be_booked_does_not_stop_the_others,
+        outage::a_key_that_was_not_met_before_is_not_refused_while_the_database_is_away,
+        outage::a_node_without_connections_says_so_and_refuses_no_key,
+        outage::a_role_that_may_not_write_is_told_in_words,
+        outage::a_full_disk_is_told_in_words_and_the_node_is_not_ready,
+        outage::wrong_credentials_are_no_outage,
+        outage::journal_rows_of_billed_calls_outlive_an_outage,
+        outage::journal_rows_that_waited_stand_behind_those_that_did_not,
+        outage::journal_rows_are_not_doubled_by_a_lost_answer,
+        outage::a_journal_row_that_cannot_be_written_is_dropped_alone,
     ]
 );

@@ -271,6 +271,16 @@ impl StoreGauges {
             gauge("closes_stuck", "Closes that the database refuses", |it| {
                 it.stuck_closes
             }),
+            gauge(
+                "closes_retried",
+                "Closes of failed transactions that wait to be booked again",
+                |it| it.retried_closes,
+            ),
+            gauge(
+                "holds_lost",
+                "Open calls whose hold was lost with a failed transaction",
+                |it| it.lost_holds,
+            ),
             gauge("settled_above_hold", "Settlements above their hold", |it| {
                 it.above_hold
             }),

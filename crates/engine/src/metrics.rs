@@ -234,7 +234,7 @@ impl Metrics {
 
 /// One gauge for each counter of the store, read when a scraper asks.
 #[derive(Debug)]
-struct StoreGauges([StoreGauge; 14]);
+struct StoreGauges([StoreGauge; 16]);
 
 /// A gauge and the counter that it shows.
 type StoreGauge = (Gauge, fn(&Stats) -> u64);

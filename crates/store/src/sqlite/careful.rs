@@ -66,6 +66,10 @@ impl Writer<'_> {
                 }
             }
         }
+        // One that failed by itself says nothing about the others: who comes next is admitted.
+        if self.is_failing() {
+            self.careful = !self.probe();
+        }
     }
 
     /// Commits a write that changes nothing. Tells whether commits succeed again.

@@ -156,7 +156,8 @@ impl Admission {
         let step = self.engine().settings.output_reserve_tokens;
         step > 0
             && (self.reserved_output < self.output_bound
-                && seen.output_tokens_counted.saturating_add(step / 4) >= self.reserved_output
+                && self.gauge.observed_output(seen).saturating_add(step / 4)
+                    >= self.reserved_output
                 || self.wants_more_tools(seen))
     }
 
@@ -364,7 +365,6 @@ impl Admission {
         if seen.usage_malformed {
             metrics.usage_malformed.inc();
         }
-        self.model.counts(metrics).settled(&meter, charge);
         for tool in self.model.price.unpriced_tools(&meter) {
             let calls = meter.tools.get(tool).copied().unwrap_or(0);
             metrics.unpriced_tool(&self.model.id, tool, calls);

@@ -7,6 +7,8 @@ use http::HeaderMap;
 use ledger::PriceCard;
 use protocol::canon::{self, Dropped, Echo, ImageSource, Target};
 use protocol::convert::{self, Transcoder};
+use protocol::generate;
+use protocol::images::Grade;
 use protocol::native::{self, Head, Identity, Rewriter};
 use protocol::{Dialect, Failure, Joined, Tool, Tools, Translator};
 use upstream::{Endpoint, Outgoing};
@@ -102,6 +104,14 @@ impl Asked {
         convert::read_request(self.dialect, &self.body, self.head.stream)
     }
 
+    /// The grade of the pictures that are asked for. Only Generate Content can ask for them.
+    pub(crate) fn picture_grade(&self) -> Result<Grade, Failure> {
+        match self.dialect {
+            Dialect::Generate => generate::asked_grade(&self.body),
+            _ => Ok(Grade::default()),
+        }
+    }
+
     fn spoken(&self, model: &Model, route: &Route) -> Result<Dialect, Failure> {
         let dialect = route.channel.text_dialect_for(self.dialect, route.dialect);
         dialect.ok_or_else(|| unreachable_model(model))
@@ -188,7 +198,7 @@ impl Asked {
             id: identity.id.clone(),
             model: Arc::clone(&identity.model),
             created: clock::now().get() / 1000,
-            input_tokens: self.head.input_tokens,
+            input_tokens: self.head.input.tokens,
             request,
         }
     }

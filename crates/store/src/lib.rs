@@ -16,7 +16,9 @@ mod backend;
 mod books;
 mod cache;
 mod call;
+mod chain;
 mod clock;
+mod columns;
 mod command;
 mod disk;
 mod durable;
@@ -31,6 +33,7 @@ mod meter;
 mod postgres;
 mod queue;
 mod settings;
+mod settled;
 mod sqlite;
 mod stats;
 mod store;
@@ -45,6 +48,7 @@ mod verify;
 
 pub use accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
 pub use call::{Admit, Admitted, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
+pub use chain::{Head, HeadError, WalletHead};
 pub use durable::Durable;
 pub use entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
@@ -53,7 +57,9 @@ pub use entries::{
 pub use error::{AdmitError, Lost, OpenError, StoreError};
 #[cfg(all(any(test, feature = "faults"), not(feature = "schedules")))]
 pub use faults::Faults;
-pub use ids::{Digest, Epoch, HoldId, IdError, KeyId, PriceVersion, RequestId, WalletId};
+pub use ids::{
+    Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, WalletId,
+};
 pub use journal::{
     BODY_BYTES_MAX, JournalEntry, JournalPlace, JournalQuery, JournalRow, StatusRange, Timings,
 };
@@ -61,8 +67,9 @@ pub use media::{
     Bucket, Media, MediaBody, MediaError, MediaHead, MediaId, MediaName, MediaOpenError,
     MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept,
 };
-pub use meter::MeterText;
+pub use meter::{MeterText, TokenCounts};
 pub use settings::{Location, Server, Settings};
+pub use settled::Settled;
 pub use stats::Stats;
 pub use store::{Recovery, Store};
 pub use task::{

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use crate::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::backend::{Backend, on};
 use crate::call::{Admit, Admitted, Close, Extend, SessionStep};
+use crate::chain::WalletHead;
 use crate::clock;
 use crate::command::{Change, Command, Credit, KeyEdit, Reply, WalletChange};
 use crate::durable::Durable;
@@ -17,7 +18,8 @@ use crate::error::{AdmitError, OpenError, StoreError};
 use crate::ids::{Digest, Epoch, HoldId, KeyId, PriceVersion, WalletId};
 use crate::journal::{JournalEntry, JournalQuery, JournalRow};
 use crate::settings::Settings;
-use crate::stats::Stats;
+use crate::settled::Settled;
+use crate::stats::{Counters, Stats};
 use crate::verify::VerifyReport;
 
 /// What a caller waits for is decided or found by then, or not at all.
@@ -71,6 +73,15 @@ impl Store {
     /// A reading of the counters.
     pub fn stats(&self) -> Stats {
         on!(self, backend => backend.stats())
+    }
+
+    /// What this process has settled and committed, by model.
+    pub fn settled(&self) -> Vec<Settled> {
+        self.counters().settled.read()
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        on!(self, backend => backend.counters())
     }
 }
 
@@ -144,14 +155,16 @@ impl Store {
         model: &str,
         card_json: &str,
     ) -> Result<PriceVersion, StoreError> {
-        let (model, card) = (model.to_owned(), card_json.to_owned());
-        self.change(|reply| Change::PriceVersion {
-            model,
+        let (owned, card) = (model.to_owned(), card_json.to_owned());
+        let version = self.change(|reply| Change::PriceVersion {
+            model: owned,
             card,
             now: clock::now(),
             reply,
-        })
-        .await
+        });
+        let version = version.await?;
+        self.counters().settled.name(version, model);
+        Ok(version)
     }
 }
 
@@ -314,7 +327,12 @@ pub(crate) async fn found_in_time<T>(
 impl Store {
     /// Recomputes every invariant from the entries, in one snapshot of the live database.
     pub async fn verify(&self) -> Result<VerifyReport, StoreError> {
-        on!(self, backend => backend.verify().await)
+        self.verify_with(Vec::new()).await
+    }
+
+    /// The same, and that every head that was noted before is still part of its wallet's chain.
+    pub async fn verify_with(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
+        on!(self, backend => backend.verify(noted).await)
     }
 
     /// Entries in the order of their posting, a page at a time.

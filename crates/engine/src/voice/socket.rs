@@ -8,7 +8,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
-use upstream::{Endpoint, Handshake, Outcome, Socket, SocketAsk, SocketEndpoint, socket_config};
+use upstream::{
+    Channel, Endpoint, Handshake, Outcome, Socket, SocketAsk, SocketEndpoint, socket_config,
+};
 
 use super::lanes::Lanes;
 use super::model;
@@ -51,6 +53,7 @@ pub struct SocketCall {
 pub struct OpenSocket {
     upstream: Socket,
     upstream_model: Arc<str>,
+    channel: Channel,
     model: Arc<Model>,
     kind: SocketKind,
     admission: Box<Admission>,
@@ -77,6 +80,7 @@ impl OpenSocket {
             purse: Purse::new(self.admission, tariff),
             bounds,
             names: (self.upstream_model, Arc::clone(&self.model.id)),
+            channel: self.channel,
             began: Instant::now(),
         });
         session.run().await;
@@ -92,7 +96,8 @@ impl Engine {
         let mut record = Box::new(Record::begin(&call.arrival));
         record.reads(call.model.as_str(), true);
         let found = guard::model_id(&call.model)
-            .and_then(|()| model::find(self, &call.model, Some(price_key(call.kind))));
+            .and_then(|()| model::find(self, &call.model, Some(price_key(call.kind))))
+            .and_then(|tries| self.refuse_unpriced_text(call.kind, tries));
         let tries = match found {
             Ok(tries) => tries,
             Err(failure) => {
@@ -110,6 +115,22 @@ impl Engine {
                 failure,
                 rates: Some(Box::new(rates)),
             })
+    }
+}
+
+impl Engine {
+    /// Refuses realtime sessions whose text would cost nothing, where the settings ask for it.
+    fn refuse_unpriced_text(&self, kind: SocketKind, tries: Tries) -> Result<Tries, Failure> {
+        let model = tries.model();
+        let is_realtime = kind == SocketKind::Realtime;
+        if is_realtime && self.settings.refuse_unpriced_text && !model.price.prices_text() {
+            let message = format!(
+                "Realtime sessions of the model `{}` are not offered here.",
+                model.id
+            );
+            return Err(Failure::model_not_supported(message));
+        }
+        Ok(tries)
     }
 }
 
@@ -172,6 +193,7 @@ async fn open(
                 return Ok(Box::new(OpenSocket {
                     upstream: *upstream,
                     upstream_model: Arc::clone(&route.model),
+                    channel: route.channel.clone(),
                     kind: call.kind,
                     model,
                     admission,
@@ -227,7 +249,7 @@ async fn handshake(
             trial.tell(Outcome::of_status(incoming.status, incoming.retry_after));
             // The sockets refuse in the words of the endpoints beside them.
             let endpoint = Endpoint::Speech;
-            Err(tries::refused(route, &model.id, endpoint, incoming).await)
+            Err(tries::refused(route, &model.id, endpoint, &[], incoming).await)
         }
         Err(error) => Err(tries::lost(route, &error, &mut trial)),
     }

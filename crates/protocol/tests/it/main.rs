@@ -21,6 +21,8 @@ mod interactions;
 mod laws;
 mod media;
 mod messages;
+mod refusals;
 mod requests;
 mod responses;
 mod streams;
+mod ways;

@@ -1,6 +1,6 @@
 //! Calls: admitted, extended, closed.
 
-use ledger::{Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
+use ledger::{AdmitTime, Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
 
 use super::pending::{PartOf, Posting, What};
 use super::rows::{HoldRow, OpenHold};
@@ -33,19 +33,19 @@ impl Books {
             rates: Rates::default(),
         };
         let id = self.last_hold.next(self.hold_step);
+        self.rate_clock.note(admit.now);
+        let time = AdmitTime {
+            wall: admit.now,
+            rates: self.rate_clock.at(admit.now),
+        };
         let Some(mut rows) = self.rows_of(admit.key) else {
             return Err(unknown);
         };
         if rows.key.wallet_id != admit.wallet {
             return Err(unknown);
         }
-        let rates = ledger::admit(
-            &mut rows.wallet.wallet,
-            &mut rows.key.key,
-            &admit.ask,
-            admit.now,
-        )
-        .map_err(|refusal| refused(refusal, &rows.key.key, admit.now))?;
+        let rates = ledger::admit(&mut rows.wallet.wallet, &mut rows.key.key, &admit.ask, time)
+            .map_err(|refusal| refused(refusal, &rows.key.key, time.rates))?;
         let hold = OpenHold {
             wallet: rows.key.wallet,
             key: admit.key,
@@ -64,6 +64,7 @@ impl Books {
     /// Opens a hold again that was lost with a failed batch, so that its close finds it. Nobody is asked:
     /// the call was admitted and answered. Tells whether that was possible.
     pub(crate) fn reopen(&mut self, id: HoldId, hold: &OpenHold, now: UnixMs) -> bool {
+        let now = self.rate_clock.at(now);
         let Some(mut rows) = self.rows_of(hold.key) else {
             return false;
         };
@@ -84,18 +85,19 @@ impl Books {
     /// Grows an open hold; `None` when there is no such hold.
     pub(crate) fn extend(&mut self, extend: &Extend) -> Option<Result<(), AdmitError>> {
         let (key, held) = self.held(extend.hold)?;
+        let now = self.rate_clock.at(extend.now);
         let mut rows = self.rows_of(key)?;
         let Some(grown) = held.extended(&extend.more) else {
             let refusal = Refusal::InsufficientQuota;
-            return Some(Err(refused(refusal, &rows.key.key, extend.now)));
+            return Some(Err(refused(refusal, &rows.key.key, now)));
         };
         if let Err(refusal) = ledger::extend(
             &mut rows.wallet.wallet,
             &mut rows.key.key,
             &extend.more,
-            extend.now,
+            now,
         ) {
-            return Some(Err(refused(refusal, &rows.key.key, extend.now)));
+            return Some(Err(refused(refusal, &rows.key.key, now)));
         }
         rows.touch();
         self.set_held(extend.hold, grown);
@@ -109,6 +111,7 @@ impl Books {
         let hold = self.holds.get(&id)?;
         let (key, ask, before, wallet) = (hold.key, hold.held, hold.booked, hold.wallet);
         let (opened_at, request_id) = (hold.opened_at, hold.request_id);
+        let rates_at = self.rate_clock.at(stepping.now);
         let mut rows = self.rows_of(key)?;
         let stepped = ledger::step(
             &mut rows.wallet.wallet,
@@ -120,22 +123,21 @@ impl Books {
         );
         let stepped = match stepped {
             Ok(stepped) => stepped,
-            Err(refusal) => return Some(Err(refused(refusal, &rows.key.key, stepping.now))),
+            Err(refusal) => return Some(Err(refused(refusal, &rows.key.key, rates_at))),
         };
         rows.touch();
-        let key = rows.key.n;
         if stepped.charge > Micro::ZERO {
-            let seq = rows.wallet.next_entry();
             let call = PartOf {
-                key,
+                key: rows.key.n,
+                key_id: key,
                 held: ask.hold,
                 booked: before,
                 opened_at,
                 request_id,
             };
-            rows.pending.postings.push(Posting {
+            rows.post(Posting {
                 wallet,
-                seq,
+                seq: 0,
                 kind: EntryKind::Part,
                 charge: stepped.charge,
                 delta: stepped.delta,
@@ -176,71 +178,37 @@ impl Books {
             return Closed::Late;
         };
         let (key, ask, before) = (hold.key, hold.held, hold.booked);
-        let Some(booked) = self.book(key, &ask, before, &closing) else {
+        let rates_at = self.rate_clock.at(closing.now);
+        let Some(mut rows) = self.rows_of(key) else {
             return Closed::Unbookable(closing);
         };
-        self.post(closing, booked);
-        Closed::Booked
-    }
-
-    /// Moves the amounts of a close; nothing when they do not fit, and then nothing has changed.
-    fn book(&mut self, key: KeyId, ask: &Ask, before: Micro, closing: &Close) -> Option<Booked> {
-        let mut rows = self.rows_of(key)?;
         let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
-        let booking = book(wallet, key, ask, before, &closing.end, closing.now).ok()?;
+        let Ok(booking) = book(wallet, key, &ask, before, &closing.end, rates_at) else {
+            return Closed::Unbookable(closing);
+        };
         rows.touch();
-        let hold = rows.holds.remove(&closing.hold)?;
+        let Some(hold) = rows.holds.remove(&closing.hold) else {
+            return Closed::Late;
+        };
         if hold.row.is_stored() {
             rows.pending.closed.push(closing.hold);
         }
-        let seq = rows.wallet.next_entry();
-        let key = rows.key.n;
-        Some(Booked {
-            booking,
-            hold,
-            key,
-            seq,
-        })
-    }
-
-    fn post(&mut self, closing: Close, booked: Booked) {
-        let Booked {
-            booking,
-            hold,
-            key,
-            seq,
-        } = booked;
-        let Booking {
-            kind,
-            charge,
-            delta,
-            note,
-        } = booking;
-        let free = matches!(&closing.end, End::Settled { meter, .. }
-            if charge == Micro::ZERO && hold.booked == Micro::ZERO && !meter.is_empty());
-        self.counters.zero_charges.add(u64::from(free));
-        self.counters
-            .above_hold
-            .add(u64::from(charge > hold.held.hold));
-        self.counters
-            .abandoned
-            .add(u64::from(kind == EntryKind::Abandoned));
-        self.open_holds = self.open_holds.saturating_sub(1);
         let note = match hold.row {
-            HoldRow::Lost => Some(note.unwrap_or_else(|| LOST_HOLD.into())),
-            HoldRow::None | HoldRow::Same | HoldRow::Stale => note,
+            HoldRow::Lost => Some(booking.note.unwrap_or_else(|| LOST_HOLD.into())),
+            HoldRow::None | HoldRow::Same | HoldRow::Stale => booking.note,
         };
-        let wallet = hold.wallet;
-        let what = What::Close { closing, hold, key };
-        self.pending.postings.push(Posting {
-            wallet,
-            seq,
-            kind,
-            charge,
-            delta,
+        let key = rows.key.n;
+        rows.post(Posting {
+            wallet: hold.wallet,
+            seq: 0,
+            kind: booking.kind,
+            charge: booking.charge,
+            delta: booking.delta,
             note,
-            what,
+            what: What::Close { closing, hold, key },
         });
+        self.open_holds = self.open_holds.saturating_sub(1);
+        Closed::Booked
     }
 
     fn held(&self, id: HoldId) -> Option<(KeyId, Ask)> {
@@ -266,15 +234,7 @@ fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     }
 }
 
-/// A close whose amounts have moved.
-struct Booked {
-    booking: Booking,
-    hold: OpenHold,
-    /// The key, and the number of the wallet's entry.
-    key: i64,
-    seq: i64,
-}
-
+/// What a close does to the amounts.
 struct Booking {
     kind: EntryKind,
     charge: Micro,

@@ -7,8 +7,11 @@ use ledger::{Delta, Micro, UnixMs};
 
 use super::rows::OpenHold;
 use crate::call::{Basis, Close, End, SessionStep};
+use crate::columns::EntryColumns;
 use crate::entries::EntryKind;
-use crate::ids::{HoldId, KeyId, RequestId};
+use crate::ids::{HoldId, KeyId, PriceVersion, RequestId};
+use crate::meter::TokenCounts;
+use crate::stats::Counters;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
@@ -32,6 +35,27 @@ impl Pending {
         self.wallets.is_empty() && self.keys.is_empty() && self.postings.is_empty() && !self.wrote
     }
 
+    /// Counts what has happened: to be called when it is committed, since what is rolled back never was.
+    pub(crate) fn count(&self, counters: &Counters) {
+        if self.postings.is_empty() {
+            return;
+        }
+        let (mut free, mut above, mut abandoned) = (0, 0, 0);
+        for posting in &self.postings {
+            if let What::Close { closing, hold, .. } = &posting.what {
+                let used = matches!(&closing.end, End::Settled { meter, .. } if !meter.is_empty());
+                let paid = posting.charge != Micro::ZERO || hold.booked != Micro::ZERO;
+                free += u64::from(used && !paid);
+                above += u64::from(posting.charge > hold.held.hold);
+                abandoned += u64::from(posting.kind == EntryKind::Abandoned);
+            }
+        }
+        counters.zero_charges.add(free);
+        counters.above_hold.add(above);
+        counters.abandoned.add(abandoned);
+        counters.settled.add(&self.postings);
+    }
+
     /// Forgets everything and keeps the room for the next batch.
     pub(crate) fn clear(&mut self) {
         self.wallets.clear();
@@ -49,6 +73,7 @@ impl Pending {
 #[derive(Debug)]
 pub(crate) struct Posting {
     pub(crate) wallet: i64,
+    /// Given by the wallet when the entry is posted.
     pub(crate) seq: i64,
     pub(crate) kind: EntryKind,
     pub(crate) charge: Micro,
@@ -58,6 +83,10 @@ pub(crate) struct Posting {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most entries are closes; a box would cost each call an allocation"
+)]
 pub(crate) enum What {
     Close {
         closing: Close,
@@ -78,6 +107,7 @@ pub(crate) enum What {
 #[derive(Debug)]
 pub(crate) struct PartOf {
     pub(crate) key: i64,
+    pub(crate) key_id: KeyId,
     pub(crate) held: Micro,
     pub(crate) booked: Micro,
     pub(crate) opened_at: UnixMs,
@@ -93,16 +123,48 @@ impl Posting {
         }
     }
 
+    /// The key that the entry names.
+    pub(super) fn key(&self) -> Option<KeyId> {
+        match &self.what {
+            What::Close { hold, .. } => Some(hold.key),
+            What::Part { call, .. } => Some(call.key_id),
+            What::Credit { .. } => None,
+        }
+    }
+
+    /// The prices that the entry was charged at.
+    pub(crate) fn price_version(&self) -> Option<&PriceVersion> {
+        match &self.what {
+            What::Part { stepping, .. } => Some(&stepping.price_version),
+            What::Close { closing, .. } => match &closing.end {
+                End::Settled { price_version, .. } => Some(price_version),
+                End::Released | End::Abandoned => None,
+            },
+            What::Credit { .. } => None,
+        }
+    }
+
+    /// The tokens that the entry ends a call with.
+    pub(crate) fn tokens(&self) -> TokenCounts {
+        match &self.what {
+            What::Close { closing, .. } => match &closing.end {
+                End::Settled { meter, .. } => meter.tokens(),
+                End::Released | End::Abandoned => TokenCounts::default(),
+            },
+            What::Part { .. } | What::Credit { .. } => TokenCounts::default(),
+        }
+    }
+
     /// The entry as it is stored, column by column.
-    pub(crate) fn columns(&self) -> Columns<'_> {
-        let mut columns = Columns {
+    pub(crate) fn columns(&self) -> EntryColumns<'_> {
+        let mut columns = EntryColumns {
             wallet: self.wallet,
             seq: self.seq,
             kind: self.kind.as_str(),
             charge: self.charge.get(),
             delta: self.delta,
             note: self.note.as_deref(),
-            ..Columns::default()
+            ..EntryColumns::default()
         };
         match &self.what {
             What::Credit { at } => columns.at = at.get(),
@@ -141,26 +203,4 @@ impl Posting {
         }
         columns
     }
-}
-
-/// The columns of an entry.
-#[derive(Debug, Default)]
-pub(crate) struct Columns<'a> {
-    pub(crate) wallet: i64,
-    pub(crate) seq: i64,
-    pub(crate) kind: &'static str,
-    pub(crate) at: i64,
-    pub(crate) closes: Option<i64>,
-    pub(crate) part_of: Option<i64>,
-    pub(crate) key: Option<i64>,
-    pub(crate) held: Option<i64>,
-    pub(crate) booked: i64,
-    pub(crate) charge: i64,
-    pub(crate) delta: Delta,
-    pub(crate) opened_at: Option<i64>,
-    pub(crate) request_id: Option<&'a str>,
-    pub(crate) meter: Option<&'a str>,
-    pub(crate) price_version: Option<i64>,
-    pub(crate) basis: Option<&'static str>,
-    pub(crate) note: Option<&'a str>,
 }

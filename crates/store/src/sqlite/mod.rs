@@ -18,6 +18,7 @@ mod entries;
 #[cfg(all(test, not(feature = "schedules")))]
 mod faults;
 mod files;
+mod heads;
 mod ids;
 mod insert;
 mod journal;

@@ -1,6 +1,8 @@
 //! Counters for metrics and alarms; all of them cheap to read and to raise.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sync::AtomicBool;
 
 use crate::settled::SettledSums;
 

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ledger::Micro;
 use rand::RngExt as _;
@@ -22,12 +22,13 @@ use crate::books::OpenHold;
 use crate::cache::{Generations, IdMap};
 use crate::call::Close;
 use crate::command::{Change, Command};
-use crate::durable::Batch;
+use crate::durable::{Batch, OpenBatch};
 use crate::error::AdmitError;
 use crate::ids::{Epoch, HoldId, KeyId, WalletId};
 use crate::queue::{Pace, Queue, Queued, Wake};
 use crate::settings::Settings;
 use crate::stats::Counters;
+use crate::sync::Instant;
 
 /// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -453,7 +454,7 @@ impl Lane {
         self.last_hold.set(hold);
     }
 
-    pub(super) fn next_batch(&self) -> Arc<Batch> {
+    pub(super) fn next_batch(&self) -> OpenBatch {
         self.batches.set(self.batches.get() + 1);
         Batch::without_line(self.batches.get())
     }

@@ -26,7 +26,7 @@ pub struct Head {
     pub stream: bool,
     /// Whether the caller asked for the usage chunk.
     pub include_usage: bool,
-    /// The output limit of one choice; unknown when absent or senseless.
+    /// The output limit of one choice; unknown when absent, zero or negative.
     pub output_tokens_max: Option<u64>,
     /// Answers asked for, at least one.
     pub choices: u32,

@@ -37,6 +37,7 @@ mod media;
 mod nodes;
 mod omni;
 mod outage;
+mod output_limit;
 mod pictures;
 mod predict;
 mod prompt_count;

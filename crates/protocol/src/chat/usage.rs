@@ -20,7 +20,7 @@ pub(super) fn take_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, Synta
     let mut total = None;
     let mut report = Inclusive::default();
     cursor.object(|cursor, name| {
-        match name.raw() {
+        match &*name.decode_lossy() {
             "prompt_tokens" => input = count(cursor.value()?),
             "completion_tokens" => output = count(cursor.value()?),
             "total_tokens" => total = count(cursor.value()?),
@@ -87,7 +87,7 @@ fn details(cursor: &mut Cursor<'_>, mut note: impl FnMut(&str, u64)) -> Result<(
     }
     cursor.object(|cursor, name| {
         if let Some(value) = count(cursor.value()?) {
-            note(name.raw(), value);
+            note(&name.decode_lossy(), value);
         }
         Ok(())
     })

@@ -28,7 +28,7 @@ pub fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
             if value.is_null() {
                 return Ok(());
             }
-            match name.raw() {
+            match &*name.decode_lossy() {
                 "input_tokens" => input = count(value),
                 "output_tokens" => output = count(value),
                 "cache_read_input_tokens" => {

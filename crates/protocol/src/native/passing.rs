@@ -1,5 +1,7 @@
 //! What is noted of a request's strings in the one pass that checks it.
 
+use std::borrow::Cow;
+
 use crate::canon::carrier;
 use crate::count::{InputCount, JsonCounter, Reading};
 use crate::dialect::Dialect;
@@ -67,7 +69,7 @@ pub(crate) struct Passing<'a> {
     /// Whether the model reads the member that is shown.
     is_read: bool,
     /// The name before the strings to come.
-    name: &'a str,
+    name: Cow<'a, str>,
     loaded_ids: Vec<Text<'a>>,
     wrapped_signatures: Vec<Text<'a>>,
 }
@@ -115,15 +117,15 @@ impl Passing<'_> {
 
 impl<'a> Strings<'a> for Passing<'a> {
     fn name(&mut self, name: Text<'a>) {
-        self.name = name.raw();
+        self.name = name.decode_lossy();
         self.counter.name(name);
     }
 
     fn string(&mut self, text: Text<'a>) {
         if self.is_read {
-            if carrier::is_loaded(self.name, text.raw()) {
+            if carrier::is_loaded(&self.name, text.raw()) {
                 self.loaded_ids.push(text);
-            } else if signature::is_wrapped(self.name, text.raw()) {
+            } else if signature::is_wrapped(&self.name, text.raw()) {
                 self.wrapped_signatures.push(text);
             }
         }

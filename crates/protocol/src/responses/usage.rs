@@ -11,7 +11,7 @@ pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     let mut report = Inclusive::default();
     Cursor::new(usage.text())
         .object(|cursor, name| {
-            match name.raw() {
+            match &*name.decode_lossy() {
                 "input_tokens" => input = count(cursor.value()?),
                 "output_tokens" => output = count(cursor.value()?),
                 "input_tokens_details" => details(cursor, |name, value| match name {
@@ -60,7 +60,7 @@ fn details(cursor: &mut Cursor<'_>, mut note: impl FnMut(&str, u64)) -> Result<(
     }
     cursor.object(|cursor, name| {
         if let Some(value) = count(cursor.value()?) {
-            note(name.raw(), value);
+            note(&name.decode_lossy(), value);
         }
         Ok(())
     })

@@ -37,8 +37,8 @@ pub(crate) struct Admission {
     durable: Durable,
     pub(crate) rates: Rates,
     gauge: Gauge,
-    /// Input tokens as counted at admission.
-    input_tokens: u64,
+    /// The input as counted at admission, in the classes that it is held for.
+    reserved_input: Meter,
     /// Output tokens that the hold covers.
     reserved_output: u64,
     /// The output that request and profile allow. The hold grows early up to here. Beyond it grows
@@ -106,8 +106,11 @@ impl Admission {
                     durable: admitted.durable,
                     rates: admitted.rates,
                     gauge: estimate.gauge,
-                    input_tokens: estimate.reserved.input,
                     reserved_output: estimate.reserved.output,
+                    reserved_input: Meter {
+                        output: 0,
+                        ..estimate.reserved
+                    },
                     output_bound: estimate.output_bound,
                     reserved_tools: estimate.tools,
                     progress,
@@ -202,9 +205,8 @@ impl Admission {
         tools.raise(&seen.tools);
         let price = |output: u64, tools: &ToolCalls| {
             let mut meter = Meter {
-                input: self.input_tokens,
                 output,
-                ..Meter::default()
+                ..self.reserved_input.clone()
             };
             reserve_tools(&mut meter, &self.model.price, tools);
             ledger::hold_of(&self.model.price, &meter).ok()

@@ -35,8 +35,13 @@ impl Estimate {
                 .min(),
             choices: head.choices,
         };
+        let mut reserved = ledger::bound_meter(&bound, reserve_tokens);
+        if head.long_cache {
+            // All of the input may be written to it, at the dearest price.
+            reserved.cache_write_1h = std::mem::take(&mut reserved.input);
+        }
         Self {
-            reserved: ledger::bound_meter(&bound, reserve_tokens),
+            reserved,
             output_bound: ledger::bound_meter(&bound, 0).output,
             tools: one_of_each(head.tools),
             context_fill: input_tokens.saturating_sub(head.input.tokens),

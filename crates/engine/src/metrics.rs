@@ -84,6 +84,7 @@ pub(crate) struct ModelCounts {
     input: Counter,
     cached_input: Counter,
     cache_write: Counter,
+    cache_write_1h: Counter,
     output: Counter,
     micro_credits: Counter,
 }
@@ -95,6 +96,7 @@ impl ModelCounts {
             (&self.input, meter.input),
             (&self.cached_input, meter.cached_input),
             (&self.cache_write, meter.cache_write),
+            (&self.cache_write_1h, meter.cache_write_1h),
             (&self.output, meter.output),
         ] {
             // Most classes are not used, and a counter is a line of memory that all cores want.
@@ -194,6 +196,7 @@ impl Metrics {
             input: tokens("input"),
             cached_input: tokens("cached_input"),
             cache_write: tokens("cache_write"),
+            cache_write_1h: tokens("cache_write_1h"),
             output: tokens("output"),
             micro_credits: self.credits.get_or_create_owned(&ByModel {
                 model: Arc::clone(model),

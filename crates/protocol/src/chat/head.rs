@@ -55,6 +55,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         output_tokens_max: output_tokens_max(&members)?,
         choices: choices(&members)?,
         input: passing.input(tools),
+        long_cache: false,
         tools,
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),

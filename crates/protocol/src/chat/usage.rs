@@ -63,7 +63,7 @@ pub(super) fn write_usage(it: &mut Object<'_>, usage: &Usage) {
     it.number("total_tokens", usage.total());
     it.object("prompt_tokens_details", |it| {
         it.number("cached_tokens", usage.cached_input);
-        it.number("cache_write_tokens", usage.cache_write);
+        it.number("cache_write_tokens", usage.cache_writes());
         write_media(it, usage.audio_input, usage.image_input);
     });
     it.object("completion_tokens_details", |it| {

@@ -70,6 +70,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         output_tokens_max: guard::output_limit(limit),
         choices: 1,
         input: passing.input(tools),
+        long_cache: false,
         tools,
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),

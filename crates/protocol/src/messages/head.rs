@@ -55,6 +55,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         output_tokens_max,
         choices: 1,
         input: passing.input(tools),
+        long_cache: passing.has_long_cache(),
         tools,
         sampling: sampling(&members)?,
         model_span: model_span.unwrap_or_default(),

@@ -32,6 +32,8 @@ pub struct Head {
     pub choices: u32,
     /// Input tokens, as counted.
     pub input: InputCount,
+    /// Whether input is to be written to a cache that is kept for an hour; Messages alone has it.
+    pub long_cache: bool,
     /// Built-in tools that the request offers.
     pub tools: Tools,
     /// Sampling members set to something else than their default, which models of fixed sampling

@@ -53,6 +53,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         tools,
         sampling: Vec::new(),
         input: passing.input(tools),
+        long_cache: false,
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
         edits,

@@ -43,7 +43,7 @@ pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
         it.number("input_tokens", usage.input_total());
         it.object("input_tokens_details", |it| {
             it.number("cached_tokens", usage.cached_input);
-            it.number("cache_write_tokens", usage.cache_write);
+            it.number("cache_write_tokens", usage.cache_writes());
         });
         it.number("output_tokens", usage.output_total());
         it.object("output_tokens_details", |it| {

@@ -7,7 +7,7 @@ use protocol::{Dialect, Tool};
 use crate::bodies::same_decisions;
 
 /// What a caller may not say, or is billed by, in each place where it can stand.
-const GUARDED: [&str; 34] = [
+const GUARDED: [&str; 35] = [
     r#""provider":{"order":["x"]}"#,
     r#""routing":"x""#,
     r#""route":"fallback""#,
@@ -35,6 +35,7 @@ const GUARDED: [&str; 34] = [
     r#""tools":[{"type":"web_search_20260318"},{"type":"mcp"}]"#,
     r#""tools":[{"googleSearch":{}},{"url_context":{}}]"#,
     r#""web_search_options":{}"#,
+    r#""system":[{"type":"text","text":"x","cache_control":{"type":"ephemeral","ttl":"1h"}}]"#,
     r#""mcp_servers":[{"url":"https://a.example"}]"#,
     r#""generationConfig":{"maxOutputTokens":7,"candidateCount":3}"#,
     r#""max_output_tokens":9,"n":4,"stream":true"#,

@@ -32,6 +32,7 @@ mod leaks;
 mod leaks_on_pairs;
 mod limits;
 mod logprobs;
+mod long_cache;
 mod many_tasks;
 mod media;
 mod nodes;

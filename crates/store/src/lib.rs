@@ -16,12 +16,16 @@ mod backend;
 mod books;
 mod cache;
 mod call;
+mod chain;
 mod clock;
+mod columns;
 mod command;
 mod disk;
 mod durable;
 mod entries;
 mod error;
+#[cfg(any(test, feature = "faults"))]
+mod faults;
 mod ids;
 mod journal;
 mod media;
@@ -41,14 +45,19 @@ mod tls;
 mod verify;
 
 pub use accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
-pub use call::{Admit, Admitted, Basis, Close, End, Extend, SessionStep, UnknownBasis};
+pub use call::{Admit, Admitted, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
+pub use chain::{Head, HeadError, WalletHead};
 pub use durable::Durable;
 pub use entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
     UnknownKind,
 };
 pub use error::{AdmitError, Lost, OpenError, StoreError};
-pub use ids::{Digest, Epoch, HoldId, IdError, KeyId, PriceVersion, RequestId, WalletId};
+#[cfg(any(test, feature = "faults"))]
+pub use faults::Faults;
+pub use ids::{
+    Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, WalletId,
+};
 pub use journal::{
     BODY_BYTES_MAX, JournalEntry, JournalPlace, JournalQuery, JournalRow, StatusRange, Timings,
 };

@@ -22,6 +22,7 @@ mod interactions;
 mod laws;
 mod media;
 mod messages;
+mod refusals;
 mod requests;
 mod responses;
 mod streams;

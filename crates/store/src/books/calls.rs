@@ -10,6 +10,9 @@ use crate::entries::EntryKind;
 use crate::error::AdmitError;
 use crate::ids::{HoldId, KeyId};
 
+/// The note of an entry that books the charge of a call without its hold.
+const LOST_HOLD: &str = "the hold was lost with a failed commit";
+
 /// What became of a close.
 #[derive(Debug)]
 pub(crate) enum Closed {
@@ -43,9 +46,6 @@ impl Books {
             admit.now,
         )
         .map_err(|refusal| refused(refusal, &rows.key.key, admit.now))?;
-        rows.wallet.holds_opened = rows.wallet.holds_opened.saturating_add(1);
-        rows.touch();
-        rows.pending.opened.push(id);
         let hold = OpenHold {
             wallet: rows.key.wallet,
             key: admit.key,
@@ -55,10 +55,30 @@ impl Books {
             opened_at: admit.now,
             row: HoldRow::None,
         };
-        rows.holds.insert(id, hold);
+        rows.open(id, hold);
         self.last_hold = id;
         self.open_holds = self.open_holds.saturating_add(1);
         Ok((id, rates))
+    }
+
+    /// Opens a hold again that was lost with a failed batch, so that its close finds it. Nobody is asked:
+    /// the call was admitted and answered. Tells whether that was possible.
+    pub(crate) fn reopen(&mut self, id: HoldId, hold: &OpenHold, now: UnixMs) -> bool {
+        let Some(mut rows) = self.rows_of(hold.key) else {
+            return false;
+        };
+        let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
+        if ledger::reopen(wallet, key, &hold.held, now).is_err() {
+            return false;
+        }
+        let hold = OpenHold {
+            booked: Micro::ZERO,
+            row: HoldRow::Lost,
+            ..hold.clone()
+        };
+        rows.open(id, hold);
+        self.open_holds = self.open_holds.saturating_add(1);
+        true
     }
 
     /// Grows an open hold; `None` when there is no such hold.
@@ -103,19 +123,18 @@ impl Books {
             Err(refusal) => return Some(Err(refused(refusal, &rows.key.key, stepping.now))),
         };
         rows.touch();
-        let key = rows.key.n;
         if stepped.charge > Micro::ZERO {
-            let seq = rows.wallet.next_entry();
             let call = PartOf {
-                key,
+                key: rows.key.n,
+                key_id: key,
                 held: ask.hold,
                 booked: before,
                 opened_at,
                 request_id,
             };
-            rows.pending.postings.push(Posting {
+            rows.post(Posting {
                 wallet,
-                seq,
+                seq: 0,
                 kind: EntryKind::Part,
                 charge: stepped.charge,
                 delta: stepped.delta,
@@ -156,67 +175,43 @@ impl Books {
             return Closed::Late;
         };
         let (key, ask, before) = (hold.key, hold.held, hold.booked);
-        let Some(booked) = self.book(key, &ask, before, &closing) else {
+        let Some(mut rows) = self.rows_of(key) else {
             return Closed::Unbookable(closing);
         };
-        self.post(closing, booked);
-        Closed::Booked
-    }
-
-    /// Moves the amounts of a close; nothing when they do not fit, and then nothing has changed.
-    fn book(&mut self, key: KeyId, ask: &Ask, before: Micro, closing: &Close) -> Option<Booked> {
-        let mut rows = self.rows_of(key)?;
         let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
-        let booking = book(wallet, key, ask, before, &closing.end, closing.now).ok()?;
+        let Ok(booking) = book(wallet, key, &ask, before, &closing.end, closing.now) else {
+            return Closed::Unbookable(closing);
+        };
         rows.touch();
-        let hold = rows.holds.remove(&closing.hold)?;
-        if hold.row != HoldRow::None {
+        let Some(hold) = rows.holds.remove(&closing.hold) else {
+            return Closed::Late;
+        };
+        if hold.row.is_stored() {
             rows.pending.closed.push(closing.hold);
         }
-        let seq = rows.wallet.next_entry();
-        let key = rows.key.n;
-        Some(Booked {
-            booking,
-            hold,
-            key,
-            seq,
-        })
-    }
-
-    fn post(&mut self, closing: Close, booked: Booked) {
-        let Booked {
-            booking,
-            hold,
-            key,
-            seq,
-        } = booked;
-        let Booking {
-            kind,
-            charge,
-            delta,
-            note,
-        } = booking;
         let free = matches!(&closing.end, End::Settled { meter, .. }
-            if charge == Micro::ZERO && hold.booked == Micro::ZERO && !meter.is_empty());
-        self.counters.zero_charges.add(u64::from(free));
-        self.counters
-            .above_hold
-            .add(u64::from(charge > hold.held.hold));
-        self.counters
-            .abandoned
-            .add(u64::from(kind == EntryKind::Abandoned));
-        self.open_holds = self.open_holds.saturating_sub(1);
-        let wallet = hold.wallet;
-        let what = What::Close { closing, hold, key };
-        self.pending.postings.push(Posting {
-            wallet,
-            seq,
-            kind,
-            charge,
-            delta,
+            if booking.charge == Micro::ZERO && hold.booked == Micro::ZERO && !meter.is_empty());
+        let above = booking.charge > hold.held.hold;
+        let abandoned = booking.kind == EntryKind::Abandoned;
+        let note = match hold.row {
+            HoldRow::Lost => Some(booking.note.unwrap_or_else(|| LOST_HOLD.into())),
+            HoldRow::None | HoldRow::Same | HoldRow::Stale => booking.note,
+        };
+        let key = rows.key.n;
+        rows.post(Posting {
+            wallet: hold.wallet,
+            seq: 0,
+            kind: booking.kind,
+            charge: booking.charge,
+            delta: booking.delta,
             note,
-            what,
+            what: What::Close { closing, hold, key },
         });
+        self.counters.zero_charges.add(u64::from(free));
+        self.counters.above_hold.add(u64::from(above));
+        self.counters.abandoned.add(u64::from(abandoned));
+        self.open_holds = self.open_holds.saturating_sub(1);
+        Closed::Booked
     }
 
     fn held(&self, id: HoldId) -> Option<(KeyId, Ask)> {
@@ -242,15 +237,7 @@ fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     }
 }
 
-/// A close whose amounts have moved.
-struct Booked {
-    booking: Booking,
-    hold: OpenHold,
-    /// The key, and the number of the wallet's entry.
-    key: i64,
-    seq: i64,
-}
-
+/// What a close does to the amounts.
 struct Booking {
     kind: EntryKind,
     charge: Micro,

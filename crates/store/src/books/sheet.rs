@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ledger::{Key, Wallet};
 
-use super::pending::Pending;
+use super::pending::{Pending, Posting};
 use super::rows::{BookKey, BookWallet, OpenHold};
 use crate::cache::{Generations, IdMap};
 use crate::error::StoreError;
@@ -102,10 +102,23 @@ pub(crate) struct Rows<'a> {
 }
 
 impl Rows<'_> {
+    /// A hold is open from here on, and its amounts are reserved.
+    pub(crate) fn open(&mut self, id: HoldId, hold: OpenHold) {
+        self.wallet.holds_opened = self.wallet.holds_opened.saturating_add(1);
+        self.touch();
+        self.pending.opened.push(id);
+        self.holds.insert(id, hold);
+    }
+
     /// Both rows have changed and are written with the batch.
     pub(crate) fn touch(&mut self) {
         self.wallet.touch(self.key.wallet, self.pending);
         self.touch_key();
+    }
+
+    /// Posts an entry of the wallet.
+    pub(crate) fn post(&mut self, posting: Posting) {
+        self.wallet.post(posting, self.pending);
     }
 
     pub(crate) fn touch_key(&mut self) {

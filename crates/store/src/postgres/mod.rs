@@ -11,6 +11,7 @@ mod changes;
 mod connect;
 mod directory;
 mod entries;
+mod heads;
 mod ids;
 mod journal;
 mod lane;
@@ -33,3 +34,4 @@ mod write;
 
 pub(crate) use backend::Postgres;
 pub(crate) use connect::check;
+pub(crate) use link::DOUBT_MAX;

@@ -29,6 +29,7 @@ use super::writer::{Shared, Writer};
 use super::{entries, journal, lookups, task_looks};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::call::{Admit, Admitted, Close};
+use crate::chain::WalletHead;
 use crate::command::Command;
 use crate::durable::SyncLine;
 use crate::entries::{EntryQuery, EntryRow, PriceRow};
@@ -79,7 +80,7 @@ impl Sqlite {
 
     /// Opens a server's store. Who holds `gate` has the log to itself; `prepare` has the last word
     /// on the writer's connection.
-    pub(super) fn open_with(
+    pub(crate) fn open_with(
         path: &Path,
         settings: &Settings,
         gate: Arc<Mutex<u64>>,
@@ -289,7 +290,12 @@ impl Sqlite {
 
     /// Whether there is any use in asking.
     pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
-        if self.server.is_none() || self.counters.below_floor.get() || self.line.is_broken() {
+        let counters = &self.counters;
+        if self.server.is_none()
+            || counters.below_floor.get()
+            || counters.failing.get()
+            || self.line.is_broken()
+        {
             return Err(AdmitError::Unavailable);
         }
         Ok(())
@@ -385,11 +391,11 @@ impl Sqlite {
     }
 
     /// On a thread and a connection of its own: it reads everything, and look-ups must not wait for it.
-    pub(crate) async fn verify(&self) -> Result<VerifyReport, StoreError> {
+    pub(crate) async fn verify(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
         let connection = reader(&self.path)?;
         let (reply, answer) = oneshot::channel();
         let thread = std::thread::Builder::new().name("store-verify".to_owned());
-        let spawned = thread.spawn(move || drop(reply.send(verify(&connection))));
+        let spawned = thread.spawn(move || drop(reply.send(verify(&connection, &noted))));
         spawned.map_err(|_| StoreError::Unavailable)?;
         Ok(answer.await.map_err(|_| StoreError::Unavailable)??)
     }

@@ -162,7 +162,8 @@ mod tests {
 
     use super::*;
     use crate::books::{BookKey, BookWallet};
-    use crate::call::End;
+    use crate::call::{End, IfLost};
+    use crate::chain::Head;
     use crate::command::Command;
     use crate::durable::{Batch, SyncLine};
     use crate::ids::{HoldId, KeyId, WalletId};
@@ -186,6 +187,7 @@ mod tests {
 
     fn end(hold: HoldId) -> Close {
         Close {
+            if_lost: IfLost::Charge,
             hold,
             now: NOW,
             end: End::Released,
@@ -209,6 +211,7 @@ mod tests {
         let row = BookWallet {
             wallet: money,
             entries: 0,
+            head: Head::of_wallet(wallet),
             holds_opened: 0,
             dirty: false,
         };

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::ledger::Ledger;
 use crate::books::Closed;
-use crate::call::{Close, End};
+use crate::call::{Close, End, IfLost};
 use crate::command::{DueWork, OldTasks, OneTask};
 use crate::error::{AdmitError, StoreError};
 use crate::ids::{Epoch, HoldId, PriceVersion, WalletId};
@@ -21,7 +21,9 @@ const FIRST_FENCE: i64 = 1;
 
 /// Columns of a claimed task, for [`task_row`].
 const TASK: &str = "t.id, t.fence, w.id, t.hold, t.protocol, t.model, t.price_version, t.bound, t.channel, t.upstream_model,
-    t.upstream_id, t.memo, t.delivery, t.polls, t.missing, t.missing_since, t.created_at, t.expires_at";
+    t.upstream_id, t.memo, t.delivery, t.polls, t.missing, t.missing_since, t.created_at, t.expires_at,
+    coalesce((SELECT model FROM price_versions WHERE id = t.price_version), ''),
+    coalesce((SELECT card FROM price_versions WHERE id = t.price_version), '')";
 
 impl Ledger<'_> {
     /// A task without a row would be a hold without an owner, so both are there or neither.
@@ -35,12 +37,19 @@ impl Ledger<'_> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused)),
         };
+        // Nobody is told of a task before it is durable, so a hold that is lost owes nothing.
+        self.books.pending.inseparable.push(hold);
         let wallet = self.books.rows_of(key).map(|rows| rows.key.wallet);
         match self.insert_task(new, hold, wallet, now) {
             Ok(()) => Ok(Ok(opened(new.id, hold, rates))),
             Err(error) => {
                 let end = End::Released;
-                let _ = self.books.close(Close { hold, end, now });
+                let _ = self.books.close(Close {
+                    hold,
+                    end,
+                    now,
+                    if_lost: IfLost::Charge,
+                });
                 Err(error)
             }
         }
@@ -260,7 +269,12 @@ impl Ledger<'_> {
 
     /// Closes a hold together with its task: when the transaction fails, both are undone.
     fn close_with_task(&mut self, hold: HoldId, end: End, now: UnixMs) -> Result<(), StoreError> {
-        let closing = Close { hold, end, now };
+        let closing = Close {
+            hold,
+            end,
+            now,
+            if_lost: IfLost::Charge,
+        };
         self.books.pending.inseparable.push(hold);
         match self.close(closing).map_err(|unread| unread.1)? {
             Closed::Booked => Ok(()),
@@ -313,7 +327,11 @@ fn task_row(row: &Row<'_>, now: UnixMs) -> rusqlite::Result<TaskRow> {
         hold: HoldId::new(row.get(3)?),
         protocol: row.get(4)?,
         model: row.get(5)?,
-        price_version: PriceVersion(row.get(6)?),
+        price_version: PriceVersion::new(
+            row.get(6)?,
+            row.get_ref(18)?.as_str()?,
+            row.get_ref(19)?.as_str()?,
+        ),
         bound: serde_json::from_str(&bound).unwrap_or_default(),
         upstream: upstream(row, 8)?,
         memo: row.get(11)?,

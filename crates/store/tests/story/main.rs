@@ -6,6 +6,7 @@
 
 mod accounts;
 mod calls;
+mod chain;
 mod cut;
 mod entries;
 mod faults;
@@ -90,6 +91,11 @@ macro_rules! story {
                 verify::a_clean_ledger_verifies,
                 verify::each_planted_difference_is_found,
                 verify::entries_cannot_be_changed_or_deleted,
+                chain::what_was_forged_is_found,
+                chain::a_change_of_any_value_of_any_entry_is_found,
+                chain::noted_heads_find_a_chain_that_was_rewritten,
+                chain::a_migration_that_was_stopped_before_the_heads_is_completed,
+                chain::server_and_commands_write_one_chain,
                 journal::rows_come_back_as_they_were_given,
                 journal::pages_follow_each_other_without_gap_or_repeat,
                 journal::conditions_are_all_obeyed,
@@ -117,12 +123,15 @@ story!(
         nodes::a_node_of_the_same_name_is_refused,
         nodes::two_nodes_share_wallets_and_limits,
         nodes::a_newer_schema_is_refused,
+        nodes::older_nodes_stop_before_entries_are_chained,
         nodes::three_nodes_race_for_seven_credits,
         nodes::limits_are_exact_on_three_nodes,
         nodes::a_node_that_lost_its_lease_begins_anew,
         tasks::two_nodes_never_have_one_task,
         faults::a_commit_whose_answer_is_lost_happens_once,
         faults::while_the_database_is_away_calls_are_refused_and_closes_wait,
+        faults::a_commit_in_doubt_is_asked_about_until_it_is_known,
+        faults::while_commits_fail_nobody_is_admitted_and_answered_calls_are_charged,
         faults::a_slow_database_is_slow_and_right,
         faults::a_lock_holder_keeps_only_its_own_wallet_waiting,
         faults::a_close_that_cannot_be_booked_does_not_stop_the_others,

@@ -157,7 +157,9 @@ impl Admission {
 
     /// Whether the output has come so near to what the hold covers that it should grow.
     pub(crate) fn wants_more(&self, seen: &Seen) -> bool {
-        let ahead = observed_output(seen).saturating_add(self.output_step() / 4);
+        let ahead = self
+            .observed_output(seen)
+            .saturating_add(self.output_step() / 4);
         self.reserved_output < self.output_bound && ahead >= self.reserved_output
             || self.is_uncovered(seen)
             || self.wants_more_tools(seen)
@@ -168,7 +170,14 @@ impl Admission {
     pub(crate) fn is_uncovered(&self, seen: &Seen) -> bool {
         let slack = (self.reserved_output / 4).min(self.output_step() / 4);
         let covered = self.reserved_output.saturating_add(slack + SLACK_TOKENS);
-        matches!(self.gauge, Gauge::Tokens { .. }) && observed_output(seen) > covered
+        matches!(self.gauge, Gauge::Tokens { .. }) && self.observed_output(seen) > covered
+    }
+
+    /// Output tokens that have gone by: as counted, or as the upstream tells on the way, which
+    /// knows of reasoning that it does not show. A report beyond the bound is not believed.
+    fn observed_output(&self, seen: &Seen) -> u64 {
+        let told = seen.interim_usage.map_or(0, |usage| usage.output_total());
+        seen.output_tokens_counted.max(told.min(self.output_bound))
     }
 
     /// Output tokens that the hold grows by at a time.
@@ -211,7 +220,7 @@ impl Admission {
     /// admission.
     pub(crate) fn next_step(&mut self, seen: &Seen) -> Option<Extend> {
         let step = self.output_step();
-        let observed = observed_output(seen);
+        let observed = self.observed_output(seen);
         let mut reach = self.reserved_output.max(observed).checked_add(step)?;
         if observed <= self.output_bound {
             reach = reach.min(self.output_bound).max(self.reserved_output);
@@ -523,13 +532,6 @@ impl Admission {
 const SLACK_TOKENS: u64 = 16;
 /// The step of a hold's growth where the settings name none.
 const OUTPUT_STEP_TOKENS: u64 = 4_096;
-
-/// Output tokens that have gone by: as counted, or as the upstream tells on the way, which knows
-/// of reasoning that it does not show.
-fn observed_output(seen: &Seen) -> u64 {
-    let told = seen.interim_usage.map_or(0, |usage| usage.output_total());
-    seen.output_tokens_counted.max(told)
-}
 
 /// A hold that was asked to grow.
 #[derive(Debug)]

@@ -190,9 +190,8 @@ impl Name {
         match name {
             "type" => Self::Type,
             "media_type" | "mime_type" | "mimeType" => Self::MimeType,
-            "data" => Self::Data,
-            // An image that the model made, or a list of what a function returned.
-            "result" => Self::Data,
+            // A result is an image that the model made, or a list of what a function returned.
+            "data" | "result" => Self::Data,
             "file_id" | "fileId" => Self::FileId,
             "url" | "uri" | "file_uri" | "fileUri" => Self::Link(0),
             "image_url" | "image" => Self::Link(IMAGE),

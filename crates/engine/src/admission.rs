@@ -170,14 +170,15 @@ impl Admission {
     pub(crate) fn is_uncovered(&self, seen: &Seen) -> bool {
         let slack = (self.reserved_output / 4).min(self.output_step() / 4);
         let covered = self.reserved_output.saturating_add(slack + SLACK_TOKENS);
-        matches!(self.gauge, Gauge::Tokens { .. }) && self.observed_output(seen) > covered
+        self.output_bound > 0 && self.observed_output(seen) > covered
     }
 
     /// Output tokens that have gone by: as counted, or as the upstream tells on the way, which
     /// knows of reasoning that it does not show. A report beyond the bound is not believed.
     fn observed_output(&self, seen: &Seen) -> u64 {
         let told = seen.interim_usage.map_or(0, |usage| usage.output_total());
-        seen.output_tokens_counted.max(told.min(self.output_bound))
+        let counted = self.gauge.observed_output(seen);
+        counted.max(told.min(self.output_bound))
     }
 
     /// Output tokens that the hold grows by at a time.
@@ -423,7 +424,6 @@ impl Admission {
         if seen.usage_malformed {
             metrics.usage_malformed.inc();
         }
-        self.model.counts(metrics).settled(&meter, charge);
         for tool in self.model.price.unpriced_tools(&meter) {
             let calls = meter.tools.get(tool).copied().unwrap_or(0);
             metrics.unpriced_tool(&self.model.id, tool, calls);

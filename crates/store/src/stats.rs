@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::settled::SettledSums;
+
 /// A reading of the counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -51,6 +53,8 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)*
+            /// What was settled, by price version.
+            pub(crate) settled: SettledSums,
             /// The last commit failed and none has succeeded since.
             pub(crate) failing: Flag,
             /// Too little room on the disk to admit anyone.

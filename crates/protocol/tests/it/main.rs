@@ -26,3 +26,4 @@ mod refusals;
 mod requests;
 mod responses;
 mod streams;
+mod ways;

@@ -59,8 +59,13 @@ impl Estimate {
                 _ => output_bound,
             },
         };
+        let mut reserved = ledger::bound_meter(&bound, reserve_tokens);
+        if head.long_cache {
+            // All of the input may be written to it, at the dearest price.
+            reserved.cache_write_1h = std::mem::take(&mut reserved.input);
+        }
         Self {
-            reserved: ledger::bound_meter(&bound, reserve_tokens),
+            reserved,
             tokens_possible: possible_input(worst.input_tokens, profile)
                 .saturating_add(output_possible.unwrap_or(output_bound)),
             worst: Some(worst),
@@ -131,11 +136,14 @@ impl Estimate {
         let Some(worst) = &self.worst else {
             return Ok(Micro::ZERO);
         };
-        let most = Meter {
-            input: worst.input_tokens.max(self.reserved.input),
+        let mut most = Meter {
+            input: worst.input_tokens.max(self.reserved.input_total()),
             output: worst.output_tokens.max(self.reserved.output),
             ..Meter::default()
         };
+        if self.reserved.cache_write_1h > 0 {
+            most.cache_write_1h = std::mem::take(&mut most.input);
+        }
         let most = ledger::hold_of(price, &most)?;
         Ok(most.checked_sub(hold).unwrap_or_default().max(Micro::ZERO))
     }

@@ -177,6 +177,7 @@ impl Metrics {
             ("input", tokens.input),
             ("cached_input", tokens.cached_input),
             ("cache_write", tokens.cache_write),
+            ("cache_write_1h", tokens.cache_write_1h),
             ("output", tokens.output),
         ] {
             let model = Arc::clone(model);

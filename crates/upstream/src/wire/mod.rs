@@ -13,6 +13,7 @@ mod framing;
 mod head;
 #[cfg(any(test, fuzzing))]
 mod hostile;
+mod lookup;
 mod stream;
 
 pub(crate) use conn::Conn;
@@ -23,4 +24,5 @@ pub(crate) use framing::Framing;
 pub(crate) use head::Head;
 #[cfg(fuzzing)]
 pub use hostile::any_head;
+pub(crate) use lookup::Lookups;
 pub(crate) use stream::Stream;

@@ -10,6 +10,7 @@ mod asked;
 mod budget;
 mod catalog;
 pub mod clock;
+mod connections;
 mod embeddings;
 mod ending;
 mod engine;

@@ -225,6 +225,11 @@ impl Channel {
         }
     }
 
+    /// Closes connections that have rested too long. A channel without calls closes none otherwise.
+    pub fn close_expired(&self) {
+        self.0.pool.close_expired(Clock::now());
+    }
+
     /// How many connections rest between calls now.
     pub fn resting(&self) -> usize {
         self.0.pool.len()

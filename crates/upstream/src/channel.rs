@@ -1,7 +1,7 @@
 //! One upstream account: its settings, its connections, its health.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use protocol::Dialect;
 use tokio::runtime::Handle;
@@ -165,7 +165,7 @@ impl Channel {
             None => Ok(Handshake::Refused(Incoming {
                 status: head.status,
                 content_type: head.content_type,
-                retry_after: head.retry_after,
+                retry_after: head.retry_after.map(|it| it.wait(SystemTime::now)),
                 body: Body::new(conn, head.framing, self.0.timeouts.idle, deadline),
             })),
         }
@@ -196,7 +196,7 @@ impl Channel {
         Ok(Incoming {
             status: head.status,
             content_type: head.content_type,
-            retry_after: head.retry_after,
+            retry_after: head.retry_after.map(|it| it.wait(SystemTime::now)),
             body: if head.keep_alive {
                 body.returning_to(self.clone())
             } else {

@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    const LINES: [&str; 14] = [
+    const LINES: [&str; 16] = [
         "HTTP/1.1 200 OK\r\n",
         "HTTP/1.1 100 Continue\r\n\r\n",
         "HTTP/1.0 404 No\r\n",
@@ -70,6 +70,8 @@ mod tests {
         "transfer-encoding: chunked\r\n",
         "transfer-encoding: gzip, chunked\r\n",
         "retry-after: 99999999999999999999\r\n",
+        "retry-after: Fri, 31 Dec 9999 23:59:59 GMT\r\n",
+        "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
         "connection: close\r\n",
         "\r\n",
         "5\r\nhello\r\n",

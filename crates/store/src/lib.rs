@@ -24,6 +24,7 @@ mod entries;
 mod error;
 mod ids;
 mod journal;
+mod journal_queue;
 mod media;
 mod meter;
 mod postgres;

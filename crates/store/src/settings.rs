@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::journal_queue::JournalBounds;
+
 /// Settings of a store; every bound has a default.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -29,6 +31,8 @@ pub struct Settings {
     pub journal_retention_days: u32,
     /// Journal rows that may wait to be written; what comes above is dropped and counted.
     pub journal_queue_max: usize,
+    /// Bytes of texts in them. Bodies that do not fit are left out of their rows and counted.
+    pub journal_queue_bytes_max: usize,
 }
 
 impl Settings {
@@ -37,6 +41,14 @@ impl Settings {
         Self {
             location: Location::File(path.into()),
             ..Self::default()
+        }
+    }
+
+    /// How much of the journal may wait to be written.
+    pub(crate) fn journal_bounds(&self) -> JournalBounds {
+        JournalBounds {
+            rows_max: self.journal_queue_max,
+            bytes_max: self.journal_queue_bytes_max,
         }
     }
 
@@ -129,6 +141,7 @@ impl Default for Settings {
             disk_floor_bytes: 512 * 1024 * 1024,
             journal_retention_days: 30,
             journal_queue_max: 16_384,
+            journal_queue_bytes_max: 64 << 20,
         }
     }
 }

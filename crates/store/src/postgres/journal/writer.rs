@@ -14,6 +14,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::days;
 use crate::clock;
 use crate::journal::{JournalRow, TIME_SHIFT, cut, number_of};
+use crate::journal_queue::{JournalBounds, JournalQueue, Queued};
 use crate::meter::MeterText;
 use crate::postgres::connect::{Role, Target};
 use crate::postgres::node::Node;
@@ -42,13 +43,13 @@ pub(in crate::postgres) struct Journal {
     state: Mutex<State>,
     wake: Notify,
     counters: Arc<Counters>,
-    queue_max: usize,
+    bounds: JournalBounds,
     retention_days: u32,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    rows: Vec<JournalRow>,
+    queue: JournalQueue,
     flushes: Vec<oneshot::Sender<()>>,
     closed: bool,
 }
@@ -56,28 +57,28 @@ struct State {
 impl Journal {
     pub(in crate::postgres) fn new(
         counters: &Arc<Counters>,
-        queue_max: usize,
+        bounds: JournalBounds,
         retention_days: u32,
     ) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
             wake: Notify::new(),
             counters: Arc::clone(counters),
-            queue_max,
+            bounds,
             retention_days,
         })
     }
 
     pub(in crate::postgres) fn append(&self, row: JournalRow) {
         let mut state = self.state.lock();
-        if state.rows.len() >= self.queue_max || state.closed {
-            drop(state);
-            self.counters.journal_dropped.add(1);
-            return;
-        }
-        state.rows.push(row);
-        let rows = state.rows.len();
+        let queued = if state.closed {
+            Queued::Dropped
+        } else {
+            state.queue.push(row, self.bounds)
+        };
+        let rows = state.queue.len();
         drop(state);
+        self.counters.journal_queued(queued);
         if rows == 1 || rows == BATCH_ROWS {
             self.wake.notify_one();
         }
@@ -93,7 +94,7 @@ impl Journal {
     }
 
     pub(in crate::postgres) fn queued(&self) -> usize {
-        self.state.lock().rows.len()
+        self.state.lock().queue.len()
     }
 
     /// Takes nothing more; the writer ends when the list is empty.
@@ -109,22 +110,23 @@ impl Journal {
         until: Instant,
     ) -> Option<Vec<oneshot::Sender<()>>> {
         let mut gathered = None;
+        self.state.lock().queue.written();
         loop {
             let due = {
                 let mut state = self.state.lock();
-                if state.closed && state.rows.is_empty() && state.flushes.is_empty() {
+                if state.closed && state.queue.is_empty() && state.flushes.is_empty() {
                     return None;
                 }
                 let hurried =
-                    state.closed || !state.flushes.is_empty() || state.rows.len() >= BATCH_ROWS;
+                    state.closed || !state.flushes.is_empty() || state.queue.len() >= BATCH_ROWS;
                 let now = Instant::now();
-                let due = match (state.rows.is_empty(), gathered) {
+                let due = match (state.queue.is_empty(), gathered) {
                     (true, _) => until,
                     (false, Some(due)) => due,
                     (false, None) => *gathered.insert(now + GATHER),
                 };
                 if hurried || now >= due {
-                    std::mem::swap(&mut state.rows, rows);
+                    state.queue.take(rows);
                     return Some(std::mem::take(&mut state.flushes));
                 }
                 due

@@ -55,7 +55,7 @@ pub use journal::{
 };
 pub use media::{
     Bucket, Media, MediaBody, MediaError, MediaHead, MediaId, MediaName, MediaOpenError,
-    MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept,
+    MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept, Upload,
 };
 pub use meter::MeterText;
 pub use settings::{Location, Server, Settings};

@@ -45,7 +45,7 @@ pub use embeddings::{EmbeddingsCall, NamedContents};
 pub use engine::{Commit, Engine, Place, Settings};
 pub use images::{ImagesBody, ImagesCall};
 pub use keyring::LastKey;
-pub use media::{MediaBounds, MediaStream};
+pub use media::{MediaBounds, MediaRead, MediaStream, StorageState};
 pub use metrics::Metrics;
 pub use pictures::PictureBounds;
 pub use stream::Relay;

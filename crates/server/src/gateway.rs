@@ -130,6 +130,10 @@ impl Gateway {
         behind.push(tokio::spawn(async move {
             stop.run_until_cancelled(sweep.sweep_media()).await;
         }));
+        let (watch, stop) = (Arc::clone(&engine), stop_all.clone());
+        behind.push(tokio::spawn(async move {
+            stop.run_until_cancelled(watch.watch_storage()).await;
+        }));
         let (close, stop) = (Arc::clone(&engine), stop_all.clone());
         behind.push(tokio::spawn(async move {
             stop.run_until_cancelled(close.close_expired_connections())

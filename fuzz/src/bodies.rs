@@ -74,6 +74,45 @@ pub fn patch(data: &[u8]) {
     }
 }
 
+/// No request of n bytes counts below n/12 tokens, bytes of inline media aside, and none counts
+/// above its bound. The bytes are tried as the value of each member that a model reads, and as a
+/// whole request.
+pub fn count(data: &[u8]) {
+    let Ok(value) = std::str::from_utf8(data) else {
+        return;
+    };
+    for dialect in Dialect::ALL {
+        let wrapped = match dialect {
+            Dialect::Chat | Dialect::Messages => format!(
+                r#"{{"model":"{PUBLIC}","max_tokens":9,"messages":[{{"role":"user","content":{value}}}],"tools":{value}}}"#
+            ),
+            Dialect::Responses | Dialect::Interactions => {
+                format!(r#"{{"model":"{PUBLIC}","input":[{{"content":{value}}}],"tools":{value}}}"#)
+            }
+            Dialect::Generate => {
+                format!(r#"{{"contents":[{{"parts":{value}}}],"documents":{value}}}"#)
+            }
+        };
+        for body in [wrapped, value.to_owned()] {
+            let body = Bytes::from(body);
+            let head = match dialect {
+                Dialect::Generate => native::read_named_head(&body, PUBLIC, false),
+                _ => native::read_head(dialect, &body),
+            };
+            let Ok(head) = head else {
+                continue;
+            };
+            let input = head.input;
+            let text_bytes = body.len() as u64 - input.media_bytes;
+            assert!(input.tokens * 12 >= text_bytes, "{dialect}: {input:?}");
+            assert!(
+                input.tokens_max.is_none_or(|most| most >= input.tokens),
+                "{dialect}: {input:?}"
+            );
+        }
+    }
+}
+
 fn parsed(body: &[u8]) -> Value {
     let value = serde_json::from_slice(body);
     value.unwrap_or_else(|error| panic!("{error} in {}", String::from_utf8_lossy(body)))

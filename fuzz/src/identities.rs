@@ -1,17 +1,17 @@
 //! What is asserted of any text of an upstream's: it does not tell who the upstream is.
 
 use protocol::rejection::{read_event, read_failure};
-use protocol::scrub::{Names, scrub};
+use protocol::scrub::{Names, explain, mask};
 use protocol::{Failure, Family};
 use serde_json::json;
 
 /// One identity in each line.
 const PLANTED: &str = include_str!("../identities.txt");
 
-const NAMES: Names<'_> = Names {
-    upstream: "vendors/gpt-large-2026",
-    public: "maker/large",
-};
+/// The names of the model, and what identifies the channel.
+const UPSTREAM: &str = "vendors/gpt-large-2026";
+const PUBLIC: &str = "maker/large";
+const HIDDEN: [&str; 2] = ["primary-eu", "vendor-name"];
 const STATUSES: [u16; 8] = [400, 401, 404, 413, 422, 429, 500, 529];
 const FAMILIES: [Family; 4] = [
     Family::OpenAi,
@@ -48,6 +48,10 @@ pub fn identities(data: &[u8]) {
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .collect();
     let identity = planted[choose(planted.len())];
+    let (identity, is_masked) = match identity.strip_prefix("+ ") {
+        Some(identity) => (identity, false),
+        None => (identity, true),
+    };
     let (before, after) = AROUND[choose(AROUND.len())];
     let status = STATUSES[choose(STATUSES.len())];
     let family = FAMILIES[choose(FAMILIES.len())];
@@ -58,7 +62,16 @@ pub fn identities(data: &[u8]) {
     let (head, tail) = text.split_at(at);
     let text = format!("{head}{before}{identity}{after}{tail}");
 
-    assert_gone(&scrub(&text, NAMES), identity, &text);
+    let hidden = HIDDEN.map(Box::from);
+    let names = Names {
+        hidden: &hidden,
+        ..Names::of_model(UPSTREAM, PUBLIC)
+    };
+    if is_masked {
+        assert_gone(&mask(&text, names), identity, &text);
+    }
+    let explained = explain(&text, names).unwrap_or_default();
+    assert_gone(&explained, identity, &text);
     let body = match choose(6) {
         0 => text.clone(),
         1 => json!({"error": {"message": text, "type": "invalid_request_error"}}).to_string(),
@@ -68,8 +81,8 @@ pub fn identities(data: &[u8]) {
         _ => json!({"error": {"message": text, "param": identity, "code": identity}}).to_string(),
     };
     let failures = [
-        read_failure(status, body.as_bytes(), NAMES),
-        read_event(body.as_bytes(), NAMES.public),
+        read_failure(status, body.as_bytes(), names),
+        read_event(body.as_bytes(), PUBLIC),
     ];
     for failure in failures {
         assert_gone(&shown(&failure, family), identity, &body);

@@ -188,7 +188,7 @@ impl Asked {
             id: identity.id.clone(),
             model: Arc::clone(&identity.model),
             created: clock::now().get() / 1000,
-            input_tokens: self.head.input_tokens,
+            input_tokens: self.head.input.tokens,
             request,
         }
     }

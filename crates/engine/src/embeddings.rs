@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ledger::Meter;
 use protocol::embeddings::{self, Form, Request};
 use protocol::native::{self, Broken};
 use protocol::{Dialect, Failure, Kind, Translator};
@@ -14,7 +13,6 @@ use crate::asked::unreachable_model;
 use crate::catalog::{Model, Route};
 use crate::engine::{Engine, Settings};
 use crate::estimate::Estimate;
-use crate::gauge::Gauge;
 use crate::record::Record;
 use crate::tries::Tries;
 use crate::work::{Arrival, Manner, Prepared, Worded, Work};
@@ -73,16 +71,7 @@ fn prepare(
         spoken_by(&route.channel, request.form).is_some()
     });
     let tries = tries.ok_or_else(|| unreachable_model(model))?;
-    let estimate = Estimate {
-        reserved: Meter {
-            input: request.input_tokens,
-            ..Meter::default()
-        },
-        gauge: Gauge::Tokens {
-            input_tokens: request.input_tokens,
-        },
-        ..Estimate::default()
-    };
+    let estimate = Estimate::input_only(&request.input, &model.profile);
     let work = Embeddings {
         model: Arc::clone(&model.id),
         request,

@@ -1,6 +1,7 @@
 //! What a call may use, as it is held before the call is made.
 
 use ledger::{Ask, Bound, Meter, PriceCard, PriceError};
+use protocol::count::InputCount;
 use protocol::native::Head;
 use protocol::{Profile, Tool, ToolCalls, Tools};
 
@@ -11,6 +12,9 @@ use crate::gauge::Gauge;
 pub(crate) struct Estimate {
     /// What is held for at first.
     pub(crate) reserved: Meter,
+    /// The part of `reserved` that is held only because media may fill the model's context. It is
+    /// not taken from the tokens per minute, which would refuse such a request for ever.
+    pub(crate) context_fill: u64,
     /// Output tokens beyond which none can come, so that no hold needs to cover more.
     pub(crate) output_bound: u64,
     /// Calls of built-in tools that are held for, where they have a price.
@@ -21,8 +25,9 @@ pub(crate) struct Estimate {
 impl Estimate {
     /// A text call: its input as counted, and output up to `reserve_tokens` at first.
     pub(crate) fn text(head: &Head, profile: &Profile, reserve_tokens: u64) -> Self {
+        let input_tokens = held_input(&head.input, profile);
         let bound = Bound {
-            input_tokens: head.input_tokens,
+            input_tokens,
             // A caller may ask for more than the model can give, never get it.
             output_tokens_max: [head.output_tokens_max, most_output(profile)]
                 .into_iter()
@@ -34,9 +39,22 @@ impl Estimate {
             reserved: ledger::bound_meter(&bound, reserve_tokens),
             output_bound: ledger::bound_meter(&bound, 0).output,
             tools: one_of_each(head.tools),
-            gauge: Gauge::Tokens {
-                input_tokens: head.input_tokens,
+            context_fill: input_tokens.saturating_sub(head.input.tokens),
+            gauge: Gauge::Tokens { input_tokens },
+        }
+    }
+
+    /// A call that costs its input alone.
+    pub(crate) fn input_only(input: &InputCount, profile: &Profile) -> Self {
+        let input_tokens = held_input(input, profile);
+        Self {
+            reserved: Meter {
+                input: input_tokens,
+                ..Meter::default()
             },
+            context_fill: input_tokens.saturating_sub(input.tokens),
+            gauge: Gauge::Tokens { input_tokens },
+            ..Self::default()
         }
     }
 
@@ -52,6 +70,7 @@ impl Estimate {
     /// What the ledger is asked for.
     pub(crate) fn ask(&self, price: &PriceCard) -> Result<Ask, PriceError> {
         let tokens = self.reserved.input_total();
+        let tokens = tokens.saturating_sub(self.context_fill);
         let hold = if self.tools.is_empty() {
             ledger::hold_of(price, &self.reserved)?
         } else {
@@ -65,6 +84,19 @@ impl Estimate {
             counts: true,
         })
     }
+}
+
+/// The context of a model whose profile does not tell it.
+const CONTEXT_TOKENS_UNKNOWN: u64 = 1_000_000;
+
+/// The input that is held for: as counted, or the model's whole context where media of unknown
+/// length may fill it. A call without a usage report is charged for the same.
+fn held_input(input: &InputCount, profile: &Profile) -> u64 {
+    if !input.fills_context {
+        return input.tokens;
+    }
+    let context = profile.context_tokens.unwrap_or(CONTEXT_TOKENS_UNKNOWN);
+    input.tokens.max(context)
 }
 
 /// One call of each tool: how often a model uses what it is offered, nobody knows.

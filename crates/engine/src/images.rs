@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use protocol::count::MEDIUM_TOKENS;
+use protocol::count::IMAGE_TOKENS;
 use protocol::images::{self, Asked, Family, Request, Rewriter};
 use protocol::multipart::Form;
 use protocol::native::{self, Broken};
@@ -82,7 +82,7 @@ fn prepare(
     let tries = tries.ok_or_else(|| unreachable_model(model))?;
     let gauge = PictureGauge {
         prompt_tokens: request.prompt_tokens,
-        source_tokens: request.wants.sources.saturating_mul(MEDIUM_TOKENS),
+        source_tokens: request.wants.sources.saturating_mul(IMAGE_TOKENS),
         image_tokens_max: image_tokens_max(&model.profile),
         asked: tiers_of(&request.wants),
     };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use protocol::scrub::Names;
 use protocol::{Failure, native, voice};
 use rand::RngExt as _;
@@ -160,14 +161,16 @@ pub(crate) async fn send(
     }
     trial.tell(Outcome::of_status(incoming.status, incoming.retry_after));
     // Boxed: few calls go this way.
-    Err(Box::pin(refused(route, public_model, call.endpoint, incoming)).await)
+    let refusal = refused(route, public_model, call.endpoint, &call.body, incoming);
+    Err(Box::pin(refusal).await)
 }
 
-/// The upstream answered with an error.
+/// The upstream answered with an error. Words of the `request` may be told to the caller again.
 pub(crate) async fn refused(
     route: &Route,
     public_model: &str,
     endpoint: Endpoint,
+    request: &[Bytes],
     incoming: Incoming,
 ) -> Miss {
     let status = incoming.status;
@@ -177,20 +180,16 @@ pub(crate) async fn refused(
         .collect(ERROR_BYTES_MAX)
         .await
         .unwrap_or_default();
+    let names = Names {
+        upstream: &route.model,
+        public: public_model,
+        hidden: route.channel.identity(),
+        request,
+    };
     let mut failure = if endpoint.is_voice() {
-        let names = Names {
-            upstream: &route.model,
-            public: public_model,
-        };
         voice::read_failure(status, &text, names)
     } else {
-        native::read_failure(
-            endpoint.dialect(),
-            status,
-            &text,
-            &route.model,
-            public_model,
-        )
+        native::read_failure(endpoint.dialect(), status, &text, names)
     };
     if failure.status() == 503 {
         let seconds = retry_after.map_or(1, |pause| pause.as_secs().clamp(1, RETRY_AFTER_S_MAX));

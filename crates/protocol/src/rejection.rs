@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::json::{Raw, Shape};
-use crate::scrub::{Names, scrub};
+use crate::scrub::{Names, explain, explain_path, mask_keys};
 
 /// Words that say that the upstream refused us, not the caller: our key, our money, our model name.
 const OURS: [&str; 18] = [
@@ -72,6 +72,34 @@ const REFUSED: [&str; 24] = [
     "failed_to_download_image",
 ];
 
+/// Words that say that the content of the request is not allowed.
+const POLICY: [&str; 6] = [
+    "content_policy_violation",
+    "content_filter",
+    "bio_policy",
+    "misalignment_policy_violation",
+    "moderation_blocked",
+    "image_content_policy_violation",
+];
+
+/// Words that say that an image cannot be used.
+const IMAGE: [&str; 11] = [
+    "invalid_image",
+    "invalid_image_format",
+    "invalid_image_mode",
+    "invalid_image_url",
+    "invalid_base64_image",
+    "image_too_large",
+    "image_too_small",
+    "image_parse_error",
+    "image_file_too_large",
+    "unsupported_image_media_type",
+    "failed_to_download_image",
+];
+
+/// The longest message that is kept for the operator.
+const LOG_CHARS_MAX: usize = 2_000;
+
 /// A failure of an upstream that answered with an error status.
 pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let complaint = Complaint::read(body);
@@ -84,7 +112,7 @@ pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
         _ if complaint.says(&OVERLOAD) => Fault::Overload,
         _ => Fault::Upstream,
     };
-    let cause = format!("status {status}: {}", complaint.for_log(names));
+    let cause = format!("status {status}: {}", complaint.for_log());
     complaint.into_failure(fault, names).because(cause)
 }
 
@@ -97,10 +125,7 @@ pub(crate) fn is_ours(body: &[u8]) -> bool {
 /// object as it stood there. The upstream's own name for the model is not known here, so that its
 /// message is kept for the log alone.
 pub fn read_event(error: &[u8], public_model: &str) -> Failure {
-    let names = Names {
-        upstream: "",
-        public: public_model,
-    };
+    let names = Names::of_model("", public_model);
     let complaint = Complaint::read(error);
     let fault = match complaint.status() {
         _ if complaint.says(&OURS) => Fault::Ours,
@@ -112,7 +137,7 @@ pub fn read_event(error: &[u8], public_model: &str) -> Failure {
         None if complaint.says(&REFUSED) => Fault::Request(400),
         _ => Fault::Upstream,
     };
-    let cause = format!("error in a 200: {}", complaint.for_log(names));
+    let cause = format!("error in a 200: {}", complaint.for_log());
     Complaint::default()
         .into_failure(fault, names)
         .because(cause)
@@ -193,22 +218,54 @@ impl Complaint {
         numbers.find(|status| (400..600).contains(status))
     }
 
-    fn for_log(&self, names: Names<'_>) -> String {
+    /// All of it, for the operator alone.
+    fn for_log(&self) -> String {
         let message = self.message.as_deref().unwrap_or("no message");
-        format!("{} [{}]", scrub(message, names), self.words.join(" "))
+        let shown = message.chars().take(LOG_CHARS_MAX).collect::<String>();
+        format!("{} [{}]", mask_keys(&shown), self.words.join(" "))
+    }
+
+    /// What the caller is told when the upstream's own words cannot be passed on.
+    fn in_our_words(&self) -> &'static str {
+        let lower = self.message.as_deref().unwrap_or_default();
+        let lower = lower.to_ascii_lowercase();
+        let says = |words: &[&str], phrases: &[&str]| {
+            self.says(words) || phrases.iter().any(|phrase| lower.contains(phrase))
+        };
+        if says(
+            &["context_length_exceeded"],
+            &[
+                "context length",
+                "context window",
+                "prompt is too long",
+                "too many tokens",
+            ],
+        ) {
+            "The request is longer than the model's context window."
+        } else if says(
+            &POLICY,
+            &["content policy", "safety", "sensitive", "moderation"],
+        ) {
+            "The model's content policy refused this request."
+        } else if says(&IMAGE, &["image"]) {
+            "The model could not use an image of this request. Check its format, size and encoding."
+        } else {
+            "The model's upstream refused this request."
+        }
     }
 
     fn into_failure(self, fault: Fault, names: Names<'_>) -> Failure {
         match fault {
             Fault::Request(status) => {
-                let message = self.message.map(|message| scrub(&message, names));
-                let message = message.filter(|message| !message.is_empty());
-                let failure = Failure::upstream_rejected(
-                    status,
-                    message.unwrap_or_else(|| "The model's upstream refused this request.".into()),
-                );
-                match self.param {
-                    Some(param) => failure.param(scrub(&param, names)),
+                let explained = self
+                    .message
+                    .as_deref()
+                    .and_then(|text| explain(text, names));
+                let message = explained.unwrap_or_else(|| self.in_our_words().into());
+                let failure = Failure::upstream_rejected(status, message);
+                let param = self.param.as_deref();
+                match param.and_then(|path| explain_path(path, names)) {
+                    Some(param) => failure.param(param),
                     None => failure,
                 }
             }
@@ -241,10 +298,7 @@ mod tests {
     use super::*;
     use crate::failure::Code;
 
-    const NAMES: Names<'_> = Names {
-        upstream: "gpt-x",
-        public: "maker/x",
-    };
+    const NAMES: Names<'_> = Names::of_model("gpt-x", "maker/x");
 
     #[test]
     fn the_status_decides_unless_the_words_know_better() {
@@ -302,10 +356,10 @@ mod tests {
             ),
             (r#"{"error":"plain"}"#, "plain", None),
             (r#"{"detail":"other"}"#, "other", None),
-            (r#"{"message":"bare"}"#, "bare", None),
+            (r#"{"message":"short"}"#, "short", None),
             (
-                "event: error\ndata: {\"error\":{\"message\":\"framed\"}}\n\n",
-                "framed",
+                "event: error\ndata: {\"error\":{\"message\":\"late\"}}\n\n",
+                "late",
                 None,
             ),
             (
@@ -360,7 +414,7 @@ mod tests {
         let failure = read_event(br#"{"message":"host api.v.com broke"}"#, "maker/x");
         assert_eq!(
             failure.cause.as_deref(),
-            Some("error in a 200: host [address] broke []")
+            Some("error in a 200: host api.v.com broke []")
         );
         assert!(!failure.message.contains("broke"));
     }

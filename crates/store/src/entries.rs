@@ -6,7 +6,7 @@ use std::str::FromStr;
 use ledger::{Delta, Micro, UnixMs};
 
 use crate::call::Basis;
-use crate::ids::{HoldId, KeyId, PriceVersion, WalletId};
+use crate::ids::{HoldId, KeyId, PriceNumber, WalletId};
 use crate::meter::MeterText;
 
 /// One posting, as it stands for ever.
@@ -63,7 +63,7 @@ impl CallRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettledUsage {
     pub meter: MeterText,
-    pub price_version: PriceVersion,
+    pub price_version: PriceNumber,
     pub basis: Basis,
 }
 
@@ -154,7 +154,7 @@ pub const ENTRIES_MAX: u32 = 4_096;
 /// A price card of a model as it once was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceRow {
-    pub version: PriceVersion,
+    pub version: PriceNumber,
     pub model: Box<str>,
     /// The card in JSON, as it was stored.
     pub card: Box<str>,

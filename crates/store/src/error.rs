@@ -33,6 +33,11 @@ pub enum OpenError {
         found: i32,
         known: i32,
     },
+    /// Nodes of a version that does not chain entries still run.
+    #[error(
+        "{place}: nodes of an earlier version still run, and their entries would break the wallets' chains; stop all of them before the first node of this version starts"
+    )]
+    OlderNodes { place: String },
     /// The file is damaged or is no database.
     #[error("{path}: the file is damaged or not a database: {reason}", path = path.display())]
     Corrupt { path: PathBuf, reason: String },

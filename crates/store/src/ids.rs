@@ -47,6 +47,11 @@ macro_rules! text_id {
                     .filter(|chars: &[u8; RANDOM_CHARS]| chars.iter().all(u8::is_ascii_alphanumeric));
                 chars.map(Self).ok_or(IdError { prefix: Self::PREFIX })
             }
+
+            /// What follows the prefix.
+            pub(crate) fn chars(&self) -> &[u8; RANDOM_CHARS] {
+                &self.0
+            }
         }
 
         impl fmt::Display for $name {
@@ -237,11 +242,51 @@ impl fmt::Display for HoldId {
 
 /// A price card of a model as it once was; kept for ever, so that an entry re-prices to the
 /// same amount.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
-pub struct PriceVersion(pub(crate) i64);
+///
+/// It knows what the card says, so that an entry's hash covers the prices it was charged at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PriceVersion {
+    number: PriceNumber,
+    /// SHA-256 of the model's name and its card.
+    digest: [u8; 32],
+}
 
 impl PriceVersion {
+    /// The version that is stored under `number`.
+    pub(crate) fn new(number: i64, model: &str, card: &str) -> Self {
+        let mut digest = Sha256::new();
+        // The length keeps the two texts apart.
+        digest.update((model.len() as u64).to_be_bytes());
+        digest.update(model);
+        digest.update(card);
+        Self {
+            number: PriceNumber(number),
+            digest: digest.finalize().into(),
+        }
+    }
+
     /// The number that is stored with an entry.
+    pub fn get(self) -> i64 {
+        self.number.0
+    }
+
+    /// The number that is stored with an entry.
+    pub fn number(self) -> PriceNumber {
+        self.number
+    }
+
+    /// SHA-256 of the model's name and its card.
+    pub(crate) fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
+}
+
+/// The number of a price version, as entries refer to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+pub struct PriceNumber(pub(crate) i64);
+
+impl PriceNumber {
+    /// The number that is stored.
     pub fn get(self) -> i64 {
         self.0
     }

@@ -2,11 +2,11 @@
 
 use crate::journal::JournalRow;
 
-/// How much may wait.
+/// How much may wait, what is being written included.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JournalBounds {
     pub(crate) rows_max: usize,
-    /// Texts of the rows, bodies above all, those included that are being written.
+    /// Texts of the rows, bodies above all.
     pub(crate) bytes_max: usize,
 }
 
@@ -24,17 +24,18 @@ pub(crate) enum Queued {
 pub(crate) struct JournalQueue {
     rows: Vec<JournalRow>,
     waiting_bytes: usize,
-    /// Of the rows that were taken last.
+    /// The rows that were taken last and are not written yet.
+    writing_rows: usize,
     writing_bytes: usize,
 }
 
 impl JournalQueue {
     pub(crate) fn push(&mut self, mut row: JournalRow, bounds: JournalBounds) -> Queued {
-        if self.rows.len() >= bounds.rows_max {
+        if self.held() >= bounds.rows_max {
             return Queued::Dropped;
         }
-        let held = self.waiting_bytes.saturating_add(self.writing_bytes);
-        let room = bounds.bytes_max.saturating_sub(held);
+        let held_bytes = self.waiting_bytes.saturating_add(self.writing_bytes);
+        let room = bounds.bytes_max.saturating_sub(held_bytes);
         let mut queued = Queued::Whole;
         let mut bytes = bytes_of(&row);
         if bytes > room && (row.request_body.is_some() || row.response_body.is_some()) {
@@ -54,14 +55,22 @@ impl JournalQueue {
     /// Gives all rows to the writer, in place of its empty list.
     pub(crate) fn take(&mut self, empty: &mut Vec<JournalRow>) {
         std::mem::swap(&mut self.rows, empty);
+        self.writing_rows = empty.len();
         self.writing_bytes = std::mem::take(&mut self.waiting_bytes);
     }
 
     /// The writer has written what it took, and freed it.
     pub(crate) fn written(&mut self) {
+        self.writing_rows = 0;
         self.writing_bytes = 0;
     }
 
+    /// Rows that wait or are being written.
+    pub(crate) fn held(&self) -> usize {
+        self.rows.len() + self.writing_rows
+    }
+
+    /// Rows that wait.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -118,6 +127,7 @@ mod tests {
         assert_eq!(queue.push(row(900), BOUNDS), Queued::Whole);
         queue.take(&mut rows);
         assert_eq!(queue.push(row(200), BOUNDS), Queued::WithoutBodies);
+        assert_eq!((queue.len(), queue.held()), (1, 2));
         queue.written();
         assert_eq!(queue.push(row(900), BOUNDS), Queued::Whole);
     }

@@ -16,7 +16,9 @@ mod backend;
 mod books;
 mod cache;
 mod call;
+mod chain;
 mod clock;
+mod columns;
 mod command;
 mod disk;
 mod durable;
@@ -43,13 +45,16 @@ mod verify;
 
 pub use accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
 pub use call::{Admit, Admitted, Basis, Close, End, Extend, SessionStep, UnknownBasis};
+pub use chain::{Head, HeadError, WalletHead};
 pub use durable::Durable;
 pub use entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
     UnknownKind,
 };
 pub use error::{AdmitError, Lost, OpenError, StoreError};
-pub use ids::{Digest, Epoch, HoldId, IdError, KeyId, PriceVersion, RequestId, WalletId};
+pub use ids::{
+    Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, WalletId,
+};
 pub use journal::{
     BODY_BYTES_MAX, JournalEntry, JournalPlace, JournalQuery, JournalRow, StatusRange, Timings,
 };

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use crate::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::backend::{Backend, on};
 use crate::call::{Admit, Admitted, Close, Extend, SessionStep};
+use crate::chain::WalletHead;
 use crate::clock;
 use crate::command::{Change, Command, Credit, KeyEdit, Reply, WalletChange};
 use crate::durable::Durable;
@@ -314,7 +315,12 @@ pub(crate) async fn found_in_time<T>(
 impl Store {
     /// Recomputes every invariant from the entries, in one snapshot of the live database.
     pub async fn verify(&self) -> Result<VerifyReport, StoreError> {
-        on!(self, backend => backend.verify().await)
+        self.verify_with(Vec::new()).await
+    }
+
+    /// The same, and that every head that was noted before is still part of its wallet's chain.
+    pub async fn verify_with(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
+        on!(self, backend => backend.verify(noted).await)
     }
 
     /// Entries in the order of their posting, a page at a time.

@@ -37,6 +37,22 @@ pub struct ChannelSpec {
     pub private_network: bool,
 }
 
+/// Labels of host names that say nothing about whose they are.
+const COMMON_LABELS: [&str; 8] = ["ai", "api", "cloud", "co", "com", "dev", "io", "www"];
+
+/// Words that tell which account this is: the channel's name, its host, and the host's labels.
+fn identity(name: &str, host: &str) -> Box<[Box<str>]> {
+    let host = host.to_ascii_lowercase();
+    let labels = host
+        .split(['.', '-'])
+        .filter(|label| label.len() > 1 && !COMMON_LABELS.contains(label))
+        .filter(|label| !label.bytes().all(|byte| byte.is_ascii_digit()));
+    let mut words: Vec<Box<str>> = labels.map(Into::into).collect();
+    words.push(name.to_ascii_lowercase().into());
+    words.push(host.as_str().into());
+    words.into()
+}
+
 /// One upstream account. A clone is the same account: connections and health are shared.
 #[derive(Clone, Debug)]
 pub struct Channel(Arc<Inner>);
@@ -48,6 +64,8 @@ struct Inner {
     protocols: Vec<Protocol>,
     address: Address,
     template: Template,
+    /// Words that tell which account this is.
+    identity: Box<[Box<str>]>,
     connector: Connector,
     pool: Pool<Box<Conn>>,
     health: Health,
@@ -70,6 +88,7 @@ impl Channel {
             timeouts,
             protocols,
             template: Template::new(spec.preset, &address, spec.credential.as_ref())?,
+            identity: identity(&spec.name, &address.host),
             connector: Connector::new(&address)?,
             address,
             pool: Pool::new(),
@@ -81,6 +100,11 @@ impl Channel {
     /// The name in the configuration.
     pub fn name(&self) -> &str {
         &self.0.spec.name
+    }
+
+    /// Words in lower case that tell which account this is, and are never shown to a caller.
+    pub fn identity(&self) -> &[Box<str>] {
+        &self.0.identity
     }
 
     /// The settings it was made from; on a reload an equal channel is kept.

@@ -151,7 +151,7 @@ impl Engine {
         let prices = self.store.prices().await.ok()?;
         let version = prices
             .into_iter()
-            .find(|price| price.version == row.price_version)?;
+            .find(|price| price.version == row.price_version.number())?;
         serde_json::from_str(&version.card).ok()
     }
 

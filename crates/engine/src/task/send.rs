@@ -182,7 +182,14 @@ impl Sender {
             }
             Ok(Err((status, incoming))) => {
                 trial.tell(upstream::Outcome::of_status(status, incoming.retry_after));
-                let miss = tries::refused(route, &self.model.id, self.endpoint, incoming).await;
+                let miss = tries::refused(
+                    route,
+                    &self.model.id,
+                    self.endpoint,
+                    &outgoing.body,
+                    incoming,
+                )
+                .await;
                 // A time-out is no answer to the request.
                 if (400..500).contains(&status) && status != 408 {
                     Sending::Refused(miss.failure)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use protocol::Failure;
-use protocol::scrub::{Names, scrub};
+use protocol::scrub::{Names, explain};
 use protocol::voice::{Frame, Reading, Verdict, Watch, write_failure_frame};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -16,6 +16,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
+use upstream::Channel;
 
 use super::bounds::SocketBounds;
 use super::lanes::{Happened, Lanes, Side};
@@ -52,6 +53,7 @@ pub(super) struct Session<C> {
     pub(super) bounds: SocketBounds,
     /// The upstream's name of the model, and ours.
     pub(super) names: (Arc<str>, Arc<str>),
+    pub(super) channel: Channel,
     pub(super) began: Instant,
 }
 
@@ -202,7 +204,7 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
             Ended::Unpaid(failure) => Some(failure_frame(failure, None)),
             _ => None,
         };
-        let (to_client, to_upstream) = farewells(ended, &self.names);
+        let (to_client, to_upstream) = farewells(ended, &self.names, &self.channel);
         let farewell = async {
             if let Some(frame) = told {
                 let _ = client.send(Message::text(frame)).await;
@@ -228,7 +230,11 @@ async fn say_farewell<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 /// What the caller and the upstream are told at the end.
-fn farewells(ended: Ended, names: &(Arc<str>, Arc<str>)) -> (CloseFrame, CloseFrame) {
+fn farewells(
+    ended: Ended,
+    names: &(Arc<str>, Arc<str>),
+    channel: &Channel,
+) -> (CloseFrame, CloseFrame) {
     let plain = |code: CloseCode| CloseFrame {
         code,
         reason: "".into(),
@@ -239,8 +245,11 @@ fn farewells(ended: Ended, names: &(Arc<str>, Arc<str>)) -> (CloseFrame, CloseFr
         Ended::ByClient(Some(frame)) => (plain(CloseCode::Normal), legal(frame)),
         Ended::ByUpstream(Some(frame)) => {
             let (upstream, public) = names;
-            let names = Names { upstream, public };
-            let mut reason = scrub(&frame.reason, names);
+            let names = Names {
+                hidden: channel.identity(),
+                ..Names::of_model(upstream, public)
+            };
+            let mut reason = explain(&frame.reason, names).unwrap_or_default();
             while reason.len() > REASON_BYTES_MAX {
                 reason.pop();
             }

@@ -8,7 +8,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
-use upstream::{Endpoint, Handshake, Outcome, Socket, SocketAsk, SocketEndpoint, socket_config};
+use upstream::{
+    Channel, Endpoint, Handshake, Outcome, Socket, SocketAsk, SocketEndpoint, socket_config,
+};
 
 use super::lanes::Lanes;
 use super::model;
@@ -51,6 +53,7 @@ pub struct SocketCall {
 pub struct OpenSocket {
     upstream: Socket,
     upstream_model: Arc<str>,
+    channel: Channel,
     model: Arc<Model>,
     kind: SocketKind,
     admission: Box<Admission>,
@@ -77,6 +80,7 @@ impl OpenSocket {
             purse: Purse::new(self.admission, tariff),
             bounds,
             names: (self.upstream_model, Arc::clone(&self.model.id)),
+            channel: self.channel,
             began: Instant::now(),
         });
         session.run().await;
@@ -172,6 +176,7 @@ async fn open(
                 return Ok(Box::new(OpenSocket {
                     upstream: *upstream,
                     upstream_model: Arc::clone(&route.model),
+                    channel: route.channel.clone(),
                     kind: call.kind,
                     model,
                     admission,
@@ -227,7 +232,7 @@ async fn handshake(
             trial.tell(Outcome::of_status(incoming.status, incoming.retry_after));
             // The sockets refuse in the words of the endpoints beside them.
             let endpoint = Endpoint::Speech;
-            Err(tries::refused(route, &model.id, endpoint, incoming).await)
+            Err(tries::refused(route, &model.id, endpoint, &[], incoming).await)
         }
         Err(error) => Err(tries::lost(route, &error, &mut trial)),
     }

@@ -84,10 +84,7 @@ async fn ask(
         Ungathered::TooLarge => Miss::here(Failure::upstream_error()),
         Ungathered::NoMemory => Miss::here(no_memory()),
     })?;
-    let names = Names {
-        upstream: &route.model,
-        public: &model.id,
-    };
+    let names = Names::of_model(&route.model, &model.id);
     let voices = voice::clean_voices(&body, names);
     let voices = voices.map_err(|broken| broken_miss(route, &broken, &mut trial))?;
     trial.tell(Outcome::Served);

@@ -6,17 +6,13 @@ use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Integer, Members, Spelling};
 use crate::native::Head;
-use crate::native::passing::read_members;
+use crate::native::passing::{ReadByModel, read_members};
 use crate::tool::{Tool, Tools};
 
-/// Members whose text the model reads.
-const READ_BY_MODEL: [&str; 5] = [
-    "messages",
-    "tools",
-    "functions",
-    "response_format",
-    "prediction",
-];
+const READ_BY_MODEL: ReadByModel = ReadByModel {
+    conversation: "messages",
+    text: &["tools", "functions", "response_format", "prediction"],
+};
 
 /// Reads the head of a request. Ranges are left to the upstream to judge; what we read ourselves
 /// must be of the right type.
@@ -52,13 +48,14 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         include_usage = ask_for_usage(&members, &mut edits)?;
     }
     let model_span = members.get("model")?.map(|value| value.span());
+    let tools = tools(&members)?;
     Ok(Head {
         stream,
         include_usage,
         output_tokens_max: output_tokens_max(&members)?,
         choices: choices(&members)?,
-        input_tokens: passing.input_tokens(),
-        tools: tools(&members)?,
+        input: passing.input(tools),
+        tools,
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),

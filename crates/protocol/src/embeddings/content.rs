@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::request::{Contents, Encoding, Form, Request};
 use crate::canon::Dropped;
-use crate::count;
+use crate::count::{self, InputCount};
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::write::{Object, object};
@@ -26,7 +26,10 @@ pub(super) fn read(body: &Bytes, model: &str, batch: bool) -> Result<Request, Fa
     let mut request = Request {
         form: if batch { Form::Contents } else { Form::Content },
         model: model.to_owned(),
-        input_tokens: 0,
+        input: InputCount {
+            tokens_max: Some(0),
+            ..InputCount::default()
+        },
         encoding: Encoding::Float,
         body: body.clone(),
         model_spans: Vec::new(),
@@ -38,14 +41,14 @@ pub(super) fn read(body: &Bytes, model: &str, batch: bool) -> Result<Request, Fa
         let parts = Members::nested(content, "content.", Spelling::SnakeOrCamel)?;
         let parts = parts.array("parts")?.filter(|parts| !parts.is_empty());
         let parts = parts.ok_or_else(|| no_content("`content.parts` must not be empty."))?;
-        let tokens = count::tokens_in(parts);
-        request.input_tokens = request.input_tokens.saturating_add(tokens.max(1));
+        request.input = request.input.plus(count::count_value(parts));
         Ok(())
     })?;
-    if request.input_tokens == 0 {
+    if request.input.tokens == 0 {
         let message = "`requests` must be an array with at least one item.";
         return Err(Failure::invalid(message).param("requests"));
     }
+    request.input = request.input.of_body(body.len());
     Ok(request)
 }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::request::{Contents, Encoding, Form, Request};
 use crate::canon::Dropped;
-use crate::count;
+use crate::count::{self, InputCount};
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::write::object;
@@ -27,7 +27,7 @@ pub(super) fn read(body: &Bytes) -> Result<Request, Failure> {
     let Some(input) = members.get("input")? else {
         return Err(Failure::invalid("`input` is required.").param("input"));
     };
-    let input_tokens = measure(input)?;
+    let input = measure(input)?.of_body(body.len());
     guard::routing(&members)?;
     guard::service_tier(&members)?;
     // Another word is the upstream's to refuse.
@@ -40,37 +40,39 @@ pub(super) fn read(body: &Bytes) -> Result<Request, Failure> {
     Ok(Request {
         form: Form::List,
         model: model.into_owned(),
-        input_tokens,
+        input,
         encoding,
         body: body.clone(),
         model_spans: model_span.into_iter().collect(),
     })
 }
 
-/// Refuses empty inputs, and estimates the tokens of the others.
-fn measure(input: Raw<'_>) -> Result<u64, Failure> {
+/// Refuses empty inputs, and counts the others.
+fn measure(input: Raw<'_>) -> Result<InputCount, Failure> {
     if input.is_empty() {
         return Err(empty("`input` must not be empty."));
     }
-    let mut tokens = count::tokens_in(input);
-    if input.shape() == Shape::Array {
-        let mut any_empty = false;
-        Cursor::new(input.text()).array(|cursor| {
-            let item = cursor.value()?;
-            any_empty |= item.is_empty();
-            tokens = tokens.saturating_add(match item.shape() {
-                // A token.
-                Shape::Number => 1,
-                Shape::Array => items(item)?,
-                _ => 0,
-            });
-            Ok::<(), SyntaxError>(())
-        })?;
-        if any_empty {
-            return Err(empty("An item of `input` is empty."));
-        }
+    let whole = count::count_value(input);
+    if input.shape() != Shape::Array {
+        return Ok(whole);
     }
-    Ok(tokens.max(1))
+    let mut any_empty = false;
+    let mut tokens: u64 = 0;
+    Cursor::new(input.text()).array(|cursor| {
+        let item = cursor.value()?;
+        any_empty |= item.is_empty();
+        tokens = tokens.saturating_add(match item.shape() {
+            // A token.
+            Shape::Number => 1,
+            Shape::Array => items(item)?,
+            _ => count::count_value(item).tokens,
+        });
+        Ok::<(), SyntaxError>(())
+    })?;
+    if any_empty {
+        return Err(empty("An item of `input` is empty."));
+    }
+    Ok(InputCount { tokens, ..whole })
 }
 
 fn items(list: Raw<'_>) -> Result<u64, SyntaxError> {
@@ -177,7 +179,7 @@ mod tests {
     fn tokens_are_counted_in_every_form() {
         let tokens = |input: &str| {
             let body = format!(r#"{{"model":"m/x","input":{input}}}"#);
-            read_text(&body).unwrap().input_tokens
+            read_text(&body).unwrap().input.tokens
         };
         assert_eq!(tokens("[5,6,7]"), 3);
         assert_eq!(tokens("[[5,6,7],[8]]"), 4);

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::answer::{self, Wanted};
 use super::{content, listed};
 use crate::canon::Dropped;
+use crate::count::InputCount;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::joined::Joined;
@@ -40,8 +41,8 @@ pub struct Request {
     pub form: Form,
     /// The public model id.
     pub model: String,
-    /// Input tokens, estimated.
-    pub input_tokens: u64,
+    /// Input tokens, as counted.
+    pub input: InputCount,
     pub(super) encoding: Encoding,
     pub(super) body: Bytes,
     /// The values that name the model.
@@ -126,7 +127,7 @@ impl Request {
         let wanted = Wanted {
             encoding: self.encoding,
             model: public_model,
-            input_tokens: self.input_tokens,
+            input_tokens: self.input.tokens,
         };
         match (self.form, spoken) {
             (Form::List, Form::List) => answer::rewrite_list(body, &wanted),

@@ -6,16 +6,13 @@ use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Integer, Members, Raw, Spelling};
 use crate::native::Head;
-use crate::native::passing::read_members;
+use crate::native::passing::{ReadByModel, read_members};
 use crate::tool::Tools;
 
-/// Members whose text the model reads.
-const READ_BY_MODEL: [&str; 4] = [
-    "contents",
-    "system_instruction",
-    "tools",
-    "generation_config",
-];
+const READ_BY_MODEL: ReadByModel = ReadByModel {
+    conversation: "contents",
+    text: &["system_instruction", "tools", "generation_config"],
+};
 /// The alias of the smallest image size, and its name (contract, "Generate Content protocol").
 const SMALLEST_IMAGE: (&str, &[u8]) = ("512", b"\"0.5K\"");
 
@@ -55,14 +52,15 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
             .map_or(1, Integer::saturating);
         image_size(&config, &mut edits)?;
     }
+    let tools = Tools::by_name(members.get("tools")?);
     Ok(Head {
         model: model.to_owned(),
         stream,
         include_usage: true,
         output_tokens_max,
         choices: u32::try_from(choices).unwrap_or(u32::MAX).max(1),
-        input_tokens: passing.input_tokens(),
-        tools: Tools::by_name(members.get("tools")?),
+        input: passing.input(tools),
+        tools,
         sampling: Vec::new(),
         model_span: 0..0,
         edits,

@@ -6,11 +6,13 @@ use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::native::Head;
-use crate::native::passing::read_members;
+use crate::native::passing::{ReadByModel, read_members};
 use crate::tool::Tools;
 
-/// Members whose text the model reads.
-const READ_BY_MODEL: [&str; 4] = ["input", "system_instruction", "tools", "response_format"];
+const READ_BY_MODEL: ReadByModel = ReadByModel {
+    conversation: "input",
+    text: &["system_instruction", "tools", "response_format"],
+};
 /// Members that refer to something kept.
 const REFERENCES: [&str; 4] = [
     "previous_interaction_id",
@@ -62,13 +64,14 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     edits.extend(passing.unload_ids());
     edits.extend(guard::without_nulls(&members, body, &REFERENCES));
     edits.extend(keep_nothing(&members)?);
+    let tools = Tools::by_type(members.get("tools")?);
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,
         output_tokens_max: limit.map(Integer::saturating),
         choices: 1,
-        input_tokens: passing.input_tokens(),
-        tools: Tools::by_type(members.get("tools")?),
+        input: passing.input(tools),
+        tools,
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),
         edits,

@@ -41,12 +41,18 @@ impl Shape {
     }
 }
 
-/// Is shown the strings of a value that is skipped, in order.
+/// Is shown what stands in a value that is skipped, in order.
 pub(crate) trait Strings<'a> {
     /// The name of a member.
     fn name(&mut self, name: Text<'a>);
     /// A string that is a value.
     fn string(&mut self, text: Text<'a>);
+    /// A number, a boolean or `null`.
+    fn scalar(&mut self, _raw: &'a str) {}
+    /// An object or an array begins.
+    fn opened(&mut self, _is_object: bool) {}
+    /// The innermost object or array ends.
+    fn closed(&mut self) {}
 }
 
 /// Looks away.
@@ -112,7 +118,10 @@ impl<'a> Cursor<'a> {
                 strings.string(text);
             }
             Some(b'{' | b'[') => self.container(strings)?,
-            _ => self.scalar()?,
+            _ => {
+                self.scalar()?;
+                strings.scalar(self.slice(start..self.at));
+            }
         }
         Ok(Raw::new(self.slice(start..self.at), start, escaped))
     }
@@ -257,6 +266,7 @@ impl<'a> Cursor<'a> {
                 Some(b'{') => {
                     self.at += 1;
                     open.enter(true).map_err(|what| self.error(what))?;
+                    strings.opened(true);
                     self.skip_space();
                     if self.peek() == Some(b'}') {
                         false
@@ -268,11 +278,14 @@ impl<'a> Cursor<'a> {
                 Some(b'[') => {
                     self.at += 1;
                     open.enter(false).map_err(|what| self.error(what))?;
+                    strings.opened(false);
                     self.skip_space();
                     self.peek() != Some(b']')
                 }
                 _ => {
+                    let start = self.at;
                     self.scalar()?;
+                    strings.scalar(self.slice(start..self.at));
                     false
                 }
             };
@@ -294,6 +307,7 @@ impl<'a> Cursor<'a> {
                     }
                     (Some(b'}'), true) | (Some(b']'), false) => {
                         self.at += 1;
+                        strings.closed();
                         if open.leave() {
                             return Ok(());
                         }

@@ -82,20 +82,17 @@ impl<'a> Members<'a> {
         Self::whole(body, spelling, |cursor, _| cursor.value())
     }
 
-    /// Reads a whole body as [`Members::read`] does, and shows the strings of the members that
-    /// `names` lists (in snake case) in passing.
-    pub(crate) fn read_shown_to(
+    /// Reads a whole body as [`Members::read`] does, and shows everything in it in passing.
+    /// `begin` is told the name of each member before its value is shown.
+    pub(crate) fn read_shown_to<S: Strings<'a>>(
         body: &'a [u8],
         spelling: Spelling,
-        names: &[&str],
-        strings: &mut impl Strings<'a>,
+        strings: &mut S,
+        begin: impl Fn(&mut S, &str),
     ) -> Result<Self, MembersError> {
-        Self::whole(utf8(body)?, spelling, |cursor, found| {
-            if names.iter().any(|name| is_spelt(found, name, spelling)) {
-                cursor.value_shown_to(strings)
-            } else {
-                cursor.value()
-            }
+        Self::whole(utf8(body)?, spelling, |cursor, name| {
+            begin(strings, name);
+            cursor.value_shown_to(strings)
         })
     }
 
@@ -378,7 +375,7 @@ fn trace(name: &[u8], underscores: usize) -> u64 {
 }
 
 /// Whether `found` is a spelling of the name, which is in snake case.
-fn is_spelt(found: &str, name: &str, spelling: Spelling) -> bool {
+pub(crate) fn is_spelt(found: &str, name: &str, spelling: Spelling) -> bool {
     found == name || (spelling == Spelling::SnakeOrCamel && is_camel(found, name))
 }
 

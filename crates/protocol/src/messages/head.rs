@@ -5,11 +5,13 @@ use crate::failure::{Detail, Failure};
 use crate::guard;
 use crate::json::{Integer, Members, Raw, Shape, Spelling};
 use crate::native::Head;
-use crate::native::passing::read_members;
+use crate::native::passing::{ReadByModel, read_members};
 use crate::tool::{Tool, Tools};
 
-/// Members whose text the model reads.
-const READ_BY_MODEL: [&str; 4] = ["system", "messages", "tools", "output_config"];
+const READ_BY_MODEL: ReadByModel = ReadByModel {
+    conversation: "messages",
+    text: &["system", "tools", "output_config"],
+};
 
 /// The tool runner of the official client libraries keeps its history in a thread of the vendor's
 /// unless it is refused in these words; it then sends the whole history itself.
@@ -46,13 +48,14 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     let mut edits = remove_thoughts(messages);
     edits.extend(passing.unload_ids());
     edits.extend(guard::without_nulls(&members, body, &["thread"]));
+    let tools = tools(&members)?;
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,
         output_tokens_max: Some(output_tokens_max),
         choices: 1,
-        input_tokens: passing.input_tokens(),
-        tools: tools(&members)?,
+        input: passing.input(tools),
+        tools,
         sampling: sampling(&members)?,
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),

@@ -13,17 +13,7 @@ use crate::scrub::Names;
 
 /// Reads the answer of an upstream that refused a call. Nothing of the upstream's identity is in
 /// the message; what helps an operator is in the cause.
-pub fn read_failure(
-    dialect: Dialect,
-    status: u16,
-    body: &[u8],
-    upstream_model: &str,
-    public_model: &str,
-) -> Failure {
-    let names = Names {
-        upstream: upstream_model,
-        public: public_model,
-    };
+pub fn read_failure(dialect: Dialect, status: u16, body: &[u8], names: Names<'_>) -> Failure {
     match dialect {
         Dialect::Chat => chat::read_failure(status, body, names),
         Dialect::Responses => responses::read_failure(status, body, names),

@@ -1,27 +1,59 @@
 //! What is noted of a request's strings in the one pass that checks it.
 
 use crate::canon::carrier;
-use crate::count::JsonCounter;
+use crate::count::{InputCount, JsonCounter, Reading};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::patch::Edit;
 use crate::json::scan::Strings;
+use crate::json::span::is_spelt;
 use crate::json::{Members, Spelling, Text};
 use crate::signature;
+use crate::tool::Tools;
 
 /// Tokens of a request that stand in none of its strings.
 const FRAME_TOKENS: u64 = 3;
 
-/// Reads a request, and what matters of the strings in those members that the model reads.
+/// The members of a request that the model reads, in snake case.
+#[derive(Debug)]
+pub(crate) struct ReadByModel {
+    /// The one with the conversation, in which media stand.
+    pub(crate) conversation: &'static str,
+    /// Those with text alone.
+    pub(crate) text: &'static [&'static str],
+}
+
+impl ReadByModel {
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.text.iter().copied().chain([self.conversation])
+    }
+
+    fn reading(&self, found: &str, spelling: Spelling) -> Reading {
+        if is_spelt(found, self.conversation, spelling) {
+            Reading::Conversation
+        } else if self.text.iter().any(|it| is_spelt(found, it, spelling)) {
+            Reading::Text
+        } else {
+            Reading::Unread
+        }
+    }
+}
+
+/// Reads a request, counts it, and notes what matters of the strings that the model reads.
 pub(crate) fn read_members<'a>(
     body: &'a [u8],
     spelling: Spelling,
-    read_by_model: &[&str],
+    read_by_model: &ReadByModel,
 ) -> Result<(Members<'a>, Passing<'a>), Failure> {
-    let mut passing = Passing::default();
-    let members = Members::read_shown_to(body, spelling, read_by_model, &mut passing)?;
+    let mut passing = Passing {
+        body_bytes: body.len(),
+        ..Passing::default()
+    };
+    let members = Members::read_shown_to(body, spelling, &mut passing, |passing, name| {
+        passing.begin(read_by_model.reading(name, spelling));
+    })?;
     // One in another case is refused, since it was not looked at.
-    for name in read_by_model {
+    for name in read_by_model.names() {
         members.find(name)?;
     }
     Ok((members, passing))
@@ -30,7 +62,10 @@ pub(crate) fn read_members<'a>(
 /// The strings of a request, as far as they matter.
 #[derive(Debug, Default)]
 pub(crate) struct Passing<'a> {
-    counter: JsonCounter,
+    counter: JsonCounter<'a>,
+    body_bytes: usize,
+    /// Whether the model reads the member that is shown.
+    is_read: bool,
     /// The name before the strings to come.
     name: &'a str,
     loaded_ids: Vec<Text<'a>>,
@@ -38,9 +73,19 @@ pub(crate) struct Passing<'a> {
 }
 
 impl Passing<'_> {
-    /// The request's tokens, estimated.
-    pub(crate) fn input_tokens(&self) -> u64 {
-        self.counter.tokens().saturating_add(FRAME_TOKENS)
+    fn begin(&mut self, reading: Reading) {
+        self.is_read = reading != Reading::Unread;
+        self.counter.begin(reading);
+    }
+
+    /// The request's input tokens. Built-in tools bring in text that only the context bounds.
+    pub(crate) fn input(&self, tools: Tools) -> InputCount {
+        let input = self.counter.finish(self.body_bytes);
+        InputCount {
+            tokens: input.tokens.saturating_add(FRAME_TOKENS),
+            tokens_max: input.tokens_max.filter(|_| tools.is_empty()),
+            ..input
+        }
     }
 
     /// Changes for a request that goes on as it is, in whose history ids carry a load: the
@@ -75,12 +120,26 @@ impl<'a> Strings<'a> for Passing<'a> {
     }
 
     fn string(&mut self, text: Text<'a>) {
-        if carrier::is_loaded(self.name, text.raw()) {
-            self.loaded_ids.push(text);
-        } else if signature::is_wrapped(self.name, text.raw()) {
-            self.wrapped_signatures.push(text);
+        if self.is_read {
+            if carrier::is_loaded(self.name, text.raw()) {
+                self.loaded_ids.push(text);
+            } else if signature::is_wrapped(self.name, text.raw()) {
+                self.wrapped_signatures.push(text);
+            }
         }
         self.counter.string(text);
+    }
+
+    fn scalar(&mut self, raw: &'a str) {
+        self.counter.scalar(raw);
+    }
+
+    fn opened(&mut self, is_object: bool) {
+        self.counter.opened(is_object);
+    }
+
+    fn closed(&mut self) {
+        self.counter.closed();
     }
 }
 
@@ -93,7 +152,11 @@ mod tests {
 
     /// The body as it goes on, all members of which the model reads.
     fn sent(body: &str) -> String {
-        let (_, passing) = read_members(body.as_bytes(), Spelling::One, &["m"]).unwrap();
+        let read = ReadByModel {
+            conversation: "m",
+            text: &[],
+        };
+        let (_, passing) = read_members(body.as_bytes(), Spelling::One, &read).unwrap();
         let signatures = passing.unwrap_signatures(Dialect::Generate, "maker/m");
         let edits = passing.unload_ids().chain(signatures).collect();
         let sent = patch::apply(&body.to_owned().into(), edits);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::chat;
+use crate::count::InputCount;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::generate;
@@ -29,8 +30,8 @@ pub struct Head {
     pub output_tokens_max: Option<u64>,
     /// Answers asked for, at least one.
     pub choices: u32,
-    /// Input tokens, estimated.
-    pub input_tokens: u64,
+    /// Input tokens, as counted.
+    pub input: InputCount,
     /// Built-in tools that the request offers.
     pub tools: Tools,
     /// Sampling members set to something else than their default, which models of fixed sampling

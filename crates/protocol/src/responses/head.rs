@@ -6,11 +6,13 @@ use crate::guard;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::native::Head;
-use crate::native::passing::read_members;
+use crate::native::passing::{ReadByModel, read_members};
 use crate::tool::Tools;
 
-/// Members whose text the model reads.
-const READ_BY_MODEL: [&str; 5] = ["instructions", "input", "tools", "text", "prompt"];
+const READ_BY_MODEL: ReadByModel = ReadByModel {
+    conversation: "input",
+    text: &["instructions", "tools", "text", "prompt"],
+};
 
 /// Reads the head of a request. Ranges are left to the upstream to judge; what we read ourselves
 /// must be of the right type.
@@ -42,6 +44,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     edits.extend(passing.unload_ids());
     edits.extend(guard::without_nulls(&members, body, &[]));
     edits.extend(keep_nothing(&members)?);
+    let tools = Tools::by_type(members.get("tools")?);
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,
@@ -49,9 +52,9 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
             .filter(|limit| *limit != Integer::Negative)
             .map(Integer::saturating),
         choices: 1,
-        tools: Tools::by_type(members.get("tools")?),
+        tools,
         sampling: Vec::new(),
-        input_tokens: passing.input_tokens(),
+        input: passing.input(tools),
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
         edits,

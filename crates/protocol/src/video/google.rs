@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::media::{Delivery, Hosted, MediaKind, Medium, Source};
 use super::task::{Cause, Task, Used};
-use crate::scrub::{Names, scrub};
+use crate::scrub::{Names, explain};
 
 /// `google.rpc.Code`: the request is at fault.
 const INVALID_ARGUMENT: i64 = 3;
@@ -38,11 +38,8 @@ pub(super) fn read_error(error: &Value, task: &Task<'_>) -> (i64, Option<String>
 
 /// What an upstream says, without its name.
 pub(super) fn clean(text: &str, task: &Task<'_>) -> String {
-    let names = Names {
-        upstream: task.upstream_model,
-        public: task.model,
-    };
-    scrub(text, names)
+    let names = Names::of_model(task.upstream_model, task.model);
+    explain(text, names).unwrap_or_default()
 }
 
 /// Where a video stands: inside the answer, in one of `members`, or at its `uri`. A bucket of the upstream's

@@ -7,7 +7,7 @@ use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError, utf8, write_string};
 use crate::native::{Answer, Broken};
 use crate::rejection;
-use crate::scrub::{Names, scrub};
+use crate::scrub::{Names, mask};
 
 /// Speech with timestamps: JSON with the audio in it, which passes as it is.
 pub fn read_timed_speech(body: Bytes, public_model: &str) -> Result<Answer, Broken> {
@@ -82,7 +82,7 @@ fn clean(value: Raw<'_>, names: Names<'_>, edits: &mut Vec<Edit>) -> Result<(), 
         Shape::String => {
             let text = value.string().map(|text| text.decode_lossy());
             let text = text.unwrap_or_default();
-            let shown = scrub(&text, names);
+            let shown = mask(&text, names);
             if shown != text.trim() {
                 let mut replaced = Vec::new();
                 write_string(&mut replaced, &shown);
@@ -111,10 +111,7 @@ fn whole(body: Bytes) -> Answer {
 mod tests {
     use super::*;
 
-    const NAMES: Names<'_> = Names {
-        upstream: "voice-x",
-        public: "maker/x",
-    };
+    const NAMES: Names<'_> = Names::of_model("voice-x", "maker/x");
 
     #[test]
     fn voices_keep_every_byte_but_the_upstreams_identity() {

@@ -22,10 +22,7 @@ mod tests {
 
     #[test]
     fn an_unknown_voice_stays_unknown_and_our_model_name_is_ours() {
-        let names = Names {
-            upstream: "voice-x",
-            public: "maker/x",
-        };
+        let names = Names::of_model("voice-x", "maker/x");
         for (status, body, code, told) in [
             (
                 404,

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::native::{Answer, Broken, Identity, read_failure, rewrite_answer};
+use protocol::scrub::Names;
 use protocol::{Code, Dialect, Usage};
 
 pub(crate) fn identity() -> Identity {
@@ -213,7 +214,12 @@ fn usage_that_is_no_number_is_missing() {
 #[test]
 fn refusals_are_read_with_the_public_name() {
     let body = br#"{"error":{"message":"up-2026 takes 4 images","param":"messages"}}"#;
-    let failure = read_failure(Dialect::Chat, 400, body, "up-2026", "maker/m");
+    let failure = read_failure(
+        Dialect::Chat,
+        400,
+        body,
+        Names::of_model("up-2026", "maker/m"),
+    );
     assert_eq!(failure.code, Code::UpstreamRejected);
     assert_eq!(failure.message, "maker/m takes 4 images");
 }

@@ -48,7 +48,7 @@ fn a_generate_request_is_read_in_both_spellings() {
         assert_eq!((head.model.as_str(), head.stream), ("maker/m", true));
         assert_eq!(head.output_tokens_max, Some(64));
         assert_eq!(head.choices, 2);
-        assert!(head.input_tokens > 3);
+        assert!(head.input.tokens > 3);
     }
 }
 

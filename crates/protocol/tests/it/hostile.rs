@@ -90,6 +90,11 @@ fn patches_hold_for_any_bytes() {
 }
 
 #[test]
+fn counts_keep_their_floor_for_any_bytes() {
+    run(".json", ROUNDS * 5, bodies::count);
+}
+
+#[test]
 fn redaction_holds_for_any_bytes() {
     run(".json", ROUNDS * 5, bodies::redact);
 }

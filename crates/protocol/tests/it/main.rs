@@ -36,6 +36,7 @@ mod messages;
 #[path = "../../../../fuzz/src/pieces.rs"]
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
 mod pieces;
+mod refusals;
 mod requests;
 mod responses;
 #[path = "../../../../fuzz/src/sockets.rs"]

@@ -33,9 +33,9 @@ fn a_plain_request_is_read() {
     assert_eq!(head.output_tokens_max, None);
     assert_eq!(head.choices, 1);
     assert!(
-        (4..=10).contains(&head.input_tokens),
+        (4..=10).contains(&head.input.tokens),
         "{}",
-        head.input_tokens
+        head.input.tokens
     );
 }
 

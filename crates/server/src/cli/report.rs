@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use clap::{Args, ValueEnum};
 use ledger::Micro;
 use serde_json::{Map, Value, json};
-use store::{EntryKind, EntryRow, PriceRow, PriceVersion};
+use store::{EntryKind, EntryRow, PriceNumber, PriceRow};
 
 use super::context::Context;
 use super::span::{Span, day_of};
@@ -67,7 +67,7 @@ pub(super) async fn run(command: Report, context: &mut Context) -> Result<(), St
 /// The sums of a report, by the names that make a line.
 struct Lines {
     by: Vec<By>,
-    models: HashMap<PriceVersion, Box<str>>,
+    models: HashMap<PriceNumber, Box<str>>,
     sums: BTreeMap<Vec<String>, Sums>,
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use clap::Args;
 use ledger::{Micro, PriceCard};
 use serde_json::json;
-use store::{EntryRow, PriceRow, PriceVersion, SettledUsage};
+use store::{EntryRow, PriceNumber, PriceRow, SettledUsage};
 
 use super::context::Context;
 use super::report::credits;
@@ -43,7 +43,7 @@ pub(super) async fn run(command: Reprice, context: &mut Context) -> Result<(), S
 
 /// Every settlement priced a second time, those of sessions part by part.
 struct Proof {
-    cards: HashMap<PriceVersion, PriceCard>,
+    cards: HashMap<PriceNumber, PriceCard>,
     days: BTreeMap<String, Totals>,
     differences: Vec<Difference>,
 }

@@ -213,3 +213,56 @@ fn a_check_tells_the_catalog_or_every_problem() {
     // A key can be disabled while the file is being mended.
     assert_eq!(operator.gets("wallet list"), json!([]));
 }
+
+#[test]
+fn heads_are_written_once_compared_and_replaced_when_asked() {
+    let operator = Operator::new("");
+    let first = operator.gets("wallet create acme --balance 100")["id"].clone();
+    let file = operator.config().join("heads");
+    let verify = format!("ledger verify --heads {}", file.display());
+    let read = || std::fs::read_to_string(&file).unwrap();
+
+    let written = operator.gets(&verify);
+    assert_eq!(written["heads_written"], true);
+    let head = &written["heads"][0];
+    assert_eq!((&head["wallet"], &head["entries"]), (&first, &json!(1)));
+    let hash = head["head"].as_str().unwrap();
+    let kept = read();
+    assert_eq!(
+        kept,
+        format!(
+            "tollgate ledger heads 1\n{} 1 {hash}\n",
+            first.as_str().unwrap()
+        )
+    );
+    let (people, end) = operator.asks("ledger verify");
+    assert!(end.is_ok() && people.contains(hash), "{people}");
+
+    // Later entries are no difference, and the file is not touched unless that is asked for.
+    operator.gets("wallet topup acme 1");
+    assert_eq!(operator.gets(&verify)["heads_written"], false);
+    assert_eq!(read(), kept);
+    assert_eq!(
+        operator.gets(&format!("{verify} --update"))["heads_written"],
+        true
+    );
+    let newer = read();
+    assert_ne!(newer, kept);
+
+    // A head that is not of the chain any more is a difference, and then nothing is written.
+    let other = kept.replace(" 1 ", " 2 ");
+    std::fs::write(&file, &other).unwrap();
+    for update in ["", " --update"] {
+        let (text, end) = operator.asks(&format!("{verify}{update} --json"));
+        assert!(matches!(end, Err(Stop::Told)), "{end:?}");
+        let report: Value = serde_json::from_str(&text).unwrap();
+        let difference = &report["differences"][0];
+        assert_eq!(difference["wallet"], first);
+        assert_eq!(difference["rule"], "V9 entries hash to the head");
+        assert_eq!(difference["expected"], hash);
+        assert_eq!(read(), other);
+    }
+    std::fs::write(&file, "something else").unwrap();
+    let told = operator.is_told(&verify);
+    assert!(told.contains("the first line is not"), "{told}");
+}

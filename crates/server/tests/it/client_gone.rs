@@ -14,7 +14,7 @@ use crate::harness::{
 fn input_tokens(body: &Value) -> u64 {
     let body = bytes::Bytes::from(body.to_string());
     let head = protocol::native::read_head(protocol::Dialect::Chat, &body).unwrap();
-    head.input_tokens
+    head.input.tokens
 }
 
 /// Waits until the upstream's only call has ended, and gives it.

@@ -39,6 +39,7 @@ mod omni;
 mod outage;
 mod pictures;
 mod predict;
+mod prompt_count;
 mod rates;
 mod refusals;
 mod rehost;

@@ -229,5 +229,5 @@ async fn pieces_of_an_answer_are_put_together() {
 fn read_head(body: &Value) -> u64 {
     let body = bytes::Bytes::from(body.to_string());
     let head = protocol::native::read_head(protocol::Dialect::Chat, &body).unwrap();
-    head.input_tokens
+    head.input.tokens
 }

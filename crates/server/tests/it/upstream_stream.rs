@@ -14,10 +14,12 @@ async fn impatient() -> (Stage, Key) {
         .await
 }
 
+/// The input tokens of a body as it is sent for a stream.
 fn input_tokens(body: &Value) -> u64 {
+    let body = with(body.clone(), &json!({ "stream": true }));
     let body = bytes::Bytes::from(body.to_string());
     let head = protocol::native::read_head(protocol::Dialect::Chat, &body).unwrap();
-    head.input_tokens
+    head.input.tokens
 }
 
 fn text_of(events: &[Event]) -> String {

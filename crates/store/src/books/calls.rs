@@ -103,19 +103,18 @@ impl Books {
             Err(refusal) => return Some(Err(refused(refusal, &rows.key.key, stepping.now))),
         };
         rows.touch();
-        let key = rows.key.n;
         if stepped.charge > Micro::ZERO {
-            let seq = rows.wallet.next_entry();
             let call = PartOf {
-                key,
+                key: rows.key.n,
+                key_id: key,
                 held: ask.hold,
                 booked: before,
                 opened_at,
                 request_id,
             };
-            rows.pending.postings.push(Posting {
+            rows.post(Posting {
                 wallet,
-                seq,
+                seq: 0,
                 kind: EntryKind::Part,
                 charge: stepped.charge,
                 delta: stepped.delta,
@@ -156,67 +155,39 @@ impl Books {
             return Closed::Late;
         };
         let (key, ask, before) = (hold.key, hold.held, hold.booked);
-        let Some(booked) = self.book(key, &ask, before, &closing) else {
+        let Some(mut rows) = self.rows_of(key) else {
             return Closed::Unbookable(closing);
         };
-        self.post(closing, booked);
-        Closed::Booked
-    }
-
-    /// Moves the amounts of a close; nothing when they do not fit, and then nothing has changed.
-    fn book(&mut self, key: KeyId, ask: &Ask, before: Micro, closing: &Close) -> Option<Booked> {
-        let mut rows = self.rows_of(key)?;
         let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
-        let booking = book(wallet, key, ask, before, &closing.end, closing.now).ok()?;
+        let Ok(booking) = book(wallet, key, &ask, before, &closing.end, closing.now) else {
+            return Closed::Unbookable(closing);
+        };
         rows.touch();
-        let hold = rows.holds.remove(&closing.hold)?;
+        let Some(hold) = rows.holds.remove(&closing.hold) else {
+            return Closed::Late;
+        };
         if hold.row != HoldRow::None {
             rows.pending.closed.push(closing.hold);
         }
-        let seq = rows.wallet.next_entry();
-        let key = rows.key.n;
-        Some(Booked {
-            booking,
-            hold,
-            key,
-            seq,
-        })
-    }
-
-    fn post(&mut self, closing: Close, booked: Booked) {
-        let Booked {
-            booking,
-            hold,
-            key,
-            seq,
-        } = booked;
-        let Booking {
-            kind,
-            charge,
-            delta,
-            note,
-        } = booking;
         let free = matches!(&closing.end, End::Settled { meter, .. }
-            if charge == Micro::ZERO && hold.booked == Micro::ZERO && !meter.is_empty());
-        self.counters.zero_charges.add(u64::from(free));
-        self.counters
-            .above_hold
-            .add(u64::from(charge > hold.held.hold));
-        self.counters
-            .abandoned
-            .add(u64::from(kind == EntryKind::Abandoned));
-        self.open_holds = self.open_holds.saturating_sub(1);
-        let wallet = hold.wallet;
-        let what = What::Close { closing, hold, key };
-        self.pending.postings.push(Posting {
-            wallet,
-            seq,
-            kind,
-            charge,
-            delta,
-            note,
-            what,
+            if booking.charge == Micro::ZERO && hold.booked == Micro::ZERO && !meter.is_empty());
+        let above = booking.charge > hold.held.hold;
+        let abandoned = booking.kind == EntryKind::Abandoned;
+        let key = rows.key.n;
+        rows.post(Posting {
+            wallet: hold.wallet,
+            seq: 0,
+            kind: booking.kind,
+            charge: booking.charge,
+            delta: booking.delta,
+            note: booking.note,
+            what: What::Close { closing, hold, key },
         });
+        self.counters.zero_charges.add(u64::from(free));
+        self.counters.above_hold.add(u64::from(above));
+        self.counters.abandoned.add(u64::from(abandoned));
+        self.open_holds = self.open_holds.saturating_sub(1);
+        Closed::Booked
     }
 
     fn held(&self, id: HoldId) -> Option<(KeyId, Ask)> {
@@ -242,15 +213,7 @@ fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     }
 }
 
-/// A close whose amounts have moved.
-struct Booked {
-    booking: Booking,
-    hold: OpenHold,
-    /// The key, and the number of the wallet's entry.
-    key: i64,
-    seq: i64,
-}
-
+/// What a close does to the amounts.
 struct Booking {
     kind: EntryKind,
     charge: Micro,

@@ -6,6 +6,7 @@ use super::pending::{Posting, What};
 use super::rows::BookWallet;
 use super::sheet::Books;
 use crate::accounts::{KeyLimits, NewKey, NewWallet};
+use crate::chain::Head;
 use crate::command::{Credit, KeyEdit, WalletChange};
 use crate::entries::EntryKind;
 use crate::error::StoreError;
@@ -58,15 +59,16 @@ impl Opening {
 
 impl Books {
     /// Takes in a wallet that was just created under the number `n`.
-    pub(crate) fn open_wallet(&mut self, n: i64, opening: Opening, now: UnixMs) {
+    pub(crate) fn open_wallet(&mut self, n: i64, id: WalletId, opening: Opening, now: UnixMs) {
         let mut row = BookWallet {
             wallet: opening.wallet,
             entries: 0,
+            head: Head::of_wallet(id),
             holds_opened: 0,
             dirty: false,
         };
         for said in opening.said {
-            self.pending.postings.push(posting(n, &mut row, said, now));
+            row.post(posting(n, said, now), &mut self.pending);
         }
         row.touch(n, &mut self.pending);
         self.wallets.insert(n, row);
@@ -88,7 +90,7 @@ impl Books {
         };
         row.wallet = wallet;
         row.touch(n, &mut self.pending);
-        self.pending.postings.push(posting(n, row, said, now));
+        row.post(posting(n, said, now), &mut self.pending);
         Some(Ok(wallet))
     }
 }
@@ -135,12 +137,11 @@ fn said(wallet: &mut Wallet, change: WalletChange) -> Result<Said, StoreError> {
     }
 }
 
-fn posting(wallet: i64, row: &mut BookWallet, said: Said, at: UnixMs) -> Posting {
+fn posting(wallet: i64, said: Said, at: UnixMs) -> Posting {
     let (kind, delta, note) = said;
-    let seq = row.next_entry();
     Posting {
         wallet,
-        seq,
+        seq: 0,
         kind,
         charge: Micro::ZERO,
         delta,

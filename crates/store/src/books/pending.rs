@@ -7,8 +7,9 @@ use ledger::{Delta, Micro, UnixMs};
 
 use super::rows::{HoldRow, OpenHold};
 use crate::call::{Basis, Close, End, SessionStep};
+use crate::columns::EntryColumns;
 use crate::entries::EntryKind;
-use crate::ids::{HoldId, KeyId, RequestId};
+use crate::ids::{HoldId, KeyId, PriceVersion, RequestId};
 
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
@@ -67,6 +68,7 @@ impl Pending {
 #[derive(Debug)]
 pub(crate) struct Posting {
     pub(crate) wallet: i64,
+    /// Given by the wallet when the entry is posted.
     pub(crate) seq: i64,
     pub(crate) kind: EntryKind,
     pub(crate) charge: Micro,
@@ -96,6 +98,7 @@ pub(crate) enum What {
 #[derive(Debug)]
 pub(crate) struct PartOf {
     pub(crate) key: i64,
+    pub(crate) key_id: KeyId,
     pub(crate) held: Micro,
     pub(crate) booked: Micro,
     pub(crate) opened_at: UnixMs,
@@ -111,16 +114,37 @@ impl Posting {
         }
     }
 
+    /// The key that the entry names.
+    pub(super) fn key(&self) -> Option<KeyId> {
+        match &self.what {
+            What::Close { hold, .. } => Some(hold.key),
+            What::Part { call, .. } => Some(call.key_id),
+            What::Credit { .. } => None,
+        }
+    }
+
+    /// The prices that the entry was charged at.
+    pub(super) fn price_version(&self) -> Option<&PriceVersion> {
+        match &self.what {
+            What::Part { stepping, .. } => Some(&stepping.price_version),
+            What::Close { closing, .. } => match &closing.end {
+                End::Settled { price_version, .. } => Some(price_version),
+                End::Released | End::Abandoned => None,
+            },
+            What::Credit { .. } => None,
+        }
+    }
+
     /// The entry as it is stored, column by column.
-    pub(crate) fn columns(&self) -> Columns<'_> {
-        let mut columns = Columns {
+    pub(crate) fn columns(&self) -> EntryColumns<'_> {
+        let mut columns = EntryColumns {
             wallet: self.wallet,
             seq: self.seq,
             kind: self.kind.as_str(),
             charge: self.charge.get(),
             delta: self.delta,
             note: self.note.as_deref(),
-            ..Columns::default()
+            ..EntryColumns::default()
         };
         match &self.what {
             What::Credit { at } => columns.at = at.get(),
@@ -159,26 +183,4 @@ impl Posting {
         }
         columns
     }
-}
-
-/// The columns of an entry.
-#[derive(Debug, Default)]
-pub(crate) struct Columns<'a> {
-    pub(crate) wallet: i64,
-    pub(crate) seq: i64,
-    pub(crate) kind: &'static str,
-    pub(crate) at: i64,
-    pub(crate) closes: Option<i64>,
-    pub(crate) part_of: Option<i64>,
-    pub(crate) key: Option<i64>,
-    pub(crate) held: Option<i64>,
-    pub(crate) booked: i64,
-    pub(crate) charge: i64,
-    pub(crate) delta: Delta,
-    pub(crate) opened_at: Option<i64>,
-    pub(crate) request_id: Option<&'a str>,
-    pub(crate) meter: Option<&'a str>,
-    pub(crate) price_version: Option<i64>,
-    pub(crate) basis: Option<&'static str>,
-    pub(crate) note: Option<&'a str>,
 }

@@ -2,8 +2,9 @@
 
 use ledger::{Ask, Key, Micro, UnixMs, Wallet};
 
-use super::pending::Pending;
-use crate::ids::{KeyId, RequestId, WalletId};
+use super::pending::{Pending, Posting};
+use crate::chain::Head;
+use crate::ids::{KeyId, PriceVersion, RequestId, WalletId};
 
 /// A wallet.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +12,8 @@ pub(crate) struct BookWallet {
     pub(crate) wallet: Wallet,
     /// The number of its last entry.
     pub(crate) entries: i64,
+    /// The hash of its last entry.
+    pub(crate) head: Head,
     pub(crate) holds_opened: i64,
     /// Changed in the present batch.
     pub(crate) dirty: bool,
@@ -25,10 +28,13 @@ impl BookWallet {
         }
     }
 
-    /// The number of the next entry.
-    pub(crate) fn next_entry(&mut self) -> i64 {
+    /// Gives an entry its number and its place in the wallet's chain.
+    pub(crate) fn post(&mut self, mut posting: Posting, pending: &mut Pending) {
         self.entries = self.entries.saturating_add(1);
-        self.entries
+        posting.seq = self.entries;
+        let card = posting.price_version().map(PriceVersion::digest);
+        self.head = self.head.after(&posting.columns(), posting.key(), card);
+        pending.postings.push(posting);
     }
 }
 

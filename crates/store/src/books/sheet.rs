@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ledger::{Key, Wallet};
 
-use super::pending::Pending;
+use super::pending::{Pending, Posting};
 use super::rows::{BookKey, BookWallet, OpenHold};
 use crate::cache::{Generations, IdMap};
 use crate::error::StoreError;
@@ -106,6 +106,11 @@ impl Rows<'_> {
     pub(crate) fn touch(&mut self) {
         self.wallet.touch(self.key.wallet, self.pending);
         self.touch_key();
+    }
+
+    /// Posts an entry of the wallet.
+    pub(crate) fn post(&mut self, posting: Posting) {
+        self.wallet.post(posting, self.pending);
     }
 
     pub(crate) fn touch_key(&mut self) {

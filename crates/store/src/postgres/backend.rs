@@ -25,6 +25,7 @@ use super::worker::Worker;
 use super::{entries, journal, lookups, verify};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::cache::IdHasher;
+use crate::chain::WalletHead;
 use crate::command::{Change, Command};
 use crate::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::error::{AdmitError, OpenError, StoreError};
@@ -374,7 +375,7 @@ impl Postgres {
     }
 
     /// On a thread and a connection of its own: it reads everything, and nobody must wait for it.
-    pub(crate) async fn verify(&self) -> Result<VerifyReport, StoreError> {
+    pub(crate) async fn verify(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
         let target = Arc::clone(&self.target);
         let lease = self.node.lease().max(Server::at("").lease);
         let lease = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
@@ -384,7 +385,7 @@ impl Postgres {
         let spawned = thread.spawn(move || {
             let verified: Result<_, StoreError> = runtime.block_on(async {
                 let mut client = target.connect(Role::Verify).await?;
-                Ok(verify::verify(&mut client, lease).await?)
+                Ok(verify::verify(&mut client, lease, &noted).await?)
             });
             drop(reply.send(verified));
         });

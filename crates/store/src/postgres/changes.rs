@@ -12,6 +12,7 @@ use super::trouble::{Failed, Trouble};
 use super::worker::Worker;
 use crate::accounts::{KeyRow, NewKey, NewWallet, WalletRow};
 use crate::books::{Opening, edited, new_key};
+use crate::chain::Head;
 use crate::command::{Change, Command, KeyEdit, WalletChange};
 use crate::error::StoreError;
 use crate::ids::{Epoch, KeyId, PriceVersion, WalletId};
@@ -212,12 +213,14 @@ async fn create_wallet(
 ) -> Result<WalletRow, Unmade> {
     let opening = Opening::of(new)?;
     let wallet = opening.wallet;
-    let insert = "INSERT INTO wallets (id, name, status, created_at) VALUES ($1, $2, $3, $4)
+    let insert =
+        "INSERT INTO wallets (id, name, status, created_at, head) VALUES ($1, $2, $3, $4, $5)
                   ON CONFLICT (name) DO NOTHING RETURNING n";
-    let status = wallet.status.as_str();
+    let (text, status) = (id.to_string(), wallet.status.as_str());
+    let head = Head::of_wallet(id);
     let made = session
         .client
-        .query_opt(insert, &[&id.to_string(), &new.name, &status, &now.get()])
+        .query_opt(insert, &[&text, &new.name, &status, &now.get(), &head])
         .await?;
     let Some(made) = made else {
         return Err(Unmade::Refused(StoreError::Taken {
@@ -225,7 +228,7 @@ async fn create_wallet(
             name: new.name.clone(),
         }));
     };
-    books.open_wallet(made.try_get(0)?, opening, now);
+    books.open_wallet(made.try_get(0)?, id, opening, now);
     Ok(WalletRow {
         id,
         name: new.name.clone(),
@@ -386,7 +389,7 @@ async fn price_version(
 ) -> Result<PriceVersion, Unmade> {
     let select = "SELECT id FROM price_versions WHERE model = $1 AND card = $2";
     if let Some(known) = session.client.query_opt(select, &[&model, &card]).await? {
-        return Ok(PriceVersion(known.try_get(0)?));
+        return Ok(PriceVersion::new(known.try_get(0)?, model, card));
     }
     let insert = "INSERT INTO price_versions (model, card, created_at) VALUES ($1, $2, $3)
                   ON CONFLICT (model, card) DO NOTHING RETURNING id";
@@ -399,5 +402,5 @@ async fn price_version(
         // Another node was a moment faster.
         None => session.client.query_one(select, &[&model, &card]).await?,
     };
-    Ok(PriceVersion(row.try_get(0)?))
+    Ok(PriceVersion::new(row.try_get(0)?, model, card))
 }

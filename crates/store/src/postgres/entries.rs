@@ -12,7 +12,7 @@ use crate::call::Basis;
 use crate::entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
 };
-use crate::ids::{HoldId, PriceVersion};
+use crate::ids::{HoldId, PriceNumber};
 use crate::meter::MeterText;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
@@ -64,7 +64,7 @@ pub(super) async fn prices(on: Arc<Client>) -> Read<Vec<PriceRow>> {
     let select = "SELECT id, model, card, created_at FROM price_versions ORDER BY id";
     let read = |row: &Row| {
         Ok(PriceRow {
-            version: PriceVersion(row.try_get(0)?),
+            version: PriceNumber(row.try_get(0)?),
             model: row.try_get(1)?,
             card: row.try_get(2)?,
             created_at: time(row, 3)?,
@@ -98,7 +98,7 @@ fn call(row: &Row, hold: HoldId) -> Read<CallRow> {
     let usage = match row.try_get::<_, Option<String>>(15)? {
         Some(meter) => Some(SettledUsage {
             meter: MeterText::from(&*meter),
-            price_version: PriceVersion(row.try_get(16)?),
+            price_version: PriceNumber(row.try_get(16)?),
             basis: row.try_get(17)?,
         }),
         None => None,

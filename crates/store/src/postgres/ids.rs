@@ -1,9 +1,11 @@
-//! How ids are read from the tables: wallets, keys and tasks are the texts callers know.
+//! How ids and heads stand in the tables: wallets, keys and tasks as the texts callers know, heads as bytes.
 
 use std::error::Error;
 
-use tokio_postgres::types::{FromSql, Type};
+use bytes::BytesMut;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
+use crate::chain::{Head, HeadError};
 use crate::ids::{KeyId, WalletId};
 use crate::task_id::TaskId;
 
@@ -24,3 +26,29 @@ macro_rules! as_text {
 as_text!(WalletId);
 as_text!(KeyId);
 as_text!(TaskId);
+
+impl<'a> FromSql<'a> for Head {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self::from_bytes(<&[u8]>::from_sql(ty, raw)?).ok_or(HeadError)?)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        <&[u8] as FromSql>::accepts(ty)
+    }
+}
+
+impl ToSql for Head {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        self.as_bytes().as_slice().to_sql(ty, out)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        <&[u8] as ToSql>::accepts(ty)
+    }
+
+    to_sql_checked!();
+}

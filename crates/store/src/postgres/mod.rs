@@ -11,6 +11,7 @@ mod changes;
 mod connect;
 mod directory;
 mod entries;
+mod heads;
 mod ids;
 mod journal;
 mod lane;

@@ -13,7 +13,7 @@ use crate::error::OpenError;
 use crate::settings::{Server, Settings};
 use crate::stats::Counters;
 
-/// How long a command waits for a node that is just migrating.
+/// How often somebody who waits for other nodes looks again.
 const SCHEMA_WAIT_STEP: Duration = Duration::from_millis(50);
 
 /// A database ready for a node.
@@ -34,6 +34,7 @@ pub(super) async fn for_node(
 ) -> Result<Opened, OpenError> {
     let refused = |failed| target.refused(failed);
     let mut keeper = target.connect(Role::Keeper).await.map_err(refused)?;
+    older_nodes_stop(&keeper, target, settings).await?;
     schema::migrate(&mut keeper, target).await?;
     let node = node::begin(&keeper, server, target).await?;
     let claims = target.connect(Role::Keeper).await.map_err(refused)?;
@@ -64,6 +65,29 @@ pub(super) async fn for_command(target: &Target, settings: &Settings) -> Result<
                 place: target.place().to_owned(),
                 found,
                 known,
+            });
+        }
+        tokio::time::sleep(SCHEMA_WAIT_STEP).await;
+    }
+    Ok(())
+}
+
+/// Waits until no node writes entries without chaining them.
+async fn older_nodes_stop(
+    on: &Client,
+    target: &Target,
+    settings: &Settings,
+) -> Result<(), OpenError> {
+    let begun = Instant::now();
+    while let Age::Older { found, .. } = schema::age(on, target).await? {
+        let is_chained = found == 0 || found >= schema::CHAINED_SINCE;
+        let live = has_live_node(on);
+        if is_chained || !live.await.map_err(|error| target.refused(error.into()))? {
+            return Ok(());
+        }
+        if begun.elapsed() > settings.lock_wait_max {
+            return Err(OpenError::OlderNodes {
+                place: target.place().to_owned(),
             });
         }
         tokio::time::sleep(SCHEMA_WAIT_STEP).await;

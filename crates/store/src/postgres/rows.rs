@@ -1,15 +1,16 @@
 //! How rows of the ledger are read.
 
-use ledger::{Ask, Bucket, Key, Micro, UnixMs, Wallet, WalletStatus};
+use ledger::{Ask, Bucket, Delta, Key, Micro, UnixMs, Wallet, WalletStatus};
 use tokio_postgres::Row;
 
 use crate::accounts::{KeyRow, WalletRow};
 use crate::books::BookWallet;
+use crate::columns::EntryColumns;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
 /// Columns of a wallet, for [`wallet_row`].
-pub(super) const WALLET: &str = "w.n, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.entries, w.holds_opened, w.id, w.name, w.created_at";
+pub(super) const WALLET: &str = "w.n, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.entries, w.holds_opened, w.head, w.id, w.name, w.created_at";
 
 /// Columns of a key beside its wallet, for [`key_row`].
 pub(super) const KEY: &str = "k.n, k.wallet, k.enabled, k.expires_at, k.spend_limit, k.usage, k.frozen, k.open_holds, k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state, k.id, w.id, k.name, k.shown_prefix, k.created_at";
@@ -35,6 +36,7 @@ pub(super) fn book_wallet(row: &Row) -> Read<BookWallet> {
         wallet: wallet(row)?,
         entries: row.try_get(7)?,
         holds_opened: row.try_get(8)?,
+        head: row.try_get(9)?,
         dirty: false,
     })
 }
@@ -42,9 +44,9 @@ pub(super) fn book_wallet(row: &Row) -> Read<BookWallet> {
 pub(super) fn wallet_row(row: &Row) -> Read<WalletRow> {
     Ok(WalletRow {
         wallet: wallet(row)?,
-        id: row.try_get(9)?,
-        name: row.try_get(10)?,
-        created_at: time(row, 11)?,
+        id: row.try_get(10)?,
+        name: row.try_get(11)?,
+        created_at: time(row, 12)?,
     })
 }
 
@@ -82,6 +84,36 @@ pub(super) fn held(row: &Row) -> Read<Ask> {
         hold: micro(row, 1)?,
         tokens: u64::try_from(row.try_get::<_, i64>(2)?).unwrap_or(0),
         counts: row.try_get(3)?,
+    })
+}
+
+/// Columns of an entry, for [`entry_columns`].
+pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note";
+
+/// An entry as it stands in the table.
+pub(super) fn entry_columns(row: &Row) -> Read<EntryColumns<'_>> {
+    Ok(EntryColumns {
+        wallet: row.try_get(0)?,
+        seq: row.try_get(1)?,
+        kind: row.try_get(2)?,
+        at: row.try_get(3)?,
+        closes: row.try_get(4)?,
+        part_of: row.try_get(5)?,
+        key: row.try_get(6)?,
+        held: row.try_get(7)?,
+        booked: row.try_get(8)?,
+        charge: row.try_get(9)?,
+        delta: Delta {
+            balance: row.try_get(10)?,
+            gift_balance: row.try_get(11)?,
+            credit_used: row.try_get(12)?,
+        },
+        opened_at: row.try_get(13)?,
+        request_id: row.try_get(14)?,
+        meter: row.try_get(15)?,
+        price_version: row.try_get(16)?,
+        basis: row.try_get(17)?,
+        note: row.try_get(18)?,
     })
 }
 

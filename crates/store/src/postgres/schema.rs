@@ -3,6 +3,7 @@
 use tokio_postgres::Client;
 
 use super::connect::Target;
+use super::heads;
 use super::trouble::Failed;
 use crate::error::OpenError;
 
@@ -15,6 +16,9 @@ const LOCK: &str =
     "SELECT pg_advisory_lock(hashtextextended(current_schema() || ' tollgate migrations', 0))";
 const UNLOCK: &str =
     "SELECT pg_advisory_unlock(hashtextextended(current_schema() || ' tollgate migrations', 0))";
+
+/// The first version whose nodes chain entries: none of an earlier one may write from here on.
+pub(super) const CHAINED_SINCE: i32 = 6;
 
 /// How the schema of a database compares with the program's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,9 +34,12 @@ pub(super) enum Age {
 /// Compares; a newer schema is refused.
 pub(super) async fn age(on: &Client, target: &Target) -> Result<Age, OpenError> {
     let known = known();
-    let found = version(on)
-        .await
-        .map_err(|error| target.refused(error.into()))?;
+    let refused = |error: tokio_postgres::Error| target.refused(error.into());
+    let mut found = version(on).await.map_err(refused)?;
+    // Somebody was stopped between the steps in SQL and the one that the program takes itself.
+    if found == known && heads::are_missing(on).await.map_err(refused)? {
+        found -= 1;
+    }
     match found.cmp(&known) {
         std::cmp::Ordering::Equal => Ok(Age::Same),
         std::cmp::Ordering::Less => Ok(Age::Older { found, known }),
@@ -64,10 +71,12 @@ async fn migrate_locked(on: &mut Client, target: &Target) -> Result<(), OpenErro
     // Steps and the notes of them in one transaction: a kill finds all or nothing.
     let runner = embedded::migrations::runner().set_grouped(true);
     let migrated = runner.run_async(on).await;
-    migrated.map(drop).map_err(|error| OpenError::Migrate {
+    migrated.map_err(|error| OpenError::Migrate {
         place: target.place().to_owned(),
         source: Box::new(error),
-    })
+    })?;
+    let filled = heads::fill(on).await;
+    filled.map_err(|error| target.refused(error.into()))
 }
 
 fn known() -> i32 {

@@ -4,7 +4,7 @@ use tokio_postgres::{Client, Statement};
 
 /// Locks the wallets of a batch, in one order for all nodes. Everything else of a wallet is changed
 /// under this lock.
-const LOCK: &str = "SELECT n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened
+const LOCK: &str = "SELECT n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head
     FROM wallets WHERE n = ANY($1) ORDER BY n FOR NO KEY UPDATE";
 
 /// The time after the locks were had, the transaction's name, and until when this node may open holds.
@@ -24,10 +24,10 @@ const WRITE: &str = "WITH
     changed_wallets AS (
         UPDATE wallets w SET status = u.status, balance = u.balance, gift_balance = u.gift_balance, frozen = u.frozen,
             credit_limit = u.credit_limit, credit_used = u.credit_used, entries = u.entries,
-            holds_opened = u.holds_opened
+            holds_opened = u.holds_opened, head = u.head
         FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-            $8::bigint[], $9::bigint[])
-            AS u (n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened)
+            $8::bigint[], $9::bigint[], $53::bytea[])
+            AS u (n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head)
         WHERE w.n = u.n),
     changed_keys AS (
         UPDATE keys k SET usage = u.usage, frozen = u.frozen, open_holds = u.open_holds, rpm_state = u.rpm_state,

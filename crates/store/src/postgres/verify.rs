@@ -3,9 +3,10 @@
 use futures_util::TryStreamExt as _;
 use tokio_postgres::{Client, IsolationLevel, Row, Transaction};
 
-use super::rows::{KEY, WALLET, key, wallet};
-use crate::ids::{Epoch, KeyId, WalletId};
-use crate::verify::{Check, Entry, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound};
+use super::rows::{ENTRY, KEY, WALLET, entry_columns, key, wallet};
+use crate::chain::WalletHead;
+use crate::ids::Epoch;
+use crate::verify::{Check, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound};
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
@@ -15,7 +16,11 @@ const LIVE: &str = "WITH now AS (SELECT (extract(epoch FROM clock_timestamp()) *
     SELECT epoch FROM nodes, now WHERE closed_at IS NULL AND (lease_until + $1 > now.ms
         OR NOT EXISTS (SELECT 1 FROM nodes other WHERE other.closed_at IS NULL AND other.lease_until > now.ms))";
 
-pub(super) async fn verify(client: &mut Client, lease_ms: i64) -> Read<VerifyReport> {
+pub(super) async fn verify(
+    client: &mut Client,
+    lease_ms: i64,
+    noted: &[WalletHead],
+) -> Read<VerifyReport> {
     let snapshot = client
         .build_transaction()
         .isolation_level(IsolationLevel::RepeatableRead)
@@ -26,7 +31,7 @@ pub(super) async fn verify(client: &mut Client, lease_ms: i64) -> Read<VerifyRep
     for row in snapshot.query(LIVE, &[&lease_ms]).await? {
         live.push(Epoch::new(row.try_get(0)?));
     }
-    let mut check = Check::new(live);
+    let mut check = Check::new(live, noted);
     each(
         &snapshot,
         &format!("SELECT {WALLET} FROM wallets w"),
@@ -42,8 +47,9 @@ pub(super) async fn verify(client: &mut Client, lease_ms: i64) -> Read<VerifyRep
         Ok(())
     })
     .await?;
-    each(&snapshot, "SELECT id, card FROM price_versions", |row| {
-        check.price_version(row.try_get(0)?, row.try_get(1)?);
+    let prices = "SELECT id, model, card FROM price_versions";
+    each(&snapshot, prices, |row| {
+        check.price_version(row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         Ok(())
     })
     .await?;
@@ -55,10 +61,9 @@ pub(super) async fn verify(client: &mut Client, lease_ms: i64) -> Read<VerifyRep
         Ok(())
     })
     .await?;
-    let entries = "SELECT wallet, seq, kind, closes, key, held, charge, balance_delta, gift_delta, credit_delta, meter,
-                   price_version, basis, part_of, booked FROM entries ORDER BY wallet, seq";
-    each(&snapshot, entries, |row| {
-        check.entry(&entry(row)?);
+    let entries = format!("SELECT {ENTRY} FROM entries ORDER BY wallet, seq");
+    each(&snapshot, &entries, |row| {
+        check.entry(&entry_columns(row)?);
         Ok(())
     })
     .await?;
@@ -87,7 +92,11 @@ pub(super) async fn verify(client: &mut Client, lease_ms: i64) -> Read<VerifyRep
 }
 
 /// Row by row as they arrive: a ledger need not fit the memory.
-async fn each(on: &Transaction<'_>, sql: &str, mut feed: impl FnMut(&Row) -> Read<()>) -> Read<()> {
+pub(super) async fn each(
+    on: &Transaction<'_>,
+    sql: &str,
+    mut feed: impl FnMut(&Row) -> Read<()>,
+) -> Read<()> {
     let none: [&(dyn tokio_postgres::types::ToSql + Sync); 0] = [];
     let mut rows = std::pin::pin!(on.query_raw(sql, none).await?);
     while let Some(row) = rows.try_next().await? {
@@ -99,17 +108,18 @@ async fn each(on: &Transaction<'_>, sql: &str, mut feed: impl FnMut(&Row) -> Rea
 fn wallet_found(row: &Row) -> Read<WalletFound> {
     Ok(WalletFound {
         n: row.try_get(0)?,
-        id: row.try_get::<_, WalletId>(9)?.to_string(),
+        id: row.try_get(10)?,
         wallet: wallet(row)?,
         entries: row.try_get(7)?,
         holds_opened: row.try_get(8)?,
+        head: row.try_get(9).ok(),
     })
 }
 
 fn key_found(row: &Row) -> Read<KeyFound> {
     Ok(KeyFound {
         n: row.try_get(0)?,
-        id: row.try_get::<_, KeyId>(13)?.to_string(),
+        id: row.try_get(13)?,
         wallet: row.try_get(1)?,
         key: key(row)?,
     })
@@ -124,25 +134,5 @@ fn hold_found(row: &Row) -> Read<HoldFound> {
         counts: row.try_get(4)?,
         of_task: row.try_get(5)?,
         booked: row.try_get(6)?,
-    })
-}
-
-fn entry(row: &Row) -> Read<Entry> {
-    Ok(Entry {
-        wallet: row.try_get(0)?,
-        seq: row.try_get(1)?,
-        kind: row.try_get(2)?,
-        closes: row.try_get(3)?,
-        key: row.try_get(4)?,
-        held: row.try_get(5)?,
-        charge: row.try_get(6)?,
-        balance: row.try_get(7)?,
-        gift_balance: row.try_get(8)?,
-        credit_used: row.try_get(9)?,
-        meter: row.try_get(10)?,
-        price_version: row.try_get(11)?,
-        basis: row.try_get(12)?,
-        part_of: row.try_get(13)?,
-        booked: row.try_get(14)?,
     })
 }

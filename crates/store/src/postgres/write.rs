@@ -4,6 +4,7 @@ use tokio_postgres::types::ToSql;
 
 use super::link::Session;
 use crate::books::Books;
+use crate::chain::Head;
 
 /// A list for each column, so that one statement takes any number of rows.
 #[derive(Default)]
@@ -27,6 +28,7 @@ struct Wallets {
     credit_used: Vec<i64>,
     entries: Vec<i64>,
     holds_opened: Vec<i64>,
+    head: Vec<Head>,
 }
 
 #[derive(Default)]
@@ -67,7 +69,7 @@ struct ChangedHolds {
 struct Entries<'b> {
     wallet: Vec<i64>,
     seq: Vec<i64>,
-    kind: Vec<&'static str>,
+    kind: Vec<&'b str>,
     at: Vec<i64>,
     closes: Vec<Option<i64>>,
     key: Vec<Option<i64>>,
@@ -80,7 +82,7 @@ struct Entries<'b> {
     request_id: Vec<Option<&'b str>>,
     meter: Vec<Option<&'b str>>,
     price_version: Vec<Option<i64>>,
-    basis: Vec<Option<&'static str>>,
+    basis: Vec<Option<&'b str>>,
     note: Vec<Option<&'b str>>,
     part_of: Vec<Option<i64>>,
     booked: Vec<i64>,
@@ -105,6 +107,7 @@ impl<'b> Written<'b> {
                 to.credit_used.push(wallet.credit_used.get());
                 to.entries.push(row.entries);
                 to.holds_opened.push(row.holds_opened);
+                to.head.push(row.head);
             }
         }
         for id in &books.pending.keys {
@@ -190,7 +193,7 @@ impl<'b> Written<'b> {
         let (wallets, keys) = (&self.wallets, &self.keys);
         let (opened, changed, closed) = (&self.opened, &self.changed, &self.closed);
         let entries = &self.entries;
-        let columns: [&(dyn ToSql + Sync); 52] = [
+        let columns: [&(dyn ToSql + Sync); 53] = [
             &wallets.n,
             &wallets.status,
             &wallets.balance,
@@ -243,6 +246,7 @@ impl<'b> Written<'b> {
             &changed.booked,
             &entries.part_of,
             &entries.booked,
+            &wallets.head,
         ];
         session.client.execute(&session.sql.write, &columns).await?;
         Ok(())

@@ -29,6 +29,7 @@ use super::writer::{Shared, Writer};
 use super::{entries, journal, lookups, task_looks};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::call::{Admit, Admitted, Close};
+use crate::chain::WalletHead;
 use crate::command::Command;
 use crate::durable::SyncLine;
 use crate::entries::{EntryQuery, EntryRow, PriceRow};
@@ -385,11 +386,11 @@ impl Sqlite {
     }
 
     /// On a thread and a connection of its own: it reads everything, and look-ups must not wait for it.
-    pub(crate) async fn verify(&self) -> Result<VerifyReport, StoreError> {
+    pub(crate) async fn verify(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
         let connection = reader(&self.path)?;
         let (reply, answer) = oneshot::channel();
         let thread = std::thread::Builder::new().name("store-verify".to_owned());
-        let spawned = thread.spawn(move || drop(reply.send(verify(&connection))));
+        let spawned = thread.spawn(move || drop(reply.send(verify(&connection, &noted))));
         spawned.map_err(|_| StoreError::Unavailable)?;
         Ok(answer.await.map_err(|_| StoreError::Unavailable)??)
     }

@@ -9,6 +9,7 @@ use super::ledger::Ledger;
 use super::rows::{FROM_KEYS, KEY, WALLET, key_row, wallet_row};
 use crate::accounts::{KeyRow, NewKey, NewWallet, WalletRow};
 use crate::books::{Opening, changed, edited, new_key};
+use crate::chain::Head;
 use crate::command::{KeyEdit, WalletChange};
 use crate::error::StoreError;
 use crate::ids::{KeyId, PriceVersion, WalletId};
@@ -29,17 +30,19 @@ impl Ledger<'_> {
                 name,
             });
         }
-        let insert = "INSERT INTO wallets (id, name, status, credit_limit, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let insert = "INSERT INTO wallets (id, name, status, credit_limit, created_at, head)
+                      VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         self.connection.prepare_cached(insert)?.execute(params![
             id,
             name,
             wallet.status.as_str(),
             wallet.credit_limit.get(),
             now.get(),
+            Head::of_wallet(id),
         ])?;
         let n = self.connection.last_insert_rowid();
         self.books.pending.wrote = true;
-        self.books.open_wallet(n, opening, now);
+        self.books.open_wallet(n, id, opening, now);
         Ok(WalletRow {
             id,
             name,
@@ -63,7 +66,7 @@ impl Ledger<'_> {
         let found = self
             .connection
             .prepare_cached(&select)?
-            .query_row([id], |row| Ok((wallet_row(row)?, row.get(11)?)));
+            .query_row([id], |row| Ok((wallet_row(row)?, row.get(12)?)));
         let (stored, n) = found.optional()?.ok_or_else(missing)?;
         self.load_wallet(n)?;
         let row = self.books.wallets.get_mut(n).ok_or_else(missing)?;
@@ -192,13 +195,14 @@ impl Ledger<'_> {
             .query_row([model, card], |row| row.get(0))
             .optional()?;
         if let Some(id) = known {
-            return Ok(PriceVersion(id));
+            return Ok(PriceVersion::new(id, model, card));
         }
         let insert = "INSERT INTO price_versions (model, card, created_at) VALUES (?1, ?2, ?3)";
         self.connection
             .prepare_cached(insert)?
             .execute(params![model, card, now.get()])?;
         self.books.pending.wrote = true;
-        Ok(PriceVersion(self.connection.last_insert_rowid()))
+        let id = self.connection.last_insert_rowid();
+        Ok(PriceVersion::new(id, model, card))
     }
 }

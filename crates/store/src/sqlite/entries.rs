@@ -9,7 +9,7 @@ use crate::call::Basis;
 use crate::entries::{
     CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
 };
-use crate::ids::{HoldId, PriceVersion};
+use crate::ids::{HoldId, PriceNumber};
 use crate::meter::MeterText;
 
 /// The entries that match, in the order of their posting.
@@ -60,7 +60,7 @@ pub(super) fn prices(on: &Connection) -> rusqlite::Result<Vec<PriceRow>> {
         on.prepare_cached("SELECT id, model, card, created_at FROM price_versions ORDER BY id")?;
     let rows = select.query_map([], |row| {
         Ok(PriceRow {
-            version: PriceVersion(row.get(0)?),
+            version: PriceNumber(row.get(0)?),
             model: row.get(1)?,
             card: row.get(2)?,
             created_at: UnixMs::new(row.get(3)?),
@@ -94,7 +94,7 @@ fn call(row: &Row<'_>, hold: HoldId) -> rusqlite::Result<CallRow> {
     let usage = match row.get::<_, Option<String>>(15)? {
         Some(meter) => Some(SettledUsage {
             meter: MeterText::from(&*meter),
-            price_version: PriceVersion(row.get(16)?),
+            price_version: PriceNumber(row.get(16)?),
             basis: row.get(17)?,
         }),
         None => None,

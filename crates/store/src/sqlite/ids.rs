@@ -1,8 +1,9 @@
-//! How ids stand in the tables: wallets, keys and tasks as the texts callers know.
+//! How ids and heads stand in the tables: wallets, keys and tasks as the texts callers know, heads as bytes.
 
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 
+use crate::chain::{Head, HeadError};
 use crate::ids::{KeyId, WalletId};
 use crate::task_id::TaskId;
 
@@ -25,3 +26,16 @@ macro_rules! as_text {
 as_text!(WalletId);
 as_text!(KeyId);
 as_text!(TaskId);
+
+impl ToSql for Head {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Blob(self.as_bytes())))
+    }
+}
+
+impl FromSql for Head {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let head = Self::from_bytes(value.as_blob()?);
+        head.ok_or_else(|| FromSqlError::Other(Box::new(HeadError)))
+    }
+}

@@ -18,6 +18,7 @@ mod entries;
 #[cfg(test)]
 mod faults;
 mod files;
+mod heads;
 mod ids;
 mod insert;
 mod journal;

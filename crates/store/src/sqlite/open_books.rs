@@ -163,6 +163,7 @@ mod tests {
     use super::*;
     use crate::books::{BookKey, BookWallet};
     use crate::call::End;
+    use crate::chain::Head;
     use crate::command::Command;
     use crate::durable::{Batch, SyncLine};
     use crate::ids::{HoldId, KeyId, WalletId};
@@ -209,6 +210,7 @@ mod tests {
         let row = BookWallet {
             wallet: money,
             entries: 0,
+            head: Head::of_wallet(wallet),
             holds_opened: 0,
             dirty: false,
         };

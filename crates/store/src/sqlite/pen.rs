@@ -177,6 +177,7 @@ impl<'c> Pen<'c> {
                 wallet.credit_used.get(),
                 row.entries,
                 row.holds_opened,
+                row.head,
             ])?;
         }
         for (n, key) in &draft.keys {

@@ -1,15 +1,16 @@
 //! How rows of the ledger are read.
 
-use ledger::{Ask, Bucket, Key, Micro, UnixMs, Wallet, WalletStatus};
+use ledger::{Ask, Bucket, Delta, Key, Micro, UnixMs, Wallet, WalletStatus};
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
 use crate::accounts::{KeyRow, WalletRow};
 use crate::books::{BookKey, BookWallet, HoldRow, OpenHold};
+use crate::columns::EntryColumns;
 use crate::ids::{KeyId, WalletId};
 
 /// Columns of a wallet, for [`wallet_row`].
-pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened";
+pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened, w.head";
 
 /// Columns of a key beside its wallet, for [`key_row`]; one that was never used has no state.
 pub(super) const KEY: &str = "k.id, w.id, k.name, k.shown_prefix, k.enabled, k.expires_at, k.spend_limit, coalesce(s.usage, 0), coalesce(s.frozen, 0), coalesce(s.open_holds, 0), k.rpm_limit, k.tpm_limit, k.concurrency_limit, coalesce(s.rpm_state, 0), coalesce(s.tpm_state, 0), k.created_at, k.n, k.wallet";
@@ -39,6 +40,7 @@ pub(super) fn book_wallet(row: &Row<'_>) -> rusqlite::Result<BookWallet> {
         wallet: wallet_row(row)?.wallet,
         entries: row.get(9)?,
         holds_opened: row.get(10)?,
+        head: row.get(11)?,
         dirty: false,
     })
 }
@@ -98,6 +100,39 @@ pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
         opened_at: UnixMs::new(row.get(6)?),
         booked: micro(row, 7)?,
         row: HoldRow::Same,
+    })
+}
+
+/// Columns of an entry, for [`entry_columns`].
+pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note";
+
+/// An entry as it stands in the table.
+pub(super) fn entry_columns<'a>(row: &'a Row<'_>) -> rusqlite::Result<EntryColumns<'a>> {
+    let text = |column| -> rusqlite::Result<Option<&'a str>> {
+        Ok(row.get_ref(column)?.as_str_or_null()?)
+    };
+    Ok(EntryColumns {
+        wallet: row.get(0)?,
+        seq: row.get(1)?,
+        kind: row.get_ref(2)?.as_str()?,
+        at: row.get(3)?,
+        closes: row.get(4)?,
+        part_of: row.get(5)?,
+        key: row.get(6)?,
+        held: row.get(7)?,
+        booked: row.get(8)?,
+        charge: row.get(9)?,
+        delta: Delta {
+            balance: row.get(10)?,
+            gift_balance: row.get(11)?,
+            credit_used: row.get(12)?,
+        },
+        opened_at: row.get(13)?,
+        request_id: text(14)?,
+        meter: text(15)?,
+        price_version: row.get(16)?,
+        basis: text(17)?,
+        note: text(18)?,
     })
 }
 

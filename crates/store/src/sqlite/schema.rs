@@ -6,6 +6,7 @@ use refinery::Runner;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::connect::refusal;
+use super::heads;
 use crate::error::OpenError;
 
 mod ledger {
@@ -51,7 +52,14 @@ impl Schema {
             .map(refinery::Migration::version)
             .max()
             .unwrap_or(0);
-        let found = version(on).map_err(|error| refusal(path, error))?;
+        let mut found = version(on).map_err(|error| refusal(path, error))?;
+        if found == known
+            && self
+                .is_unfinished(on)
+                .map_err(|error| refusal(path, error))?
+        {
+            found -= 1;
+        }
         match found.cmp(&known) {
             std::cmp::Ordering::Equal => Ok(Age::Same),
             std::cmp::Ordering::Less => Ok(Age::Older { found, known }),
@@ -70,10 +78,22 @@ impl Schema {
             return Ok(());
         }
         let migrated = self.runner().set_grouped(true).run(on);
-        migrated.map(drop).map_err(|error| OpenError::Migrate {
+        migrated.map_err(|error| OpenError::Migrate {
             place: path.display().to_string(),
             source: Box::new(error),
-        })
+        })?;
+        match self {
+            Self::Ledger => heads::fill(on).map_err(|error| refusal(path, error)),
+            Self::Journal => Ok(()),
+        }
+    }
+
+    /// Whether the program was stopped between the steps in SQL and the one that it takes itself.
+    fn is_unfinished(self, on: &Connection) -> rusqlite::Result<bool> {
+        match self {
+            Self::Ledger => heads::are_missing(on),
+            Self::Journal => Ok(false),
+        }
     }
 }
 

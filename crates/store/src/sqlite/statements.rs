@@ -37,7 +37,7 @@ impl<'c> Statements<'c> {
             ))?,
             update_wallet: on.prepare(
                 "UPDATE wallets SET balance = ?2, gift_balance = ?3, frozen = ?4, credit_used = ?5, entries = ?6,
-                 holds_opened = ?7 WHERE n = ?1",
+                 holds_opened = ?7, head = ?8 WHERE n = ?1",
             )?,
             write_key_state: on.prepare(
                 "INSERT OR REPLACE INTO key_states (key, usage, frozen, open_holds, rpm_state, tpm_state)

@@ -21,7 +21,9 @@ const FIRST_FENCE: i64 = 1;
 
 /// Columns of a claimed task, for [`task_row`].
 const TASK: &str = "t.id, t.fence, w.id, t.hold, t.protocol, t.model, t.price_version, t.bound, t.channel, t.upstream_model,
-    t.upstream_id, t.memo, t.delivery, t.polls, t.missing, t.missing_since, t.created_at, t.expires_at";
+    t.upstream_id, t.memo, t.delivery, t.polls, t.missing, t.missing_since, t.created_at, t.expires_at,
+    coalesce((SELECT model FROM price_versions WHERE id = t.price_version), ''),
+    coalesce((SELECT card FROM price_versions WHERE id = t.price_version), '')";
 
 impl Ledger<'_> {
     /// A task without a row would be a hold without an owner, so both are there or neither.
@@ -313,7 +315,11 @@ fn task_row(row: &Row<'_>, now: UnixMs) -> rusqlite::Result<TaskRow> {
         hold: HoldId::new(row.get(3)?),
         protocol: row.get(4)?,
         model: row.get(5)?,
-        price_version: PriceVersion(row.get(6)?),
+        price_version: PriceVersion::new(
+            row.get(6)?,
+            row.get_ref(18)?.as_str()?,
+            row.get_ref(19)?.as_str()?,
+        ),
         bound: serde_json::from_str(&bound).unwrap_or_default(),
         upstream: upstream(row, 8)?,
         memo: row.get(11)?,

@@ -2,16 +2,17 @@
 
 use rusqlite::{Connection, Row};
 
-use super::rows::{FROM_KEYS, KEY, WALLET, key_row, wallet_row};
+use super::rows::{ENTRY, FROM_KEYS, KEY, WALLET, entry_columns, key_row, wallet_row};
+use crate::chain::WalletHead;
 use crate::ids::Epoch;
-use crate::verify::{Check, Entry, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound};
+use crate::verify::{Check, HoldFound, KeyFound, LACKS, VerifyReport, WalletFound};
 
-pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
+pub(super) fn verify(on: &Connection, noted: &[WalletHead]) -> rusqlite::Result<VerifyReport> {
     let snapshot = on.unchecked_transaction()?;
     // Only the last start may own holds.
     let epoch = "SELECT coalesce(max(epoch), 0) FROM epochs";
     let epoch = snapshot.query_row(epoch, [], |row| row.get(0))?;
-    let mut check = Check::new([Epoch::new(epoch)]);
+    let mut check = Check::new([Epoch::new(epoch)], noted);
     let wallets = format!("SELECT {WALLET}, w.n FROM wallets w");
     each(&snapshot, &wallets, |row| {
         check.wallet(wallet_found(row)?);
@@ -22,8 +23,10 @@ pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
         check.key(key_found(row)?);
         Ok(())
     })?;
-    each(&snapshot, "SELECT id, card FROM price_versions", |row| {
-        check.price_version(row.get(0)?, &row.get::<_, String>(1)?);
+    let prices = "SELECT id, model, card FROM price_versions";
+    each(&snapshot, prices, |row| {
+        let (model, card) = (row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+        check.price_version(row.get(0)?, model, card);
         Ok(())
     })?;
     let holds = "SELECT id, wallet, key, amount, counts, EXISTS (SELECT 1 FROM tasks t WHERE t.hold = holds.id
@@ -33,10 +36,9 @@ pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
         Ok(())
     })?;
     // By row number: within a wallet that is the order of posting, and it is the file's own order.
-    let entries = "SELECT wallet, seq, kind, closes, key, held, charge, balance_delta, gift_delta, credit_delta, meter,
-                   price_version, basis, part_of, booked FROM entries ORDER BY n";
-    each(&snapshot, entries, |row| {
-        check.entry(&entry(row)?);
+    let entries = format!("SELECT {ENTRY} FROM entries ORDER BY n");
+    each(&snapshot, &entries, |row| {
+        check.entry(&entry_columns(row)?);
         Ok(())
     })?;
     let twice = "SELECT closes, min(wallet), count(*) FROM entries WHERE closes IS NOT NULL
@@ -60,7 +62,7 @@ pub(super) fn verify(on: &Connection) -> rusqlite::Result<VerifyReport> {
     Ok(check.finish())
 }
 
-fn each(
+pub(super) fn each(
     on: &Connection,
     sql: &str,
     mut feed: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
@@ -76,11 +78,12 @@ fn each(
 fn wallet_found(row: &Row<'_>) -> rusqlite::Result<WalletFound> {
     let stored = wallet_row(row)?;
     Ok(WalletFound {
-        n: row.get(11)?,
-        id: stored.id.to_string(),
+        n: row.get(12)?,
+        id: stored.id,
         wallet: stored.wallet,
         entries: row.get(9)?,
         holds_opened: row.get(10)?,
+        head: row.get(11).ok(),
     })
 }
 
@@ -88,7 +91,7 @@ fn key_found(row: &Row<'_>) -> rusqlite::Result<KeyFound> {
     let stored = key_row(row)?;
     Ok(KeyFound {
         n: row.get(16)?,
-        id: stored.id.to_string(),
+        id: stored.id,
         wallet: row.get(17)?,
         key: stored.key,
     })
@@ -103,25 +106,5 @@ fn hold_found(row: &Row<'_>) -> rusqlite::Result<HoldFound> {
         counts: row.get(4)?,
         of_task: row.get(5)?,
         booked: row.get(6)?,
-    })
-}
-
-fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    Ok(Entry {
-        wallet: row.get(0)?,
-        seq: row.get(1)?,
-        kind: row.get(2)?,
-        closes: row.get(3)?,
-        key: row.get(4)?,
-        held: row.get(5)?,
-        charge: row.get(6)?,
-        balance: row.get(7)?,
-        gift_balance: row.get(8)?,
-        credit_used: row.get(9)?,
-        meter: row.get(10)?,
-        price_version: row.get(11)?,
-        basis: row.get(12)?,
-        part_of: row.get(13)?,
-        booked: row.get(14)?,
     })
 }

@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ledger::{Meter, PriceCard};
+use ledger::{Meter, Micro, PriceCard, WalletStatus};
 
 use super::report::{Difference, Rule, VerifyReport};
-use super::sums::{Entry, HoldFound, KeyFound, KeySums, WalletFound, WalletSums};
-use crate::ids::{Epoch, HoldId};
+use super::sums::{HoldFound, KeyFound, KeySums, WalletFound, WalletSums};
+use crate::chain::{Chains, Head, WalletHead};
+use crate::columns::EntryColumns;
+use crate::ids::{Epoch, HoldId, PriceVersion, WalletId};
 
 /// A ruined ledger is told by its first differences; the rest would only fill the screen.
 const DIFFERENCES_MAX: usize = 10_000;
@@ -14,47 +16,59 @@ const DIFFERENCES_MAX: usize = 10_000;
 /// A verification on its way: wallets, keys and prices go in first, then holds and entries.
 #[derive(Debug)]
 pub(crate) struct Check {
-    report: VerifyReport,
+    pub(super) report: VerifyReport,
     live: HashSet<Epoch>,
-    wallets: HashMap<i64, WalletSums>,
-    keys: HashMap<i64, KeySums>,
+    pub(super) wallets: HashMap<i64, WalletSums>,
+    pub(super) keys: HashMap<i64, KeySums>,
     prices: HashMap<i64, Option<PriceCard>>,
+    pub(super) chains: Chains,
+    /// Heads noted by an earlier verification whose wallets have not been met yet.
+    pub(super) noted: HashMap<WalletId, WalletHead>,
     /// Sessions that have booked steps: what the open hold says, and what its entries add up to.
-    sessions: HashMap<i64, Session>,
+    pub(super) sessions: HashMap<i64, Session>,
 }
 
 #[derive(Debug, Default)]
-struct Session {
-    wallet: i64,
-    stored: i64,
-    booked: i64,
+pub(super) struct Session {
+    pub(super) wallet: i64,
+    pub(super) stored: i64,
+    pub(super) booked: i64,
 }
 
 impl Check {
-    /// `live` are the epochs that may own open holds.
-    pub(crate) fn new(live: impl IntoIterator<Item = Epoch>) -> Self {
+    /// `live` are the epochs that may own open holds, `noted` the heads of an earlier verification.
+    pub(crate) fn new(live: impl IntoIterator<Item = Epoch>, noted: &[WalletHead]) -> Self {
         Self {
             report: VerifyReport::default(),
             live: live.into_iter().collect(),
             wallets: HashMap::new(),
             keys: HashMap::new(),
             prices: HashMap::new(),
+            chains: Chains::default(),
+            noted: noted.iter().map(|noted| (noted.wallet, *noted)).collect(),
             sessions: HashMap::new(),
         }
     }
 
     pub(crate) fn wallet(&mut self, wallet: WalletFound) {
         self.report.wallets += 1;
-        self.wallets.insert(wallet.n, WalletSums::of(wallet));
+        let (n, id) = (wallet.n, wallet.id);
+        let noted = self.noted.remove(&id);
+        self.wallets.insert(n, WalletSums::of(wallet, noted));
+        self.chains.wallet(n, id);
+        self.noted_at(n, 0);
     }
 
     pub(crate) fn key(&mut self, key: KeyFound) {
         self.report.keys += 1;
+        self.chains.key(key.n, key.id);
         self.keys.insert(key.n, KeySums::of(key));
     }
 
-    pub(crate) fn price_version(&mut self, version: i64, card: &str) {
-        self.prices.insert(version, serde_json::from_str(card).ok());
+    pub(crate) fn price_version(&mut self, number: i64, model: &str, card: &str) {
+        self.prices.insert(number, serde_json::from_str(card).ok());
+        self.chains
+            .price_version(PriceVersion::new(number, model, card));
     }
 
     /// V6, and the sums of V1.
@@ -78,6 +92,9 @@ impl Check {
             sums.frozen += amount;
             sums.counting += i64::from(hold.counts);
         }
+        self.owner(wallet, hold.key, Rule::V1Frozen, || {
+            format!("key of hold {id}")
+        });
         if hold.booked != 0 {
             let session = self.sessions.entry(hold.id).or_default();
             (session.wallet, session.stored) = (wallet, hold.booked);
@@ -93,14 +110,21 @@ impl Check {
         }
     }
 
-    /// V2 and V4 as the entries go by, V7, and the sums of V5. A wallet's entries come in the
+    /// V2 and V4 as the entries go by, V7, V9, and the sums of V5. A wallet's entries come in the
     /// order of their posting.
-    pub(crate) fn entry(&mut self, entry: &Entry) {
+    pub(crate) fn entry(&mut self, entry: &EntryColumns<'_>) {
         self.report.entries += 1;
         self.number(entry);
         self.amounts(entry);
+        self.settings(entry);
         self.parts(entry);
-        if matches!(&*entry.kind, "settled" | "part") {
+        self.chains.entry(entry);
+        self.noted_at(entry.wallet, entry.seq);
+        if let Some(key) = entry.key {
+            let what = || format!("key of entry {}", entry.seq);
+            self.owner(entry.wallet, key, Rule::V5Usage, what);
+        }
+        if matches!(entry.kind, "settled" | "part") {
             self.price(entry);
             if let Some(sums) = entry.key.and_then(|key| self.keys.get_mut(&key)) {
                 sums.usage += i128::from(entry.charge);
@@ -108,8 +132,52 @@ impl Check {
         }
     }
 
+    /// What belongs to a wallet names a key of that wallet.
+    fn owner(&mut self, wallet: i64, key: i64, rule: Rule, what: impl FnOnce() -> String) {
+        let found = match self.keys.get(&key) {
+            Some(sums) if sums.stored.wallet == wallet => return,
+            Some(sums) => format!("{} of another wallet", sums.stored.id),
+            None => format!("key number {key}, which does not exist"),
+        };
+        self.differs(wallet, rule, what(), "a key of the wallet", found);
+    }
+
+    /// V9: the head that an earlier verification noted after the entry `seq` is the hash there.
+    fn noted_at(&mut self, wallet: i64, seq: i64) {
+        let noted = self.wallets.get(&wallet).and_then(|sums| sums.noted);
+        let Some(noted) = noted.filter(|noted| noted.entries == seq) else {
+            return;
+        };
+        if let Some(head) = self.chains.head(wallet).filter(|head| *head != noted.head) {
+            let what = format!("head noted at entry {seq}");
+            self.differs(wallet, Rule::V9Chain, what, noted.head, head);
+        }
+    }
+
+    /// V2 of what people set: entries say what it was set to.
+    fn settings(&mut self, entry: &EntryColumns<'_>) {
+        let Some(sums) = self.wallets.get_mut(&entry.wallet) else {
+            return;
+        };
+        let set_to = || entry.note?.rsplit_once("-> ").map(|(_, value)| value);
+        let understood = match entry.kind {
+            "credit_limit" => set_to()
+                .and_then(|limit| limit.parse::<Micro>().ok())
+                .map(|limit| sums.credit_limit = limit),
+            "status" => set_to()
+                .and_then(|status| status.parse::<WalletStatus>().ok())
+                .map(|status| sums.status = status),
+            _ => Some(()),
+        };
+        if understood.is_none() {
+            let what = format!("note of entry {}", entry.seq);
+            let found = entry.note.unwrap_or_default();
+            self.differs(entry.wallet, Rule::V2Entries, what, "the new value", found);
+        }
+    }
+
     /// V4 of sessions: each entry of a hold knows what those before it have booked.
-    fn parts(&mut self, entry: &Entry) {
+    fn parts(&mut self, entry: &EntryColumns<'_>) {
         let before = match (entry.part_of, entry.closes) {
             (Some(hold), _) => {
                 let session = self.sessions.entry(hold).or_default();
@@ -127,7 +195,7 @@ impl Check {
         }
     }
 
-    fn number(&mut self, entry: &Entry) {
+    fn number(&mut self, entry: &EntryColumns<'_>) {
         let Some(sums) = self.wallets.get_mut(&entry.wallet) else {
             self.differs(
                 entry.wallet,
@@ -152,11 +220,12 @@ impl Check {
         }
     }
 
-    fn amounts(&mut self, entry: &Entry) {
-        let moved = i128::from(entry.balance) + i128::from(entry.gift_balance)
-            - i128::from(entry.credit_used);
+    fn amounts(&mut self, entry: &EntryColumns<'_>) {
+        let delta = &entry.delta;
+        let moved = i128::from(delta.balance) + i128::from(delta.gift_balance)
+            - i128::from(delta.credit_used);
         let charge = -i128::from(entry.charge);
-        if moved != charge && !matches!(&*entry.kind, "top_up" | "gift") {
+        if moved != charge && !matches!(entry.kind, "top_up" | "gift") {
             self.differs(
                 entry.wallet,
                 Rule::V2Entries,
@@ -168,9 +237,9 @@ impl Check {
         let Some(sums) = self.wallets.get_mut(&entry.wallet) else {
             return;
         };
-        sums.balance += i128::from(entry.balance);
-        sums.gift_balance += i128::from(entry.gift_balance);
-        sums.credit_used += i128::from(entry.credit_used);
+        sums.balance += i128::from(delta.balance);
+        sums.gift_balance += i128::from(delta.gift_balance);
+        sums.credit_used += i128::from(delta.credit_used);
         let lowest = sums.balance.min(sums.gift_balance).min(sums.credit_used);
         if lowest < 0 {
             self.differs(
@@ -183,14 +252,13 @@ impl Check {
         }
     }
 
-    fn price(&mut self, entry: &Entry) {
+    fn price(&mut self, entry: &EntryColumns<'_>) {
         let card = entry
             .price_version
             .and_then(|version| self.prices.get(&version))
             .and_then(Option::as_ref);
         let meter: Option<Meter> = entry
             .meter
-            .as_deref()
             .and_then(|meter| serde_json::from_str(meter).ok());
         let priced = match (card, &meter) {
             (Some(card), Some(meter)) => card.price(meter).map_err(|error| error.to_string()),
@@ -198,7 +266,7 @@ impl Check {
         };
         let what = || format!("charge of entry {}", entry.seq);
         if entry.kind == "part" && meter.as_ref().is_some_and(|meter| !is_of_session(meter)) {
-            let found = entry.meter.clone().unwrap_or_default();
+            let found = entry.meter.unwrap_or_default();
             self.differs(
                 entry.wallet,
                 Rule::V4Closes,
@@ -211,8 +279,7 @@ impl Check {
             Ok(price) => {
                 // What we counted ourselves is capped at the hold when it ends; what was reported
                 // is not. What earlier steps have booked is paid.
-                let is_capped =
-                    entry.kind == "settled" && entry.basis.as_deref() == Some("counted");
+                let is_capped = entry.kind == "settled" && entry.basis == Some("counted");
                 let cap = entry.held.filter(|_| is_capped);
                 let cap = cap.map(|held| held.saturating_add(entry.booked));
                 let total = cap.map_or(price.get(), |cap| cap.min(price.get()));
@@ -243,112 +310,7 @@ impl Check {
         self.differs(wallet, Rule::V8Tasks, what, lacks, "none");
     }
 
-    /// What differs, when everything has been fed.
-    pub(crate) fn finish(mut self) -> VerifyReport {
-        // What is left are sessions without a close: their holds are open and know their steps.
-        for (hold, session) in std::mem::take(&mut self.sessions) {
-            if session.stored != session.booked {
-                let what = format!("booked by hold {}", HoldId::new(hold));
-                let (found, expected) = (session.stored, session.booked);
-                self.differs(session.wallet, Rule::V4Closes, what, expected, found);
-            }
-        }
-        self.sums();
-        self.report
-    }
-
-    /// V1, V2, V3, V4 and V5: what was added up against what is stored.
-    fn sums(&mut self) {
-        let mut found = Vec::new();
-        for (n, sums) in &self.wallets {
-            let stored = &sums.stored.wallet;
-            let wide = |amount: ledger::Micro| i128::from(amount.get());
-            for (rule, what, expected, stored) in [
-                (Rule::V1Frozen, "frozen", sums.frozen, wide(stored.frozen)),
-                (
-                    Rule::V2Entries,
-                    "balance",
-                    sums.balance,
-                    wide(stored.balance),
-                ),
-                (
-                    Rule::V2Entries,
-                    "gift_balance",
-                    sums.gift_balance,
-                    wide(stored.gift_balance),
-                ),
-                (
-                    Rule::V2Entries,
-                    "credit_used",
-                    sums.credit_used,
-                    wide(stored.credit_used),
-                ),
-                (
-                    Rule::V4Closes,
-                    "entries",
-                    i128::from(sums.last_entry),
-                    i128::from(sums.stored.entries),
-                ),
-                (
-                    Rule::V4Closes,
-                    "holds opened",
-                    i128::from(sums.open + sums.closed),
-                    i128::from(sums.stored.holds_opened),
-                ),
-            ] {
-                if expected != stored {
-                    found.push((*n, rule, what.to_owned(), expected, stored));
-                }
-            }
-            if wide(stored.credit_used) > 0 && wide(stored.balance) > 0 {
-                found.push((
-                    *n,
-                    Rule::V3Credit,
-                    "balance beside used credit".to_owned(),
-                    0,
-                    wide(stored.balance),
-                ));
-            }
-        }
-        for sums in self.keys.values() {
-            for (rule, what, expected, stored) in [
-                (
-                    Rule::V1Frozen,
-                    "frozen",
-                    sums.frozen,
-                    i128::from(sums.stored.key.frozen.get()),
-                ),
-                (
-                    Rule::V1Frozen,
-                    "open holds",
-                    i128::from(sums.counting),
-                    i128::from(sums.stored.key.open_holds),
-                ),
-                (
-                    Rule::V5Usage,
-                    "usage",
-                    sums.usage,
-                    i128::from(sums.stored.key.usage.get()),
-                ),
-            ] {
-                if expected != stored {
-                    found.push((
-                        sums.stored.wallet,
-                        rule,
-                        format!("{what} of {}", sums.stored.id),
-                        expected,
-                        stored,
-                    ));
-                }
-            }
-        }
-        found.sort_by(|a, b| (a.0, a.1, &a.2).cmp(&(b.0, b.1, &b.2)));
-        for (wallet, rule, what, expected, found) in found {
-            self.differs(wallet, rule, what, expected, found);
-        }
-    }
-
-    fn differs(
+    pub(super) fn differs(
         &mut self,
         wallet: i64,
         rule: Rule,
@@ -356,21 +318,23 @@ impl Check {
         expected: impl Into<Shown>,
         found: impl Into<Shown>,
     ) {
-        if self.report.differences.len() >= DIFFERENCES_MAX {
-            return;
-        }
         let wallet = match self.wallets.get(&wallet) {
-            Some(sums) => sums.stored.id.clone(),
+            Some(sums) => sums.stored.id.to_string(),
             None => format!("wallet number {wallet}"),
         };
-        let (expected, found) = (expected.into().0, found.into().0);
-        self.report.differences.push(Difference {
+        self.push(Difference {
             wallet,
             rule,
             what,
-            expected,
-            found,
+            expected: expected.into().0,
+            found: found.into().0,
         });
+    }
+
+    pub(super) fn push(&mut self, difference: Difference) {
+        if self.report.differences.len() < DIFFERENCES_MAX {
+            self.report.differences.push(difference);
+        }
     }
 }
 
@@ -387,7 +351,7 @@ fn is_of_session(meter: &Meter) -> bool {
 }
 
 /// A number or a text, as a report shows it.
-struct Shown(String);
+pub(super) struct Shown(String);
 
 impl From<&str> for Shown {
     fn from(text: &str) -> Self {
@@ -398,6 +362,12 @@ impl From<&str> for Shown {
 impl From<String> for Shown {
     fn from(text: String) -> Self {
         Self(text)
+    }
+}
+
+impl From<Head> for Shown {
+    fn from(head: Head) -> Self {
+        Self(head.to_string())
     }
 }
 

@@ -3,11 +3,12 @@
 //! The check is fed rows and knows no database; a store reads them in one snapshot.
 
 mod check;
+mod finish;
 mod report;
 mod sums;
 mod tasks;
 
 pub(crate) use check::Check;
 pub use report::{Difference, Rule, VerifyReport};
-pub(crate) use sums::{Entry, HoldFound, KeyFound, WalletFound};
+pub(crate) use sums::{HoldFound, KeyFound, WalletFound};
 pub(crate) use tasks::LACKS;

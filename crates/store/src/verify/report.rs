@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::chain::WalletHead;
+
 /// The outcome of a verification: clean when nothing differs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VerifyReport {
@@ -9,6 +11,8 @@ pub struct VerifyReport {
     pub keys: u64,
     pub open_holds: u64,
     pub entries: u64,
+    /// The head of every wallet as its entries give it, by wallet id.
+    pub heads: Vec<WalletHead>,
     pub differences: Vec<Difference>,
 }
 
@@ -31,18 +35,18 @@ pub struct Difference {
     pub found: String,
 }
 
-/// The checks, as reliability 1.3 numbers them.
+/// The checks, as reliability 1.3 numbers them, and the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
     /// Open holds are what is frozen.
     V1Frozen,
-    /// Entries add up to the columns.
+    /// Entries add up to the columns, and the last ones say the credit limit and the status.
     V2Entries,
     /// No balance beside used credit.
     V3Credit,
     /// Each hold is open or has one close; entries are numbered without a gap.
     V4Closes,
-    /// A key's usage is its entries.
+    /// A key's usage is its entries, and it is a key of their wallet.
     V5Usage,
     /// Each open hold has a live owner.
     V6Owner,
@@ -50,6 +54,8 @@ pub enum Rule {
     V7Price,
     /// Each finished task has a closed hold and, where it was asked for, a callback of equal bytes.
     V8Tasks,
+    /// Entries hash to the wallet's head, and the heads noted before are hashes of the same chain.
+    V9Chain,
 }
 
 impl fmt::Display for Rule {
@@ -63,6 +69,7 @@ impl fmt::Display for Rule {
             Self::V6Owner => "V6 holds have a live owner",
             Self::V7Price => "V7 usage re-prices to the charge",
             Self::V8Tasks => "V8 tasks go on, or are settled and told",
+            Self::V9Chain => "V9 entries hash to the head",
         })
     }
 }

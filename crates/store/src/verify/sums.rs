@@ -1,23 +1,28 @@
 //! What a verification reads, and what it adds up for each wallet and key.
 
-use ledger::{Key, Wallet};
+use ledger::{Key, Micro, Wallet, WalletStatus};
+
+use crate::chain::{Head, WalletHead};
+use crate::ids::{KeyId, WalletId};
 
 /// A wallet as stored.
 #[derive(Debug)]
 pub(crate) struct WalletFound {
     /// Its number, by which holds and entries name it.
     pub(crate) n: i64,
-    pub(crate) id: String,
+    pub(crate) id: WalletId,
     pub(crate) wallet: Wallet,
     pub(crate) entries: i64,
     pub(crate) holds_opened: i64,
+    /// Nothing when what is stored is no head.
+    pub(crate) head: Option<Head>,
 }
 
 /// A key as stored.
 #[derive(Debug)]
 pub(crate) struct KeyFound {
     pub(crate) n: i64,
-    pub(crate) id: String,
+    pub(crate) id: KeyId,
     pub(crate) wallet: i64,
     pub(crate) key: Key,
 }
@@ -35,26 +40,6 @@ pub(crate) struct HoldFound {
     pub(crate) booked: i64,
 }
 
-/// An entry as stored.
-#[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) wallet: i64,
-    pub(crate) seq: i64,
-    pub(crate) kind: String,
-    pub(crate) closes: Option<i64>,
-    pub(crate) key: Option<i64>,
-    pub(crate) held: Option<i64>,
-    pub(crate) charge: i64,
-    pub(crate) balance: i64,
-    pub(crate) gift_balance: i64,
-    pub(crate) credit_used: i64,
-    pub(crate) meter: Option<String>,
-    pub(crate) price_version: Option<i64>,
-    pub(crate) basis: Option<String>,
-    pub(crate) part_of: Option<i64>,
-    pub(crate) booked: i64,
-}
-
 /// A wallet, and what its holds and entries add up to.
 #[derive(Debug)]
 pub(super) struct WalletSums {
@@ -66,6 +51,11 @@ pub(super) struct WalletSums {
     pub(super) balance: i128,
     pub(super) gift_balance: i128,
     pub(super) credit_used: i128,
+    /// What the last entries that set them say.
+    pub(super) credit_limit: Micro,
+    pub(super) status: WalletStatus,
+    /// The head that an earlier verification noted.
+    pub(super) noted: Option<WalletHead>,
 }
 
 /// A key, and what its holds and entries add up to.
@@ -78,9 +68,10 @@ pub(super) struct KeySums {
 }
 
 impl WalletSums {
-    pub(super) fn of(stored: WalletFound) -> Self {
+    pub(super) fn of(stored: WalletFound, noted: Option<WalletHead>) -> Self {
         Self {
             stored,
+            noted,
             frozen: 0,
             open: 0,
             closed: 0,
@@ -88,6 +79,8 @@ impl WalletSums {
             balance: 0,
             gift_balance: 0,
             credit_used: 0,
+            credit_limit: Micro::ZERO,
+            status: WalletStatus::default(),
         }
     }
 }

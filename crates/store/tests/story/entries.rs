@@ -53,13 +53,13 @@ pub(crate) async fn entries_tell_what_was_posted(place: &Place) {
     assert_eq!(usage.meter.as_str(), r#"{"input":600000}"#);
     assert_eq!(
         (usage.price_version, usage.basis),
-        (version, store::Basis::Reported)
+        (version.number(), store::Basis::Reported)
     );
     assert_eq!(rows[2].call.as_deref().unwrap().usage, None);
 
     let prices = store.prices().await.unwrap();
     assert_eq!(prices.len(), 1);
-    assert_eq!(prices[0].version, version);
+    assert_eq!(prices[0].version, version.number());
     assert_eq!((&*prices[0].model, &*prices[0].card), ("story/model", CARD));
 }
 

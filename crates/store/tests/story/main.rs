@@ -6,6 +6,7 @@
 
 mod accounts;
 mod calls;
+mod chain;
 mod cut;
 mod entries;
 mod faults;
@@ -90,6 +91,11 @@ macro_rules! story {
                 verify::a_clean_ledger_verifies,
                 verify::each_planted_difference_is_found,
                 verify::entries_cannot_be_changed_or_deleted,
+                chain::what_was_forged_is_found,
+                chain::a_change_of_any_value_of_any_entry_is_found,
+                chain::noted_heads_find_a_chain_that_was_rewritten,
+                chain::a_migration_that_was_stopped_before_the_heads_is_completed,
+                chain::server_and_commands_write_one_chain,
                 journal::rows_come_back_as_they_were_given,
                 journal::pages_follow_each_other_without_gap_or_repeat,
                 journal::conditions_are_all_obeyed,
@@ -118,6 +124,7 @@ story!(
         nodes::a_node_of_the_same_name_is_refused,
         nodes::two_nodes_share_wallets_and_limits,
         nodes::a_newer_schema_is_refused,
+        nodes::older_nodes_stop_before_entries_are_chained,
         nodes::three_nodes_race_for_seven_credits,
         nodes::limits_are_exact_on_three_nodes,
         nodes::a_node_that_lost_its_lease_begins_anew,

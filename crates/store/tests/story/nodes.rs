@@ -91,6 +91,40 @@ pub(crate) async fn a_newer_schema_is_refused(place: &Place) {
     }
 }
 
+/// The schema as nodes of the last version without chains left it.
+const UNCHAINED: &str = "DELETE FROM refinery_schema_history WHERE version >= 6;
+    DROP TRIGGER entries_are_chained ON wallets; DROP FUNCTION refuse_unchained_entry;
+    ALTER TABLE wallets DROP COLUMN head";
+
+pub(crate) async fn older_nodes_stop_before_entries_are_chained(place: &Place) {
+    let older = place.open();
+    let version = price(&older).await;
+    let key = funded(&older, credits(10)).await;
+    let call = admit(&older, &key, credits(1)).await.unwrap();
+    older.close(settled(call.hold, version, 700_000));
+    older.flush().await.unwrap();
+    let heads = older.verify().await.unwrap().heads;
+
+    // A node that is alive might write what the others do not chain.
+    place.tamper(UNCHAINED);
+    let impatient = Settings {
+        lock_wait_max: Duration::ZERO,
+        ..place.settings()
+    };
+    let refused = Store::open(&impatient).unwrap_err();
+    assert!(matches!(refused, OpenError::OlderNodes { .. }), "{refused}");
+    // Entries were not chained while it was at it, and are when it is gone.
+    drop(older);
+    let newer = place.open();
+    let report = newer.verify().await.unwrap();
+    assert!(report.is_clean(), "{:#?}", report.differences);
+    assert_eq!(report.heads, heads);
+
+    // One that was only asleep is refused by the database.
+    let entry = place.try_tamper("UPDATE wallets SET entries = entries + 1");
+    assert!(entry.unwrap_err().contains("is not chained"));
+}
+
 /// Many calls at once, spread over nodes: answers those that were admitted, each with its node.
 async fn race(nodes: &[Store], key: &KeyRow, calls: usize) -> Vec<(usize, Admitted)> {
     let mut asked = tokio::task::JoinSet::new();

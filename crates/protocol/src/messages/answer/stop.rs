@@ -4,13 +4,7 @@ use crate::canon::Stop;
 use crate::json::Raw;
 use crate::json::write::Object;
 use crate::messages::fields::Fields;
-use crate::scrub::{Names, scrub};
-
-/// Neither name of the model is known where an answer is read.
-const NO_NAMES: Names<'_> = Names {
-    upstream: "",
-    public: "",
-};
+use crate::scrub::{Names, explain};
 
 /// What an answer says about its end, as it is read.
 #[derive(Debug, Default)]
@@ -48,8 +42,8 @@ impl Ending {
             Some("refusal") => {
                 let category = self.category;
                 // The vendor's words, not the model's: they may say who it is.
-                let explanation = self.explanation.map(|text| scrub(&text, NO_NAMES));
-                let explanation = explanation.filter(|text| !text.is_empty());
+                let explanation = self.explanation.as_deref();
+                let explanation = explanation.and_then(|text| explain(text, Names::default()));
                 return (Stop::Refusal { category }, explanation);
             }
             // Some servers say nothing of calls here.

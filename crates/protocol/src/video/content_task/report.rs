@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::snapshot::{ended, failed, plain, snapshot, snapshot_of};
 use crate::json::write::Object;
-use crate::scrub::{Names, scrub};
+use crate::scrub::{Names, explain, explain_code};
 use crate::video::{
     Delivery, Hosted, MediaKind, Medium, Outcome, Polled, Source, Standing, Task, Used,
 };
@@ -14,8 +14,6 @@ pub(super) const MOV: &str = "mov";
 /// The memo of a task that is made from a draft; our id of that follows.
 pub(super) const PROMOTES: &str = "of=";
 pub(super) const SUCCEEDED: &str = "succeeded";
-/// The longest error code that is passed on.
-const CODE_BYTES_MAX: usize = 96;
 /// The longest word for looks (`1080p`, `21:9`) that is passed on.
 const WORD_BYTES_MAX: usize = 16;
 
@@ -171,21 +169,13 @@ pub(super) fn end(task: &Task<'_>, status: &'static str) -> Outcome {
 }
 
 fn failure(told: &Value, task: &Task<'_>) -> Outcome {
-    let is_code = |code: &&str| {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-        !code.is_empty() && code.len() <= CODE_BYTES_MAX && code.bytes().all(plain)
-    };
-    let code = told["code"].as_str().filter(is_code).unwrap_or(INTERNAL);
-    let names = Names {
-        upstream: task.upstream_model,
-        public: task.model,
-    };
-    let message = told["message"].as_str().unwrap_or_default();
-    let message = scrub(message, names);
-    if message.is_empty() {
-        return failed(task, code, "The task failed.");
-    }
-    failed(task, code, &message)
+    let names = Names::of_model(task.upstream_model, task.model);
+    let code = told["code"].as_str();
+    let code = code.and_then(|code| explain_code(code, names));
+    let message = told["message"].as_str();
+    let message = message.and_then(|text| explain(text, names));
+    let message = message.as_deref().unwrap_or("The task failed.");
+    failed(task, code.unwrap_or(INTERNAL), message)
 }
 
 fn used(told: &Value) -> Used {

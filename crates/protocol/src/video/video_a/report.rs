@@ -3,11 +3,8 @@
 use serde_json::{Number, Value};
 
 use super::snapshot::{error, snapshot, usage, write_expired, write_failed, write_pending};
-use crate::scrub::{Names, scrub};
+use crate::scrub::{Names, explain, explain_code};
 use crate::video::task::{Outcome, Polled, Task, Used};
-
-/// The longest error code that is passed on.
-const CODE_BYTES_MAX: usize = 64;
 
 /// Reads the answer to a poll. A running task is told by 202 whatever its body; old answers of finished
 /// ones have no `status`.
@@ -72,18 +69,12 @@ fn done(video: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
 }
 
 fn failed(told: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
-    let is_code = |code: &&str| {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte);
-        !code.is_empty() && code.len() <= CODE_BYTES_MAX && code.bytes().all(plain)
-    };
-    let code = told["code"].as_str().filter(is_code);
+    let names = Names::of_model(task.upstream_model, task.model);
+    let code = told["code"].as_str();
+    let code = code.and_then(|code| explain_code(code, names));
     let code = code.unwrap_or("internal_error");
-    let names = Names {
-        upstream: task.upstream_model,
-        public: task.model,
-    };
-    let message = told["message"].as_str().map(|text| scrub(text, names));
-    let message = message.filter(|message| !message.is_empty());
+    let message = told["message"].as_str();
+    let message = message.and_then(|text| explain(text, names));
     let message = message.unwrap_or_else(|| "The task failed.".to_owned());
     Outcome {
         used: ticks_used(ticks),

@@ -25,19 +25,19 @@ fn a_plain_request_is_read() {
     assert_eq!(head.output_tokens_max, Some(64));
     assert_eq!(head.choices, 1);
     assert!(head.sampling.is_empty());
-    assert!((4..=10).contains(&head.input_tokens));
+    assert!((4..=10).contains(&head.input.tokens));
 }
 
 #[test]
 fn the_system_prompt_and_the_tools_are_counted() {
-    let plain = head(&with("")).unwrap().input_tokens;
+    let plain = head(&with("")).unwrap().input.tokens;
     for member in [
         r#","system":"You are a very terse assistant indeed.""#,
         r#","system":[{"type":"text","text":"You are a very terse assistant indeed."}]"#,
         r#","tools":[{"name":"get_weather","description":"The weather of a city.","input_schema":{}}]"#,
     ] {
         assert!(
-            head(&with(member)).unwrap().input_tokens > plain + 4,
+            head(&with(member)).unwrap().input.tokens > plain + 4,
             "{member}"
         );
     }

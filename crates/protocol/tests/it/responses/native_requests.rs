@@ -28,7 +28,7 @@ fn a_plain_request_is_read() {
     assert!(head.stream && head.include_usage);
     assert_eq!(head.output_tokens_max, Some(64));
     assert_eq!(head.choices, 1);
-    assert!((4..=10).contains(&head.input_tokens), "{head:?}");
+    assert!((4..=10).contains(&head.input.tokens), "{head:?}");
 }
 
 /// Checks that each body is refused with this code and names this member.

@@ -94,7 +94,7 @@ impl Journal {
     }
 
     pub(in crate::postgres) fn queued(&self) -> usize {
-        self.state.lock().queue.len()
+        self.state.lock().queue.held()
     }
 
     /// Takes nothing more; the writer ends when the list is empty.

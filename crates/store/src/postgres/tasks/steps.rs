@@ -20,7 +20,8 @@ use crate::task_id::TaskId;
 /// Columns of a claimed task and the time of its claim, for [`task_row`].
 const TASK: &str = "t.id, t.fence, w.id, t.hold, t.protocol, t.model, t.price_version, t.bound, t.channel,
     t.upstream_model, t.upstream_id, t.memo, t.delivery, t.polls, t.missing, t.missing_since, t.created_at, t.expires_at,
-    now.ms";
+    now.ms, coalesce((SELECT model FROM price_versions WHERE id = t.price_version), ''),
+    coalesce((SELECT card FROM price_versions WHERE id = t.price_version), '')";
 
 pub(super) async fn accept(line: &Slot, accepted: TaskAccepted) -> Result<bool, StoreError> {
     let update = format!(
@@ -238,7 +239,7 @@ fn task_row(row: &Row) -> Result<TaskRow, tokio_postgres::Error> {
         hold: HoldId::new(row.try_get(3)?),
         protocol: row.try_get(4)?,
         model: row.try_get(5)?,
-        price_version: PriceVersion(row.try_get(6)?),
+        price_version: PriceVersion::new(row.try_get(6)?, row.try_get(19)?, row.try_get(20)?),
         bound: serde_json::from_str(bound).unwrap_or_default(),
         upstream: upstream(row, 8)?,
         memo: row.try_get(11)?,

@@ -100,7 +100,7 @@ impl Journal {
     }
 
     pub(in crate::sqlite) fn queued(&self) -> usize {
-        self.line.state.lock().queue.len()
+        self.line.state.lock().queue.held()
     }
 }
 

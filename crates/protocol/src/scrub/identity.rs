@@ -1,24 +1,15 @@
-//! Takes an upstream's identity out of a text that is to be shown to a caller.
-//!
-//! Model names become the public id; addresses, accounts, request ids, keys and vendors go. The text is
-//! judged word by word, and a word in doubt goes.
+//! Known kinds of identity: model names, addresses, accounts, request ids, keys and vendors.
+
+use super::names::Names;
 
 /// The longest text that is passed on, in bytes.
-const TEXT_BYTES_MAX: usize = 512;
+pub(super) const TEXT_BYTES_MAX: usize = 512;
 /// From this length on a word of letters and digits is taken for an id.
 const RANDOM_CHARS_MIN: usize = 20;
 
-/// The two names of a model.
-#[derive(Debug, Clone, Copy)]
-pub struct Names<'a> {
-    /// What the upstream calls it; may be empty when it is not known.
-    pub upstream: &'a str,
-    /// What callers call it.
-    pub public: &'a str,
-}
-
-/// The text without anything that tells who the upstream is.
-pub fn scrub(text: &str, names: Names<'_>) -> String {
+/// The text with known kinds of identity masked and everything else kept. It is for content;
+/// [`explain`](super::explain()) is for refusals.
+pub fn mask(text: &str, names: Names<'_>) -> String {
     let mut clean = String::with_capacity(text.len().min(TEXT_BYTES_MAX));
     let mut rest = without_request_id(text).trim();
     while let Some(first) = rest.chars().next() {
@@ -50,14 +41,14 @@ pub fn scrub(text: &str, names: Names<'_>) -> String {
 }
 
 /// One vendor ends its messages with the id of the request, which means nothing to a caller.
-fn without_request_id(text: &str) -> &str {
+pub(super) fn without_request_id(text: &str) -> &str {
     match text.find("Request id:") {
         Some(at) => text.get(..at).unwrap_or(text),
         None => text,
     }
 }
 
-fn is_separator(c: char) -> bool {
+pub(super) fn is_separator(c: char) -> bool {
     c.is_whitespace() || c.is_control() || "\"'`()[]{}<>,;|=“”‘’".contains(c)
 }
 
@@ -69,11 +60,16 @@ fn in_place_of<'a>(word: &str, names: Names<'a>) -> Option<&'a str> {
     if is_model(word, names.upstream) {
         return Some(names.public);
     }
+    if is_vendor(word) {
+        return Some(UPSTREAM);
+    }
+    kind_of(word)
+}
+
+/// What stands for a word that is an address, a key or an id.
+pub(super) fn kind_of(word: &str) -> Option<&'static str> {
     if word.contains("://") || word.starts_with("www.") {
         return Some("[url]");
-    }
-    if is_vendor(word) {
-        return Some("[upstream]");
     }
     if is_key(word) {
         return Some("[key]");
@@ -98,31 +94,95 @@ fn is_model(word: &str, upstream: &str) -> bool {
     })
 }
 
-/// Names of vendors, of their models' families and of their platforms.
-fn is_vendor(word: &str) -> bool {
-    const NAMES: [&str; 19] = [
-        "openai",
-        "chatgpt",
-        "azure",
-        "anthropic",
-        "claude",
-        "bedrock",
-        "google",
-        "gemini",
-        "vertex",
-        "deepmind",
-        "xai",
-        "x.ai",
-        "grok",
-        "bytedance",
-        "byteplus",
-        "volcengine",
-        "volcano",
-        "ark",
-        "doubao",
-    ];
+/// Vendors, families of models, and platforms. A word that is none of plain English is not shown
+/// in a refusal anyway; these are not shown either when the caller wrote them first.
+const VENDORS: [&str; 64] = [
+    "ai21",
+    "aliyun",
+    "amazon",
+    "anthropic",
+    "anyscale",
+    "ark",
+    "aws",
+    "azure",
+    "baidu",
+    "baseten",
+    "bedrock",
+    "bytedance",
+    "byteplus",
+    "cerebras",
+    "chatgpt",
+    "claude",
+    "cloudflare",
+    "cohere",
+    "dashscope",
+    "deepinfra",
+    "deepmind",
+    "deepseek",
+    "doubao",
+    "elevenlabs",
+    "fireworks",
+    "gcp",
+    "gemini",
+    "google",
+    "googleapis",
+    "gpt",
+    "grok",
+    "groq",
+    "hunyuan",
+    "huggingface",
+    "hyperbolic",
+    "kimi",
+    "kling",
+    "litellm",
+    "llama",
+    "microsoft",
+    "minimax",
+    "mistral",
+    "moonshot",
+    "novita",
+    "nvidia",
+    "ollama",
+    "openai",
+    "openrouter",
+    "perplexity",
+    "qwen",
+    "replicate",
+    "sambanova",
+    "seedance",
+    "seedream",
+    "siliconflow",
+    "tencent",
+    "vertex",
+    "vertexai",
+    "vllm",
+    "volcano",
+    "volcengine",
+    "x.ai",
+    "xai",
+    "zhipu",
+];
+
+/// What stands for a vendor's name.
+pub(super) const UPSTREAM: &str = "[upstream]";
+
+/// Whether this is a name of a vendor, of a family of models or of a platform.
+pub(super) fn is_vendor(word: &str) -> bool {
     let word = word.strip_suffix("'s").unwrap_or(word);
-    NAMES.iter().any(|name| word.eq_ignore_ascii_case(name))
+    VENDORS.iter().any(|name| word.eq_ignore_ascii_case(name))
+}
+
+/// The text with keys masked and everything else kept, for the operator.
+pub(crate) fn mask_keys(text: &str) -> String {
+    text.split_inclusive(is_separator)
+        .map(|piece| {
+            let word = piece.trim_end_matches(is_separator);
+            if is_key(word) {
+                return format!("[key]{}", piece.get(word.len()..).unwrap_or_default());
+            }
+            piece.to_owned()
+        })
+        .collect()
 }
 
 fn is_key(word: &str) -> bool {
@@ -133,7 +193,9 @@ fn is_key(word: &str) -> bool {
 
 fn is_address(word: &str) -> bool {
     let host = word.split(['/', '?']).next().unwrap_or_default();
-    let host = host.rsplit('@').next().unwrap_or_default();
+    if let Some((user, host)) = host.split_once('@') {
+        return !user.is_empty() && !host.is_empty();
+    }
     let (host, port) = host.split_once(':').unwrap_or((host, ""));
     if port.contains(':') {
         // Two colons: an IPv6 address, or a time of day.
@@ -214,10 +276,7 @@ mod tests {
 
     use super::*;
 
-    const NAMES: Names<'_> = Names {
-        upstream: "vendors/gpt-large-2026",
-        public: "maker/large",
-    };
+    const NAMES: Names<'_> = Names::of_model("vendors/gpt-large-2026", "maker/large");
 
     #[test]
     fn identity_goes_and_meaning_stays() {
@@ -273,29 +332,26 @@ mod tests {
             ),
             ("", ""),
         ] {
-            assert_eq!(scrub(text, NAMES), clean);
+            assert_eq!(mask(text, NAMES), clean);
         }
     }
 
     #[test]
     fn an_unknown_upstream_name_hides_nothing_else() {
-        let names = Names {
-            upstream: "",
-            public: "maker/large",
-        };
-        assert_eq!(scrub("a b", names), "a b");
+        let names = Names::of_model("", "maker/large");
+        assert_eq!(mask("a b", names), "a b");
     }
 
     proptest! {
         #[test]
         fn the_upstream_name_never_shows(before in "[a-z ]{0,9}", after in "[a-z .,]{0,9}") {
             let text = format!("{before} vendors/gpt-large-2026 {after}");
-            prop_assert!(!scrub(&text, NAMES).contains("gpt-large-2026"));
+            prop_assert!(!mask(&text, NAMES).contains("gpt-large-2026"));
         }
 
         #[test]
         fn any_text_is_bounded(text in any::<String>(), times in 0_usize..200) {
-            let clean = scrub(&text.repeat(times), NAMES);
+            let clean = mask(&text.repeat(times), NAMES);
             prop_assert!(clean.len() <= TEXT_BYTES_MAX + '…'.len_utf8());
         }
     }

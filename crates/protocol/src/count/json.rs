@@ -1,0 +1,175 @@
+//! Counts the tokens of a request in JSON, and says how many there can be at most.
+
+use super::media::{MediaFinder, Medium};
+use super::text::Counter;
+use crate::json::scan::Strings;
+use crate::json::{Cursor, Raw, Text};
+
+/// No text counts below one token for so many bytes, whatever its shape or escapes.
+pub const BYTES_PER_TOKEN_MAX: u64 = 12;
+
+/// What upstreams add to a prompt at most, beside marks around messages. Those are shorter than
+/// the JSON around them.
+const FRAME_TOKENS_MAX: u64 = 1_024;
+/// Members that no model is known to read count for nothing up to this size together.
+const UNREAD_BYTES_FREE: u64 = 1_024;
+
+/// The input tokens of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct InputCount {
+    /// The estimate. It is never below one token for [`BYTES_PER_TOKEN_MAX`] bytes of the request,
+    /// bytes of inline media aside.
+    pub tokens: u64,
+    /// No tokenizer makes more of the request. None where only the model's context bounds the
+    /// input: with media of unknown length, or with tools that bring text in.
+    pub tokens_max: Option<u64>,
+    /// Whether the request has a medium whose length is unknown: a PDF, a video, or a file that is
+    /// only named. It may fill the model's whole context.
+    pub fills_context: bool,
+    /// Bytes of inline media, to which the floor does not apply.
+    pub media_bytes: u64,
+}
+
+impl InputCount {
+    /// Both inputs together.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let most = self.tokens_max.zip(other.tokens_max);
+        Self {
+            tokens: self.tokens.saturating_add(other.tokens),
+            tokens_max: most.map(|(one, other)| one.saturating_add(other)),
+            fills_context: self.fills_context || other.fills_context,
+            media_bytes: self.media_bytes.saturating_add(other.media_bytes),
+        }
+    }
+
+    /// The count of a request of `body_bytes` of which this is the part that the model reads.
+    pub(crate) fn of_body(self, body_bytes: usize) -> Self {
+        let text_bytes = (body_bytes as u64).saturating_sub(self.media_bytes);
+        Self {
+            tokens: self.tokens.max(text_bytes.div_ceil(BYTES_PER_TOKEN_MAX)),
+            tokens_max: self.tokens_max.map(|most| most.max(text_bytes)),
+            ..self
+        }
+    }
+}
+
+/// Counts a JSON value that was checked before, all of which the model reads.
+pub(crate) fn count_value(value: Raw<'_>) -> InputCount {
+    let mut counter = JsonCounter::default();
+    counter.begin(Reading::Conversation);
+    // A value that was checked has no error.
+    let _ = Cursor::new(value.text()).value_shown_to(&mut counter);
+    counter.finish(value.text().len())
+}
+
+/// What the model does with a member of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Reading {
+    /// The model reads its text, and media stand in it.
+    Conversation,
+    /// The model reads its text.
+    Text,
+    /// The dialect gives the member no text to hold. An upstream may read it all the same.
+    #[default]
+    Unread,
+}
+
+/// Counts the strings, names and numbers of JSON values. Names weigh about what the marks around
+/// messages and tools do.
+#[derive(Debug, Default)]
+pub(crate) struct JsonCounter<'a> {
+    reading: Reading,
+    read: Counter,
+    unread: Counter,
+    unread_bytes: u64,
+    media: MediaFinder<'a>,
+    media_tokens: u64,
+    /// The most that all media can be, beyond which only the context bounds them.
+    media_tokens_max: u64,
+    is_unbounded: bool,
+    /// Bytes of inline media, which are no text.
+    media_bytes: u64,
+    fills_context: bool,
+}
+
+impl<'a> JsonCounter<'a> {
+    /// The values to come belong to a member of this kind.
+    pub(crate) fn begin(&mut self, reading: Reading) {
+        self.reading = reading;
+        self.media.begin(reading == Reading::Conversation);
+    }
+
+    /// The count of a request of `body_bytes`, all of which was shown.
+    pub(crate) fn finish(&self, body_bytes: usize) -> InputCount {
+        let text_bytes = (body_bytes as u64).saturating_sub(self.media_bytes);
+        let unread = match self.unread_bytes {
+            0..=UNREAD_BYTES_FREE => 0,
+            _ => self.unread.tokens(),
+        };
+        let counted = self.read.tokens().saturating_add(unread);
+        let text = counted.max(text_bytes.div_ceil(BYTES_PER_TOKEN_MAX));
+        let most = text_bytes
+            .saturating_add(FRAME_TOKENS_MAX)
+            .saturating_add(self.media_tokens_max);
+        InputCount {
+            tokens: text.saturating_add(self.media_tokens),
+            tokens_max: (!self.is_unbounded).then_some(most),
+            fills_context: self.fills_context,
+            media_bytes: self.media_bytes,
+        }
+    }
+
+    fn add(&mut self, raw: &str) {
+        match self.reading {
+            Reading::Conversation | Reading::Text => self.read.add_separate(raw.as_bytes()),
+            Reading::Unread => {
+                self.unread_bytes = self.unread_bytes.saturating_add(raw.len() as u64);
+                self.unread.add_separate(raw.as_bytes());
+            }
+        }
+    }
+
+    fn add_medium(&mut self, medium: &Medium<'a>) {
+        self.media_tokens = self.media_tokens.saturating_add(medium.tokens());
+        self.media_bytes = self.media_bytes.saturating_add(medium.bytes());
+        self.fills_context |= medium.fills_context();
+        match medium.tokens_max() {
+            Some(most) => self.media_tokens_max = self.media_tokens_max.saturating_add(most),
+            None => self.is_unbounded = true,
+        }
+        if let Some(text) = medium.text() {
+            self.add(text.raw());
+        }
+    }
+}
+
+impl<'a> Strings<'a> for JsonCounter<'a> {
+    fn name(&mut self, name: Text<'a>) {
+        self.media.name(name);
+        self.add(name.raw());
+    }
+
+    fn string(&mut self, text: Text<'a>) {
+        // A medium is counted when the object around it ends, which may say what it is at its end.
+        if !self.media.takes(text) {
+            self.add(text.raw());
+        }
+    }
+
+    fn scalar(&mut self, raw: &'a str) {
+        self.add(raw);
+    }
+
+    fn opened(&mut self, is_object: bool) {
+        self.media.opened(is_object);
+    }
+
+    fn closed(&mut self) {
+        if let Some(medium) = self.media.closed() {
+            self.add_medium(&medium);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

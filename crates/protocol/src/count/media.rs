@@ -1,0 +1,385 @@
+//! Finds the media of a conversation and says how many tokens each counts as.
+//!
+//! Base64 of an image is a hundred times longer than the image costs, so it must not be counted as
+//! text. The same bytes in a tool's schema or in the arguments of a call are text and cost what
+//! text costs. So a string is taken for a medium only where every dialect has media: in a part of
+//! a message, under the names that media have there, with a declared type. Everything else is text.
+
+use crate::json::Text;
+
+/// What an image counts as, whatever its size; its bytes add a little.
+pub const IMAGE_TOKENS: u64 = 1_600;
+/// No vendor charges more for one image.
+pub(super) const IMAGE_TOKENS_MAX: u64 = 16_384;
+/// Bytes of an image that add a token.
+const IMAGE_BYTES_PER_TOKEN: u64 = 512;
+/// Bytes of audio that count as a token: 32 tokens for a second of 16 kbit/s. Waveforms, which
+/// need twenty times the bytes, are told by their first ones.
+const AUDIO_BYTES_PER_TOKEN: u64 = 64;
+const WAVEFORM_BYTES_PER_TOKEN: u64 = 256;
+/// The beginning of a waveform file (`RIFF`) in base64.
+const WAVEFORM_START: &str = "UklGR";
+
+/// Levels of containers that are followed, and parts within parts. Media stand less deep.
+const LEVELS_MAX: usize = 12;
+const PARTS_MAX: usize = 4;
+
+/// Follows a JSON value and notes the media in it.
+#[derive(Debug, Default)]
+pub(super) struct MediaFinder<'a> {
+    /// Whether media can stand in the value.
+    has_media: bool,
+    /// Open containers.
+    depth: usize,
+    /// The outermost of them, as far as the path to them is one to media.
+    levels: [Level; LEVELS_MAX],
+    known: usize,
+    /// The parts among those levels, and how many.
+    parts: [Part<'a>; PARTS_MAX],
+    part_count: usize,
+    name: Name,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Level {
+    /// A list of messages or parts.
+    #[default]
+    List,
+    /// A message, or a part of one.
+    Part,
+    /// An object inside a part that says more of it.
+    Holder,
+}
+
+impl<'a> MediaFinder<'a> {
+    /// A new value begins.
+    pub(super) fn begin(&mut self, has_media: bool) {
+        *self = Self {
+            has_media,
+            ..Self::default()
+        };
+    }
+
+    pub(super) fn opened(&mut self, is_object: bool) {
+        let outside = self.level();
+        let is_known = self.has_media && self.known == self.depth;
+        self.depth += 1;
+        if !is_known {
+            return;
+        }
+        let level = match (outside, is_object) {
+            (None | Some(Level::List), true) => Level::Part,
+            (None, false) => Level::List,
+            (Some(Level::Part | Level::Holder), true) if self.name.is_holder() => Level::Holder,
+            (Some(Level::Part | Level::Holder), false) if self.name.is_list() => Level::List,
+            _ => return,
+        };
+        let Some(place) = self.levels.get_mut(self.known) else {
+            return;
+        };
+        if level == Level::Part {
+            let Some(part) = self.parts.get_mut(self.part_count) else {
+                return;
+            };
+            *part = Part::default();
+            self.part_count += 1;
+        }
+        *place = level;
+        self.known += 1;
+        let declared = self.name.declares();
+        if level == Level::Holder
+            && let Some(part) = self.part()
+        {
+            part.declared |= declared;
+        }
+    }
+
+    /// The innermost container ends; gives the medium if it was a part with one.
+    pub(super) fn closed(&mut self) -> Option<Medium<'a>> {
+        let level = self.level();
+        self.depth = self.depth.saturating_sub(1);
+        let level = level?;
+        self.known = self.known.saturating_sub(1);
+        if level != Level::Part {
+            return None;
+        }
+        self.part_count = self.part_count.saturating_sub(1);
+        self.parts.get(self.part_count).and_then(Part::medium)
+    }
+
+    pub(super) fn name(&mut self, name: Text<'_>) {
+        if self.level().is_some() {
+            self.name = Name::of(&name.decode_lossy());
+        }
+    }
+
+    /// Whether a string is kept as a medium, to be counted when its part ends.
+    pub(super) fn takes(&mut self, text: Text<'a>) -> bool {
+        let level = self.level();
+        if !matches!(level, Some(Level::Part | Level::Holder)) {
+            return false;
+        }
+        let name = self.name;
+        let Some(part) = self.part() else {
+            return false;
+        };
+        match name {
+            Name::Type => part.declared |= declared_by_type(&text.decode_lossy(), level),
+            Name::MimeType => part.declared |= declared_by_mime_type(&text.decode_lossy()),
+            Name::Data => return part.keep(text),
+            Name::FileId => part.is_named = true,
+            Name::Link(declared) => {
+                part.declared |= declared;
+                if let Some(rest) = text.raw().strip_prefix("data:") {
+                    part.declared |= declared_by_mime_type(rest);
+                    return part.keep(text);
+                }
+                part.is_named = true;
+            }
+            Name::Holder(_) | Name::List | Name::ListOrHolder | Name::Other => {}
+        }
+        false
+    }
+
+    /// The innermost container, if the path to it is known.
+    fn level(&self) -> Option<Level> {
+        let is_known = self.known == self.depth;
+        let level = self.levels.get(self.known.checked_sub(1)?);
+        level.copied().filter(|_| is_known)
+    }
+
+    fn part(&mut self) -> Option<&mut Part<'a>> {
+        self.parts.get_mut(self.part_count.checked_sub(1)?)
+    }
+}
+
+/// What a part was declared to be: a set, since a caller may say several things.
+type Declared = u8;
+const IMAGE: Declared = 1;
+const AUDIO: Declared = 2;
+/// A document: text if it is declared to be that too.
+const DOCUMENT: Declared = 4;
+const TEXT: Declared = 8;
+/// A PDF, a video or what nobody knows: its length in tokens cannot be told from its bytes.
+const UNBOUNDED: Declared = 16;
+/// A file that the upstream looks at itself, whatever the request says that it is.
+const STORED: Declared = 32;
+
+/// The names that matter in a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Name {
+    #[default]
+    Other,
+    Type,
+    MimeType,
+    /// Base64.
+    Data,
+    FileId,
+    /// A link or a `data:` URL, or an object with one in it.
+    Link(Declared),
+    /// An object that says more of its part.
+    Holder(Declared),
+    /// An array of parts.
+    List,
+    ListOrHolder,
+}
+
+impl Name {
+    fn of(name: &str) -> Self {
+        match name {
+            "type" => Self::Type,
+            "media_type" | "mime_type" | "mimeType" => Self::MimeType,
+            "data" => Self::Data,
+            // An image that the model made, or a list of what a function returned.
+            "result" => Self::Data,
+            "file_id" | "fileId" => Self::FileId,
+            "url" | "uri" | "file_uri" | "fileUri" => Self::Link(0),
+            "image_url" | "image" => Self::Link(IMAGE),
+            "video_url" => Self::Link(UNBOUNDED),
+            "audio_url" => Self::Link(AUDIO),
+            "file_url" => Self::Link(DOCUMENT),
+            // Base64 of a file in two dialects, an object with a link in a third.
+            "file_data" | "fileData" => Self::Link(STORED),
+            "source" | "inline_data" | "inlineData" | "function_response" | "functionResponse" => {
+                Self::Holder(0)
+            }
+            "input_audio" => Self::Holder(AUDIO),
+            "file" => Self::Holder(DOCUMENT),
+            "parts" => Self::List,
+            "content" | "output" => Self::ListOrHolder,
+            _ => Self::Other,
+        }
+    }
+
+    fn is_holder(self) -> bool {
+        matches!(self, Self::Holder(_) | Self::Link(_) | Self::ListOrHolder)
+    }
+
+    fn is_list(self) -> bool {
+        matches!(self, Self::List | Self::ListOrHolder | Self::Data)
+    }
+
+    fn declares(self) -> Declared {
+        match self {
+            Self::Holder(declared) | Self::Link(declared) => declared,
+            _ => 0,
+        }
+    }
+}
+
+/// A holder's own type says how the medium is given, or that it is text.
+fn declared_by_type(word: &str, level: Option<Level>) -> Declared {
+    match word {
+        "text" => TEXT,
+        _ if level == Some(Level::Holder) => 0,
+        "image" | "input_image" | "image_url" | "computer_screenshot" | "image_generation_call" => {
+            IMAGE
+        }
+        "audio" | "input_audio" | "audio_url" => AUDIO,
+        "video" | "input_video" | "video_url" => UNBOUNDED,
+        "document" | "file" | "input_file" => DOCUMENT,
+        _ => 0,
+    }
+}
+
+fn declared_by_mime_type(word: &str) -> Declared {
+    if word.starts_with("image") {
+        IMAGE
+    } else if word.starts_with("audio") {
+        AUDIO
+    } else if word.starts_with("text") {
+        TEXT
+    } else {
+        UNBOUNDED
+    }
+}
+
+/// A message or a part of one, as far as it has been read.
+#[derive(Debug, Clone, Copy, Default)]
+struct Part<'a> {
+    declared: Declared,
+    inline: Option<Text<'a>>,
+    /// Whether a link or a file's id stands in it.
+    is_named: bool,
+}
+
+impl<'a> Part<'a> {
+    /// Keeps the bytes of a medium. A second string in the same part is text.
+    fn keep(&mut self, text: Text<'a>) -> bool {
+        let is_first = self.inline.is_none();
+        self.inline.get_or_insert(text);
+        is_first
+    }
+
+    fn medium(&self) -> Option<Medium<'a>> {
+        let is_named = self.is_named && self.declared != 0;
+        if self.inline.is_none() && !is_named {
+            return None;
+        }
+        Some(Medium {
+            inline: self.inline.map(|text| (text, self.inline_kind())),
+            named: is_named.then(|| self.named_kind()),
+            is_stored: is_named && self.declared & STORED != 0,
+        })
+    }
+
+    fn inline_kind(&self) -> Kind {
+        let is = |declared| self.declared & declared != 0;
+        if is(UNBOUNDED) {
+            Kind::Unbounded
+        } else if is(TEXT) {
+            Kind::Text
+        } else if is(DOCUMENT) {
+            Kind::Unbounded
+        } else if is(AUDIO) {
+            Kind::Audio
+        } else if is(IMAGE) {
+            Kind::Image
+        } else {
+            Kind::Text
+        }
+    }
+
+    fn named_kind(&self) -> Kind {
+        match self.declared & !STORED {
+            IMAGE => Kind::Image,
+            _ => Kind::Unbounded,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// No medium after all.
+    Text,
+    Image,
+    Audio,
+    Unbounded,
+}
+
+/// A medium of a conversation, given or named or both.
+#[derive(Debug)]
+pub(super) struct Medium<'a> {
+    inline: Option<(Text<'a>, Kind)>,
+    named: Option<Kind>,
+    is_stored: bool,
+}
+
+impl<'a> Medium<'a> {
+    /// What it counts as. One that may fill the context counts as an image here.
+    pub(super) fn tokens(&self) -> u64 {
+        let inline = self.inline.map_or(0, |(text, kind)| {
+            let bytes = decoded_bytes(text);
+            match kind {
+                Kind::Text => 0,
+                Kind::Image => (IMAGE_TOKENS + bytes / IMAGE_BYTES_PER_TOKEN).min(IMAGE_TOKENS_MAX),
+                Kind::Audio if text.raw().starts_with(WAVEFORM_START) => {
+                    bytes.div_ceil(WAVEFORM_BYTES_PER_TOKEN)
+                }
+                Kind::Audio => bytes.div_ceil(AUDIO_BYTES_PER_TOKEN),
+                Kind::Unbounded => IMAGE_TOKENS,
+            }
+        });
+        let named = self.named.map_or(0, |_| IMAGE_TOKENS);
+        inline.saturating_add(named)
+    }
+
+    /// The most it can count as; none if the context alone bounds it.
+    pub(super) fn tokens_max(&self) -> Option<u64> {
+        let inline = match self.inline {
+            None | Some((_, Kind::Text)) => 0,
+            Some((_, Kind::Image)) => IMAGE_TOKENS_MAX,
+            Some((text, Kind::Audio)) => text.raw().len() as u64,
+            Some((_, Kind::Unbounded)) => return None,
+        };
+        let named = match self.named {
+            None => 0,
+            Some(Kind::Image) if !self.is_stored => IMAGE_TOKENS_MAX,
+            Some(_) => return None,
+        };
+        Some(inline.saturating_add(named))
+    }
+
+    pub(super) fn fills_context(&self) -> bool {
+        let kinds = [self.inline.map(|(_, kind)| kind), self.named];
+        kinds.contains(&Some(Kind::Unbounded))
+    }
+
+    /// The string that is text after all.
+    pub(super) fn text(&self) -> Option<Text<'a>> {
+        let (text, kind) = self.inline?;
+        (kind == Kind::Text).then_some(text)
+    }
+
+    /// Bytes of the request that are no text.
+    pub(super) fn bytes(&self) -> u64 {
+        match self.inline {
+            None | Some((_, Kind::Text)) => 0,
+            Some((text, _)) => text.raw().len() as u64,
+        }
+    }
+}
+
+fn decoded_bytes(base64: Text<'_>) -> u64 {
+    (base64.raw().len() as u64).saturating_mul(3) / 4
+}

@@ -1,0 +1,345 @@
+//! Estimates how many tokens a plain text is.
+//!
+//! Every model has its own tokenizer, and none is at hand before the call. What holds for all of
+//! them is that a word, a few digits or a sign make about a token, and a Chinese character most of
+//! one. Each byte therefore adds a fixed cost by its class, and the first byte of each word adds
+//! the cost of a new token. No byte is skipped: a caller who knew which bytes are not looked at
+//! could hide a prompt in them.
+//!
+//! The cost of a byte depends on itself and on the byte before it alone. So a text counts the same
+//! however it was cut, and ASCII text is counted sixteen bytes at a time.
+
+use wide::u8x16;
+
+use super::json::BYTES_PER_TOKEN_MAX;
+use crate::json::text::unescape;
+
+/// One token, in the parts that are added up.
+const TOKEN: u64 = 64;
+
+/// What bytes cost, in parts of a token.
+///
+/// The values are fitted to a byte-pair tokenizer of 200,000 tokens on prose, code, JSON and texts
+/// in several scripts (`fixtures/count/README.md`). No character costs less than six parts per
+/// byte, so that plain text never counts below one token for [`BYTES_PER_TOKEN_MAX`] bytes.
+mod cost {
+    /// The first byte of a word: a letter, or any byte of a character outside ASCII.
+    pub(super) const WORD: u8 = 34;
+    pub(super) const LOWER: u8 = 7;
+    pub(super) const UPPER: u8 = 21;
+    pub(super) const SPACE: u8 = 7;
+    /// Digits, signs, line breaks and control characters.
+    pub(super) const SIGN: u8 = 34;
+    /// Two bytes: accented Latin, Greek, Cyrillic, Hebrew, Arabic.
+    pub(super) const LETTER: u8 = 13;
+    /// Three bytes that are neither Chinese, Japanese nor Korean, and typographic signs.
+    pub(super) const SCRIPT: u8 = 18;
+    /// Chinese characters and Japanese kana.
+    pub(super) const HAN: u8 = 49;
+    pub(super) const HANGUL: u8 = 33;
+    /// Four bytes: emoji and rare scripts.
+    pub(super) const RARE: u8 = 96;
+}
+
+/// Estimates the tokens of a text.
+pub fn tokens(text: &[u8]) -> u64 {
+    let mut counter = Counter::default();
+    counter.add(text);
+    counter.tokens()
+}
+
+/// Counts a text that comes in pieces.
+#[derive(Debug, Clone, Default)]
+pub struct Counter {
+    parts: u64,
+    /// Bytes that were added, as they were written: escapes count with all their bytes.
+    bytes: u64,
+    last: u8,
+    is_idle: bool,
+}
+
+impl Counter {
+    /// A counter that ignores what is added: the count comes from somewhere else.
+    pub(crate) fn idle() -> Self {
+        Self {
+            is_idle: true,
+            ..Self::default()
+        }
+    }
+
+    /// The tokens so far; a part of one counts as one.
+    pub fn tokens(&self) -> u64 {
+        let floor = self.bytes.div_ceil(BYTES_PER_TOKEN_MAX);
+        self.parts.div_ceil(TOKEN).max(floor)
+    }
+
+    /// Adds plain text.
+    pub fn add(&mut self, text: &[u8]) {
+        if !self.is_idle {
+            self.bytes = self.bytes.saturating_add(text.len() as u64);
+            self.add_decoded(text);
+        }
+    }
+
+    /// Adds the inside of a JSON string.
+    pub fn add_string(&mut self, raw: &[u8]) {
+        if self.is_idle {
+            return;
+        }
+        self.bytes = self.bytes.saturating_add(raw.len() as u64);
+        let mut rest = raw;
+        while let Some(at) = memchr::memchr(b'\\', rest) {
+            let (plain, escape) = rest.split_at(at);
+            self.add_decoded(plain);
+            let after = escape.get(1..).unwrap_or_default();
+            let (c, length) = unescape(after);
+            let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+            self.add_decoded(c.encode_utf8(&mut [0; 4]).as_bytes());
+            rest = after.get(length.max(1)..).unwrap_or_default();
+        }
+        self.add_decoded(rest);
+    }
+
+    /// Adds a JSON string that has nothing to do with the text before it.
+    pub(super) fn add_separate(&mut self, raw: &[u8]) {
+        self.last = 0;
+        self.add_string(raw);
+    }
+
+    fn add_decoded(&mut self, text: &[u8]) {
+        let mut rest = text;
+        let mut parts: u64 = 0;
+        while let Some(&first) = rest.first() {
+            // The vector code looks at the byte before each one, so the first is added alone.
+            parts = parts.saturating_add(u64::from(cost_of(self.last, first)));
+            let (ascii_parts, ascii_bytes) = ascii_cost(rest);
+            parts = parts.saturating_add(ascii_parts);
+            let (done, behind) = rest.split_at(ascii_bytes);
+            self.last = done.last().copied().unwrap_or(first);
+            // What fills no vector, and characters outside ASCII with some text around them.
+            let (slow, next) = behind.split_at(behind.len().min(SLOW_BYTES));
+            for byte in slow {
+                parts = parts.saturating_add(u64::from(cost_of(self.last, *byte)));
+                self.last = *byte;
+            }
+            rest = next;
+        }
+        self.parts = self.parts.saturating_add(parts);
+    }
+}
+
+/// Bytes that are counted one by one before the vector code is tried again.
+const SLOW_BYTES: usize = 63;
+/// Bytes that the machine compares at once.
+const LANES: usize = 16;
+/// Vectors whose lanes can be counted in a byte each.
+const VECTORS_MAX: usize = 255;
+
+/// What the ASCII bytes behind the first one cost, and how many bytes that covers with the first:
+/// all whole vectors up to the first one with a byte outside ASCII.
+fn ascii_cost(text: &[u8]) -> (u64, usize) {
+    let mut parts: u64 = 0;
+    let mut at = 1;
+    if text.len() <= LANES {
+        return (parts, at);
+    }
+    loop {
+        // Each lane counts the bytes of a class. A match is 0xff, which is minus one.
+        let mut cheap = u8x16::ZERO;
+        let mut upper = u8x16::ZERO;
+        let mut starts = u8x16::ZERO;
+        let mut vectors = 0;
+        while vectors < VECTORS_MAX {
+            let window = text.get(at - 1..at + LANES);
+            let Some((before, here)) =
+                window.and_then(|window| window.first_chunk().zip(window.last_chunk()))
+            else {
+                break;
+            };
+            let (before, here) = (u8x16::new(*before), u8x16::new(*here));
+            if here.to_bitmask() != 0 {
+                break;
+            }
+            let letters = ascii_letters(here);
+            cheap -= letters | here.simd_eq(u8x16::splat(b' '));
+            upper -= letters & (here & u8x16::splat(0x20)).simd_eq(u8x16::ZERO);
+            starts -= letters & !word_bytes(before);
+            at += LANES;
+            vectors += 1;
+        }
+        let bytes = (vectors * LANES) as u64;
+        let cheap = sum(cheap);
+        parts += cheap * u64::from(cost::LOWER)
+            + (bytes - cheap) * u64::from(cost::SIGN)
+            + sum(upper) * u64::from(cost::UPPER - cost::LOWER)
+            + sum(starts) * u64::from(cost::WORD);
+        if vectors < VECTORS_MAX {
+            return (parts, at);
+        }
+    }
+}
+
+/// Spaces and lower-case letters are counted together.
+const _: () = assert!(cost::SPACE == cost::LOWER);
+
+#[inline]
+fn ascii_letters(bytes: u8x16) -> u8x16 {
+    let place = (bytes | u8x16::splat(0x20)) - u8x16::splat(b'a');
+    place.min(u8x16::splat(25)).simd_eq(place)
+}
+
+/// ASCII letters and bytes of other characters.
+#[inline]
+fn word_bytes(bytes: u8x16) -> u8x16 {
+    ascii_letters(bytes) | bytes.max(u8x16::splat(0x80)).simd_eq(bytes)
+}
+
+fn sum(lanes: u8x16) -> u64 {
+    lanes.to_array().into_iter().map(u64::from).sum()
+}
+
+/// What a byte costs behind another one.
+#[inline]
+fn cost_of(before: u8, byte: u8) -> u8 {
+    let cost = COSTS[usize::from(byte)];
+    cost.own + (cost.start & !COSTS[usize::from(before)].start)
+}
+
+/// What one byte costs by itself, and what it costs more at the start of a word: all or nothing.
+#[derive(Clone, Copy)]
+struct Cost {
+    own: u8,
+    start: u8,
+}
+
+const COSTS: [Cost; 256] = {
+    let mut costs = [Cost { own: 0, start: 0 }; 256];
+    let mut byte: u8 = 0;
+    loop {
+        let is_word = byte.is_ascii_alphabetic() || !byte.is_ascii();
+        costs[byte as usize] = Cost {
+            own: own_cost(byte),
+            start: if is_word { cost::WORD } else { 0 },
+        };
+        if byte == u8::MAX {
+            break costs;
+        }
+        byte += 1;
+    }
+};
+
+/// A character outside ASCII is counted at its first byte.
+const fn own_cost(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'z' => cost::LOWER,
+        b'A'..=b'Z' => cost::UPPER,
+        b' ' => cost::SPACE,
+        0x00..=0x7f => cost::SIGN,
+        0x80..=0xbf => 0,
+        0xc0..=0xdf => cost::LETTER,
+        0xe3..=0xe9 => cost::HAN,
+        0xea..=0xed => cost::HANGUL,
+        0xe0..=0xef => cost::SCRIPT,
+        0xf0..=0xff => cost::RARE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Texts and what a real tokenizer makes of them (`fixtures/count/README.md`).
+    const MEASURED: [(&str, u64); 16] = [
+        (include_str!("../../fixtures/count/prose.txt"), 226),
+        (include_str!("../../fixtures/count/prose_long.txt"), 1024),
+        (include_str!("../../fixtures/count/code.txt"), 249),
+        (include_str!("../../fixtures/count/code_long.txt"), 1012),
+        (include_str!("../../fixtures/count/python.txt"), 634),
+        (include_str!("../../fixtures/count/javascript.txt"), 586),
+        (include_str!("../../fixtures/count/json.txt"), 247),
+        (include_str!("../../fixtures/count/json_long.txt"), 1782),
+        (include_str!("../../fixtures/count/chinese.txt"), 189),
+        (include_str!("../../fixtures/count/chinese_long.txt"), 576),
+        (include_str!("../../fixtures/count/japanese.txt"), 216),
+        (include_str!("../../fixtures/count/korean.txt"), 142),
+        (include_str!("../../fixtures/count/russian.txt"), 135),
+        (include_str!("../../fixtures/count/german.txt"), 107),
+        (include_str!("../../fixtures/count/spanish.txt"), 103),
+        (include_str!("../../fixtures/count/arabic.txt"), 95),
+    ];
+
+    #[test]
+    fn estimates_are_within_fifteen_percent_of_a_tokenizer() {
+        for (text, measured) in MEASURED {
+            let estimate = tokens(text.as_bytes());
+            let off = estimate.abs_diff(measured) * 1000 / measured;
+            assert!(off <= 150, "{estimate} for {measured}: {text}");
+        }
+    }
+
+    /// The cost of a text byte by byte, without the vector code.
+    fn parts_one_by_one(text: &[u8]) -> u64 {
+        let before = std::iter::once(&0).chain(text);
+        let costs = before
+            .zip(text)
+            .map(|(before, byte)| cost_of(*before, *byte));
+        costs.map(u64::from).sum()
+    }
+
+    #[test]
+    fn long_texts_are_counted_whole() {
+        for (text, _) in MEASURED {
+            let long = text.repeat(200);
+            let mut counter = Counter::default();
+            counter.add(long.as_bytes());
+            assert_eq!(counter.parts, parts_one_by_one(long.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn nothing_can_be_hidden_between_blanks() {
+        // A prompt of two megabytes whose words stand where no sample of fixed places looks.
+        let dense = "word ".repeat(25_000);
+        let text = format!("{}{dense}", " ".repeat(16_000)).repeat(16);
+        assert!(tokens(text.as_bytes()) > 16 * 20_000);
+    }
+
+    proptest! {
+        #[test]
+        fn vectors_count_as_single_bytes_do(
+            text in "([a-zA-Z ]{0,40}|[0-9.,;\n@\\[`{]{0,9}|[界éп😀]{0,3}){0,12}",
+        ) {
+            let mut counter = Counter::default();
+            counter.add(text.as_bytes());
+            prop_assert_eq!(counter.parts, parts_one_by_one(text.as_bytes()));
+        }
+
+        #[test]
+        fn a_text_counts_the_same_however_it_was_cut(
+            text in "[a-zA-Z0-9 .,;\n界éп😀]{0,60}",
+            cut in 0_usize..200,
+        ) {
+            let bytes = text.as_bytes();
+            let (head, tail) = bytes.split_at(cut.min(bytes.len()));
+            let mut counter = Counter::default();
+            counter.add(head);
+            counter.add(tail);
+            prop_assert_eq!(counter.tokens(), tokens(bytes));
+        }
+
+        #[test]
+        fn no_text_counts_below_its_floor(text in any::<String>(), times in 1_usize..40) {
+            let text = text.repeat(times);
+            let parts = parts_one_by_one(text.as_bytes());
+            // By its characters alone, before the floor is applied.
+            prop_assert!(parts * BYTES_PER_TOKEN_MAX >= text.len() as u64 * TOKEN);
+        }
+
+        #[test]
+        fn any_bytes_can_be_counted(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(tokens(&bytes) * BYTES_PER_TOKEN_MAX >= bytes.len() as u64);
+        }
+    }
+}

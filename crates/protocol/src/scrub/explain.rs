@@ -1,0 +1,297 @@
+//! Rewrites an upstream's refusal so that it explains and does not identify.
+
+use super::identity::{
+    TEXT_BYTES_MAX, UPSTREAM, is_separator, is_vendor, kind_of, without_request_id,
+};
+use super::names::Names;
+use super::vocabulary::{is_member, is_plain, is_unit};
+
+/// What stands for words that are not known to be harmless; several in a row leave one.
+const CUT: &str = "[…]";
+/// No more of a text is read than this.
+const READ_BYTES_MAX: usize = 4 << 10;
+/// Longer numbers are accounts, times or ids.
+const DIGITS_MAX: usize = 7;
+/// Longer indexes do not occur in member paths.
+const INDEX_DIGITS_MAX: usize = 4;
+/// Fewer words beside a cut explain nothing.
+const KEPT_MIN: usize = 2;
+/// Longer codes are not passed on.
+const CODE_BYTES_MAX: usize = 96;
+/// From this length on a model's name is recognised inside any longer word.
+const NAME_BYTES_MIN: usize = 4;
+
+/// Words behind which a number names somebody.
+const NUMBERED: [&str; 20] = [
+    "account",
+    "customer",
+    "deployment",
+    "host",
+    "id",
+    "instance",
+    "job",
+    "node",
+    "number",
+    "operation",
+    "org",
+    "organization",
+    "owner",
+    "project",
+    "request",
+    "server",
+    "subscription",
+    "team",
+    "tenant",
+    "user",
+];
+
+/// The harmless part of a refusal, or nothing when too little of it is left to explain anything.
+///
+/// Kept are plain English and API words, small numbers, member paths, and words that the caller
+/// wrote. A model's name becomes the public id. Everything else is cut.
+pub fn explain(text: &str, names: Names<'_>) -> Option<String> {
+    let mut shown = Shown::default();
+    let mut rest = without_request_id(text).trim();
+    rest = rest.get(..boundary(rest, READ_BYTES_MAX)).unwrap_or(rest);
+    let mut previous = String::new();
+    while let Some(first) = rest.chars().next() {
+        if shown.text.len() >= TEXT_BYTES_MAX {
+            break;
+        }
+        if is_separator(first) {
+            shown.separator(first);
+            rest = rest.get(first.len_utf8()..).unwrap_or_default();
+            continue;
+        }
+        let length = rest.find(is_separator).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(length);
+        let core = word.trim_end_matches(['.', ':', '!', '?']);
+        match judge(core, &previous, names) {
+            Judgement::Keep => shown.keep(core),
+            Judgement::Model => shown.keep(names.public),
+            Judgement::Cut(mark) => shown.cut(mark),
+        }
+        shown
+            .text
+            .push_str(word.get(core.len()..).unwrap_or_default());
+        core.to_ascii_lowercase().clone_into(&mut previous);
+        rest = after;
+    }
+    shown.finish()
+}
+
+/// A member path of an upstream's error, if all of it is harmless.
+pub(crate) fn explain_path(path: &str, names: Names<'_>) -> Option<String> {
+    let parts = path.split(is_separator).filter(|part| !part.is_empty());
+    let is_harmless = |part: &str| {
+        let part = part.trim_matches('.');
+        part.is_empty() || matches!(judge(part, "", names), Judgement::Keep)
+    };
+    let is_short = path.len() <= TEXT_BYTES_MAX && !path.is_empty();
+    (is_short && parts.into_iter().all(is_harmless)).then(|| path.to_owned())
+}
+
+/// A code of an upstream's error, such as `InvalidParameter.Duration`, if all of its parts are plain.
+pub(crate) fn explain_code<'a>(code: &'a str, names: Names<'_>) -> Option<&'a str> {
+    let is_form = |byte: u8| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte);
+    let is_short = !code.is_empty() && code.len() <= CODE_BYTES_MAX;
+    let tells = parts(code).any(|part| is_vendor(part) || names.hides(part));
+    let mut humps = code.split(['_', '-', '.', ' ']).flat_map(humps);
+    let is_plain = humps.all(|hump| is_plain(hump) || is_member(hump));
+    (is_short && code.bytes().all(is_form) && !tells && is_plain).then_some(code)
+}
+
+enum Judgement {
+    Keep,
+    /// The upstream's name of the model, perhaps inside a longer word.
+    Model,
+    Cut(&'static str),
+}
+
+/// The text as far as it is shown.
+#[derive(Default)]
+struct Shown {
+    text: String,
+    kept: usize,
+    cut: usize,
+    /// Where the text ended when the last cut was marked, if nothing was kept since.
+    cut_end: Option<usize>,
+}
+
+impl Shown {
+    fn separator(&mut self, c: char) {
+        self.text.push(if c.is_control() { ' ' } else { c });
+    }
+
+    fn keep(&mut self, word: &str) {
+        self.cut_end = None;
+        self.kept += 1;
+        self.text.push_str(word);
+    }
+
+    fn cut(&mut self, mark: &str) {
+        self.cut += 1;
+        if let Some(end) = self.cut_end {
+            self.text.truncate(end);
+            return;
+        }
+        self.text.push_str(mark);
+        self.cut_end = Some(self.text.len());
+    }
+
+    fn finish(mut self) -> Option<String> {
+        let is_whole = self.cut == 0 && self.kept > 0;
+        if !is_whole && (self.kept < KEPT_MIN || self.cut > self.kept) {
+            return None;
+        }
+        if self.text.len() > TEXT_BYTES_MAX {
+            self.text.truncate(boundary(&self.text, TEXT_BYTES_MAX));
+            self.text.push('…');
+        }
+        Some(self.text)
+    }
+}
+
+/// The largest place at or before `at` where the text can be cut.
+fn boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at = at.saturating_sub(1);
+    }
+    at
+}
+
+fn judge(word: &str, previous: &str, names: Names<'_>) -> Judgement {
+    if word.is_empty() || word == names.public {
+        return Judgement::Keep;
+    }
+    if has_model(word, names.upstream) {
+        return Judgement::Model;
+    }
+    if parts(word).any(|part| is_vendor(part) || names.hides(part)) || names.hides(word) {
+        return Judgement::Cut(UPSTREAM);
+    }
+    if names.caller_wrote(word) {
+        return Judgement::Keep;
+    }
+    if let Some(mark) = kind_of(word) {
+        return Judgement::Cut(mark);
+    }
+    let is_harmless = match number(word) {
+        Some(digits) => digits <= DIGITS_MAX && !NUMBERED.contains(&previous),
+        None => is_harmless(word, names),
+    };
+    if is_harmless {
+        return Judgement::Keep;
+    }
+    Judgement::Cut(CUT)
+}
+
+/// Whether the word is the upstream's name of the model, or has it inside.
+fn has_model(word: &str, upstream: &str) -> bool {
+    let last = upstream.rsplit('/').next().unwrap_or_default();
+    let lower = word.to_ascii_lowercase();
+    [upstream, last].into_iter().any(|name| {
+        let name = name.to_ascii_lowercase();
+        lower == name && !name.is_empty() || name.len() >= NAME_BYTES_MIN && lower.contains(&name)
+    })
+}
+
+/// The parts of a compound word, and the humps of those in camel case.
+fn parts(word: &str) -> impl Iterator<Item = &str> {
+    let chunks = || word.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    chunks()
+        .chain(chunks().flat_map(humps))
+        .filter(|part| !part.is_empty())
+}
+
+/// The humps of a word in camel case.
+fn humps(word: &str) -> impl Iterator<Item = &str> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let bytes = rest.as_bytes();
+        let turns = |pair: &[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
+        let end = bytes
+            .windows(2)
+            .position(turns)
+            .map_or(rest.len(), |at| at.saturating_add(1));
+        let (hump, behind) = rest.split_at(end);
+        rest = behind;
+        Some(hump)
+    })
+}
+
+/// The length of the longest run of digits in a number with its signs, separators and unit; none
+/// for other words.
+fn number(word: &str) -> Option<usize> {
+    let word = word.trim_start_matches(['-', '+', '<', '>', '~', '#', '$', '≤', '≥']);
+    let word = word.trim_end_matches(['%', '+']);
+    if !word.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let digits_end = word.find(|c: char| c.is_ascii_alphabetic() && c != 'x');
+    let (digits, unit) = word.split_at(digits_end.unwrap_or(word.len()));
+    let runs: Vec<&str> = digits.split(['.', 'x', '×', ':', '-', '/']).collect();
+    let is_run = |run: &&str| !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_digit());
+    // Three dots are an address or a version; a whole run of digits behind a colon may be a port.
+    let is_number = runs.len() <= 2 && runs.iter().all(is_run);
+    let is_measure = unit.is_empty() || is_unit(unit);
+    (is_number && is_measure).then(|| runs.iter().map(|run| run.len()).max().unwrap_or(0))
+}
+
+/// Whether a word that is not a number is made of harmless parts in a harmless form.
+fn is_harmless(word: &str, names: Names<'_>) -> bool {
+    if !word.contains(char::is_alphanumeric) {
+        return word.chars().count() <= 4;
+    }
+    let word = word.trim_matches([
+        '-', '*', '#', '~', '&', '$', '_', '^', '+', '<', '>', '\\', '!',
+    ]);
+    // Behind an index: `messages[0].content`.
+    let word = word.strip_prefix('.').unwrap_or(word);
+    if word.starts_with('/') || !word.is_ascii() {
+        return false;
+    }
+    if is_plain(word) {
+        return true;
+    }
+    if let Some((left, right)) = word.split_once(':') {
+        let both = [left, right].into_iter().all(|side| {
+            number(side).is_some_and(|digits| digits <= DIGITS_MAX) || is_harmless(side, names)
+        });
+        return both && !left.contains('.') && !right.contains(':');
+    }
+    if let Some((left, right)) = word.split_once('/') {
+        return is_plain(left) && (is_plain(right) || right == "*");
+    }
+    if word.contains('.') {
+        return is_member_path(word, names);
+    }
+    is_compound(word)
+}
+
+/// `messages.0.content`: members of the public protocols or of the request, and indexes.
+fn is_member_path(word: &str, names: Names<'_>) -> bool {
+    let is_index = |part: &str| {
+        (1..=INDEX_DIGITS_MAX).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
+    };
+    let is_name = |part: &str| {
+        let mut pieces = part.split(['_', '-']).flat_map(humps);
+        !part.is_empty() && pieces.all(is_member)
+    };
+    word.split('.')
+        .enumerate()
+        .all(|(at, part)| is_name(part) || at > 0 && is_index(part) || names.caller_named(part))
+}
+
+/// `max_tokens`, `maxOutputTokens`, `non-empty`. A name in upper camel case is a class of somebody's
+/// program, and tells nothing to a caller.
+fn is_compound(word: &str) -> bool {
+    let is_class =
+        word.starts_with(|c: char| c.is_ascii_uppercase()) && humps(word).nth(1).is_some();
+    let mut pieces = word.split(['_', '-']).flat_map(humps);
+    !is_class && pieces.all(|piece| is_plain(piece) || is_member(piece))
+}

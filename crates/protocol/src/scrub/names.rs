@@ -1,0 +1,91 @@
+//! What is known about both ends of a call when a text of the upstream is read.
+
+use bytes::Bytes;
+
+/// The names at both ends of a call: which must never be shown, and which are the caller's own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Names<'a> {
+    /// The upstream's name of the model; may be empty when it is not known.
+    pub upstream: &'a str,
+    /// The public id of the model.
+    pub public: &'a str,
+    /// Words that identify the channel, in lower case: its name and its host.
+    pub hidden: &'a [Box<str>],
+    /// The request as it was sent, in pieces. Words that stand in it may be shown.
+    pub request: &'a [Bytes],
+}
+
+impl<'a> Names<'a> {
+    /// Names of a model alone, where neither channel nor request is at hand.
+    pub const fn of_model(upstream: &'a str, public: &'a str) -> Self {
+        Self {
+            upstream,
+            public,
+            hidden: &[],
+            request: &[],
+        }
+    }
+
+    /// Whether the request has this word, with neither a letter nor a digit on either side.
+    pub(super) fn caller_wrote(&self, word: &str) -> bool {
+        !word.is_empty()
+            && self
+                .request
+                .iter()
+                .any(|piece| has_word(piece, word.as_bytes()))
+    }
+
+    /// Whether the request names a member like this: `"word"`.
+    pub(super) fn caller_named(&self, word: &str) -> bool {
+        let quoted = format!("\"{word}\"");
+        let finder = memchr::memmem::Finder::new(quoted.as_bytes());
+        self.request
+            .iter()
+            .any(|piece| finder.find(piece).is_some())
+    }
+
+    /// Whether a part of a word identifies the channel.
+    pub(super) fn hides(&self, part: &str) -> bool {
+        self.hidden
+            .iter()
+            .any(|hidden| hidden.eq_ignore_ascii_case(part))
+    }
+}
+
+fn has_word(text: &[u8], word: &[u8]) -> bool {
+    let is_inside = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    memchr::memmem::find_iter(text, word).any(|at| {
+        let before = at.checked_sub(1).and_then(|at| text.get(at));
+        let behind = text.get(at.saturating_add(word.len()));
+        !is_inside(before) && !is_inside(behind)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_request_are_whole_words() {
+        let request = [
+            Bytes::from_static(br#"{"tools":[{"name":"get_weather"}],"#),
+            Bytes::from_static(br#""top_k":41}"#),
+        ];
+        let names = Names {
+            request: &request,
+            ..Names::default()
+        };
+        for (word, is_there) in [
+            ("get_weather", true),
+            ("weather", true),
+            ("weath", false),
+            ("41", true),
+            ("4", false),
+            ("", false),
+        ] {
+            assert_eq!(names.caller_wrote(word), is_there, "{word}");
+        }
+        assert!(names.caller_named("top_k"));
+        assert!(!names.caller_named("top"));
+    }
+}

@@ -1,0 +1,198 @@
+//! Texts of refusals: they explain, and never tell who the upstream is.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use protocol::scrub::{Names, explain};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Refusal {
+    text: String,
+    request: serde_json::Value,
+    tells: Vec<String>,
+    #[serde(default)]
+    upstream: String,
+}
+
+#[test]
+fn callers_still_learn_what_to_change() {
+    let refusals: Vec<Refusal> =
+        serde_json::from_str(include_str!("../../fixtures/refusals/vendors.json")).unwrap();
+    assert!(refusals.len() >= 50);
+    let (mut told, mut untold) = (Vec::new(), Vec::new());
+    for refusal in &refusals {
+        let request = [Bytes::from(refusal.request.to_string())];
+        let names = Names {
+            request: &request,
+            ..Names::of_model(&refusal.upstream, "maker/model")
+        };
+        let text = explain(&refusal.text, names).unwrap_or_default();
+        for part in &refusal.tells {
+            if !text.contains(part) {
+                untold.push(format!("{part:?} is not told by {text:?}"));
+            }
+        }
+        told.push(text);
+    }
+    assert_eq!(untold, [] as [String; 0]);
+    insta::assert_json_snapshot!(told);
+}
+
+/// A sentence with places for identities.
+const SENTENCES: [&str; 8] = [
+    "Invalid value for 'temperature' at {}: must be <= 2",
+    "{} said: {}: the model does not support 'tools' ({})",
+    "error from {}, see {} or contact {}.",
+    "[{}] request to {} failed: messages.0.content is too long",
+    "{}:{} rejected {}/{}",
+    "model={} host={} account={} prompt is too long",
+    "Could not process image\n\t{}\n{}",
+    "{{\"error\":\"{}\",\"owner\":\"{}\"}} is not a valid tool schema",
+];
+
+/// Identities of every kind, made from random parts so that no list can know them.
+fn identity() -> impl Strategy<Value = String> {
+    let label = "[a-z]{2}[a-z0-9]{2,9}";
+    let ending = prop_oneof![
+        Just("com"),
+        Just("xyz"),
+        Just("app"),
+        Just("team"),
+        Just("run"),
+        Just("svc"),
+        Just("store"),
+        Just("live"),
+        Just("page"),
+        Just("ai"),
+        Just("dev"),
+        Just("local"),
+        Just("lan"),
+        Just("zone"),
+    ];
+    let host = (label, label, ending, prop::option::of(1_024_u16..)).prop_map(
+        |(first, second, ending, port)| match port {
+            Some(port) => format!("{first}-7.{second}q.{ending}:{port}"),
+            None => format!("{first}.{second}q.{ending}"),
+        },
+    );
+    let vendor = prop_oneof![
+        Just("DeepSeek"),
+        Just("Mistral"),
+        Just("Seedance"),
+        Just("OpenAI"),
+        Just("Bedrock"),
+        Just("Fireworks"),
+        Just("Groq"),
+        Just("LiteLLM"),
+        Just("vLLM"),
+        Just("Qwen"),
+        Just("Cohere"),
+        Just("openai.BadRequestError"),
+        Just("AnthropicException"),
+        Just("GroqError"),
+        Just("google.api_core.exceptions.InvalidArgument"),
+        Just("Moonshot"),
+        Just("Perplexity"),
+    ];
+    let glued = prop_oneof![
+        Just("deployments/NAME"),
+        Just("model:NAME"),
+        Just("NAME-0613"),
+        Just("publishers/v/models/NAME@001"),
+        Just("ft:NAME:org:7"),
+        Just("NAME"),
+        Just("accounts/fw/models/NAME"),
+        Just("(NAME)"),
+        Just("xNAMEx"),
+    ];
+    prop_oneof![
+        host.clone(),
+        host.clone()
+            .prop_map(|host| format!("https://{host}/v1/chat/completions")),
+        host.prop_map(|host| format!("ops.team@{host}")),
+        "[1-9][0-9]{7,14}",
+        "acct_[0-9]{5,9}",
+        "(org|proj|user|cus|sub|run|req|trace|dep)[-_][a-zA-Z0-9]{5,24}",
+        "arn:aws:[a-z]{4,8}:us-east-1:[0-9]{12}:[a-z]{4,9}/[a-z0-9]{6,12}",
+        "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+        "[0-9]{1,3}\\.[0-9]{1,3}\\.[0-9]{1,3}\\.[0-9]{1,3}(:[0-9]{2,5})?",
+        vendor.prop_map(str::to_owned),
+        glued.prop_map(|form| form.replace("NAME", "zephyr-large-2026")),
+    ]
+}
+
+fn text() -> impl Strategy<Value = (String, Vec<String>)> {
+    let sentence = prop::sample::select(SENTENCES.to_vec());
+    (sentence, prop::collection::vec(identity(), 4)).prop_map(|(sentence, identities)| {
+        let mut text = String::new();
+        let mut used = identities.iter().cycle();
+        for (at, piece) in sentence.split("{}").enumerate() {
+            if at > 0 {
+                text.push_str(used.next().unwrap());
+            }
+            text.push_str(piece);
+        }
+        (text, identities)
+    })
+}
+
+/// What must not be found again: the identity itself, and the longest of its parts.
+fn traces(identity: &str) -> Vec<String> {
+    let mut traces = vec![identity.to_ascii_lowercase()];
+    let is_part = |c: char| !c.is_ascii_alphanumeric();
+    let longest = identity.split(is_part).max_by_key(|part| part.len());
+    let is_telling = |part: &&str| {
+        part.len() >= 5 && !["openai", "exceptions", "completions", "models"].contains(part)
+    };
+    traces.extend(longest.filter(is_telling).map(str::to_ascii_lowercase));
+    traces
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(planted_cases()))]
+    #[test]
+    fn planted_identities_never_reach_a_caller((text, identities) in text()) {
+        let hidden = ["main-account".into(), "inference.vendor.app".into()];
+        let request = [Bytes::from_static(br#"{"temperature":3,"tools":[]}"#)];
+        let names = Names {
+            upstream: "zephyr-large-2026",
+            public: "maker/model",
+            hidden: &hidden,
+            request: &request,
+        };
+        let told = explain(&text, names).unwrap_or_default().to_ascii_lowercase();
+        prop_assert!(!told.contains("zephyr"), "{told}");
+        for identity in identities {
+            for trace in traces(&identity) {
+                prop_assert!(!told.contains(&trace), "{trace} of {text:?} is told: {told}");
+            }
+        }
+    }
+}
+
+/// The long scan is asked for by number: `TOLLGATE_REFUSAL_CASES=1000000`.
+fn planted_cases() -> u32 {
+    let asked = std::env::var("TOLLGATE_REFUSAL_CASES").ok();
+    asked.and_then(|cases| cases.parse().ok()).unwrap_or(2_000)
+}
+
+#[test]
+fn a_vendors_name_goes_even_when_the_caller_wrote_it_first() {
+    let request = [Bytes::from_static(
+        b"is this DeepSeek on main-account or together?",
+    )];
+    let hidden = ["main-account".into(), "together".into()];
+    let names = Names {
+        hidden: &hidden,
+        request: &request,
+        ..Names::of_model("m", "maker/model")
+    };
+    assert_eq!(
+        explain(
+            "DeepSeek refused the request of main-account at together: too long",
+            names
+        )
+        .unwrap(),
+        "[upstream] refused the request of [upstream] at [upstream]: too long"
+    );
+}

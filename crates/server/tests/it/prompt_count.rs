@@ -1,0 +1,62 @@
+//! What is held for prompts of callers who know how they are counted (decision 022).
+
+use serde_json::json;
+
+use crate::harness::{CANNED_MODEL, Canned, Plot, Stage, ask, with};
+
+const ANSWER: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}"#;
+
+/// A prompt of two megabytes whose words stand between long blanks.
+fn hidden_prompt() -> String {
+    format!("{}{}", " ".repeat(16_000), "word ".repeat(25_000)).repeat(14)
+}
+
+#[tokio::test]
+async fn a_prompt_between_blanks_is_held_for() {
+    let stage = Stage::open().await;
+    // Enough for the blanks, not for the words.
+    stage.wallet("thin", &["--balance", "0.1"]).await;
+    let key = stage.key("thin", &[]).await;
+    let refused = stage.chat(&key, &ask(&hidden_prompt())).await;
+    assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
+    assert_eq!(stage.upstream_calls(), 0);
+}
+
+#[tokio::test]
+async fn no_shape_of_a_body_counts_for_nothing() {
+    let stage = Stage::open().await;
+    stage.wallet("thin", &["--balance", "0.1"]).await;
+    let key = stage.key("thin", &[]).await;
+    let megabytes = 2 << 20;
+    let data = format!("data:image/png;base64,{}", "A".repeat(megabytes));
+    for extra in [
+        json!({ "documents": [" ".repeat(megabytes)] }),
+        json!({ "tools": [{ "type": "function", "function": { "name": "f", "parameters": { "url": data } } }] }),
+        json!({ "metadata": { "x": vec![7; megabytes / 2] } }),
+        json!({ "messages": [{ "role": "user", "content": [{ "type": "text", "text": "x", "url": "x".repeat(megabytes) }] }] }),
+    ] {
+        let refused = stage.chat(&key, &with(ask("hello"), &extra)).await;
+        assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+}
+
+/// A medium that may fill the context is held for as such, and does not lock a small key out.
+#[tokio::test]
+async fn a_file_that_is_only_named_holds_the_whole_context() {
+    let canned = Canned::json(ANSWER).await;
+    let stage = Plot::default().entries(&canned.entries()).open().await;
+    // The context of 400,000 tokens costs 0.5, the reserve 0.041.
+    stage.wallet("thin", &["--balance", "0.5"]).await;
+    stage.wallet("wide", &["--balance", "1"]).await;
+    let file = json!({ "model": CANNED_MODEL, "messages": [{ "role": "user", "content": [
+        { "type": "file", "file": { "file_id": "file-1" } },
+    ] }] });
+    let body = with(ask("hello"), &file);
+    let key = stage.key("thin", &[]).await;
+    let refused = stage.chat(&key, &body).await;
+    assert_eq!(refused.failure(), (402, "insufficient_quota".to_owned()));
+    let key = stage.key("wide", &["--tpm", "20000"]).await;
+    stage.chat(&key, &body).await.ok();
+    stage.verify().await;
+}

@@ -1,0 +1,52 @@
+//! The heads of all wallets, computed from their entries.
+
+use std::collections::HashMap;
+
+use super::head::Head;
+use crate::columns::EntryColumns;
+use crate::ids::{KeyId, PriceVersion, WalletId};
+
+/// Chains on their way: wallets, keys and price versions go in first, then the entries, of each wallet
+/// in the order of their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Chains {
+    heads: HashMap<i64, Head>,
+    keys: HashMap<i64, KeyId>,
+    cards: HashMap<i64, [u8; 32]>,
+}
+
+impl Chains {
+    pub(crate) fn wallet(&mut self, n: i64, id: WalletId) {
+        self.heads.insert(n, Head::of_wallet(id));
+    }
+
+    pub(crate) fn key(&mut self, n: i64, id: KeyId) {
+        self.keys.insert(n, id);
+    }
+
+    pub(crate) fn price_version(&mut self, version: PriceVersion) {
+        self.cards.insert(version.get(), *version.digest());
+    }
+
+    /// Adds an entry to the chain of its wallet; one of an unknown wallet belongs to no chain.
+    pub(crate) fn entry(&mut self, entry: &EntryColumns<'_>) {
+        let Some(head) = self.heads.get_mut(&entry.wallet) else {
+            return;
+        };
+        let key = entry.key.and_then(|key| self.keys.get(&key).copied());
+        let card = entry
+            .price_version
+            .and_then(|number| self.cards.get(&number));
+        *head = head.after(entry, key, card);
+    }
+
+    /// The head of a wallet after the entries so far.
+    pub(crate) fn head(&self, wallet: i64) -> Option<Head> {
+        self.heads.get(&wallet).copied()
+    }
+
+    /// All heads, by the numbers of their wallets.
+    pub(crate) fn into_heads(self) -> impl Iterator<Item = (i64, Head)> {
+        self.heads.into_iter()
+    }
+}

@@ -1,0 +1,340 @@
+//! A head, and how entries are encoded for it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use arrayvec::ArrayVec;
+use sha2::{Digest as _, Sha256};
+
+use crate::columns::EntryColumns;
+use crate::ids::{KeyId, WalletId};
+
+/// What a hash begins with: it is of a wallet or of an entry, and encoded in this version.
+const WALLET: &[u8] = b"tollgate ledger wallet 1";
+const ENTRY: &[u8] = b"tollgate ledger entry 1";
+
+/// Covers an entry of usual size, so that the hasher is called once.
+const BUFFER_BYTES: usize = 512;
+
+/// The hash of a wallet's last entry, and through it of all its entries.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Head([u8; 32]);
+
+impl Head {
+    /// The head of a wallet without entries. It names the wallet, so that no chain fits another one.
+    pub(crate) fn of_wallet(wallet: WalletId) -> Self {
+        let mut encoder = Encoder::new(WALLET);
+        encoder.name(WalletId::PREFIX, wallet.chars());
+        encoder.finish()
+    }
+
+    /// The head after one more entry. `key` is the key that the entry names by its row number, and `card`
+    /// the digest of its price version.
+    pub(crate) fn after(
+        &self,
+        entry: &EntryColumns<'_>,
+        key: Option<KeyId>,
+        card: Option<&[u8; 32]>,
+    ) -> Self {
+        let EntryColumns {
+            // The first head of the chain names the wallet.
+            wallet: _,
+            seq,
+            kind,
+            at,
+            closes,
+            part_of,
+            // Row numbers say nothing outside of the database; `key` is the name.
+            key: _,
+            held,
+            booked,
+            charge,
+            delta,
+            opened_at,
+            request_id,
+            meter,
+            price_version,
+            basis,
+            note,
+        } = entry;
+        let mut encoder = Encoder::new(ENTRY);
+        encoder.bytes(&self.0);
+        encoder.integer(*seq);
+        encoder.text(kind);
+        encoder.integer(*at);
+        encoder.option(*closes, Encoder::integer);
+        encoder.option(*part_of, Encoder::integer);
+        encoder.option(key, |encoder, key| {
+            encoder.name(KeyId::PREFIX, key.chars());
+        });
+        encoder.option(*held, Encoder::integer);
+        encoder.integer(*booked);
+        encoder.integer(*charge);
+        encoder.integer(delta.balance);
+        encoder.integer(delta.gift_balance);
+        encoder.integer(delta.credit_used);
+        encoder.option(*opened_at, Encoder::integer);
+        encoder.option(*request_id, Encoder::text);
+        encoder.option(*meter, Encoder::text);
+        encoder.option(*price_version, Encoder::integer);
+        encoder.option(card, |encoder, card| encoder.bytes(card));
+        encoder.option(*basis, Encoder::text);
+        encoder.option(*note, Encoder::text);
+        encoder.finish()
+    }
+
+    /// A head that is stored as these bytes; nothing when they are not a head.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that is no head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a head is written as 64 hexadecimal digits")]
+pub struct HeadError;
+
+impl FromStr for Head {
+    type Err = HeadError;
+
+    fn from_str(text: &str) -> Result<Self, HeadError> {
+        let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
+            return Err(HeadError);
+        };
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Ok(byte - b'0'),
+            b'a'..=b'f' => Ok(byte - b'a' + 10),
+            _ => Err(HeadError),
+        };
+        let bytes: Result<Vec<u8>, HeadError> = pairs
+            .iter()
+            .map(|[high, low]| Ok(digit(*high)? << 4 | digit(*low)?))
+            .collect();
+        Self::from_bytes(&bytes?).ok_or(HeadError)
+    }
+}
+
+/// The head of a wallet at the time of a verification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WalletHead {
+    pub wallet: WalletId,
+    /// How many entries the wallet had.
+    pub entries: i64,
+    pub head: Head,
+}
+
+/// Encodes values so that no two lists of values give the same bytes: integers have a fixed size, a
+/// length stands before each text, and a mark before each value that may be absent.
+struct Encoder {
+    hasher: Sha256,
+    /// What the hasher has not been given yet. It is on the stack: nothing here allocates.
+    buffer: ArrayVec<u8, BUFFER_BYTES>,
+}
+
+impl Encoder {
+    fn new(purpose: &[u8]) -> Self {
+        let mut encoder = Self {
+            hasher: Sha256::new(),
+            buffer: ArrayVec::new(),
+        };
+        encoder.bytes(purpose);
+        encoder
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        if self.buffer.try_extend_from_slice(bytes).is_err() {
+            self.hasher.update(&self.buffer);
+            self.buffer.clear();
+            self.hasher.update(bytes);
+        }
+    }
+
+    fn integer(&mut self, integer: i64) {
+        self.bytes(&integer.to_be_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.length(text.len());
+        self.bytes(text.as_bytes());
+    }
+
+    /// An id, which is encoded as its text.
+    fn name(&mut self, prefix: &str, rest: &[u8]) {
+        self.length(prefix.len() + rest.len());
+        self.bytes(prefix.as_bytes());
+        self.bytes(rest);
+    }
+
+    fn length(&mut self, length: usize) {
+        self.bytes(&(length as u64).to_be_bytes());
+    }
+
+    fn option<T>(&mut self, value: Option<T>, encode: impl FnOnce(&mut Self, T)) {
+        self.bytes(&[u8::from(value.is_some())]);
+        if let Some(value) = value {
+            encode(self, value);
+        }
+    }
+
+    fn finish(mut self) -> Head {
+        self.hasher.update(&self.buffer);
+        Head(self.hasher.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::Delta;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn wallet(text: &str) -> WalletId {
+        WalletId::parse(text).unwrap()
+    }
+
+    fn key() -> KeyId {
+        KeyId::parse("key_0123456789abcdef").unwrap()
+    }
+
+    fn settled() -> EntryColumns<'static> {
+        EntryColumns {
+            wallet: 1,
+            seq: 2,
+            kind: "settled",
+            at: 1_800_000_000_000,
+            closes: Some(77),
+            part_of: None,
+            key: Some(4),
+            held: Some(6),
+            booked: 0,
+            charge: 5,
+            delta: Delta {
+                balance: -5,
+                ..Delta::default()
+            },
+            opened_at: Some(1_799_999_999_000),
+            request_id: Some("req_1"),
+            meter: Some(r#"{"input":5}"#),
+            price_version: Some(1),
+            basis: Some("reported"),
+            note: None,
+        }
+    }
+
+    /// Stored heads stand for ever: another encoding needs another version, and a migration.
+    #[test]
+    fn the_encoding_does_not_change() {
+        let first = Head::of_wallet(wallet("wal_0123456789abcdef"));
+        assert_eq!(
+            first.to_string(),
+            "f6c212369142f646346d3c4c1e95086d4ddafe193b566510584d3b709ccca9c9"
+        );
+        let second = first.after(&settled(), Some(key()), Some(&[7; 32]));
+        assert_eq!(
+            second.to_string(),
+            "1b210fe7248fafd21ad6176b53355839f904b2fe5b3a9020664b233bd0bc51cb"
+        );
+    }
+
+    #[test]
+    fn a_head_reads_back_from_its_text() {
+        let head = Head::of_wallet(wallet("wal_0123456789abcdef"));
+        assert_eq!(head.to_string().parse(), Ok(head));
+        let text = head.to_string();
+        for text in [
+            &text[1..],
+            &text[2..],
+            &format!("{text}00"),
+            &text.to_uppercase(),
+            "",
+        ] {
+            assert_eq!(text.parse::<Head>(), Err(HeadError), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_value_changes_the_hash() {
+        let first = Head::of_wallet(wallet("wal_0123456789abcdef"));
+        let base = settled();
+        let long: &str = "x".repeat(2 * BUFFER_BYTES).leak();
+        let of = |entry: EntryColumns<'_>| first.after(&entry, Some(key()), Some(&[7; 32]));
+        let with = |change: &dyn Fn(&mut EntryColumns<'static>)| {
+            let mut entry = base.clone();
+            change(&mut entry);
+            of(entry)
+        };
+        let heads = [
+            of(base.clone()),
+            Head::of_wallet(wallet("wal_0123456789abcdeg")).after(
+                &base,
+                Some(key()),
+                Some(&[7; 32]),
+            ),
+            first.after(&base, None, Some(&[7; 32])),
+            first.after(&base, Some(KeyId::random()), Some(&[7; 32])),
+            first.after(&base, Some(key()), None),
+            first.after(&base, Some(key()), Some(&[8; 32])),
+            with(&|it| it.seq = 3),
+            with(&|it| it.kind = "abandoned"),
+            with(&|it| it.at += 1),
+            with(&|it| it.closes = None),
+            with(&|it| it.closes = Some(78)),
+            with(&|it| (it.part_of, it.closes) = (it.closes, None)),
+            with(&|it| it.held = Some(7)),
+            with(&|it| it.held = None),
+            with(&|it| it.booked = 1),
+            with(&|it| it.charge = 6),
+            with(&|it| it.delta.balance = -6),
+            with(&|it| it.delta.gift_balance = -5),
+            with(&|it| it.delta.credit_used = -5),
+            with(&|it| it.opened_at = None),
+            with(&|it| it.request_id = Some("req_")),
+            with(&|it| it.request_id = Some("")),
+            with(&|it| it.request_id = None),
+            with(&|it| it.meter = None),
+            with(&|it| it.price_version = Some(2)),
+            with(&|it| it.basis = Some("counted")),
+            with(&|it| it.note = Some("")),
+            with(&|it| it.note = Some(long)),
+            with(&|it| it.note = Some(&long[1..])),
+        ];
+        for (n, head) in heads.iter().enumerate() {
+            assert!(
+                !heads[..n].contains(head),
+                "the hash of change {n} is another's"
+            );
+        }
+    }
+
+    proptest! {
+        /// Where one text ends and the next begins is part of the hash, whatever their sizes.
+        #[test]
+        fn a_text_cannot_reach_into_the_next(text in ".{1,700}", cut in any::<prop::sample::Index>()) {
+            let cuts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+            let (request_id, meter) = text.split_at(*cut.get(&cuts));
+            let hash = |request_id, meter| {
+                let entry = EntryColumns { request_id: Some(request_id), meter: Some(meter), ..settled() };
+                Head::of_wallet(wallet("wal_0123456789abcdef")).after(&entry, None, None)
+            };
+            prop_assert_ne!(hash(request_id, meter), hash(&text, ""));
+            prop_assert_eq!(hash(request_id, meter), hash(request_id, meter));
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! An entry column by column, as it is written, read back and hashed.
+
+use ledger::Delta;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EntryColumns<'a> {
+    pub(crate) wallet: i64,
+    pub(crate) seq: i64,
+    pub(crate) kind: &'a str,
+    pub(crate) at: i64,
+    pub(crate) closes: Option<i64>,
+    pub(crate) part_of: Option<i64>,
+    pub(crate) key: Option<i64>,
+    pub(crate) held: Option<i64>,
+    pub(crate) booked: i64,
+    pub(crate) charge: i64,
+    pub(crate) delta: Delta,
+    pub(crate) opened_at: Option<i64>,
+    pub(crate) request_id: Option<&'a str>,
+    pub(crate) meter: Option<&'a str>,
+    pub(crate) price_version: Option<i64>,
+    pub(crate) basis: Option<&'a str>,
+    pub(crate) note: Option<&'a str>,
+}

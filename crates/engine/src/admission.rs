@@ -11,8 +11,11 @@ use ledger::{Ask, Meter, Micro, PriceError, Rates, Refusal, Step};
 use protocol::native::Seen;
 use protocol::{Failure, ToolCalls};
 use store::{
-    Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, KeyHead, MeterText, SessionStep,
+    Admit, AdmitError, Basis, Close, Durable, End, Extend, HoldId, IfLost, KeyHead, MeterText,
+    SessionStep,
 };
+
+use tokio::runtime::Handle;
 
 use crate::answer::Unanswered;
 use crate::asked::unreachable_model;
@@ -129,10 +132,23 @@ impl Admission {
 
     /// Waits until the hold is on disk, where the settings ask for it.
     pub(crate) async fn durable(&self) -> Result<(), Failure> {
-        if self.engine().settings.commit == Commit::Behind || self.durable.is_confirmed().await {
+        if self.answers_first() || self.durable.is_confirmed().await {
             return Ok(());
         }
-        Err(Failure::unavailable("The call could not be recorded.").retry_after(1))
+        Err(unrecorded())
+    }
+
+    /// Waits until it is certain whether the hold is on disk, where the settings ask for it.
+    async fn certain(&self) -> Result<(), Failure> {
+        if self.answers_first() {
+            return Ok(());
+        }
+        self.durable.wait().await.map_err(|_lost| unrecorded())
+    }
+
+    /// Whether the answer leaves before the hold is on disk.
+    fn answers_first(&self) -> bool {
+        self.engine().settings.commit == Commit::Behind
     }
 
     /// Whether the output has come so near to what the hold covers that it should grow.
@@ -286,8 +302,10 @@ impl Admission {
     /// Ends a call whose answer is whole, and returns when the answer may leave.
     ///
     /// While the hold's batch is open, the ledger is told at once and waited for then: hold and charge
-    /// stand or fall together, and no hold is left behind. Later it is the hold that is waited for:
-    /// when that cannot be confirmed, nothing is charged for an answer that nobody gets.
+    /// stand or fall together, and no hold is left behind. That takes as long as it takes: a charge that
+    /// may still be committed cannot be taken back, so the caller gets the answer late or learns that
+    /// there is no charge. Later it is the hold that is waited for: when that cannot be confirmed in
+    /// time, nothing is charged for an answer that nobody gets (`docs/decisions/025`).
     pub(crate) async fn settle_whole(
         mut self: Box<Self>,
         seen: &Seen,
@@ -297,7 +315,12 @@ impl Admission {
         if together {
             self.charge(seen);
         }
-        match self.durable().await {
+        let durable = if together {
+            self.certain().await
+        } else {
+            self.durable().await
+        };
+        match durable {
             Ok(()) => {
                 if !together {
                     self.charge(seen);
@@ -310,8 +333,7 @@ impl Admission {
             Err(failure) => {
                 let outcome = Outcome::failed(&failure);
                 if together {
-                    // Neither hold nor charge happened, or in the end both did (a database that took too long to
-                    // say so): then the ledger has an entry of its own for what the journal calls failed.
+                    // Neither hold nor charge happened.
                     self.charged = None;
                     self.journal(&outcome);
                 } else {
@@ -349,7 +371,14 @@ impl Admission {
         }
         let tokens = meter.input_total().saturating_add(meter.output_total());
         let meter = MeterText::from(&meter);
+        // An answer that waits for its hold is not given when the hold is lost.
+        let if_lost = if self.answers_first() || self.durable.is_done() {
+            IfLost::Charge
+        } else {
+            IfLost::Drop
+        };
         self.engine().store.close(Close {
+            if_lost,
             hold: self.hold,
             end: End::Settled {
                 charge,
@@ -365,11 +394,34 @@ impl Admission {
 
     fn close_released(&mut self, outcome: &Outcome) {
         self.engine().store.close(Close {
+            if_lost: IfLost::Drop,
             hold: self.hold,
             end: End::Released,
             now: clock::now(),
         });
         self.journal(outcome);
+    }
+
+    /// Writes a call down whose caller has left. A charge that falls with its hold is written down when the
+    /// fate of the hold is known.
+    fn journal_when_certain(&mut self, outcome: Outcome) {
+        let is_certain = self.answers_first() || self.durable.is_done();
+        if is_certain || Handle::try_current().is_err() {
+            return self.journal(&outcome);
+        }
+        let (Some(record), Some((charge, meter))) = (self.record.take(), self.charged.take())
+        else {
+            return;
+        };
+        let (engine, durable) = (Arc::clone(self.engine()), self.durable.clone());
+        let tasks = engine.tasks.clone();
+        tasks.spawn(async move {
+            let row = match durable.wait().await {
+                Ok(()) => record.settled(&outcome, charge, meter),
+                Err(_lost) => record.released(&outcome),
+            };
+            engine.journal(row);
+        });
     }
 
     /// Writes the call down; it is over.
@@ -440,14 +492,19 @@ impl Drop for Admission {
         self.engine().metrics().clients_gone.inc();
         let outcome = Outcome::client_gone();
         if self.charged.is_some() {
-            self.journal(&outcome);
+            self.journal_when_certain(outcome);
         } else if self.progress.is_sent() {
             self.charge(&Seen::default());
-            self.journal(&outcome);
+            self.journal_when_certain(outcome);
         } else {
             self.close_released(&outcome);
         }
     }
+}
+
+/// The hold of a call could not be written in time, or not at all.
+fn unrecorded() -> Failure {
+    Failure::unavailable("The call could not be recorded.").retry_after(1)
 }
 
 /// The ledger's no, in the caller's words.
@@ -484,3 +541,6 @@ pub(crate) fn refusal(error: &AdmitError) -> Failure {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,6 +43,25 @@ pub fn release(
     Ok(())
 }
 
+/// Reserves again what a hold reserved, for a call that was admitted and whose hold was lost before it
+/// was stored. It asks for nothing: the call was answered and is about to be closed.
+pub fn reopen(wallet: &mut Wallet, key: &mut Key, held: &Ask, now: UnixMs) -> Result<(), Overflow> {
+    let (mut next_wallet, mut next_key) = (*wallet, *key);
+    next_wallet.freeze(held.hold)?;
+    next_key.frozen = raised(key.frozen, held.hold)?;
+    if held.counts {
+        next_key.open_holds = key.open_holds.checked_add(1).ok_or(Overflow)?;
+    }
+    if let Some(limit) = key.rpm_limit {
+        next_key.rpm.force(1, limit, now);
+    }
+    if let Some(limit) = key.tpm_limit {
+        next_key.tpm.force(held.tokens, limit, now);
+    }
+    (*wallet, *key) = (next_wallet, next_key);
+    Ok(())
+}
+
 /// Stops counting an open hold as a request in flight: its caller has gone, and it only drains.
 pub fn stop_counting(key: &mut Key, held: &mut Ask) -> Result<(), Overflow> {
     if held.counts {
@@ -111,6 +130,25 @@ mod tests {
             );
             assert_eq!((key.usage, key.open_holds), (charge, 0));
         }
+    }
+
+    #[test]
+    fn a_hold_that_is_reopened_is_the_hold_that_was_admitted() {
+        let (wallet, key, ask) = held();
+        let (mut again_wallet, mut again_key) = (wallet, key);
+        release(&mut again_wallet, &mut again_key, &ask, NOON).unwrap();
+        again_key.rpm = Key::default().rpm;
+        reopen(&mut again_wallet, &mut again_key, &ask, NOON).unwrap();
+        assert_eq!((again_wallet, again_key), (wallet, key));
+        // Neither an empty wallet nor a disabled key keeps a call from being paid for.
+        let (mut empty, mut dead) = (Wallet::default(), Key::default());
+        reopen(&mut empty, &mut dead, &ask, NOON).unwrap();
+        settle(&mut empty, &mut dead, &ask, Micro::new(7), None, NOON).unwrap();
+        assert_eq!(
+            (empty.credit_used, dead.usage),
+            (Micro::new(7), Micro::new(7))
+        );
+        assert_eq!((empty.frozen, dead.open_holds), (Micro::ZERO, 0));
     }
 
     #[test]

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
-    Admit, Close, Digest, End, JournalQuery, JournalRow, KeyId, KeyLimits, KeyRow, MeterText,
-    NewKey, NewWallet, Settings, Store, Timings, WalletId,
+    Admit, Close, Digest, End, IfLost, JournalQuery, JournalRow, KeyId, KeyLimits, KeyRow,
+    MeterText, NewKey, NewWallet, Settings, Store, Timings, WalletId,
 };
 
 const DAY_MS: i64 = 86_400_000;
@@ -174,6 +174,7 @@ async fn admissions(store: &Store, key: &KeyRow) -> Duration {
             .await
             .unwrap();
         store.close(Close {
+            if_lost: IfLost::Charge,
             hold: admitted.hold,
             end: End::Released,
             now: now(),

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
-    Admit, AdmitError, Basis, Close, Digest, End, JournalRow, KeyId, KeyLimits, KeyRow, MeterText,
-    NewKey, NewWallet, PriceVersion, Server, Settings, Store, Timings,
+    Admit, AdmitError, Basis, Close, Digest, End, IfLost, JournalRow, KeyId, KeyLimits, KeyRow,
+    MeterText, NewKey, NewWallet, PriceVersion, Server, Settings, Store, Timings,
 };
 
 // As in the server.
@@ -284,6 +284,7 @@ async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> D
         tokens: Some(1_200),
     };
     store.close(Close {
+        if_lost: IfLost::Charge,
         hold: admitted.hold,
         end,
         now,

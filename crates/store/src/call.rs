@@ -55,6 +55,26 @@ pub struct Close {
     pub hold: HoldId,
     pub end: End,
     pub now: UnixMs,
+    pub if_lost: IfLost,
+}
+
+/// What becomes of a settlement whose hold was lost with a failed commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfLost {
+    /// The call was answered all the same: the charge is booked by an entry of its own.
+    Charge,
+    /// The caller is told that the call failed: hold and charge stand or fall together.
+    Drop,
+}
+
+impl Close {
+    /// What the close charges, when it charges anything.
+    pub(crate) fn charge(&self) -> Option<Micro> {
+        match &self.end {
+            End::Settled { charge, .. } => Some(*charge),
+            End::Released | End::Abandoned => None,
+        }
+    }
 }
 
 /// How a hold ends (reliability 1.2).

@@ -6,7 +6,7 @@ use ledger::{Micro, UnixMs, WalletStatus};
 use tokio::sync::oneshot;
 
 use crate::accounts::{KeyChange, KeyRow, NewKey, NewWallet, WalletRow};
-use crate::call::{Admit, Admitted, Close, End, Extend, SessionStep};
+use crate::call::{Admit, Admitted, Close, End, Extend, IfLost, SessionStep};
 use crate::durable::Durable;
 use crate::error::{AdmitError, StoreError};
 use crate::ids::{HoldId, KeyId, PriceVersion, WalletId};
@@ -171,6 +171,7 @@ impl Drop for Granted {
     fn drop(&mut self) {
         if let Some(admitted) = self.admitted.take() {
             let closing = Close {
+                if_lost: IfLost::Charge,
                 hold: admitted.hold,
                 now: self.now,
                 end: End::Released,

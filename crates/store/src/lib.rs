@@ -24,6 +24,8 @@ mod disk;
 mod durable;
 mod entries;
 mod error;
+#[cfg(any(test, feature = "faults"))]
+mod faults;
 mod ids;
 mod journal;
 mod journal_queue;
@@ -44,7 +46,7 @@ mod tls;
 mod verify;
 
 pub use accounts::{KeyChange, KeyHead, KeyLimits, KeyRow, NewKey, NewWallet, WalletRow};
-pub use call::{Admit, Admitted, Basis, Close, End, Extend, SessionStep, UnknownBasis};
+pub use call::{Admit, Admitted, Basis, Close, End, Extend, IfLost, SessionStep, UnknownBasis};
 pub use chain::{Head, HeadError, WalletHead};
 pub use durable::Durable;
 pub use entries::{
@@ -52,6 +54,8 @@ pub use entries::{
     UnknownKind,
 };
 pub use error::{AdmitError, Lost, OpenError, StoreError};
+#[cfg(any(test, feature = "faults"))]
+pub use faults::Faults;
 pub use ids::{
     Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, WalletId,
 };

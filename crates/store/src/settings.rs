@@ -85,6 +85,8 @@ pub struct Server {
     pub lease: Duration,
     /// Batches of different wallets that may be under way at once; 1 to 16.
     pub lanes: usize,
+    /// How long a commit whose answer was lost is asked about at a stretch.
+    pub doubt_max: Duration,
 }
 
 impl Server {
@@ -97,6 +99,7 @@ impl Server {
             node: None,
             lease: Duration::from_secs(20),
             lanes: 2,
+            doubt_max: crate::postgres::DOUBT_MAX,
         }
     }
 

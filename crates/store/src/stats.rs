@@ -23,6 +23,8 @@ pub struct Stats {
     pub retried_closes: u64,
     /// Closes that the database refuses by themselves; an alarm.
     pub stuck_closes: u64,
+    /// Open calls whose hold was lost with a failed commit; they are charged when they end.
+    pub lost_holds: u64,
     /// Settlements above their hold.
     pub above_hold: u64,
     /// Settlements of a meter that is not empty, at no charge.
@@ -80,7 +82,7 @@ macro_rules! counters {
 }
 
 counters! {
-    open_holds, batches, commands, commits_failed, late_closes, retried_closes, stuck_closes, above_hold,
+    open_holds, batches, commands, commits_failed, late_closes, retried_closes, stuck_closes, lost_holds, above_hold,
     zero_charges, abandoned, foreign_writes, checkpoints, wal_frames, disk_free_bytes,
     journal_written, journal_dropped, journal_bodies_dropped,
 }

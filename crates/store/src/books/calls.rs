@@ -10,6 +10,9 @@ use crate::entries::EntryKind;
 use crate::error::AdmitError;
 use crate::ids::{HoldId, KeyId};
 
+/// The note of an entry that books the charge of a call without its hold.
+const LOST_HOLD: &str = "the hold was lost with a failed commit";
+
 /// What became of a close.
 #[derive(Debug)]
 pub(crate) enum Closed {
@@ -43,9 +46,6 @@ impl Books {
             admit.now,
         )
         .map_err(|refusal| refused(refusal, &rows.key.key, admit.now))?;
-        rows.wallet.holds_opened = rows.wallet.holds_opened.saturating_add(1);
-        rows.touch();
-        rows.pending.opened.push(id);
         let hold = OpenHold {
             wallet: rows.key.wallet,
             key: admit.key,
@@ -55,10 +55,30 @@ impl Books {
             opened_at: admit.now,
             row: HoldRow::None,
         };
-        rows.holds.insert(id, hold);
+        rows.open(id, hold);
         self.last_hold = id;
         self.open_holds = self.open_holds.saturating_add(1);
         Ok((id, rates))
+    }
+
+    /// Opens a hold again that was lost with a failed batch, so that its close finds it. Nobody is asked:
+    /// the call was admitted and answered. Tells whether that was possible.
+    pub(crate) fn reopen(&mut self, id: HoldId, hold: &OpenHold, now: UnixMs) -> bool {
+        let Some(mut rows) = self.rows_of(hold.key) else {
+            return false;
+        };
+        let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
+        if ledger::reopen(wallet, key, &hold.held, now).is_err() {
+            return false;
+        }
+        let hold = OpenHold {
+            booked: Micro::ZERO,
+            row: HoldRow::Lost,
+            ..hold.clone()
+        };
+        rows.open(id, hold);
+        self.open_holds = self.open_holds.saturating_add(1);
+        true
     }
 
     /// Grows an open hold; `None` when there is no such hold.
@@ -166,13 +186,17 @@ impl Books {
         let Some(hold) = rows.holds.remove(&closing.hold) else {
             return Closed::Late;
         };
-        if hold.row != HoldRow::None {
+        if hold.row.is_stored() {
             rows.pending.closed.push(closing.hold);
         }
         let free = matches!(&closing.end, End::Settled { meter, .. }
             if booking.charge == Micro::ZERO && hold.booked == Micro::ZERO && !meter.is_empty());
         let above = booking.charge > hold.held.hold;
         let abandoned = booking.kind == EntryKind::Abandoned;
+        let note = match hold.row {
+            HoldRow::Lost => Some(booking.note.unwrap_or_else(|| LOST_HOLD.into())),
+            HoldRow::None | HoldRow::Same | HoldRow::Stale => booking.note,
+        };
         let key = rows.key.n;
         rows.post(Posting {
             wallet: hold.wallet,
@@ -180,7 +204,7 @@ impl Books {
             kind: booking.kind,
             charge: booking.charge,
             delta: booking.delta,
-            note: booking.note,
+            note,
             what: What::Close { closing, hold, key },
         });
         self.counters.zero_charges.add(u64::from(free));

@@ -5,7 +5,6 @@ use ledger::Key;
 use super::pending::Pending;
 use super::rows::{BookWallet, HoldRow, OpenHold};
 use super::sheet::Books;
-use crate::call::Close;
 use crate::ids::HoldId;
 
 /// Open holds kept in memory; above it they are read from the table when they are closed.
@@ -35,13 +34,6 @@ impl Draft {
         self.opened.clear();
         self.changed.clear();
         self.decided.clear();
-    }
-
-    /// Forgets everything, and gives back the closes, which must not be forgotten.
-    pub(crate) fn take_closings(&mut self) -> Vec<Close> {
-        let closings = self.decided.take_closings();
-        self.clear();
-        closings
     }
 }
 

@@ -10,6 +10,7 @@ mod draft;
 mod pending;
 mod rows;
 mod sheet;
+mod undone;
 
 pub(crate) use calls::Closed;
 pub(crate) use changes::{Opening, changed, edited, new_key};
@@ -17,3 +18,4 @@ pub(crate) use draft::Draft;
 pub(crate) use pending::Posting;
 pub(crate) use rows::{BookKey, BookWallet, HoldRow, OpenHold};
 pub(crate) use sheet::Books;
+pub(crate) use undone::Undone;

@@ -5,7 +5,7 @@
 
 use ledger::{Delta, Micro, UnixMs};
 
-use super::rows::{HoldRow, OpenHold};
+use super::rows::OpenHold;
 use crate::call::{Basis, Close, End, SessionStep};
 use crate::columns::EntryColumns;
 use crate::entries::EntryKind;
@@ -22,7 +22,7 @@ pub(crate) struct Pending {
     /// Holds of earlier batches that were closed.
     pub(crate) closed: Vec<HoldId>,
     pub(crate) postings: Vec<Posting>,
-    /// Closes that are part of a larger step: what fails of it is repeated whole or not at all.
+    /// Holds that are opened or closed by a larger step: what fails of it is repeated whole or not at all.
     pub(crate) inseparable: Vec<HoldId>,
     /// Something was written at once, by an administrative change.
     pub(crate) wrote: bool,
@@ -31,24 +31,6 @@ pub(crate) struct Pending {
 impl Pending {
     pub(crate) fn is_empty(&self) -> bool {
         self.wallets.is_empty() && self.keys.is_empty() && self.postings.is_empty() && !self.wrote
-    }
-
-    /// Forgets everything, and gives back the closes, which must not be forgotten.
-    pub(crate) fn take_closings(&mut self) -> Vec<Close> {
-        let Self {
-            postings,
-            inseparable,
-            ..
-        } = std::mem::take(self);
-        postings
-            .into_iter()
-            .filter_map(|posting| match posting.what {
-                What::Close { closing, .. } => Some(closing),
-                // A step that is lost is made good by the next one, or by the close.
-                What::Part { .. } | What::Credit { .. } => None,
-            })
-            .filter(|closing| !inseparable.contains(&closing.hold))
-            .collect()
     }
 
     /// Forgets everything and keeps the room for the next batch.
@@ -109,7 +91,7 @@ impl Posting {
     /// The hold whose row goes with this entry; one that was opened in the same batch has none.
     pub(crate) fn removes(&self) -> Option<HoldId> {
         match &self.what {
-            What::Close { closing, hold, .. } if hold.row != HoldRow::None => Some(closing.hold),
+            What::Close { closing, hold, .. } if hold.row.is_stored() => Some(closing.hold),
             What::Close { .. } | What::Part { .. } | What::Credit { .. } => None,
         }
     }

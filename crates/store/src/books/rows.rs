@@ -72,4 +72,13 @@ pub(crate) enum HoldRow {
     Same,
     /// Less: the hold was changed in the present batch.
     Stale,
+    /// Nothing: the hold was lost with a failed batch and is open again to be settled.
+    Lost,
+}
+
+impl HoldRow {
+    /// Whether there is a row.
+    pub(crate) fn is_stored(self) -> bool {
+        matches!(self, Self::Same | Self::Stale)
+    }
 }

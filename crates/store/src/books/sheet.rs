@@ -102,6 +102,14 @@ pub(crate) struct Rows<'a> {
 }
 
 impl Rows<'_> {
+    /// A hold is open from here on, and its amounts are reserved.
+    pub(crate) fn open(&mut self, id: HoldId, hold: OpenHold) {
+        self.wallet.holds_opened = self.wallet.holds_opened.saturating_add(1);
+        self.touch();
+        self.pending.opened.push(id);
+        self.holds.insert(id, hold);
+    }
+
     /// Both rows have changed and are written with the batch.
     pub(crate) fn touch(&mut self) {
         self.wallet.touch(self.key.wallet, self.pending);

@@ -276,7 +276,7 @@ impl Postgres {
 
     /// Whether there is any use in asking.
     pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
-        if self.journal.is_none() || !self.node.is_leased() {
+        if self.journal.is_none() || !self.node.is_leased() || self.counters.failing.get() {
             return Err(AdmitError::Unavailable);
         }
         Ok(())

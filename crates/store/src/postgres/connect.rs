@@ -45,6 +45,7 @@ pub(super) struct Target {
     config: Config,
     tls: Tls,
     place: String,
+    pub(super) doubt_max: Duration,
 }
 
 /// Reads the URL; says what is wrong with it.
@@ -84,7 +85,12 @@ impl Target {
             .keepalives_idle(SILENCE_MAX)
             .application_name("tollgate");
         let tls = Tls::new(server.ca_file.as_deref()).map_err(refused)?;
-        Ok(Self { config, tls, place })
+        Ok(Self {
+            config,
+            tls,
+            place,
+            doubt_max: server.doubt_max,
+        })
     }
 
     /// The server as it may be shown.

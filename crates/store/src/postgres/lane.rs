@@ -10,12 +10,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ledger::Micro;
 use rand::RngExt as _;
 use tokio::sync::Notify;
 
 use super::node::Node;
 use super::transaction::{Locks, NamedKey, Owned};
 use super::worker::Worker;
+use crate::books::OpenHold;
 use crate::cache::{Generations, IdMap};
 use crate::call::Close;
 use crate::command::{Change, Command};
@@ -64,6 +66,9 @@ pub(super) struct State {
     pub(super) known: Generations<KeyId, NamedKey>,
     /// The open holds of this lane.
     pub(super) owned: IdMap<HoldId, Owned>,
+    /// Holds of failed transactions whose calls have not ended yet. There are no more of them than calls
+    /// that were under way when the first commit failed, since nobody is admitted until one succeeds.
+    pub(super) lost: IdMap<HoldId, OpenHold>,
     /// Wallets that others have locked, with the commands that wait for them, first come first.
     parked: VecDeque<Parked>,
     /// Closes of failed transactions, in order.
@@ -97,6 +102,7 @@ impl Lane {
             state: RefCell::new(State {
                 known: Generations::new(settings.cached_rows_max),
                 owned: IdMap::default(),
+                lost: IdMap::default(),
                 parked: VecDeque::new(),
                 retry: VecDeque::new(),
                 stuck: Vec::new(),
@@ -145,13 +151,25 @@ impl Lane {
             }
             pace = self.pace();
         }
-        self.queue.abandon();
-        let state = self.state.borrow();
-        let left = state.retry.len() + state.stuck.len();
-        if left > 0 {
+        self.queue.close();
+        let mut queued = Vec::new();
+        self.queue.drain(&mut queued);
+        let mut state = self.state.borrow_mut();
+        queued.extend(state.parked.drain(..).flat_map(|parked| parked.commands));
+        for queued in queued {
+            match queued.command {
+                Command::Close(closing) => state.retry.push_back(closing),
+                other => other.refuse(AdmitError::Unavailable),
+            }
+        }
+        for closing in state.retry.iter().chain(&state.stuck) {
+            let (hold, charge) = (closing.hold, closing.charge().map(Micro::get));
+            let request_id = state.lost.get(&hold).map(|hold| hold.request_id);
             tracing::error!(
-                closes = left,
-                "holds could not be closed; another node or start closes them as abandoned"
+                %hold,
+                charge,
+                request_id = request_id.as_deref(),
+                "a call could not be closed in the ledger; another node or start closes its hold as abandoned, if there is one"
             );
         }
     }
@@ -182,15 +200,32 @@ impl Lane {
             })
             .collect();
         commands.append(&mut drained);
+        if self.state.borrow().failures > 0
+            && let Err(failed) = worker.probe().await
+        {
+            worker.not_begun(&failed, commands);
+            self.count();
+            return;
+        }
         worker.learn(&commands).await;
         let commands = self.behind_parked(commands);
         let left = worker.run(commands, Locks::Skip).await;
         if !left.is_empty() {
             self.park(left);
         }
-        self.counters
-            .retried_closes
-            .set(self.state.borrow().retry.len() as u64);
+        self.count();
+    }
+
+    fn count(&self) {
+        let state = self.state.borrow();
+        self.counters.retried_closes.set(state.retry.len() as u64);
+        self.counters.lost_holds.set(state.lost.len() as u64);
+    }
+
+    /// Something failed: the next work begins after a pause, and with a probe.
+    pub(super) fn failed(&self) {
+        let mut state = self.state.borrow_mut();
+        state.failures = state.failures.saturating_add(1);
     }
 
     fn pace(&self) -> Pace {

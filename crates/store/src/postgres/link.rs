@@ -12,9 +12,9 @@ use super::trouble::Failed;
 /// How long we wait for the answers to one flight of statements: longer than the database works
 /// on them, so that it has the first word.
 pub(super) const FLIGHT_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 1);
-/// How long a commit whose answer was lost stays in doubt; by then the database has ended the
+/// How long a commit whose answer was lost stays in doubt as a rule; by then the database has ended the
 /// transaction one way or the other.
-const DOUBT_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 3);
+pub(crate) const DOUBT_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 3);
 const DOUBT_STEP: Duration = Duration::from_millis(50);
 /// From here on a transaction in doubt is ended by force, so that its locks are free.
 const DOUBT_PATIENCE: Duration = Duration::from_millis(500);
@@ -85,7 +85,7 @@ impl Link {
     pub(super) async fn outcome(&mut self, transaction: &str) -> Option<bool> {
         self.hang_up();
         let begun = Instant::now();
-        while begun.elapsed() < DOUBT_MAX {
+        while begun.elapsed() < self.target.doubt_max {
             let forced = begun.elapsed() > DOUBT_PATIENCE;
             match self.ask(transaction, forced).await {
                 Ok(Some(happened)) => return Some(happened),

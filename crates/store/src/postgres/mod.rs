@@ -34,3 +34,4 @@ mod write;
 
 pub(crate) use backend::Postgres;
 pub(crate) use connect::check;
+pub(crate) use link::DOUBT_MAX;

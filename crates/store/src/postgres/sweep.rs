@@ -15,7 +15,7 @@ use super::node::Node;
 use super::transaction::{self, Locks, NamedKey, Needs, Owned, Uncommitted};
 use super::trouble::Failed;
 use crate::books::{Books, Closed};
-use crate::call::{Close, End};
+use crate::call::{Close, End, IfLost};
 use crate::ids::{Epoch, HoldId};
 use crate::stats::Counters;
 
@@ -155,6 +155,7 @@ impl Sweeper {
         for hold in holds {
             let held = self.books.holds.get(&hold).map(|hold| hold.held.hold);
             let closing = Close {
+                if_lost: IfLost::Charge,
                 hold,
                 now: begun.now,
                 end: End::Abandoned,

@@ -5,14 +5,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ledger::Micro;
 use rand::RngExt as _;
 
 use super::lane::Lane;
 use super::link::{FLIGHT_MAX, Link, within};
 use super::transaction::{self, Begun, Locks, NamedKey, Needs, Owned, Uncommitted};
 use super::trouble::{Failed, Trouble};
-use crate::books::{Books, Closed};
-use crate::call::{Admitted, Close, End};
+use crate::books::{Books, Closed, Draft, Undone};
+use crate::call::{Admitted, Close, IfLost};
 use crate::command::{Change, Command, Granted};
 use crate::durable::Batch;
 use crate::error::AdmitError;
@@ -235,11 +236,11 @@ impl Worker {
     }
 
     /// Keeps the closes, and tells the others that the ledger is not available.
-    fn not_begun(&mut self, failed: &Failed, commands: Vec<Queued>) {
+    pub(super) fn not_begun(&mut self, failed: &Failed, commands: Vec<Queued>) {
         tracing::error!(error = %failed, "the ledger could not begin a transaction");
         self.lane.counters.failing.set(true);
+        self.lane.failed();
         let mut state = self.lane.state.borrow_mut();
-        state.failures = state.failures.saturating_add(1);
         for queued in commands {
             match queued.command {
                 Command::Close(closing) => state.retry.push_back(closing),
@@ -326,7 +327,12 @@ impl Worker {
     }
 
     fn close(&mut self, closing: Close) {
-        let (hold, charge) = (closing.hold, charge_of(&closing));
+        let (hold, charge) = (closing.hold, closing.charge().map(Micro::get));
+        if !self.reopen_lost(&closing) {
+            tracing::error!(%hold, "a lost hold cannot be opened again");
+            self.lane.stick([closing]);
+            return;
+        }
         match self.books.close(closing) {
             Closed::Booked => {}
             Closed::Late => {
@@ -344,6 +350,23 @@ impl Worker {
         }
     }
 
+    /// Opens the hold of a close again if it was lost with a failed transaction and the call was answered
+    /// all the same. Tells whether the close can go on.
+    fn reopen_lost(&mut self, closing: &Close) -> bool {
+        let id = closing.hold;
+        let mut state = self.lane.state.borrow_mut();
+        let Some(hold) = state.lost.get(&id) else {
+            return true;
+        };
+        let charged = closing.charge().is_some() && closing.if_lost == IfLost::Charge;
+        let there = self.books.holds.contains_key(&id);
+        if charged && !there && !self.books.reopen(id, hold, closing.now) {
+            return false;
+        }
+        state.lost.remove(&id);
+        true
+    }
+
     fn disown(&self, holds: &[HoldId]) {
         let mut state = self.lane.state.borrow_mut();
         for hold in holds {
@@ -357,7 +380,7 @@ impl Worker {
     async fn end(&mut self, begun: &Begun, batch: &Arc<Batch>, count: u64) {
         let closed: Vec<HoldId> = self.closed();
         batch.seal();
-        match self.commit(begun).await {
+        match self.commit_calls(begun).await {
             Ok(()) => {
                 self.disown(&closed);
                 self.went_well(count);
@@ -365,26 +388,50 @@ impl Worker {
             }
             Err(failure) => {
                 tracing::error!(error = %failure.failed, commands = count, "a transaction of the ledger failed");
-                if !failure.in_doubt {
-                    let opened = std::mem::take(&mut self.books.pending.opened);
-                    self.disown(&opened);
-                }
-                let closings = self.books.pending.take_closings();
+                let closings = self.undo();
                 let counters = &self.lane.counters;
                 counters.failing.set(true);
                 counters.commits_failed.add(1);
+                self.lane.failed();
                 if failure.failed.trouble() == Trouble::Inside {
                     // One of them spoils the transaction; alone they show which.
                     self.close_alone(closings).await;
                 } else {
                     let mut state = self.lane.state.borrow_mut();
-                    state.failures = state.failures.saturating_add(1);
                     for closing in closings.into_iter().rev() {
                         state.retry.push_front(closing);
                     }
                 }
                 // Last: who learns of it finds the counters as they are.
                 batch.lose();
+            }
+        }
+    }
+
+    /// Gives back the closes of a transaction that failed, and keeps the holds it would have opened: they
+    /// stay ours until their calls end.
+    fn undo(&mut self) -> Vec<Close> {
+        let Undone { closings, lost } = self.books.undo(&mut Draft::default());
+        self.lane.state.borrow_mut().lost.extend(lost);
+        closings
+    }
+
+    /// Writes what changes nothing, after a failure. Only a write can tell whether commits succeed again.
+    pub(super) async fn probe(&mut self) -> Result<(), Failed> {
+        let epoch = self.lane.node.epoch().get();
+        let probe = "UPDATE nodes SET closed_at = closed_at WHERE epoch = $1";
+        let probed = match self.link.session().await {
+            Ok(session) => within(FLIGHT_MAX, session.client.execute(probe, &[&epoch])).await,
+            Err(failed) => Err(failed),
+        };
+        match probed {
+            Ok(_) => {
+                self.went_well(0);
+                Ok(())
+            }
+            Err(failed) => {
+                self.link.hang_up();
+                Err(failed)
             }
         }
     }
@@ -430,6 +477,26 @@ impl Worker {
         Err(Failure { failed, in_doubt })
     }
 
+    /// Commits a batch of calls. A commit in doubt is asked about for as long as the node runs: a caller is
+    /// told what the ledger says, or waits.
+    async fn commit_calls(&mut self, begun: &Begun) -> Result<(), Failure> {
+        let mut committed = self.commit(begun).await;
+        while let Err(Failure { failed, in_doubt }) = &mut committed
+            && *in_doubt
+            && !self.lane.queue.is_closed()
+        {
+            self.lane.counters.failing.set(true);
+            match self.link.outcome(&begun.transaction).await {
+                Some(true) => return Ok(()),
+                Some(false) => *in_doubt = false,
+                None => {
+                    tracing::error!(error = %failed, "it is not known whether a transaction of the ledger happened")
+                }
+            }
+        }
+        committed
+    }
+
     /// Closes holds in a transaction each, so that one that fails takes no other with it.
     pub(super) async fn close_alone(&mut self, closings: Vec<Close>) {
         let mut closings = closings.into_iter();
@@ -445,8 +512,8 @@ impl Worker {
                 Ok(begun) => begun,
                 Err(failed) => {
                     tracing::error!(error = %failed, "a hold could not be closed");
+                    self.lane.failed();
                     let mut state = self.lane.state.borrow_mut();
-                    state.failures = state.failures.saturating_add(1);
                     state.retry.push_back(closing);
                     state.retry.extend(closings);
                     return;
@@ -455,13 +522,14 @@ impl Worker {
             let hold = closing.hold;
             closing.now = begun.now;
             self.close(closing);
-            match self.commit(&begun).await {
+            match self.commit_calls(&begun).await {
                 Ok(()) => {
                     self.disown(&[hold]);
                     self.went_well(1);
                 }
                 Err(failure) => {
-                    let left = self.books.pending.take_closings();
+                    let left = self.undo();
+                    self.lane.failed();
                     if failure.failed.trouble() == Trouble::Inside {
                         tracing::error!(error = %failure.failed, %hold, "a hold cannot be closed");
                         self.lane.stick(left);
@@ -496,12 +564,5 @@ fn hold_of(command: &Command) -> Option<HoldId> {
         Command::Close(closing) => Some(closing.hold),
         Command::Uncount(hold) => Some(*hold),
         _ => None,
-    }
-}
-
-fn charge_of(closing: &Close) -> Option<i64> {
-    match &closing.end {
-        End::Settled { charge, .. } => Some(charge.get()),
-        End::Released | End::Abandoned => None,
     }
 }

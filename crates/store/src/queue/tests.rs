@@ -4,7 +4,7 @@ use ledger::{Ask, Micro, UnixMs};
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::call::{Admit, Close, End};
+use crate::call::{Admit, Close, End, IfLost};
 use crate::command::Granted;
 use crate::ids::{HoldId, KeyId, WalletId};
 
@@ -41,6 +41,7 @@ fn admission() -> (Command, Answer) {
 
 fn close() -> Command {
     Command::Close(Close {
+        if_lost: IfLost::Charge,
         hold: HoldId::new(1),
         now: UnixMs::new(0),
         end: End::Released,

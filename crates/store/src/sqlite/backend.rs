@@ -80,7 +80,7 @@ impl Sqlite {
 
     /// Opens a server's store. Who holds `gate` has the log to itself; `prepare` has the last word
     /// on the writer's connection.
-    pub(super) fn open_with(
+    pub(crate) fn open_with(
         path: &Path,
         settings: &Settings,
         gate: Arc<Mutex<u64>>,
@@ -290,7 +290,12 @@ impl Sqlite {
 
     /// Whether there is any use in asking.
     pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
-        if self.server.is_none() || self.counters.below_floor.get() || self.line.is_broken() {
+        let counters = &self.counters;
+        if self.server.is_none()
+            || counters.below_floor.get()
+            || counters.failing.get()
+            || self.line.is_broken()
+        {
             return Err(AdmitError::Unavailable);
         }
         Ok(())

@@ -44,7 +44,8 @@ impl Ledger<'_> {
         &mut self,
         closing: Close,
     ) -> Result<Closed, Box<(Close, rusqlite::Error)>> {
-        match self.load_hold(closing.hold) {
+        let loaded = self.load_hold(closing.hold);
+        match loaded.and_then(|()| self.reopen_lost(&closing)) {
             Ok(()) => Ok(self.books.close(closing)),
             Err(error) => Err(Box::new((closing, error))),
         }

@@ -36,6 +36,11 @@ impl Writer<'_> {
         let mut commands = commands.into_iter();
         self.careful = false;
         while let Some(command) = commands.next() {
+            if self.is_failing() && !self.probe() {
+                self.keep(std::iter::once(command).chain(commands));
+                self.careful = true;
+                return;
+            }
             if let Err(error) = self.ledger.begin() {
                 self.not_begun(&error);
                 self.keep(std::iter::once(command).chain(commands));
@@ -62,8 +67,18 @@ impl Writer<'_> {
         }
     }
 
+    /// Commits a write that changes nothing. Tells whether commits succeed again.
+    fn probe(&mut self) -> bool {
+        if let Err(error) = self.ledger.begin() {
+            self.not_begun(&error);
+            return false;
+        }
+        let batch = self.next_batch();
+        self.end(batch, 0, Ok(())).is_ok()
+    }
+
     /// Keeps the closes of commands that were not reached, and refuses the rest.
-    fn keep(&mut self, commands: impl Iterator<Item = Command>) {
+    pub(super) fn keep(&mut self, commands: impl Iterator<Item = Command>) {
         for command in commands {
             match command {
                 Command::Close(closing) => self.retry.push_back(closing),

@@ -12,8 +12,9 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::pen::{Pen, Seen};
 use super::rows::{book_key, book_wallet, open_hold};
 use super::turn::Turn;
-use crate::books::Books;
-use crate::call::Close;
+use crate::books::{Books, OpenHold, Undone};
+use crate::cache::IdMap;
+use crate::call::{Close, IfLost};
 use crate::ids::{Epoch, HoldId, KeyId};
 use crate::stats::Counters;
 
@@ -21,6 +22,9 @@ pub(super) struct Ledger<'c> {
     pub(super) connection: &'c Connection,
     pub(super) pen: Pen<'c>,
     pub(super) books: Books,
+    /// Holds of failed transactions whose calls have not ended yet. There are no more of them than calls
+    /// that were under way when the first commit failed, since nobody is admitted until one succeeds.
+    pub(super) lost: IdMap<HoldId, OpenHold>,
     /// This start.
     pub(super) epoch: Epoch,
 }
@@ -37,6 +41,7 @@ impl<'c> Ledger<'c> {
             connection,
             pen: Pen::new(connection, Arc::clone(&counters), turn)?,
             books: Books::new(epoch, cached_rows_max, counters),
+            lost: IdMap::default(),
             epoch,
         })
     }
@@ -70,10 +75,41 @@ impl<'c> Ledger<'c> {
 
     /// Undoes the transaction. What comes back are the closes it had booked, to be booked again.
     pub(super) fn roll_back(&mut self) -> Vec<Close> {
-        let mut closings = self.pen.roll_back();
-        closings.append(&mut self.books.pending.take_closings());
-        self.books.forget();
+        self.pen.undo();
+        let Undone { closings, lost } = self.books.undo(&mut self.pen.draft);
+        self.lost.extend(lost);
         closings
+    }
+
+    /// Opens the hold of a close again if it was lost with a failed transaction and the call was answered
+    /// all the same. A hold that was closed already stays closed: what a commit reports as failed may have
+    /// happened.
+    pub(super) fn reopen_lost(&mut self, closing: &Close) -> rusqlite::Result<()> {
+        let id = closing.hold;
+        let Some(hold) = self.lost.get(&id) else {
+            return Ok(());
+        };
+        let charged = closing.charge().is_some() && closing.if_lost == IfLost::Charge;
+        if charged && !self.books.holds.contains_key(&id) && !self.is_closed(id)? {
+            let hold = hold.clone();
+            self.load_key(hold.key)?;
+            if !self.books.reopen(id, &hold, closing.now) {
+                // It stays here, and its close is tried again.
+                tracing::error!(hold = %id, "a lost hold cannot be opened again");
+                return Err(rusqlite::Error::IntegralValueOutOfRange(
+                    0,
+                    hold.held.hold.get(),
+                ));
+            }
+        }
+        self.lost.remove(&id);
+        Ok(())
+    }
+
+    fn is_closed(&self, id: HoldId) -> rusqlite::Result<bool> {
+        let closed = "SELECT EXISTS (SELECT 1 FROM entries WHERE closes = ?1)";
+        let mut closed = self.connection.prepare_cached(closed)?;
+        closed.query_row([id.get()], |row| row.get(0))
     }
 
     pub(super) fn is_in_transaction(&self) -> bool {

@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
     use crate::books::{BookKey, BookWallet};
-    use crate::call::End;
+    use crate::call::{End, IfLost};
     use crate::chain::Head;
     use crate::command::Command;
     use crate::durable::{Batch, SyncLine};
@@ -187,6 +187,7 @@ mod tests {
 
     fn end(hold: HoldId) -> Close {
         Close {
+            if_lost: IfLost::Charge,
             hold,
             now: NOW,
             end: End::Released,

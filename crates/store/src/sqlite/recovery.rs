@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::ledger::Ledger;
 use crate::books::Closed;
-use crate::call::{Close, End};
+use crate::call::{Close, End, IfLost};
 use crate::ids::{Epoch, HoldId};
 use crate::store::Recovery;
 
@@ -44,6 +44,7 @@ pub(super) fn close_orphans(
         last = *end;
         for (hold, held) in orphans {
             let closing = Close {
+                if_lost: IfLost::Charge,
                 hold,
                 now,
                 end: End::Abandoned,

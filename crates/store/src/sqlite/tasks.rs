@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::ledger::Ledger;
 use crate::books::Closed;
-use crate::call::{Close, End};
+use crate::call::{Close, End, IfLost};
 use crate::command::{DueWork, OldTasks, OneTask};
 use crate::error::{AdmitError, StoreError};
 use crate::ids::{Epoch, HoldId, PriceVersion, WalletId};
@@ -37,12 +37,19 @@ impl Ledger<'_> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused)),
         };
+        // Nobody is told of a task before it is durable, so a hold that is lost owes nothing.
+        self.books.pending.inseparable.push(hold);
         let wallet = self.books.rows_of(key).map(|rows| rows.key.wallet);
         match self.insert_task(new, hold, wallet, now) {
             Ok(()) => Ok(Ok(opened(new.id, hold, rates))),
             Err(error) => {
                 let end = End::Released;
-                let _ = self.books.close(Close { hold, end, now });
+                let _ = self.books.close(Close {
+                    hold,
+                    end,
+                    now,
+                    if_lost: IfLost::Charge,
+                });
                 Err(error)
             }
         }
@@ -262,7 +269,12 @@ impl Ledger<'_> {
 
     /// Closes a hold together with its task: when the transaction fails, both are undone.
     fn close_with_task(&mut self, hold: HoldId, end: End, now: UnixMs) -> Result<(), StoreError> {
-        let closing = Close { hold, end, now };
+        let closing = Close {
+            hold,
+            end,
+            now,
+            if_lost: IfLost::Charge,
+        };
         self.books.pending.inseparable.push(hold);
         match self.close(closing).map_err(|unread| unread.1)? {
             Closed::Booked => Ok(()),

@@ -6,12 +6,15 @@
 //! themselves (`open_books`), and those that end soon after they were admitted leave one entry and
 //! no hold behind. Under load the next one is opened without waiting for a call, and decided on while
 //! the last one is written. When a transaction fails, who was admitted in it, or meanwhile, learns so,
-//! and the closes are kept and booked again, for as long as the process lives.
+//! and the closes are kept and booked again, for as long as the process lives. Until a commit has
+//! succeeded again nobody is admitted; a call that was answered although its hold was lost is charged by
+//! an entry of its own (`docs/decisions/025`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ledger::Micro;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::disk::Ballast;
@@ -129,13 +132,30 @@ impl<'c> Writer<'c> {
                 break;
             }
         }
-        let left = self.retry.len() + self.stuck.len();
-        if left > 0 {
+        self.report_unbooked();
+    }
+
+    /// Names the closes that were not booked when the process ends.
+    fn report_unbooked(&mut self) {
+        self.decline_queued();
+        let (retry, stuck) = (self.retry.drain(..), self.stuck.drain(..));
+        for closing in retry.chain(stuck) {
+            let (hold, charge) = (closing.hold, closing.charge().map(Micro::get));
+            let request_id = self.ledger.lost.get(&hold).map(|hold| hold.request_id);
             tracing::error!(
-                closes = left,
-                "holds could not be closed; the next start closes them as abandoned"
+                %hold,
+                charge,
+                request_id = request_id.as_deref(),
+                "a call could not be closed in the ledger; the next start closes its hold as abandoned, if there is one"
             );
         }
+    }
+
+    /// Takes the closes out of the queue to be kept, and refuses the rest.
+    fn decline_queued(&mut self) {
+        let mut drained = Vec::new();
+        self.shared.queue.drain(&mut drained);
+        self.keep(drained.into_iter().map(|queued| queued.command));
     }
 
     fn pace(&mut self) -> Pace {
@@ -183,6 +203,10 @@ impl<'c> Writer<'c> {
         round.tally.commands = self.retry.len();
         for closing in std::mem::take(&mut self.retry) {
             self.ledger.book(closing, &mut round.again);
+        }
+        if self.is_failing() {
+            // Only what was kept is written, to see whether commits succeed again. Who waits stays in the queue.
+            return self.close_books(round, &gate);
         }
         loop {
             self.decide(&mut round);
@@ -324,7 +348,12 @@ impl<'c> Writer<'c> {
         gate: &'g Mutex<u64>,
         round: &mut Round,
     ) -> (MutexGuard<'g, u64>, rusqlite::Result<()>) {
-        if let Some(folds) = gate.try_lock() {
+        let free = if self.is_failing() {
+            Some(gate.lock())
+        } else {
+            gate.try_lock()
+        };
+        if let Some(folds) = free {
             let begun = if round.folds == Some(*folds) {
                 Ok(())
             } else {
@@ -340,6 +369,11 @@ impl<'c> Writer<'c> {
             }
             self.decide(round);
         }
+    }
+
+    /// Whether the last commit failed.
+    pub(super) fn is_failing(&self) -> bool {
+        self.ledger.books.counters.failing.get()
     }
 
     pub(super) fn next_batch(&mut self) -> Arc<Batch> {
@@ -416,6 +450,7 @@ impl<'c> Writer<'c> {
         counters.open_holds.set(self.ledger.books.open_holds);
         counters.retried_closes.set(self.retry.len() as u64);
         counters.stuck_closes.set(self.stuck.len() as u64);
+        counters.lost_holds.set(self.ledger.lost.len() as u64);
     }
 }
 

@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro};
-use store::{Admit, AdmitError, Admitted, Basis, Close, End, KeyRow, MeterText, Settings, Store};
+use store::{
+    Admit, AdmitError, Admitted, Basis, Close, End, IfLost, KeyRow, MeterText, Settings, Store,
+};
 
 use crate::{FOLDER, NOW, Scene, assert_clean, fund};
 
@@ -89,7 +91,12 @@ async fn on_a_small_disk() {
             tokens: None,
         };
         let (hold, now) = (admitted.hold, NOW);
-        store.close(Close { hold, end, now });
+        store.close(Close {
+            hold,
+            end,
+            now,
+            if_lost: IfLost::Charge,
+        });
     }
     eventually(async || {
         let balance = store.balance(&key.id).await;

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
-    Admit, Basis, Close, Digest, End, KeyId, KeyLimits, KeyRow, MeterText, NewKey, NewWallet,
-    PriceVersion, Server, Settings, Store, WalletId,
+    Admit, Basis, Close, Digest, End, IfLost, KeyId, KeyLimits, KeyRow, MeterText, NewKey,
+    NewWallet, PriceVersion, Server, Settings, Store, WalletId,
 };
 
 const FOLDER: &str = "TOLLGATE_KILL_FOLDER";
@@ -319,6 +319,7 @@ async fn calls(store: Store, key: KeyRow, price_version: PriceVersion) {
             },
         };
         store.close(Close {
+            if_lost: IfLost::Charge,
             hold: admitted.hold,
             end,
             now: NOW,

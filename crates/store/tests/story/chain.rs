@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use ledger::{Meter, Micro, Step, WalletStatus};
 use store::{
-    Basis, Close, End, Head, KeyLimits, KeyRow, MeterText, NewWallet, Rule, SessionStep, Store,
-    VerifyReport, WalletHead,
+    Basis, Close, End, Head, IfLost, KeyLimits, KeyRow, MeterText, NewWallet, Rule, SessionStep,
+    Store, VerifyReport, WalletHead,
 };
 
 use crate::place::{
@@ -42,6 +42,7 @@ async fn history(store: &Store) -> KeyRow {
         hold: calls[2],
         end: End::Abandoned,
         now: NOW,
+        if_lost: IfLost::Charge,
     });
     let meter = MeterText::from(&Meter {
         stt_stream_seconds: 10,
@@ -69,6 +70,7 @@ async fn history(store: &Store) -> KeyRow {
             tokens: None,
         },
         now: NOW,
+        if_lost: IfLost::Charge,
     });
     let _open = admit(store, &key_a, credits(2)).await.unwrap();
 

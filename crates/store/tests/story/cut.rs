@@ -22,6 +22,9 @@ pub(crate) enum Mode {
     /// The next piece towards the server that contains these bytes still arrives. Its answer, which
     /// contains them too, does not: the connection is closed in its place. Then bytes pass again.
     LoseAnswerTo(&'static [u8]),
+    /// The next piece towards the server that contains these bytes does not arrive: connections are closed
+    /// in its place, and new ones at once.
+    CutBefore(&'static [u8]),
 }
 
 /// A running proxy.
@@ -89,6 +92,13 @@ async fn relay(
                 let bytes = &piece[..count];
                 wait(&mode).await;
                 let now = *mode.borrow();
+                if let Mode::CutBefore(needle) = now
+                    && contains(bytes, needle)
+                {
+                    *lost.lock() += 1;
+                    mode.send_replace(Mode::Cut);
+                    return;
+                }
                 if let Mode::LoseAnswerTo(needle) = now
                     && contains(bytes, needle)
                 {
@@ -145,6 +155,6 @@ async fn wait(mode: &watch::Sender<Mode>) {
             let mut watched = mode.subscribe();
             drop(watched.wait_for(|mode| *mode != Mode::BlackHole).await);
         }
-        Mode::Pass | Mode::Cut | Mode::LoseAnswerTo(_) => {}
+        Mode::Pass | Mode::Cut | Mode::LoseAnswerTo(_) | Mode::CutBefore(_) => {}
     }
 }

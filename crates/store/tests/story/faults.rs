@@ -1,9 +1,11 @@
 //! What stays true when the database is away, slow, or silent at the wrong moment (reliability section 7).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use ledger::Micro;
-use store::{AdmitError, KeyRow, Location, PriceVersion, Settings, Store};
+use store::{AdmitError, KeyRow, Location, Lost, PriceVersion, Settings, Store};
 
 use crate::cut::{Cut, Mode};
 use crate::place::{Place, admit, assert_clean, credits, funded, price, released, settled};
@@ -66,6 +68,111 @@ impl Rig {
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         }
+    }
+}
+
+/// A commit that was cut off is in doubt for longer than anybody asks about it at a stretch. The call was
+/// answered meanwhile, and is charged when it turns out that its hold never happened.
+pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(place: &Place) {
+    let doubt_max = Duration::from_millis(20);
+    let mut settings = place.settings();
+    if let Location::Server(server) = &mut settings.location {
+        server.doubt_max = doubt_max;
+    }
+    let rig = Rig::with(settings).await;
+    rig.cut.set(Mode::CutBefore(b"COMMIT"));
+    let call = admit(&rig.store, &rig.key, credits(1)).await.unwrap();
+    rig.store.close(settled(call.hold, rig.version, 250_000));
+    let doubtful = call.durable.clone();
+    // A wait that ends is a fate that was told too soon.
+    let told = tokio::time::timeout(20 * doubt_max, doubtful.wait()).await;
+    assert!(told.is_err(), "{told:?}");
+    assert_eq!(rig.cut.lost(), 1);
+    assert!(admit(&rig.store, &rig.key, credits(1)).await.is_err());
+    rig.cut.set(Mode::Pass);
+    assert_eq!(doubtful.wait().await, Err(Lost));
+    rig.recovers().await;
+    rig.store.flush().await.unwrap();
+    assert_eq!(rig.money().await, (Micro::new(9_750_000), Micro::ZERO));
+    assert_eq!(rig.store.stats().lost_holds, 0);
+    assert_clean(&rig.store).await;
+}
+
+/// The database takes no writes for a while, and then again. Callers whose answers wait for the disk are charged
+/// for every answer, and so are callers whose answers do not.
+pub(crate) async fn while_commits_fail_nobody_is_admitted_and_answered_calls_are_charged(
+    place: &Place,
+) {
+    const CHARGE: u32 = 10;
+    let store = place.open();
+    place.tamper(
+        "CREATE TABLE outage (code text);
+         CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+             $$ DECLARE code text; BEGIN
+                 SELECT o.code INTO code FROM outage o;
+                 IF FOUND THEN RAISE EXCEPTION 'no writes' USING ERRCODE = code; END IF;
+                 RETURN NULL;
+             END $$;
+         CREATE TRIGGER fail BEFORE UPDATE ON wallets FOR EACH STATEMENT EXECUTE FUNCTION fail();
+         CREATE TRIGGER fail BEFORE UPDATE ON nodes FOR EACH STATEMENT EXECUTE FUNCTION fail()",
+    );
+    let version = price(&store).await;
+    let key = funded(&store, credits(10)).await;
+    let (answered, over) = (
+        Arc::new(AtomicU32::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let callers: Vec<_> = (0..6)
+        .map(|n| {
+            let (store, key) = (store.clone(), key.clone());
+            let (answered, over) = (Arc::clone(&answered), Arc::clone(&over));
+            let (behind, slow) = (n % 2 == 0, n % 3 == 0);
+            tokio::spawn(async move {
+                while !over.load(Ordering::SeqCst) {
+                    let Ok(call) = admit(&store, &key, Micro::new(20)).await else {
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                        continue;
+                    };
+                    let promised = (!behind || slow) && call.durable.wait().await.is_ok();
+                    if behind || promised {
+                        store.close(settled(call.hold, version, u64::from(CHARGE)));
+                        answered.fetch_add(1, Ordering::SeqCst);
+                    } else {
+                        store.close(released(call.hold));
+                    }
+                }
+            })
+        })
+        .collect();
+    // A full disk, and a server that has become a standby.
+    for code in ["53100", "25006", "53100"] {
+        let before = answered.load(Ordering::SeqCst);
+        until(|| answered.load(Ordering::SeqCst) > before + 50).await;
+        place.tamper(&format!("INSERT INTO outage VALUES ('{code}')"));
+        let failed = store.stats().commits_failed;
+        until(|| store.stats().commits_failed > failed && !store.healthy()).await;
+        let refused = admit(&store, &key, Micro::new(20)).await.unwrap_err();
+        assert_eq!(refused, AdmitError::Unavailable, "{code}");
+        place.tamper("DELETE FROM outage");
+        until(|| store.healthy()).await;
+    }
+    over.store(true, Ordering::SeqCst);
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    store.flush().await.unwrap();
+    let (wallet, row) = store.balance(&key.id).await.unwrap();
+    let told = i64::from(answered.load(Ordering::SeqCst)) * i64::from(CHARGE);
+    assert_eq!((row.usage, wallet.frozen), (Micro::new(told), Micro::ZERO));
+    assert_eq!(store.stats().lost_holds, 0);
+    assert_clean(&store).await;
+}
+
+async fn until(seen: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !seen() {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 

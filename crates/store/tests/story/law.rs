@@ -3,8 +3,8 @@
 use ledger::{Ask, Meter, Micro};
 use proptest::prelude::*;
 use store::{
-    Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow, MeterText, PriceVersion, SessionStep,
-    Store,
+    Close, End, Extend, HoldId, IfLost, KeyChange, KeyLimits, KeyRow, MeterText, PriceVersion,
+    SessionStep, Store,
 };
 
 use crate::place::{
@@ -218,6 +218,7 @@ impl Tale {
             Step::Abandon { hold } => {
                 if let Some(hold) = self.hold(hold) {
                     store.close(Close {
+                        if_lost: IfLost::Charge,
                         hold,
                         end: End::Abandoned,
                         now: NOW,

@@ -131,6 +131,8 @@ story!(
         tasks::two_nodes_never_have_one_task,
         faults::a_commit_whose_answer_is_lost_happens_once,
         faults::while_the_database_is_away_calls_are_refused_and_closes_wait,
+        faults::a_commit_in_doubt_is_asked_about_until_it_is_known,
+        faults::while_commits_fail_nobody_is_admitted_and_answered_calls_are_charged,
         faults::a_slow_database_is_slow_and_right,
         faults::a_lock_holder_keeps_only_its_own_wallet_waiting,
         faults::a_close_that_cannot_be_booked_does_not_stop_the_others,

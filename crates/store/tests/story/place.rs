@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ledger::{Ask, Meter, Micro, UnixMs};
 use store::{
-    Admit, AdmitError, Admitted, Basis, Close, Digest, End, HoldId, KeyId, KeyLimits, KeyRow,
-    NewKey, NewWallet, PriceVersion, Recovery, Settings, Store, WalletId, WalletRow,
+    Admit, AdmitError, Admitted, Basis, Close, Digest, End, HoldId, IfLost, KeyId, KeyLimits,
+    KeyRow, NewKey, NewWallet, PriceVersion, Recovery, Settings, Store, WalletId, WalletRow,
 };
 
 use crate::schema::{LockHolder, Schema};
@@ -192,6 +192,7 @@ pub(crate) fn settled(hold: HoldId, version: PriceVersion, tokens: u64) -> Close
         tokens: Some(tokens),
     };
     Close {
+        if_lost: IfLost::Charge,
         hold,
         end,
         now: NOW,
@@ -200,6 +201,7 @@ pub(crate) fn settled(hold: HoldId, version: PriceVersion, tokens: u64) -> Close
 
 pub(crate) fn released(hold: HoldId) -> Close {
     Close {
+        if_lost: IfLost::Charge,
         hold,
         end: End::Released,
         now: NOW,

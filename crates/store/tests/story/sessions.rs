@@ -3,7 +3,8 @@
 use ledger::{Meter, Micro, Refusal, Step};
 use store::EntryKind::{Abandoned, Part, Settled, TopUp};
 use store::{
-    AdmitError, Basis, Close, End, EntryQuery, HoldId, MeterText, PriceVersion, SessionStep, Store,
+    AdmitError, Basis, Close, End, EntryQuery, HoldId, IfLost, MeterText, PriceVersion,
+    SessionStep, Store,
 };
 
 use crate::place::{NOW, Place, admit, assert_clean, credits, funded};
@@ -50,6 +51,7 @@ fn settled(hold: HoldId, version: PriceVersion, seconds: u64) -> Close {
         tokens: None,
     };
     Close {
+        if_lost: IfLost::Charge,
         hold,
         end,
         now: NOW,

@@ -3,7 +3,7 @@
 use store::{KeyRow, Rule, Store};
 
 use crate::place::{NOW, Place, admit, assert_clean, credits, funded, price, settled};
-use store::{Basis, Close, End};
+use store::{Basis, Close, End, IfLost};
 
 /// A wallet with a settled, a released and an open call.
 async fn history(store: &Store) -> KeyRow {
@@ -14,6 +14,7 @@ async fn history(store: &Store) -> KeyRow {
     let _open = admit(store, &key, credits(2)).await.unwrap();
     store.close(settled(first.hold, version, 600_000));
     store.close(Close {
+        if_lost: IfLost::Charge,
         hold: second.hold,
         end: End::Released,
         now: NOW,
@@ -51,6 +52,7 @@ pub(crate) async fn a_clean_ledger_verifies(place: &Place) {
         tokens: None,
     };
     store.close(Close {
+        if_lost: IfLost::Charge,
         hold: counted.hold,
         end,
         now: NOW,

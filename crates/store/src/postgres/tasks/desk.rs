@@ -12,7 +12,7 @@ use super::super::node::Node;
 use super::super::transaction::{self, Begun, Locks, NamedKey, Needs, Owned, Uncommitted};
 use super::super::trouble::{Failed, Trouble};
 use crate::books::{Books, Closed};
-use crate::call::{Close, End};
+use crate::call::{Close, End, IfLost};
 use crate::error::{AdmitError, StoreError};
 use crate::ids::HoldId;
 use crate::stats::Counters;
@@ -133,6 +133,7 @@ impl Desk {
 
     pub(super) async fn end(&mut self, ended: TaskEnd) -> Result<bool, StoreError> {
         let close = Close {
+            if_lost: IfLost::Charge,
             hold: HoldId::new(0),
             end: ended.end.clone(),
             now: ended.now,
@@ -143,6 +144,7 @@ impl Desk {
 
     pub(super) async fn refuse(&mut self, claim: Claim, now: UnixMs) -> Result<bool, StoreError> {
         let close = Close {
+            if_lost: IfLost::Charge,
             hold: HoldId::new(0),
             end: End::Released,
             now,
@@ -298,6 +300,7 @@ impl Desk {
             return Err(Unmade::NoClaim);
         }
         let close = Close {
+            if_lost: IfLost::Charge,
             hold,
             now: begun.now,
             end: close.end.clone(),

@@ -1,7 +1,7 @@
 //! The same while calls come faster than batches are made, and each is written while the next one is
 //! decided on.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::*;
 
@@ -37,11 +37,15 @@ async fn call_until(rig: &Rig, over: &AtomicBool) -> Ended {
             };
             let early = (ended.promised + ended.lost).is_multiple_of(2);
             if early {
-                rig.settle_for(&call, CHARGE);
+                rig.settle_with(&call, CHARGE, IfLost::Drop);
             }
             match call.durable.wait().await {
                 Ok(()) => ended.promised += 1,
-                Err(Lost) => ended.lost += 1,
+                Err(Lost) => {
+                    ended.lost += 1;
+                    rig.release(&call);
+                    continue;
+                }
             }
             if !early {
                 rig.settle_for(&call, CHARGE);
@@ -137,6 +141,62 @@ async fn who_writes_out_of_turn_costs_calls_and_no_money() {
     // None of it was written over.
     let (wallet, _) = rig.store.balance(&rig.key.id).await.unwrap();
     assert_eq!(wallet.credit_limit, Micro::new(20 * rounds));
+}
+
+/// Eight callers whose answers do not wait for the disk (`ledger.commit = "behind"`): each charge is in the
+/// ledger once, however many commits fail under it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_do_not_wait_for_the_disk_are_all_charged() {
+    let rig = Rig::new().await;
+    let over = AtomicBool::new(false);
+    let answered = AtomicU32::new(0);
+    let caller = |slow: bool| {
+        let (rig, over, answered) = (&rig, &over, &answered);
+        async move {
+            while !over.load(Ordering::SeqCst) {
+                let Ok(call) = rig.admit().await else {
+                    tokio::task::yield_now().await;
+                    continue;
+                };
+                if slow {
+                    // It ends when its batch has been committed or lost.
+                    let _ = call.durable.wait().await;
+                } else {
+                    tokio::task::yield_now().await;
+                }
+                rig.settle_for(&call, CHARGE);
+                answered.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    };
+    let faults = async {
+        for failed in 1..=10 {
+            rig.vetoes
+                .store(u32::from(failed % 3 == 0) + 1, Ordering::SeqCst);
+            rig.until("a commit has failed", |stats| {
+                stats.commits_failed >= failed
+            })
+            .await;
+            rig.until("the ledger is well again", |_| rig.store.healthy())
+                .await;
+        }
+        over.store(true, Ordering::SeqCst);
+    };
+    tokio::join!(
+        caller(false),
+        caller(false),
+        caller(false),
+        caller(false),
+        caller(true),
+        caller(true),
+        faults
+    );
+    let ended = Ended {
+        promised: answered.load(Ordering::SeqCst),
+        lost: 0,
+    };
+    assert!(rig.store.stats().commits_failed >= 10);
+    assert_charged(&rig, ended, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,63 @@
+//! What a failed batch leaves to be done again.
+
+use super::draft::Draft;
+use super::pending::What;
+use super::rows::OpenHold;
+use super::sheet::Books;
+use crate::cache::IdMap;
+use crate::call::{Close, End, IfLost};
+use crate::ids::HoldId;
+
+#[derive(Debug, Default)]
+pub(crate) struct Undone {
+    /// Closes to be booked again, in their order.
+    pub(crate) closings: Vec<Close>,
+    /// Holds that were never stored. Their calls go on, and may be answered and charged.
+    pub(crate) lost: IdMap<HoldId, OpenHold>,
+}
+
+impl Books {
+    /// Undoes what was decided since the last commit: what `draft` could not write, and what was decided
+    /// on top of it. Every row is forgotten.
+    pub(crate) fn undo(&mut self, draft: &mut Draft) -> Undone {
+        let mut lost = IdMap::default();
+        lost.extend(draft.opened.drain(..).map(|(id, _, hold)| (id, hold)));
+        let mut pending = std::mem::take(&mut self.pending);
+        lost.extend(pending.opened.iter().filter_map(|id| {
+            let hold = self.holds.get(id)?;
+            Some((*id, hold.clone()))
+        }));
+        // A hold may have changed since it was written down.
+        for (id, hold) in &mut lost {
+            if let Some(latest) = self.holds.get(id) {
+                hold.clone_from(latest);
+            }
+        }
+        let mut closings = Vec::new();
+        let decided = &mut draft.decided;
+        for posting in decided.postings.drain(..).chain(pending.postings) {
+            // A step of a session that is lost is made good by the next one, or by the close.
+            let What::Close {
+                mut closing, hold, ..
+            } = posting.what
+            else {
+                continue;
+            };
+            if !hold.row.is_stored() || lost.contains_key(&closing.hold) {
+                lost.insert(closing.hold, hold);
+                // The caller learns that the call failed. Should the hold be there after all, it is given back.
+                if closing.if_lost == IfLost::Drop {
+                    closing.end = End::Released;
+                }
+            }
+            closings.push(closing);
+        }
+        decided.inseparable.append(&mut pending.inseparable);
+        let alone = |id: &HoldId| !decided.inseparable.contains(id);
+        lost.retain(|id, _| alone(id));
+        closings.retain(|closing| alone(&closing.hold));
+        draft.clear();
+        self.forget();
+        Undone { closings, lost }
+    }
+}

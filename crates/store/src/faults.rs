@@ -1,0 +1,66 @@
+//! Faults that tests inject into an embedded store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use rusqlite::hooks::Wal;
+
+use crate::backend::Backend;
+use crate::error::OpenError;
+use crate::settings::{Location, Settings};
+use crate::sqlite::Sqlite;
+use crate::store::{Recovery, Store};
+
+/// Switches of a store whose commits can be made to fail or to wait.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    /// So many commits fail and leave nothing.
+    pub vetoes: Arc<AtomicU32>,
+    /// So many commits succeed and look as if they had failed.
+    pub lies: Arc<AtomicU32>,
+    /// No batch is written while this is locked. It counts how often the log was folded.
+    pub gate: Arc<Mutex<u64>>,
+}
+
+impl Faults {
+    pub(crate) fn install(&self, writer: &mut Connection) -> rusqlite::Result<()> {
+        let (veto, lie) = (Arc::clone(&self.vetoes), Arc::clone(&self.lies));
+        writer.commit_hook(Some(move || take_one(&veto)))?;
+        writer.wal_hook(Some(move |_: &mut Wal, _| {
+            if take_one(&lie) {
+                let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
+                return Err(rusqlite::Error::SqliteFailure(error, None));
+            }
+            Ok(())
+        }))
+    }
+}
+
+impl Store {
+    /// Opens an embedded store with faults.
+    ///
+    /// # Panics
+    /// On the settings of a server.
+    pub fn open_with_faults(
+        settings: &Settings,
+        faults: &Faults,
+    ) -> Result<(Self, Recovery), OpenError> {
+        let Location::File(path) = &settings.location else {
+            panic!("faults are injected into embedded stores only");
+        };
+        let gate = Arc::clone(&faults.gate);
+        let install = |writer: &mut Connection| faults.install(writer);
+        let (sqlite, recovery) = Sqlite::open_with(path, settings, gate, install)?;
+        let backend = Backend::Sqlite(Arc::new(sqlite));
+        Ok((Self { backend }, recovery))
+    }
+}
+
+fn take_one(from: &AtomicU32) -> bool {
+    from.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+        left.checked_sub(1)
+    })
+    .is_ok()
+}

@@ -1,12 +1,18 @@
 //! What is asserted of any text of an upstream's: it does not tell who the upstream is.
 
+use std::sync::LazyLock;
+
 use protocol::rejection::{read_event, read_failure};
 use protocol::scrub::{Names, explain, mask};
 use protocol::{Failure, Family};
 use serde_json::json;
 
 /// One identity in each line.
-const PLANTED: &str = include_str!("../identities.txt");
+static PLANTED: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let lines = include_str!("../identities.txt").lines();
+    let is_identity = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    lines.filter(is_identity).collect()
+});
 
 /// The names of the model, and what identifies the channel.
 const UPSTREAM: &str = "vendors/gpt-large-2026";
@@ -43,11 +49,7 @@ pub fn identities(data: &[u8]) {
         choice /= sides;
         chosen
     };
-    let lines = PLANTED.lines();
-    let planted: Vec<_> = lines
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .collect();
-    let identity = planted[choose(planted.len())];
+    let identity = PLANTED[choose(PLANTED.len())];
     let (identity, is_masked) = match identity.strip_prefix("+ ") {
         Some(identity) => (identity, false),
         None => (identity, true),

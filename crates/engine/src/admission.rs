@@ -364,7 +364,6 @@ impl Admission {
         if seen.usage_malformed {
             metrics.usage_malformed.inc();
         }
-        self.model.counts(metrics).settled(&meter, charge);
         for tool in self.model.price.unpriced_tools(&meter) {
             let calls = meter.tools.get(tool).copied().unwrap_or(0);
             metrics.unpriced_tool(&self.model.id, tool, calls);

@@ -4,15 +4,13 @@
 //! beginning to end. Reloading builds a new one beside it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use ledger::PriceCard;
 use protocol::{Dialect, Kind, Profile};
 use store::{PriceVersion, Store, StoreError};
 use upstream::{Channel, ChannelError, ChannelSpec, Timeouts};
-
-use crate::metrics::{Metrics, ModelCounts};
 
 /// One model as the configuration states it.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,14 +51,6 @@ pub struct Model {
     pub price_version: PriceVersion,
     pub profile: Profile,
     pub routes: Vec<Arc<Route>>,
-    counts: OnceLock<ModelCounts>,
-}
-
-impl Model {
-    /// What is counted of it, looked up once.
-    pub(crate) fn counts(&self, metrics: &Metrics) -> &ModelCounts {
-        self.counts.get_or_init(|| metrics.of_model(&self.id))
-    }
 }
 
 /// One way to reach a model, with its channel at hand.
@@ -160,7 +150,6 @@ impl Catalog {
             price_version,
             profile: spec.profile,
             routes,
-            counts: OnceLock::new(),
         })
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use upstream::Channel;
+
 use crate::engine::Engine;
 
 /// The pause between two looks at the pools.
@@ -14,7 +16,7 @@ impl Engine {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             let catalog = self.catalog();
-            catalog.channels().for_each(|it| it.close_expired());
+            catalog.channels().for_each(Channel::close_expired);
         }
     }
 }

@@ -221,6 +221,7 @@ impl Engine {
     pub fn scrape(&self) -> String {
         let reading = Reading {
             stats: self.store.stats(),
+            settled: self.store.settled(),
             uptime: self.started.elapsed(),
             channels: self.channel_states(),
         };

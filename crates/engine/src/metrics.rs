@@ -5,17 +5,16 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ledger::{Meter, Micro};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use store::Stats;
+use store::{Settled, Stats};
 
 use crate::media::MediaCounts;
 use crate::traffic::{Tally, Traffic};
@@ -78,39 +77,12 @@ impl Default for Metrics {
     }
 }
 
-/// What was settled for one model.
-#[derive(Debug)]
-pub(crate) struct ModelCounts {
-    input: Counter,
-    cached_input: Counter,
-    cache_write: Counter,
-    output: Counter,
-    micro_credits: Counter,
-}
-
-impl ModelCounts {
-    /// A call was settled.
-    pub(crate) fn settled(&self, meter: &Meter, charge: Micro) {
-        for (counter, tokens) in [
-            (&self.input, meter.input),
-            (&self.cached_input, meter.cached_input),
-            (&self.cache_write, meter.cache_write),
-            (&self.output, meter.output),
-        ] {
-            // Most classes are not used, and a counter is a line of memory that all cores want.
-            if tokens > 0 {
-                counter.inc_by(tokens);
-            }
-        }
-        self.micro_credits
-            .inc_by(u64::try_from(charge.get()).unwrap_or(0));
-    }
-}
-
 /// What a scrape reads off other parts at that moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reading {
     pub(crate) stats: Stats,
+    /// What the ledger has committed, by model.
+    pub(crate) settled: Vec<Settled>,
     pub(crate) uptime: Duration,
     /// Name and breaker state of each channel.
     pub(crate) channels: Vec<(String, &'static str)>,
@@ -182,25 +154,6 @@ impl Metrics {
         self.traffic.tally()
     }
 
-    /// What is counted of a model, to be kept at hand.
-    pub(crate) fn of_model(&self, model: &Arc<str>) -> ModelCounts {
-        let tokens = |class| {
-            self.tokens.get_or_create_owned(&TokenClass {
-                model: Arc::clone(model),
-                class,
-            })
-        };
-        ModelCounts {
-            input: tokens("input"),
-            cached_input: tokens("cached_input"),
-            cache_write: tokens("cache_write"),
-            output: tokens("output"),
-            micro_credits: self.credits.get_or_create_owned(&ByModel {
-                model: Arc::clone(model),
-            }),
-        }
-    }
-
     /// A call used a built-in tool that has no price.
     pub(crate) fn unpriced_tool(&self, model: &Arc<str>, tool: &str, calls: u64) {
         let labels = ToolOfModel {
@@ -212,9 +165,35 @@ impl Metrics {
             .inc_by(calls);
     }
 
+    /// Shows what the ledger has committed: what was rolled back was never settled.
+    fn set_settled(&self, settled: &Settled) {
+        let Settled {
+            model,
+            charge_micro,
+            tokens,
+            ..
+        } = settled;
+        for (class, count) in [
+            ("input", tokens.input),
+            ("cached_input", tokens.cached_input),
+            ("cache_write", tokens.cache_write),
+            ("output", tokens.output),
+        ] {
+            let model = Arc::clone(model);
+            let counter = self.tokens.get_or_create(&TokenClass { model, class });
+            counter.inner().store(count, Ordering::Relaxed);
+        }
+        let model = Arc::clone(model);
+        let counter = self.credits.get_or_create(&ByModel { model });
+        counter.inner().store(*charge_micro, Ordering::Relaxed);
+    }
+
     /// The text a scraper reads.
     pub(crate) fn render(&self, reading: &Reading) -> String {
         self.store.set(&reading.stats);
+        for settled in &reading.settled {
+            self.set_settled(settled);
+        }
         self.uptime.set(reading.uptime.as_secs());
         self.channels.clear();
         for (channel, state) in &reading.channels {

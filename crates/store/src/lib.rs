@@ -34,6 +34,7 @@ mod meter;
 mod postgres;
 mod queue;
 mod settings;
+mod settled;
 mod sqlite;
 mod stats;
 mod store;
@@ -66,8 +67,9 @@ pub use media::{
     Bucket, Media, MediaBody, MediaError, MediaHead, MediaId, MediaName, MediaOpenError,
     MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept, Upload,
 };
-pub use meter::MeterText;
+pub use meter::{MeterText, TokenCounts};
 pub use settings::{Location, Server, Settings};
+pub use settled::Settled;
 pub use stats::Stats;
 pub use store::{Recovery, Store};
 pub use task::{

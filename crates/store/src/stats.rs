@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::journal_queue::Queued;
+use crate::settled::SettledSums;
 
 /// A reading of the counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -55,6 +56,8 @@ macro_rules! counters {
         #[derive(Debug, Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)*
+            /// What was settled, by price version.
+            pub(crate) settled: SettledSums,
             /// The last commit failed and none has succeeded since.
             pub(crate) failing: Flag,
             /// Too little room on the disk to admit anyone.

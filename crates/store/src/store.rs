@@ -18,7 +18,8 @@ use crate::error::{AdmitError, OpenError, StoreError};
 use crate::ids::{Digest, Epoch, HoldId, KeyId, PriceVersion, WalletId};
 use crate::journal::{JournalEntry, JournalQuery, JournalRow};
 use crate::settings::Settings;
-use crate::stats::Stats;
+use crate::settled::Settled;
+use crate::stats::{Counters, Stats};
 use crate::verify::VerifyReport;
 
 /// What a caller waits for is decided or found by then, or not at all.
@@ -72,6 +73,15 @@ impl Store {
     /// A reading of the counters.
     pub fn stats(&self) -> Stats {
         on!(self, backend => backend.stats())
+    }
+
+    /// What this process has settled and committed, by model.
+    pub fn settled(&self) -> Vec<Settled> {
+        self.counters().settled.read()
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        on!(self, backend => backend.counters())
     }
 }
 
@@ -145,14 +155,16 @@ impl Store {
         model: &str,
         card_json: &str,
     ) -> Result<PriceVersion, StoreError> {
-        let (model, card) = (model.to_owned(), card_json.to_owned());
-        self.change(|reply| Change::PriceVersion {
-            model,
+        let (owned, card) = (model.to_owned(), card_json.to_owned());
+        let version = self.change(|reply| Change::PriceVersion {
+            model: owned,
             card,
             now: clock::now(),
             reply,
-        })
-        .await
+        });
+        let version = version.await?;
+        self.counters().settled.name(version, model);
+        Ok(version)
     }
 }
 

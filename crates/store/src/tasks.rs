@@ -79,7 +79,9 @@ impl Store {
             lease,
             now,
         };
-        self.step(|reply| TaskCommand::Claim(due, reply)).await
+        let rows: Vec<TaskRow> = self.step(|reply| TaskCommand::Claim(due, reply)).await?;
+        rows.iter().for_each(|row| self.name_price(row));
+        Ok(rows)
     }
 
     /// Claims one task of this wallet that goes on, also when somebody else is at it: whatever he writes
@@ -97,7 +99,14 @@ impl Store {
             lease,
             now,
         };
-        self.step(|reply| TaskCommand::ClaimOne(one, reply)).await
+        let row: Option<TaskRow> = self.step(|reply| TaskCommand::ClaimOne(one, reply)).await?;
+        row.iter().for_each(|row| self.name_price(row));
+        Ok(row)
+    }
+
+    /// A task may be older than this process, and so may be its prices.
+    fn name_price(&self, row: &TaskRow) {
+        self.counters().settled.name(row.price_version, &row.model);
     }
 
     /// Removes an ended task from its owner's view; what it cost and its undelivered callback stay.

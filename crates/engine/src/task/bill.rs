@@ -155,20 +155,16 @@ impl Engine {
         serde_json::from_str(&version.card).ok()
     }
 
-    /// Counts a settlement for the operators.
-    pub(super) fn count_settled(&self, row: &TaskRow, end: &End) {
-        if let End::Settled {
-            charge,
-            meter,
-            basis,
-            ..
-        } = end
-        {
-            if *basis == Basis::Counted {
-                self.metrics().usage_missing.inc();
+    /// Counts a settlement for the operators; what it charges is counted by the store.
+    pub(super) fn count_settled(&self, end: &End) {
+        if matches!(
+            end,
+            End::Settled {
+                basis: Basis::Counted,
+                ..
             }
-            let counts = self.metrics().of_model(&row.model.as_ref().into());
-            counts.settled(&meter.read().unwrap_or_default(), *charge);
+        ) {
+            self.metrics().usage_missing.inc();
         }
     }
 }

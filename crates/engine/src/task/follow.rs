@@ -337,7 +337,7 @@ impl Engine {
             now: clock::steady(),
         };
         match self.store.end_task(ended).await {
-            Ok(true) => self.count_settled(row, &end),
+            Ok(true) => self.count_settled(&end),
             // Somebody else has ended it.
             Ok(false) => {}
             Err(error) => {

@@ -189,10 +189,6 @@ impl Books {
         if hold.row.is_stored() {
             rows.pending.closed.push(closing.hold);
         }
-        let free = matches!(&closing.end, End::Settled { meter, .. }
-            if booking.charge == Micro::ZERO && hold.booked == Micro::ZERO && !meter.is_empty());
-        let above = booking.charge > hold.held.hold;
-        let abandoned = booking.kind == EntryKind::Abandoned;
         let note = match hold.row {
             HoldRow::Lost => Some(booking.note.unwrap_or_else(|| LOST_HOLD.into())),
             HoldRow::None | HoldRow::Same | HoldRow::Stale => booking.note,
@@ -207,9 +203,6 @@ impl Books {
             note,
             what: What::Close { closing, hold, key },
         });
-        self.counters.zero_charges.add(u64::from(free));
-        self.counters.above_hold.add(u64::from(above));
-        self.counters.abandoned.add(u64::from(abandoned));
         self.open_holds = self.open_holds.saturating_sub(1);
         Closed::Booked
     }

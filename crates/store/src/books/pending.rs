@@ -10,6 +10,8 @@ use crate::call::{Basis, Close, End, SessionStep};
 use crate::columns::EntryColumns;
 use crate::entries::EntryKind;
 use crate::ids::{HoldId, KeyId, PriceVersion, RequestId};
+use crate::meter::TokenCounts;
+use crate::stats::Counters;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
@@ -31,6 +33,27 @@ pub(crate) struct Pending {
 impl Pending {
     pub(crate) fn is_empty(&self) -> bool {
         self.wallets.is_empty() && self.keys.is_empty() && self.postings.is_empty() && !self.wrote
+    }
+
+    /// Counts what has happened: to be called when it is committed, since what is rolled back never was.
+    pub(crate) fn count(&self, counters: &Counters) {
+        if self.postings.is_empty() {
+            return;
+        }
+        let (mut free, mut above, mut abandoned) = (0, 0, 0);
+        for posting in &self.postings {
+            if let What::Close { closing, hold, .. } = &posting.what {
+                let used = matches!(&closing.end, End::Settled { meter, .. } if !meter.is_empty());
+                let paid = posting.charge != Micro::ZERO || hold.booked != Micro::ZERO;
+                free += u64::from(used && !paid);
+                above += u64::from(posting.charge > hold.held.hold);
+                abandoned += u64::from(posting.kind == EntryKind::Abandoned);
+            }
+        }
+        counters.zero_charges.add(free);
+        counters.above_hold.add(above);
+        counters.abandoned.add(abandoned);
+        counters.settled.add(&self.postings);
     }
 
     /// Forgets everything and keeps the room for the next batch.
@@ -106,7 +129,7 @@ impl Posting {
     }
 
     /// The prices that the entry was charged at.
-    pub(super) fn price_version(&self) -> Option<&PriceVersion> {
+    pub(crate) fn price_version(&self) -> Option<&PriceVersion> {
         match &self.what {
             What::Part { stepping, .. } => Some(&stepping.price_version),
             What::Close { closing, .. } => match &closing.end {
@@ -114,6 +137,17 @@ impl Posting {
                 End::Released | End::Abandoned => None,
             },
             What::Credit { .. } => None,
+        }
+    }
+
+    /// The tokens that the entry ends a call with.
+    pub(crate) fn tokens(&self) -> TokenCounts {
+        match &self.what {
+            What::Close { closing, .. } => match &closing.end {
+                End::Settled { meter, .. } => meter.tokens(),
+                End::Released | End::Abandoned => TokenCounts::default(),
+            },
+            What::Part { .. } | What::Credit { .. } => TokenCounts::default(),
         }
     }
 

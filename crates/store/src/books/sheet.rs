@@ -55,6 +55,11 @@ impl Books {
         self.holds.clear();
     }
 
+    /// Counts what was pending and is committed now.
+    pub(crate) fn count_committed(&self) {
+        self.pending.count(&self.counters);
+    }
+
     /// The rows of a key and its wallet.
     pub(crate) fn rows_of(&mut self, key: KeyId) -> Option<Rows<'_>> {
         let key_row = self.keys.get_mut(key)?;

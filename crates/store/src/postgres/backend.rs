@@ -291,6 +291,10 @@ impl Postgres {
                 .all(|lane| !lane.is_closed() && lane.oldest() < HEALTHY_WITHIN)
     }
 
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         Stats {
             queue_depth: self.lanes.iter().map(|lane| lane.depth() as u64).sum(),

@@ -188,8 +188,13 @@ pub(super) async fn commit(session: &Session, books: &mut Books) -> Result<(), U
         // A commit behind a statement that failed undoes the transaction and says nothing.
         tokio::join!(biased; written, client.batch_execute("COMMIT"))
     };
-    match timeout(FLIGHT_MAX, flight).await {
-        Ok((Ok(()), Ok(()))) => Ok(()),
+    let committed = timeout(FLIGHT_MAX, flight).await;
+    drop(written);
+    match committed {
+        Ok((Ok(()), Ok(()))) => {
+            books.count_committed();
+            Ok(())
+        }
         // The database has refused the statement, so it has not committed either.
         Ok((Err(error), _)) if error.code().is_some() => Err(Uncommitted::Undone(error.into())),
         Ok((_, Err(error))) if error.code().is_some() && !ends_sessions(&error) => {

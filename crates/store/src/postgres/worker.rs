@@ -463,7 +463,10 @@ impl Worker {
             Err(Uncommitted::Undone(failed)) => (failed, false),
             Err(Uncommitted::Doubtful(failed)) => {
                 match self.link.outcome(&begun.transaction).await {
-                    Some(true) => return Ok(()),
+                    Some(true) => {
+                        self.books.count_committed();
+                        return Ok(());
+                    }
                     Some(false) => (failed, false),
                     None => (failed, true),
                 }

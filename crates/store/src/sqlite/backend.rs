@@ -310,6 +310,10 @@ impl Sqlite {
             && self.line.stalled_for() < HEALTHY_WITHIN
     }
 
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         Stats {
             queue_depth: self.queue.depth() as u64,

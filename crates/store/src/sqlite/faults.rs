@@ -16,9 +16,9 @@ use super::files::beside;
 use crate::backend::Backend;
 use crate::faults::Faults;
 use crate::{
-    Admit, AdmitError, Admitted, Basis, Close, Digest, End, EntryQuery, IfLost, KeyId, KeyLimits,
-    KeyRow, Lost, MeterText, NewKey, NewWallet, OpenError, PriceVersion, Settings, Stats, Store,
-    StoreError,
+    Admit, AdmitError, Admitted, Basis, Close, Digest, End, EntryKind, EntryQuery, IfLost, KeyId,
+    KeyLimits, KeyRow, Lost, MeterText, NewKey, NewWallet, OpenError, PriceVersion, Settings,
+    Stats, Store, StoreError,
 };
 
 const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
@@ -150,6 +150,32 @@ impl Rig {
         assert!(report.is_clean(), "{:#?}", report.differences);
     }
 
+    /// The counters say what the ledger says.
+    async fn assert_counted(&self) {
+        let mut query = EntryQuery::default();
+        let (mut calls, mut charge) = (0, 0);
+        loop {
+            let page = self.store.entries(query.clone()).await.unwrap();
+            let Some(last) = page.last() else {
+                break;
+            };
+            query.after = Some(last.place);
+            for entry in page {
+                calls += u64::from(entry.kind == EntryKind::Settled);
+                charge += u64::try_from(entry.charge.get()).unwrap();
+            }
+        }
+        let settled = self.store.settled();
+        let counted = settled
+            .iter()
+            .map(|it| (&*it.model, it.calls, it.charge_micro, it.tokens.input));
+        // A token of input costs a micro-credit.
+        assert!(
+            counted.eq([("a/model", calls, charge, charge)]),
+            "{calls} {charge}: {settled:?}"
+        );
+    }
+
     async fn until(&self, what: &str, seen: impl Fn(&Stats) -> bool) {
         let begun = Instant::now();
         while !seen(&self.store.stats()) {
@@ -216,6 +242,63 @@ async fn a_failed_commit_loses_its_admissions_and_keeps_its_closes() {
     rig.assert_clean().await;
 }
 
+/// What was rolled back was never settled, however often it was decided.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_count_what_was_committed() {
+    let rig = Rig::new().await;
+    let other = rig.store.price_version("b/model", r#"{"output":"0"}"#);
+    let other = other.await.unwrap();
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        let call = rig.admit().await.unwrap();
+        call.durable.wait().await.unwrap();
+        kept.push(call);
+    }
+    // Decided and rolled back three times before it is written: one settlement above its hold, one without a
+    // charge for what was used, one that is abandoned; and a call that is lost with its charge.
+    rig.vetoes.store(3, Ordering::SeqCst);
+    rig.settle_for(&kept[0], 1_500_000);
+    let meter = MeterText::from(&Meter {
+        output: 7,
+        ..Meter::default()
+    });
+    let free = End::Settled {
+        charge: Micro::ZERO,
+        meter,
+        price_version: other,
+        basis: Basis::Reported,
+        tokens: None,
+    };
+    for (call, end) in [(&kept[1], free), (&kept[2], End::Abandoned)] {
+        rig.store.close(Close {
+            hold: call.hold,
+            end,
+            now: NOW,
+            if_lost: IfLost::Charge,
+        });
+    }
+    if let Ok(lost) = rig.admit().await {
+        rig.settle_for(&lost, 999);
+    }
+    rig.until("the closes are booked", |stats| {
+        stats.open_holds == 0 && stats.retried_closes == 0 && stats.commits_failed >= 1
+    })
+    .await;
+    let stats = rig.store.stats();
+    assert_eq!(
+        (stats.above_hold, stats.zero_charges, stats.abandoned),
+        (1, 1, 1),
+        "{stats:#?}"
+    );
+    let entries = rig.store.entries(EntryQuery::default()).await.unwrap();
+    let charged: i64 = entries.iter().map(|entry| entry.charge.get()).sum();
+    let mut settled = rig.store.settled();
+    settled.sort_unstable_by(|a, b| a.model.cmp(&b.model));
+    let counted: u64 = settled.iter().map(|it| it.charge_micro).sum();
+    assert_eq!(i64::try_from(counted).unwrap(), charged);
+    assert_eq!((settled[1].calls, settled[1].tokens.output), (1, 7));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_whose_answer_is_lost_has_happened_once() {
     let rig = Rig::new().await;
@@ -237,6 +320,7 @@ async fn a_commit_whose_answer_is_lost_has_happened_once() {
     let stats = rig.store.stats();
     assert_eq!((stats.late_closes, stats.commits_failed), (0, 0));
     rig.assert_clean().await;
+    rig.assert_counted().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -119,6 +119,7 @@ impl<'c> Pen<'c> {
             tracing::warn!(%error, "a commit was reported as failed and has happened");
         }
         self.doubtful = false;
+        self.draft.decided.count(&self.counters);
         self.draft.clear();
         Ok(wrote)
     }

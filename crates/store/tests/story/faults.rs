@@ -8,7 +8,9 @@ use ledger::Micro;
 use store::{AdmitError, KeyRow, Location, Lost, PriceVersion, Settings, Store};
 
 use crate::cut::{Cut, Mode};
-use crate::place::{Place, admit, assert_clean, credits, funded, price, released, settled};
+use crate::place::{
+    Place, admit, assert_clean, assert_counted, credits, funded, price, released, settled,
+};
 
 /// A store that reaches its database through a proxy.
 struct Rig {
@@ -209,6 +211,7 @@ pub(crate) async fn a_commit_whose_answer_is_lost_happens_once(place: &Place) {
     assert_eq!(rig.money().await, (Micro::new(10_750_000), Micro::ZERO));
     assert_eq!(rig.store.stats().late_closes, 0);
     assert_clean(&rig.store).await;
+    assert_counted(&rig.store).await;
 }
 
 pub(crate) async fn while_the_database_is_away_calls_are_refused_and_closes_wait(place: &Place) {
@@ -243,6 +246,7 @@ pub(crate) async fn while_the_database_is_away_calls_are_refused_and_closes_wait
     }
     assert!(rig.store.healthy());
     assert_clean(&rig.store).await;
+    assert_counted(&rig.store).await;
 }
 
 pub(crate) async fn a_slow_database_is_slow_and_right(place: &Place) {

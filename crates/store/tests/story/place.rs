@@ -212,3 +212,17 @@ pub(crate) async fn assert_clean(store: &Store) {
     let report = store.verify().await.unwrap();
     assert!(report.is_clean(), "{:#?}", report.differences);
 }
+
+/// The counters of a store that has written every entry itself say what the ledger says.
+pub(crate) async fn assert_counted(store: &Store) {
+    let entries = store.entries(store::EntryQuery::default()).await.unwrap();
+    let charged: i64 = entries.iter().map(|entry| entry.charge.get()).sum();
+    let settled = store.settled();
+    let counted: u64 = settled.iter().map(|it| it.charge_micro).sum();
+    assert_eq!(i64::try_from(counted).unwrap(), charged, "{settled:?}");
+    let ends = entries
+        .iter()
+        .filter(|entry| entry.kind == store::EntryKind::Settled);
+    let calls: u64 = settled.iter().map(|it| it.calls).sum();
+    assert_eq!(calls, ends.count() as u64, "{settled:?}");
+}

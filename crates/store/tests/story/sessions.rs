@@ -7,7 +7,7 @@ use store::{
     SessionStep, Store,
 };
 
-use crate::place::{NOW, Place, admit, assert_clean, credits, funded};
+use crate::place::{NOW, Place, admit, assert_clean, assert_counted, credits, funded};
 
 /// Ten seconds are 16,666 and two thirds.
 const CARD: &str = r#"{"realtime_minute":"0.1"}"#;
@@ -119,6 +119,7 @@ pub(crate) async fn a_session_is_charged_in_steps_and_rounded_once(place: &Place
         ..EntryQuery::default()
     };
     assert_eq!(store.entries(query).await.unwrap().len(), 1);
+    assert_counted(&store).await;
 }
 
 pub(crate) async fn a_step_reaches_as_far_as_the_money(place: &Place) {

@@ -107,7 +107,7 @@ impl fmt::Debug for Connector {
             .field("host", &self.host)
             .field("port", &self.port)
             .field("tls", &self.tls.is_some())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

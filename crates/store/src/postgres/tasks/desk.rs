@@ -327,7 +327,10 @@ impl Desk {
             Err(Uncommitted::Undone(failed)) => Err(Unmade::Failed(failed)),
             Err(Uncommitted::Doubtful(failed)) => {
                 match self.link.outcome(&begun.transaction).await {
-                    Some(true) => Ok(()),
+                    Some(true) => {
+                        self.books.count_committed();
+                        Ok(())
+                    }
                     Some(false) => Err(Unmade::Failed(failed)),
                     None => Err(Unmade::InDoubt(failed)),
                 }

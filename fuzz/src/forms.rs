@@ -32,7 +32,7 @@ pub fn multipart(data: &[u8]) {
 /// percent-encoded, a percent sign is not.
 fn escaped(mut form: Form) -> Form {
     let escape = |name: &str| {
-        let name = name.replace('"', "%22");
+        let name = name.replace('"', "%22").replace('\\', "%5C");
         name.replace('\r', "%0D").replace('\n', "%0A")
     };
     for part in &mut form.parts {

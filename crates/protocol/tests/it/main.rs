@@ -43,3 +43,4 @@ mod responses;
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
 mod sockets;
 mod streams;
+mod ways;

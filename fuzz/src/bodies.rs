@@ -11,6 +11,7 @@ use protocol::{Dialect, Failure, Joined, Profile, embeddings, images, video, voi
 use serde_json::Value;
 
 use crate::grammar::{self, End};
+use crate::pieces::sizes;
 
 const PUBLIC: &str = "maker/public";
 const UPSTREAM: &str = "hidden-upstream-name";
@@ -381,12 +382,4 @@ fn echo(dialect: Dialect) -> Echo {
             ..Request::default()
         }),
     }
-}
-
-/// Piece sizes that the bytes themselves choose, so that a finding repeats.
-fn sizes(data: &[u8]) -> [usize; 2] {
-    let sum = data.iter().fold(data.len(), |sum, byte| {
-        sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
-    });
-    [1 + sum % 5, 1 + sum % 97]
 }

@@ -214,7 +214,7 @@ impl Metrics {
 
 /// One gauge for each counter of the store, read when a scraper asks.
 #[derive(Debug)]
-struct StoreGauges([StoreGauge; 17]);
+struct StoreGauges([StoreGauge; 18]);
 
 /// A gauge and the counter that it shows.
 type StoreGauge = (Gauge, fn(&Stats) -> u64);
@@ -288,6 +288,11 @@ impl StoreGauges {
             gauge("journal_dropped", "Journal rows dropped", |it| {
                 it.journal_dropped
             }),
+            gauge(
+                "journal_bodies_dropped",
+                "Journal rows written without their bodies, for which there was no room",
+                |it| it.journal_bodies_dropped,
+            ),
         ])
     }
 

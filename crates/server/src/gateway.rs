@@ -132,6 +132,15 @@ impl Gateway {
         behind.push(tokio::spawn(async move {
             stop.run_until_cancelled(sweep.sweep_media()).await;
         }));
+        let (watch, stop) = (Arc::clone(&engine), stop_all.clone());
+        behind.push(tokio::spawn(async move {
+            stop.run_until_cancelled(watch.watch_storage()).await;
+        }));
+        let (close, stop) = (Arc::clone(&engine), stop_all.clone());
+        behind.push(tokio::spawn(async move {
+            stop.run_until_cancelled(close.close_expired_connections())
+                .await;
+        }));
         let public = tokio::spawn(public.run(stop_public.clone(), config.timeouts.shutdown_drain));
         Ok(Self {
             engine,

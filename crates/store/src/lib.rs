@@ -28,6 +28,7 @@ mod error;
 mod faults;
 mod ids;
 mod journal;
+mod journal_queue;
 mod media;
 mod meter;
 mod postgres;
@@ -65,7 +66,7 @@ pub use journal::{
 };
 pub use media::{
     Bucket, Media, MediaBody, MediaError, MediaHead, MediaId, MediaName, MediaOpenError,
-    MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept,
+    MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept, Upload,
 };
 pub use meter::{MeterText, TokenCounts};
 pub use settings::{Location, Server, Settings};

@@ -95,7 +95,7 @@ impl Postgres {
         let node = opened.node;
         let journal = Journal::new(
             &counters,
-            settings.journal_queue_max,
+            settings.journal_bounds(),
             settings.journal_retention_days,
         );
         side.runtime.spawn(node::keep_lease(

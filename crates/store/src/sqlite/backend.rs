@@ -260,7 +260,7 @@ impl Sqlite {
             .pragma_update(None, "cache_size", -READER_CACHE_KIB)
             .map_err(sql)?;
         let options = JournalOptions {
-            queue_max: settings.journal_queue_max,
+            bounds: settings.journal_bounds(),
             retention_days: settings.journal_retention_days,
         };
         let journal = Journal::start(connection, options, Arc::clone(counters));

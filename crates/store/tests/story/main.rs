@@ -106,6 +106,7 @@ macro_rules! story {
                 journal::conditions_are_all_obeyed,
                 journal::old_rows_go_and_young_ones_stay,
                 journal::a_full_queue_drops_and_counts,
+                journal::bodies_without_room_are_left_out_and_counted,
                 journal::bodies_are_cut,
                 tasks::a_task_goes_from_its_hold_to_its_callback,
                 tasks::a_claim_is_worth_nothing_once_another_has_it,

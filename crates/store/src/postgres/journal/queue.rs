@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 use crate::journal::JournalRow;
+use crate::journal_queue::{JournalBounds, JournalQueue, Queued};
 use crate::stats::Counters;
 
 /// Nobody waits for a row, so many share a transaction.
@@ -22,15 +23,13 @@ pub(in crate::postgres) struct Journal {
     state: Mutex<State>,
     wake: Notify,
     pub(super) counters: Arc<Counters>,
-    queue_max: usize,
+    bounds: JournalBounds,
     pub(super) retention_days: u32,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    rows: Vec<JournalRow>,
-    /// Rows that the writer has taken and not written yet.
-    writing: usize,
+    queue: JournalQueue,
     flushes: Vec<oneshot::Sender<()>>,
     closed: bool,
 }
@@ -38,14 +37,14 @@ struct State {
 impl Journal {
     pub(in crate::postgres) fn new(
         counters: &Arc<Counters>,
-        queue_max: usize,
+        bounds: JournalBounds,
         retention_days: u32,
     ) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
             wake: Notify::new(),
             counters: Arc::clone(counters),
-            queue_max,
+            bounds,
             retention_days,
         })
     }
@@ -53,19 +52,19 @@ impl Journal {
     pub(in crate::postgres) fn append(&self, row: JournalRow) {
         // A call that had a hold may have been billed. While the database is away nobody gets a hold, so the
         // rows of refused calls must not take the room of those.
-        let rows_max = match row.hold {
-            Some(_) => self.queue_max,
-            None => self.queue_max / UNHELD_SHARE,
-        };
-        let mut state = self.state.lock();
-        if state.rows.len() + state.writing >= rows_max || state.closed {
-            drop(state);
-            self.counters.journal_dropped.add(1);
-            return;
+        let mut bounds = self.bounds;
+        if row.hold.is_none() {
+            bounds.rows_max /= UNHELD_SHARE;
         }
-        state.rows.push(row);
-        let rows = state.rows.len();
+        let mut state = self.state.lock();
+        let queued = if state.closed {
+            Queued::Dropped
+        } else {
+            state.queue.push(row, bounds)
+        };
+        let rows = state.queue.len();
         drop(state);
+        self.counters.journal_queued(queued);
         if rows == 1 || rows == BATCH_ROWS {
             self.wake.notify_one();
         }
@@ -81,8 +80,7 @@ impl Journal {
     }
 
     pub(in crate::postgres) fn queued(&self) -> usize {
-        let state = self.state.lock();
-        state.rows.len() + state.writing
+        self.state.lock().queue.held()
     }
 
     /// Whether nothing more is taken.
@@ -92,7 +90,7 @@ impl Journal {
 
     /// What the writer took is written, or given up.
     pub(super) fn taken_are_done(&self) {
-        self.state.lock().writing = 0;
+        self.state.lock().queue.written();
     }
 
     /// Waits a while, shorter when the journal is closed meanwhile.
@@ -119,20 +117,19 @@ impl Journal {
         loop {
             let due = {
                 let mut state = self.state.lock();
-                if state.closed && state.rows.is_empty() && state.flushes.is_empty() {
+                if state.closed && state.queue.is_empty() && state.flushes.is_empty() {
                     return None;
                 }
                 let hurried =
-                    state.closed || !state.flushes.is_empty() || state.rows.len() >= BATCH_ROWS;
+                    state.closed || !state.flushes.is_empty() || state.queue.len() >= BATCH_ROWS;
                 let now = Instant::now();
-                let due = match (state.rows.is_empty(), gathered) {
+                let due = match (state.queue.is_empty(), gathered) {
                     (true, _) => until,
                     (false, Some(due)) => due,
                     (false, None) => *gathered.insert(now + GATHER),
                 };
                 if hurried || now >= due {
-                    std::mem::swap(&mut state.rows, rows);
-                    state.writing = rows.len();
+                    state.queue.take(rows);
                     return Some(std::mem::take(&mut state.flushes));
                 }
                 due

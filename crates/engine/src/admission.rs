@@ -159,7 +159,8 @@ impl Admission {
         let step = self.engine().settings.output_reserve_tokens;
         step > 0
             && (self.reserved_output < self.output_bound
-                && seen.output_tokens_counted.saturating_add(step / 4) >= self.reserved_output
+                && self.gauge.observed_output(seen).saturating_add(step / 4)
+                    >= self.reserved_output
                 || self.wants_more_tools(seen))
     }
 
@@ -467,7 +468,16 @@ impl Admission {
                 }
             }
         }
-        let meter = self.gauge.counted(seen, &self.model.price);
+        let meter = if is_malformed {
+            // Nothing of the report counts, not even beside what it leaves out.
+            let seen = Seen {
+                usage: None,
+                ..seen.clone()
+            };
+            self.gauge.counted(&seen, &self.model.price)
+        } else {
+            self.gauge.counted(seen, &self.model.price)
+        };
         // Our own count may be too high; what the caller agreed to is the hold. The store knows
         // whether it has grown, and has the last word.
         let growing = self.growing.as_ref();

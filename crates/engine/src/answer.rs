@@ -56,6 +56,16 @@ pub enum AnswerBody {
 #[error("the answer is cut off on purpose")]
 pub struct Aborted;
 
+impl AnswerBody {
+    /// Whether nothing of the call is open: its money is settled, or it has cost none.
+    pub fn is_settled(&self) -> bool {
+        match self {
+            Self::Whole(_) | Self::Media(_) => true,
+            Self::Stream(relay) => relay.is_settled(),
+        }
+    }
+}
+
 impl Body for AnswerBody {
     type Data = Bytes;
     type Error = Aborted;

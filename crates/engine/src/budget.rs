@@ -14,48 +14,91 @@ struct Pot {
     left: AtomicUsize,
     /// What this is a part of: it is charged too.
     whole: Option<Budget>,
+    ceiling: Ceiling,
+}
+
+/// Whose limit refused a charge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ceiling {
+    /// The node has no memory left.
+    Node,
+    /// One key or one wallet takes as much as it may.
+    Caller,
 }
 
 impl Budget {
     /// A budget of this many bytes.
     pub fn new(bytes: usize) -> Self {
-        Self::of(bytes, None)
+        Self::of(bytes, None, Ceiling::Node)
     }
 
     /// A budget for one kind of work: what it takes is taken from this one too, and never more than `bytes`.
     pub(crate) fn part(&self, bytes: usize) -> Self {
-        Self::of(bytes, Some(self.clone()))
+        Self::of(bytes, Some(self.clone()), Ceiling::Node)
     }
 
-    fn of(bytes: usize, whole: Option<Self>) -> Self {
+    /// A part for one key or one wallet.
+    pub(crate) fn part_of_caller(&self, bytes: usize) -> Self {
+        Self::of(bytes, Some(self.clone()), Ceiling::Caller)
+    }
+
+    fn of(bytes: usize, whole: Option<Self>, ceiling: Ceiling) -> Self {
         let left = AtomicUsize::new(bytes);
-        Self(Arc::new(Pot { left, whole }))
+        Self(Arc::new(Pot {
+            left,
+            whole,
+            ceiling,
+        }))
+    }
+
+    /// A share of nothing, which can grow.
+    pub fn share(&self) -> Share {
+        Share {
+            budget: self.clone(),
+            bytes: 0,
+        }
+    }
+
+    /// Tells whether `bytes` could be taken now, and takes nothing.
+    pub fn has_room(&self, bytes: usize) -> Result<(), Ceiling> {
+        let Pot {
+            left,
+            whole,
+            ceiling,
+        } = &*self.0;
+        if left.load(Ordering::Relaxed) < bytes {
+            return Err(*ceiling);
+        }
+        whole.as_ref().map_or(Ok(()), |whole| whole.has_room(bytes))
     }
 
     /// Takes `bytes`, or nothing when there is not enough left.
     pub fn take(&self, bytes: usize) -> Option<Share> {
-        let mut share = Share {
-            budget: self.clone(),
-            bytes: 0,
-        };
+        let mut share = self.share();
         share.grow(bytes).then_some(share)
     }
 
-    fn try_take(&self, bytes: usize) -> bool {
-        let Pot { left, whole } = &*self.0;
-        let taken = left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                left.checked_sub(bytes)
-            })
-            .is_ok();
-        let refused = taken && whole.as_ref().is_some_and(|whole| !whole.try_take(bytes));
-        if refused {
+    fn try_take(&self, bytes: usize) -> Result<(), Ceiling> {
+        let Pot {
+            left,
+            whole,
+            ceiling,
+        } = &*self.0;
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            left.checked_sub(bytes)
+        })
+        .map_err(|_| *ceiling)?;
+        let taken = whole.as_ref().map_or(Ok(()), |whole| whole.try_take(bytes));
+        if taken.is_err() {
             left.fetch_add(bytes, Ordering::Relaxed);
         }
-        taken && !refused
+        taken
     }
 
     fn give_back(&self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
         self.0.left.fetch_add(bytes, Ordering::Relaxed);
         if let Some(whole) = &self.0.whole {
             whole.give_back(bytes);
@@ -73,11 +116,14 @@ pub struct Share {
 impl Share {
     /// Takes more; `false` leaves the share as it was.
     pub fn grow(&mut self, bytes: usize) -> bool {
-        let taken = self.budget.try_take(bytes);
-        if taken {
-            self.bytes += bytes;
-        }
-        taken
+        self.try_grow(bytes).is_ok()
+    }
+
+    /// Takes more, or tells whose limit forbids it and leaves the share as it was.
+    pub fn try_grow(&mut self, bytes: usize) -> Result<(), Ceiling> {
+        self.budget.try_take(bytes)?;
+        self.bytes += bytes;
+        Ok(())
     }
 
     /// Takes or gives back until the share is of this size; `false` leaves it as it was.
@@ -188,6 +234,23 @@ mod tests {
         assert!(part.take(5).is_some());
         drop((other, more));
         assert!(part.take(6).is_some() && whole.take(10).is_some());
+    }
+
+    #[test]
+    fn a_refusal_tells_whose_limit_it_was() {
+        let node = Budget::new(10);
+        let wallet = node.part_of_caller(6);
+        let key = wallet.part_of_caller(4);
+        let mut share = key.share();
+        assert_eq!(key.has_room(5), Err(Ceiling::Caller));
+        assert_eq!(share.try_grow(5), Err(Ceiling::Caller));
+        assert_eq!(key.has_room(4), Ok(()));
+        let others = node.take(7).unwrap();
+        assert_eq!(key.has_room(4), Err(Ceiling::Node));
+        assert_eq!(share.try_grow(4), Err(Ceiling::Node));
+        assert_eq!(share.try_grow(3), Ok(()));
+        drop((share, others));
+        assert!(node.take(10).is_some(), "nothing is lost by refusals");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use upstream::{Guarded, Policy, State};
 
 use crate::budget::Budget;
+use crate::callers::{Caller, CallerLimits, Callers};
 use crate::catalog::Catalog;
 use crate::clock;
 use crate::ending::Ending;
@@ -23,6 +24,9 @@ use crate::pictures::{PictureBounds, Pictures};
 use crate::retries::RetryBudget;
 use crate::task::TaskSettings;
 use crate::voice::SocketBounds;
+
+/// One part in so many of the memory for bodies is kept for small ones.
+const KEPT_FOR_SMALL_BODIES: usize = 8;
 
 /// When the answer may leave, measured against the hold's commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +47,16 @@ pub struct Settings {
     pub journal_bodies: bool,
     /// Whether a request that offers a built-in tool without a price is refused.
     pub refuse_unpriced_tools: bool,
+    /// Whether realtime sessions are refused whose model has no price for text tokens.
+    pub refuse_unpriced_text: bool,
     /// The largest buffered answer of an upstream.
     pub answer_bytes_max: usize,
     /// The largest answer with pictures or vectors.
     pub media_bytes_max: usize,
     /// Bodies in memory, whole node.
     pub bodies_bytes_max: usize,
+    /// What one key and one wallet may take of the node.
+    pub callers: CallerLimits,
     /// What is fetched for upstreams that take no URLs of images.
     pub pictures: PictureBounds,
     /// How long sessions and their silences may be, and how large their messages.
@@ -74,9 +82,11 @@ impl Default for Settings {
             output_reserve_tokens: 4096,
             journal_bodies: false,
             refuse_unpriced_tools: false,
+            refuse_unpriced_text: false,
             answer_bytes_max: 32 << 20,
             media_bytes_max: 100 << 20,
             bodies_bytes_max: 512 << 20,
+            callers: CallerLimits::default(),
             pictures: PictureBounds::default(),
             sockets: SocketBounds::default(),
             outbound: Policy::default(),
@@ -106,6 +116,9 @@ pub struct Engine {
     pub(crate) leaving: CancellationToken,
     catalog: ArcSwap<Catalog>,
     keyring: Keyring,
+    /// Everything that is charged; small bodies may take all of it.
+    small_bodies: Budget,
+    /// All of it but the part that is kept for small bodies.
     budget: Budget,
     /// The part of it that answers about tasks may take.
     pub(crate) task_budget: Budget,
@@ -119,7 +132,10 @@ pub struct Engine {
 impl Engine {
     /// An engine with an empty catalog.
     pub fn new(store: Store, media: Media, settings: Settings) -> Self {
-        let budget = Budget::new(settings.bodies_bytes_max);
+        let small_bodies = Budget::new(settings.bodies_bytes_max);
+        let kept = settings.bodies_bytes_max / KEPT_FOR_SMALL_BODIES;
+        let budget = small_bodies.part(settings.bodies_bytes_max - kept);
+        let callers = Callers::new(settings.callers, budget.clone());
         let guarded = Arc::new(Guarded::new(settings.outbound.clone()));
         Self {
             store,
@@ -131,10 +147,11 @@ impl Engine {
             ending: Ending::default(),
             leaving: CancellationToken::new(),
             catalog: ArcSwap::default(),
-            keyring: Keyring::new(),
+            keyring: Keyring::new(callers),
             pictures: Pictures::new(Arc::clone(&guarded), budget.clone(), settings.pictures),
             // However much upstreams send about tasks, callers find room for their requests.
             task_budget: budget.part(settings.bodies_bytes_max / 2),
+            small_bodies,
             budget,
             guarded,
             metrics: Metrics::new(),
@@ -181,9 +198,15 @@ impl Engine {
         &self.guarded
     }
 
-    /// The memory that bodies may take.
+    /// The memory that large bodies, answers and events may take.
     pub fn budget(&self) -> &Budget {
         &self.budget
+    }
+
+    /// The memory that small bodies may take: a part of it is theirs alone, so that they are served
+    /// when large ones have taken the rest.
+    pub fn small_bodies(&self) -> &Budget {
+        &self.small_bodies
     }
 
     pub fn metrics(&self) -> &Metrics {
@@ -191,15 +214,16 @@ impl Engine {
     }
 
     /// Who holds this secret.
-    pub async fn recognise(&self, secret: &str, last: &LastKey) -> Result<KeyHead, Failure> {
-        self.keyring.find(&self.store, secret, last).await.map_err(
-            |unrecognised| match unrecognised {
-                Unrecognised::NoSuchKey => Failure::invalid_api_key(),
-                Unrecognised::Unavailable => {
-                    Failure::unavailable("Keys cannot be looked up now.").retry_after(1)
-                }
-            },
-        )
+    pub async fn recognise(&self, secret: &str, last: &LastKey) -> Result<Caller, Failure> {
+        let look_up = async |digest| self.store.key_by_digest(&digest).await;
+        let found = self.keyring.find(look_up, secret, last).await;
+        let (key, share) = found.map_err(|unrecognised| match unrecognised {
+            Unrecognised::NoSuchKey => Failure::invalid_api_key(),
+            Unrecognised::Unavailable => {
+                Failure::unavailable("Keys cannot be looked up now.").retry_after(1)
+            }
+        })?;
+        self.keyring.callers().enter(key, share)
     }
 
     /// Takes one of the node's places, or refuses before anything was read.

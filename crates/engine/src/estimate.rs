@@ -1,11 +1,13 @@
 //! What a call may use, as it is held before the call is made.
 
-use ledger::{Ask, Bound, Meter, Micro, PriceCard, PriceError};
+use ledger::{Ask, Bound, Meter, Micro, PriceCard, PriceError, PriceKey};
 use protocol::count::InputCount;
+use protocol::images::Grade;
 use protocol::native::Head;
 use protocol::{Profile, Tool, ToolCalls, Tools};
 
-use crate::gauge::Gauge;
+use crate::catalog::Model;
+use crate::gauge::{Gauge, PictureGauge};
 
 /// The bounds of one call, and what it is measured by.
 #[derive(Debug, Default)]
@@ -90,6 +92,46 @@ impl Estimate {
         }
     }
 
+    /// The same call of a model that makes pictures beside text: each choice may hold one.
+    pub(crate) fn with_pictures(self, asked: Grade, choices: u32, model: &Model) -> Self {
+        let profile = &model.profile;
+        let gauge = PictureGauge {
+            prompt_tokens: self.reserved.input,
+            source_tokens: 0,
+            image_tokens_max: profile
+                .image_tokens_max
+                .or(most_output(profile))
+                .unwrap_or(0),
+            asked,
+            held: u64::from(choices),
+            has_text: true,
+        };
+        Self {
+            reserved: gauge.bound(&self.reserved, &model.price),
+            tokens_possible: self.tokens_possible.saturating_add(gauge.tokens_max()),
+            gauge: Gauge::Pictures(Box::new(gauge)),
+            ..self
+        }
+    }
+
+    /// A call for pictures alone, whose prompt has `prompt_tokens_max` tokens at most.
+    pub(crate) fn pictures(gauge: PictureGauge, prompt_tokens_max: u64, model: &Model) -> Self {
+        let prompt = gauge.prompt();
+        let context = possible_input(prompt.input_total(), &model.profile);
+        Self {
+            reserved: gauge.bound(&prompt, &model.price),
+            worst: Some(WorstCase {
+                input_tokens: prompt_tokens_max,
+                output_tokens: 0,
+            }),
+            tokens_possible: context
+                .max(prompt_tokens_max)
+                .saturating_add(gauge.tokens_max()),
+            gauge: Gauge::Pictures(Box::new(gauge)),
+            ..Self::default()
+        }
+    }
+
     /// A call that uses `meter` at most, measured by `gauge`.
     pub(crate) fn voice(meter: Meter, gauge: impl FnOnce(Box<Meter>) -> Gauge) -> Self {
         Self {
@@ -105,11 +147,14 @@ impl Estimate {
         let Some(worst) = &self.worst else {
             return Ok(Micro::ZERO);
         };
-        let most = Meter {
-            input: worst.input_tokens.max(self.reserved.input),
-            output: worst.output_tokens.max(self.reserved.output),
-            ..Meter::default()
-        };
+        let mut most = self.reserved.clone();
+        // Of pictures that are billed one by one, text may have no price.
+        if price.unit_price(PriceKey::Input).is_some() {
+            most.input = most.input.max(worst.input_tokens);
+        }
+        if price.unit_price(PriceKey::Output).is_some() {
+            most.output = most.output.max(worst.output_tokens);
+        }
         let most = ledger::hold_of(price, &most)?;
         Ok(most.checked_sub(hold).unwrap_or_default().max(Micro::ZERO))
     }

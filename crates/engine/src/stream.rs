@@ -157,6 +157,11 @@ impl Relay {
         }
     }
 
+    /// Whether the call is closed; the last bytes may still be here.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.admission.is_none()
+    }
+
     /// The next bytes for the caller.
     ///
     /// What one wake-up brought leaves in one piece: hyper hands over one frame per HTTP chunk,

@@ -3,6 +3,7 @@
 use crate::bucket::{Rate, Wait};
 use crate::key::Key;
 use crate::micro::{Micro, Overflow};
+use crate::rate_clock::AdmitTime;
 use crate::time::UnixMs;
 use crate::wallet::{Wallet, WalletStatus, lowered, raised, wide};
 
@@ -118,9 +119,10 @@ pub fn admit(
     key: &mut Key,
     ask: &Ask,
     debt_limit: Micro,
-    now: UnixMs,
+    now: impl Into<AdmitTime>,
 ) -> Result<Rates, Refusal> {
-    usable(wallet, key, now)?;
+    let AdmitTime { wall, rates: now } = now.into();
+    usable(wallet, key, wall)?;
     let (next_wallet, mut next_key) = reserved(wallet, key, &Ask::NOTHING, ask, debt_limit)?;
     if let Some(limit) = key.rpm_limit {
         next_key

@@ -12,3 +12,6 @@ mod http;
 mod reload;
 mod serve;
 mod telemetry;
+
+#[cfg(fuzzing)]
+pub use http::any_requests;

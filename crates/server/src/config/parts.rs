@@ -72,9 +72,15 @@ impl Config {
             output_reserve_tokens: self.ledger.output_reserve_tokens,
             journal_bodies: self.journal.bodies,
             refuse_unpriced_tools: self.ledger.refuse_unpriced_tools,
+            refuse_unpriced_text: self.ledger.refuse_unpriced_text,
             answer_bytes_max: self.limits.answer_text_bytes,
             media_bytes_max: self.limits.answer_image_bytes,
             bodies_bytes_max: self.limits.body_memory_bytes,
+            callers: engine::CallerLimits {
+                key_in_flight_max: self.limits.requests_in_flight_per_key,
+                key_bodies_bytes_max: self.limits.body_memory_key_bytes,
+                wallet_bodies_bytes_max: self.limits.body_memory_wallet_bytes,
+            },
             pictures: engine::PictureBounds {
                 count_max: self.limits.fetched_images,
                 bytes_max: bytes(self.limits.fetched_image_bytes),

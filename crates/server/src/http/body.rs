@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use engine::{Budget, Share};
+use engine::Share;
 use http::{HeaderMap, header};
 use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
@@ -17,12 +17,13 @@ use protocol::multipart::{self, Form};
 use tokio::time::{Instant, timeout_at};
 use upstream::Spool;
 
+use super::charge::{BodyCharge, Payer};
 use super::wakes;
 
-/// A chunked body is charged to the node's budget in steps of this size.
-const CHUNKED_STEP_BYTES: usize = 1 << 20;
 /// No more is set aside before the bytes are there: a length is only a claim.
 const RESERVE_BYTES_MAX: usize = 1 << 20;
+/// A body grows to so many times what has arrived, if it claims to be that long.
+const RESERVE_GROWTH: usize = 4;
 
 /// A file in a form that is larger than this goes to the disk, in pieces of at least that size.
 const SPOOLED_FROM_BYTES: usize = 1 << 20;
@@ -65,13 +66,8 @@ pub(crate) fn form_reader(headers: &HeaderMap) -> Result<multipart::Reader, Fail
     Ok(multipart::Reader::new(&boundary))
 }
 
-/// Bodies come as they are: no coding but chunks.
+/// Bodies come as they are; transfer codings but chunks were refused with their framing.
 fn check_plain(headers: &HeaderMap) -> Result<(), Failure> {
-    if !has_plain_transfer(headers) {
-        return Err(Failure::invalid(
-            "Request bodies are taken with no transfer coding but `chunked`.",
-        ));
-    }
     if let Some(encoding) = headers.get(header::CONTENT_ENCODING)
         && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
     {
@@ -82,23 +78,14 @@ fn check_plain(headers: &HeaderMap) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The HTTP library unpacks chunks and leaves any coding under them as it is.
-fn has_plain_transfer(headers: &HeaderMap) -> bool {
-    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
-    let is_plain = codings.next().is_none_or(|coding| {
-        let coding = coding.as_bytes().trim_ascii();
-        coding.eq_ignore_ascii_case(b"chunked")
-    });
-    is_plain && codings.next().is_none()
-}
-
 /// Reads the whole body.
 pub(crate) async fn read(
     mut body: Incoming,
     bounds: Bounds,
-    budget: &Budget,
+    payer: Payer<'_>,
 ) -> Result<Bytes, Failure> {
-    let (length, mut share) = announced(&body, bounds, budget)?;
+    let length = within_bounds(&body, bounds)?;
+    let mut charge = BodyCharge::begin(payer, length, bounds.bytes_max).await?;
     // A small body has arrived with its head: then there is nothing to wait for, and no timer.
     let mut waiting: Option<Instant> = None;
     let mut first = Bytes::new();
@@ -111,9 +98,7 @@ pub(crate) async fn read(
         if held + piece.len() > bounds.bytes_max {
             return Err(too_large(bounds.bytes_max));
         }
-        if length.is_none() {
-            charge_chunked(&mut share, held + piece.len())?;
-        }
+        charge.cover(held + piece.len()).await?;
         if held == 0 {
             first = piece;
             continue;
@@ -122,10 +107,11 @@ pub(crate) async fn read(
             joined.reserve(length.unwrap_or(0).min(RESERVE_BYTES_MAX));
             joined.extend_from_slice(&std::mem::take(&mut first));
         }
-        // A claim that has come true so far, and is charged, gets its room at once: growing by
-        // doubling would hold a large body twice.
+        // A claim that has come true so far gets more room at once than doubling would give it,
+        // which copies and for a moment holds a large body twice.
         if joined.len() + piece.len() > joined.capacity() {
-            joined.reserve(length.unwrap_or(0).saturating_sub(joined.len()));
+            let left = length.unwrap_or(0).saturating_sub(joined.len());
+            joined.reserve(left.min(RESERVE_GROWTH * joined.len()).max(piece.len()));
         }
         joined.extend_from_slice(&piece);
     }
@@ -134,7 +120,7 @@ pub(crate) async fn read(
     } else {
         joined.freeze()
     };
-    Ok(share.charge(whole))
+    Ok(charge.into_share().charge(whole))
 }
 
 /// Reads a form whose files stay in the pieces they came in, and the memory they take.
@@ -142,9 +128,10 @@ pub(crate) async fn read_form(
     mut body: Incoming,
     mut reader: multipart::Reader,
     bounds: Bounds,
-    budget: &Budget,
+    payer: Payer<'_>,
 ) -> Result<(Form, Share), Failure> {
-    let (length, mut share) = announced(&body, bounds, budget)?;
+    let length = within_bounds(&body, bounds)?;
+    let mut charge = BodyCharge::begin(payer, length, bounds.bytes_max).await?;
     let mut waiting = None;
     let mut held = 0;
     while let Some(piece) = next_piece(&mut body, bounds, &mut waiting).await? {
@@ -152,12 +139,10 @@ pub(crate) async fn read_form(
         if held > bounds.bytes_max {
             return Err(too_large(bounds.bytes_max));
         }
-        if length.is_none() {
-            charge_chunked(&mut share, held)?;
-        }
+        charge.cover(held).await?;
         reader.push(piece)?;
     }
-    Ok((reader.finish()?, share))
+    Ok((reader.finish()?, charge.into_share()))
 }
 
 /// Reads a form whose file of this name goes to the disk when it is large; what is held meanwhile is
@@ -167,10 +152,10 @@ pub(crate) async fn read_spooled_form(
     mut reader: multipart::Reader,
     name: &str,
     bounds: Bounds,
-    budget: &Budget,
+    payer: Payer<'_>,
 ) -> Result<(Form, Option<Spool>, Share), Failure> {
-    within_bounds(&body, bounds)?;
-    let mut share = budget.take(0).ok_or_else(no_memory)?;
+    let length = within_bounds(&body, bounds)?;
+    let mut charge = BodyCharge::begin(payer, length, SPOOLED_FROM_BYTES).await?;
     let mut waiting = None;
     let mut came = 0;
     let mut spool: Option<Spooling> = None;
@@ -192,15 +177,15 @@ pub(crate) async fn read_spooled_form(
             spool = Some(spooling.write(reader.drain(name)).await?);
         }
         let spooled = spool.as_ref().map_or(0, |spool| spool.bytes);
-        if !share.resize(came.saturating_sub(spooled)) {
-            return Err(no_memory());
-        }
+        let held = came.saturating_sub(spooled);
+        charge.cover(held).await?;
+        charge.release_beyond(held);
     }
     let spool = match spool {
         Some(spooling) => Some(spooling.write(reader.drain(name)).await?.finish()),
         None => None,
     };
-    Ok((reader.finish()?, spool, share))
+    Ok((reader.finish()?, spool, charge.into_share()))
 }
 
 /// A file without a name, gone when the last one who has it is.
@@ -255,17 +240,6 @@ fn within_bounds(body: &Incoming, bounds: Bounds) -> Result<Option<usize>, Failu
     Ok(length)
 }
 
-/// The length that the head tells, if it may be so long, charged to the budget.
-fn announced(
-    body: &Incoming,
-    bounds: Bounds,
-    budget: &Budget,
-) -> Result<(Option<usize>, Share), Failure> {
-    let length = within_bounds(body, bounds)?;
-    let share = budget.take(length.unwrap_or(0)).ok_or_else(no_memory)?;
-    Ok((length, share))
-}
-
 /// The next data piece; `None` at the end.
 async fn next_piece(
     body: &mut Incoming,
@@ -312,19 +286,6 @@ fn poll_body(
     frame
 }
 
-fn charge_chunked(share: &mut Share, needed: usize) -> Result<(), Failure> {
-    while share.bytes() < needed {
-        if !share.grow(CHUNKED_STEP_BYTES) {
-            return Err(no_memory());
-        }
-    }
-    Ok(())
-}
-
 fn too_large(bytes_max: usize) -> Failure {
     Failure::request_too_large(u64::try_from(bytes_max).unwrap_or(u64::MAX))
-}
-
-fn no_memory() -> Failure {
-    Failure::unavailable("The service has no memory left for request bodies.").retry_after(1)
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use engine::{Engine, LastKey, Tally};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
@@ -27,6 +27,7 @@ use crate::config::Config;
 use super::gates::Gates;
 use super::pulse::{CoarseClock, Patience, Pulse, Watched};
 use super::service::{self, Connection, Shared};
+use super::streams::StreamExecutor;
 use super::wakes::Wakes;
 
 /// How often overdue connections are looked for.
@@ -36,8 +37,8 @@ const ACCEPT_REST: Duration = Duration::from_millis(50);
 /// Streams that a stopping node ends have this long to tell their callers so.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// hyper's own buffer: heads above it are refused before they reach us.
-const READ_BUFFER_BYTES: usize = 128 << 10;
-const HEADERS_MAX: usize = 100;
+pub(super) const READ_BUFFER_BYTES: usize = 128 << 10;
+pub(super) const HEADERS_MAX: usize = 100;
 const H2_STREAMS_MAX: u32 = 250;
 
 /// Bounds of the public listener.
@@ -59,6 +60,9 @@ pub(crate) struct Limits {
     pub(crate) keep_alive: Duration,
     /// How long a reader may take no byte while an answer waits.
     pub(crate) write: Duration,
+    /// How often a quiet HTTP/2 connection is pinged, and how long the answer may take.
+    pub(crate) ping: Duration,
+    pub(crate) ping_answer: Duration,
     pub(crate) connections_max: usize,
     pub(crate) connections_per_address_max: usize,
     /// Whether paths are served that only SDKs know.
@@ -88,6 +92,8 @@ impl Limits {
             head: timeouts.client_header,
             keep_alive: timeouts.client_keep_alive,
             write: timeouts.client_write_idle,
+            ping: timeouts.client_ping,
+            ping_answer: timeouts.client_ping_answer,
             connections_max: limits.connections,
             connections_per_address_max: limits.connections_per_address,
             sdk_aliases: config.server.sdk_aliases,
@@ -211,6 +217,11 @@ impl Public {
         let Some(tally) = self.tallies.get(gate) else {
             return;
         };
+        let executor = StreamExecutor {
+            clock: Arc::clone(&self.clock),
+            streams: Arc::clone(pulse.streams()),
+            threads: self.gates.stream_threads(gate),
+        };
         let connection = Connection {
             shared: Arc::clone(&self.shared),
             tally: Arc::clone(tally),
@@ -219,7 +230,7 @@ impl Public {
             last_key: LastKey::default(),
         };
         self.connections
-            .spawn_on(serve(socket, connection), runtime);
+            .spawn_on(serve(socket, connection, executor), runtime);
     }
 }
 
@@ -227,13 +238,13 @@ async fn emptied_within(time: Duration, connections: &TaskTracker) -> bool {
     tokio::time::timeout(time, connections.wait()).await.is_ok()
 }
 
-async fn serve(socket: std::net::TcpStream, connection: Connection) {
+async fn serve(socket: std::net::TcpStream, connection: Connection, executor: StreamExecutor) {
     let Ok(socket) = TcpStream::from_std(socket) else {
         return;
     };
     let connection = Arc::new(connection);
     let io = TokioIo::new(Watched::new(socket, Arc::clone(&connection.pulse)));
-    let builder = builder(&connection.shared.limits);
+    let builder = builder(&connection.shared.limits, executor);
     let requested = Arc::clone(&connection);
     let service = service_fn(move |request| {
         let connection = Arc::clone(&requested);
@@ -258,8 +269,8 @@ async fn serve(socket: std::net::TcpStream, connection: Connection) {
     }
 }
 
-fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+fn builder(limits: &Limits, executor: StreamExecutor) -> auto::Builder<StreamExecutor> {
+    let mut builder = auto::Builder::new(executor);
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -270,6 +281,8 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
     builder
         .http2()
         .timer(TokioTimer::new())
+        .keep_alive_interval(limits.ping)
+        .keep_alive_timeout(limits.ping_answer)
         .max_concurrent_streams(H2_STREAMS_MAX)
         .max_header_list_size(u32::try_from(limits.headers_bytes_max).unwrap_or(u32::MAX));
     builder
@@ -322,6 +335,7 @@ impl Crowd {
             if pulse.is_overdue(patience) {
                 parting.ring(Parting::AtOnce);
             }
+            pulse.streams().end_overdue(patience.write);
         }
     }
 

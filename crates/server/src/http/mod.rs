@@ -5,6 +5,7 @@
 mod body;
 mod catalog;
 mod catch;
+mod charge;
 mod credentials;
 mod framing;
 mod gates;
@@ -16,10 +17,13 @@ mod range;
 mod reply;
 mod service;
 mod socket;
+mod streams;
 mod surface;
 mod tasks;
 mod voice;
 mod wakes;
 
+#[cfg(fuzzing)]
+pub use framing::any_requests;
 pub(crate) use gates::Gates;
 pub(crate) use listener::{Limits, Public};

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use arrayvec::ArrayVec;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::framing::Head;
+use super::framing::{Framing, Refused};
+use super::streams::OpenStreams;
 
 /// Milliseconds since the listener started, advanced by the sweep.
 #[derive(Debug)]
@@ -37,8 +38,14 @@ impl CoarseClock {
         self.now_ms.store(elapsed, Ordering::Relaxed);
     }
 
-    fn now_ms(&self) -> u64 {
+    pub(crate) fn now_ms(&self) -> u64 {
         self.now_ms.load(Ordering::Relaxed)
+    }
+
+    /// Whether what began then, unless it is zero, has lasted longer than `limit`.
+    pub(crate) fn is_past(&self, since_ms: u64, limit: Duration) -> bool {
+        let lasted = self.now_ms().saturating_sub(since_ms);
+        since_ms != 0 && u128::from(lasted) > limit.as_millis()
     }
 }
 
@@ -46,8 +53,8 @@ impl CoarseClock {
 /// their copy costs.
 const JOINED_BYTES_MAX: usize = 4 * 1024;
 
-/// What every HTTP/2 connection begins with.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0";
+/// No request has this number and reason.
+const NONE_REFUSED: u64 = u64::MAX;
 
 /// How long each kind of waiting may last.
 #[derive(Debug, Clone, Copy)]
@@ -74,8 +81,12 @@ pub(crate) struct Pulse {
     idle_since: AtomicU64,
     /// Since when a write has been refused by the socket; zero when none is.
     blocked_since: AtomicU64,
-    /// The head that was read last has two ends.
-    doubtful: AtomicBool,
+    /// Requests that the connection has brought.
+    requests: AtomicU64,
+    /// Which of them is refused for its framing, and why; [`NONE_REFUSED`] when none is.
+    refused: AtomicU64,
+    /// The streams of an HTTP/2 connection.
+    streams: Arc<OpenStreams>,
 }
 
 impl Pulse {
@@ -89,18 +100,34 @@ impl Pulse {
             head_since: AtomicU64::new(now),
             idle_since: AtomicU64::new(now),
             blocked_since: AtomicU64::new(0),
-            doubtful: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
+            refused: AtomicU64::new(NONE_REFUSED),
+            streams: Arc::default(),
         }
     }
 
-    /// Whether the request that begins now says twice where it ends.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.doubtful.load(Ordering::Relaxed)
+    /// The streams of an HTTP/2 connection.
+    pub(crate) fn streams(&self) -> &Arc<OpenStreams> {
+        &self.streams
     }
 
-    /// Whether what is read belongs to a head of HTTP/1.
-    fn awaits_head(&self) -> bool {
-        self.serving.load(Ordering::Relaxed) == 0 && !self.is_http2.load(Ordering::Relaxed)
+    /// Why the request that begins now is refused for its framing. HTTP/1 alone brings one after the other,
+    /// and only there is any refused.
+    pub(crate) fn next_refusal(&self) -> Option<Refused> {
+        let request = self.requests.fetch_add(1, Ordering::Relaxed);
+        let refused = self.refused.load(Ordering::Relaxed);
+        let [why, ..] = refused.to_le_bytes();
+        let is_refused = refused != NONE_REFUSED && refused >> 8 <= request;
+        is_refused.then(|| Refused::of_number(why)).flatten()
+    }
+
+    fn note_framing(&self, framing: &Framing) {
+        if framing.is_http2() {
+            self.is_http2.store(true, Ordering::Relaxed);
+        } else if let Some((request, why)) = framing.refused() {
+            let refused = request << 8 | u64::from(why as u8);
+            self.refused.store(refused, Ordering::Relaxed);
+        }
     }
 
     /// A request head is complete; the guard lives as long as its answer.
@@ -110,10 +137,7 @@ impl Pulse {
         Serving(Arc::clone(self))
     }
 
-    fn read_some(&self, bytes: &[u8]) {
-        if bytes.starts_with(PREFACE) {
-            self.is_http2.store(true, Ordering::Relaxed);
-        }
+    fn read_some(&self) {
         let is_idle = self.serving.load(Ordering::Relaxed) == 0
             && self.head_since.load(Ordering::Relaxed) == 0;
         if is_idle && !self.is_http2.load(Ordering::Relaxed) {
@@ -137,18 +161,16 @@ impl Pulse {
 
     /// Whether the connection has waited longer than it may.
     pub(crate) fn is_overdue(&self, patience: &Patience) -> bool {
-        let now = self.clock.now_ms();
-        let waited = |since: u64, limit: Duration| {
-            since != 0 && u128::from(now.saturating_sub(since)) > limit.as_millis()
+        let waited = |since: &AtomicU64, limit: Duration| {
+            self.clock.is_past(since.load(Ordering::Relaxed), limit)
         };
-        if waited(self.blocked_since.load(Ordering::Relaxed), patience.write) {
+        if waited(&self.blocked_since, patience.write) {
             return true;
         }
         if self.serving.load(Ordering::Relaxed) > 0 {
             return false;
         }
-        waited(self.head_since.load(Ordering::Relaxed), patience.head)
-            || waited(self.idle_since.load(Ordering::Relaxed), patience.keep_alive)
+        waited(&self.head_since, patience.head) || waited(&self.idle_since, patience.keep_alive)
     }
 }
 
@@ -170,7 +192,7 @@ impl Drop for Serving {
 pub(crate) struct Watched<S> {
     socket: S,
     pulse: Arc<Pulse>,
-    head: Head,
+    framing: Framing,
 }
 
 impl<S> Watched<S> {
@@ -178,17 +200,14 @@ impl<S> Watched<S> {
         Self {
             socket,
             pulse,
-            head: Head::default(),
+            framing: Framing::default(),
         }
     }
 
     fn note_read(&mut self, bytes: &[u8]) {
-        self.pulse.read_some(bytes);
-        if self.pulse.awaits_head() {
-            self.head.read(bytes);
-            let doubtful = self.head.is_doubtful();
-            self.pulse.doubtful.store(doubtful, Ordering::Relaxed);
-        }
+        self.framing.read(bytes);
+        self.pulse.note_framing(&self.framing);
+        self.pulse.read_some();
     }
 
     fn note_write(&self, wrote: &Poll<io::Result<usize>>) {
@@ -352,9 +371,9 @@ mod tests {
         let pulse = Arc::new(Pulse::new(Arc::clone(&clock)));
         drop(pulse.serve());
         at(&clock, 50);
-        pulse.read_some(b"GET /");
+        pulse.read_some();
         at(&clock, 60);
-        pulse.read_some(b"v1");
+        pulse.read_some();
         assert!(!pulse.is_overdue(&PATIENCE));
         at(&clock, 61);
         assert!(
@@ -367,7 +386,10 @@ mod tests {
     fn pings_of_an_idle_http2_connection_are_no_heads() {
         let clock = Arc::new(CoarseClock::new());
         let pulse = Arc::new(Pulse::new(Arc::clone(&clock)));
-        pulse.read_some(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        let mut framing = Framing::default();
+        framing.read(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        pulse.note_framing(&framing);
+        pulse.read_some();
         at(&clock, 11);
         assert!(
             pulse.is_overdue(&PATIENCE),
@@ -375,7 +397,7 @@ mod tests {
         );
         drop(pulse.serve());
         at(&clock, 20);
-        pulse.read_some(b"ping");
+        pulse.read_some();
         at(&clock, 80);
         assert!(!pulse.is_overdue(&PATIENCE));
         at(&clock, 87);
@@ -399,5 +421,16 @@ mod tests {
         assert!(!pulse.is_overdue(&PATIENCE));
         at(&clock, 91);
         assert!(pulse.is_overdue(&PATIENCE));
+    }
+
+    #[test]
+    fn a_refused_request_is_refused_when_its_turn_comes() {
+        let pulse = Pulse::new(Arc::new(CoarseClock::new()));
+        let mut framing = Framing::default();
+        framing.read(b"GET / HTTP/1.1\r\nHost: g\r\n\r\nGET / HTTP/1.1\r\n\r\n");
+        pulse.note_framing(&framing);
+        assert_eq!(pulse.next_refusal(), None);
+        assert_eq!(pulse.next_refusal(), Some(Refused::Host));
+        assert_eq!(pulse.next_refusal(), Some(Refused::Host));
     }
 }

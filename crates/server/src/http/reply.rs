@@ -1,24 +1,25 @@
 //! Builds responses: the head is ours alone, nothing of an upstream's stands in it.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use engine::{Aborted, Answer, AnswerBody, Arrival, Place, Unanswered};
+use engine::{Aborted, Answer, AnswerBody, Arrival, Caller, Place, Unanswered};
 use http::header::{CONNECTION, CONTENT_RANGE, CONTENT_TYPE, HeaderName, RETRY_AFTER, UPGRADE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use ledger::Rates;
 use protocol::{Code, Failure, Family, Joined};
-use store::{KeyHead, RequestId};
+use store::RequestId;
 
 use super::catch::catch_poll;
 use super::media;
 use super::pulse::Serving;
 use super::service::Connection;
 use super::socket::Switch;
+use super::streams::StreamTimer;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The spelling that Messages clients read.
@@ -39,15 +40,18 @@ pub(crate) struct Visit {
     pub(crate) family: Family,
     pub(crate) endpoint: &'static str,
     pub(crate) arrived: Instant,
-    pub(crate) _place: Option<Place>,
+    /// Who asks, once that is known. Counts among the requests of its key until the answer is gone.
+    pub(crate) caller: OnceLock<Caller>,
+    /// A place among the node's calls, until the money is settled.
+    pub(crate) place: Option<Place>,
     pub(crate) _serving: Serving,
 }
 
 impl Visit {
     /// What the engine is told of the visitor.
-    pub(crate) fn arrival(&self, key: KeyHead) -> Arrival {
+    pub(crate) fn arrival(&self, caller: &Caller) -> Arrival {
         Arrival {
-            key,
+            key: caller.key,
             request_id: self.request_id,
             endpoint: self.endpoint,
             at: self.arrived,
@@ -103,10 +107,7 @@ impl Visit {
     pub(crate) fn switching(&self, switch: &Switch) -> Response<ReplyBody> {
         let status = StatusCode::SWITCHING_PROTOCOLS;
         self.tell_answered(status);
-        let mut response = Response::new(ReplyBody {
-            body: whole(Vec::new()),
-            visit: None,
-        });
+        let mut response = Response::new(ReplyBody::new(whole(Vec::new()), None));
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
@@ -159,6 +160,14 @@ impl Visit {
         response
     }
 
+    /// An error after which the connection is closed: where the next request begins is in doubt.
+    pub(crate) fn last_failure(self, failure: &Failure) -> Response<ReplyBody> {
+        let mut response = self.failure(failure);
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+        response
+    }
+
     fn response(
         self,
         status: StatusCode,
@@ -174,10 +183,7 @@ impl Visit {
             }
             headers.insert(REQUEST_ID, id);
         }
-        let mut response = Response::new(ReplyBody {
-            body,
-            visit: Some(self),
-        });
+        let mut response = Response::new(ReplyBody::new(body, Some(self)));
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         response
@@ -231,15 +237,34 @@ fn write_rates(headers: &mut HeaderMap, rates: &Rates) {
     }
 }
 
+/// HTTP/2 answers are handed over in pieces of this size at most: a reader is timed by the piece, and what
+/// was handed over is out of our hands.
+const STREAM_PIECE_BYTES: usize = 16 << 10;
+
 /// A response body; the visit ends with it.
 #[derive(Debug)]
 pub(crate) struct ReplyBody {
     body: AnswerBody,
+    /// What is left of a piece that was too large to be handed over at once.
+    rest: Bytes,
+    /// How long an HTTP/2 stream waits for its reader.
+    timer: Option<Arc<StreamTimer>>,
     /// Gone where it goes on elsewhere.
     visit: Option<Visit>,
 }
 
 impl ReplyBody {
+    fn new(body: AnswerBody, visit: Option<Visit>) -> Self {
+        let mut reply = Self {
+            body,
+            rest: Bytes::new(),
+            timer: StreamTimer::current(),
+            visit,
+        };
+        reply.leave_place_if_settled();
+        reply
+    }
+
     /// The connection may carry other requests, which a panic of this one must not touch (S10).
     fn panicked(&mut self) -> Aborted {
         if let Some(visit) = &self.visit {
@@ -248,6 +273,37 @@ impl ReplyBody {
         // Dropped here, so that a stream closes its hold now.
         self.body = whole(Vec::new());
         Aborted
+    }
+
+    /// A call that is paid for needs its place no longer, however slowly its answer is taken.
+    fn leave_place_if_settled(&mut self) {
+        if let Some(visit) = &mut self.visit
+            && visit.place.is_some()
+            && self.body.is_settled()
+        {
+            visit.place = None;
+        }
+    }
+
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        let polled = catch_poll(|| Pin::new(&mut self.body).poll_frame(cx));
+        self.leave_place_if_settled();
+        polled.unwrap_or_else(|_| Poll::Ready(Some(Err(self.panicked()))))
+    }
+
+    /// The next piece for a reader that is timed.
+    fn poll_timed(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        if self.rest.is_empty() {
+            match ready!(self.poll_body(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(piece) => self.rest = piece,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                end => return Poll::Ready(end),
+            }
+        }
+        let piece = self.rest.split_to(self.rest.len().min(STREAM_PIECE_BYTES));
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 }
 
@@ -259,17 +315,26 @@ impl Body for ReplyBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
-        match catch_poll(|| Pin::new(&mut self.body).poll_frame(cx)) {
-            Ok(poll) => poll,
-            Err(_) => Poll::Ready(Some(Err(self.panicked()))),
+        match &self.timer {
+            Some(timer) => timer.resume(),
+            None => return self.poll_body(cx),
         }
+        let piece = ready!(self.poll_timed(cx));
+        if let Some(timer) = &self.timer {
+            timer.wait();
+        }
+        Poll::Ready(piece)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let mut hint = self.body.size_hint();
+        if let Some(bytes) = hint.exact() {
+            hint.set_exact(bytes + u64::try_from(self.rest.len()).unwrap_or(u64::MAX));
+        }
+        hint
     }
 }

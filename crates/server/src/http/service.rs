@@ -1,23 +1,23 @@
 //! What happens to every request: placed, recognised, read, served, answered.
 
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use engine::{
-    EmbeddingsCall, Engine, ImagesBody, ImagesCall, LastKey, Named, NamedContents, Tally, TaskAsk,
-    TextCall, Unanswered, VideoCall, ids,
+    Caller, EmbeddingsCall, Engine, ImagesBody, ImagesCall, LastKey, Named, NamedContents, Tally,
+    TaskAsk, TextCall, Unanswered, VideoCall, ids,
 };
 use http::{HeaderMap, HeaderName, Request, Response, Uri};
 use hyper::body::Incoming;
 use ledger::Balance;
 use protocol::images::Asked;
 use protocol::{Code, Dialect, Failure};
-use store::KeyHead;
 use tokio_util::task::TaskTracker;
 
 use super::body::{self, Bounds};
 use super::catch::catch_panic;
+use super::charge::Payer;
 use super::listener::{Limits, Seat};
 use super::pulse::Pulse;
 use super::reply::{ReplyBody, Visit};
@@ -71,12 +71,12 @@ pub(crate) async fn serve(
         family: surface.family,
         endpoint: surface.template(),
         arrived: Instant::now(),
-        _place: place,
+        caller: OnceLock::new(),
+        place,
         _serving: pulse.serve(),
     };
-    if pulse.is_doubtful() {
-        let message = "A request has either `Content-Length` or `Transfer-Encoding`, not both.";
-        return visit.failure(&Failure::invalid(message));
+    if let Some(refused) = pulse.next_refusal() {
+        return visit.last_failure(&Failure::invalid(refused.message()));
     }
     if let Some(failure) = refused {
         return visit.failure(&failure);
@@ -127,7 +127,9 @@ async fn dispatch(
             .await
             .map(Served::Media)?);
     }
-    let key = recognise(&visit.connection, &surface, &request).await?;
+    let recognised = recognise(&visit.connection, &surface, &request).await?;
+    let caller = visit.caller.get_or_init(|| recognised);
+    let key = &caller.key;
     // Every connection keeps room for the largest of these futures: large ones that are asked for
     // now and then stand elsewhere.
     match surface.endpoint {
@@ -135,32 +137,42 @@ async fn dispatch(
         Endpoint::GoogleModels => Ok(Served::Document(catalog::google_list(&engine.catalog()))),
         Endpoint::Model(id) => Ok(with_model(engine, &id, catalog::one)?),
         Endpoint::GoogleModel(id) => Ok(with_model(engine, &id, catalog::google_one)?),
-        Endpoint::Balance => Ok(balance(engine, &key).await?),
-        Endpoint::Text(Dialect::Interactions) => interactions(shared, visit, key, request).await,
-        Endpoint::Text(dialect) => text(shared, visit, dialect, None, key, request).await,
+        Endpoint::Balance => Ok(balance(engine, key).await?),
+        Endpoint::Text(Dialect::Interactions) => interactions(shared, visit, caller, request).await,
+        Endpoint::Text(dialect) => text(shared, visit, dialect, None, caller, request).await,
         Endpoint::Named(named) => {
-            text(shared, visit, Dialect::Generate, Some(named), key, request).await
+            text(
+                shared,
+                visit,
+                Dialect::Generate,
+                Some(named),
+                caller,
+                request,
+            )
+            .await
         }
-        Endpoint::Embeddings => embeddings(shared, visit, None, key, request).await,
-        Endpoint::Images(asked) => Box::pin(images(shared, visit, asked, key, request)).await,
-        Endpoint::Contents(named) => embeddings(shared, visit, Some(named), key, request).await,
-        Endpoint::Speech(form) => voice::speech(shared, visit, form, key, request).await,
+        Endpoint::Embeddings => embeddings(shared, visit, None, caller, request).await,
+        Endpoint::Images(asked) => Box::pin(images(shared, visit, asked, caller, request)).await,
+        Endpoint::Contents(named) => embeddings(shared, visit, Some(named), caller, request).await,
+        Endpoint::Speech(form) => voice::speech(shared, visit, form, caller, request).await,
         Endpoint::Socket(path) => {
-            let switch = Box::pin(socket::open(shared, visit, path, key, request)).await?;
+            let switch = Box::pin(socket::open(shared, visit, path, caller, request)).await?;
             Ok(Served::Switch(Box::new(switch)))
         }
         Endpoint::Transcript(form) => {
-            Box::pin(voice::transcript(shared, visit, form, key, request)).await
+            Box::pin(voice::transcript(shared, visit, form, caller, request)).await
         }
-        Endpoint::Voices(name) => Box::pin(voice::voices(shared, visit, name, key, &request)).await,
-        Endpoint::Video(ask) => video(shared, visit, ask, key, request).await,
-        Endpoint::Task(id) => Ok(Served::Document(engine.task(&key, &id).await?.into())),
+        Endpoint::Voices(name) => {
+            Box::pin(voice::voices(shared, visit, name, caller, &request)).await
+        }
+        Endpoint::Video(ask) => video(shared, visit, ask, caller, request).await,
+        Endpoint::Task(id) => Ok(Served::Document(engine.task(key, &id).await?.into())),
         Endpoint::ContentTasks => {
             let query = tasks::list_query(request.uri())?;
-            Ok(Served::Document(engine.content_tasks(&key, query).await?))
+            Ok(Served::Document(engine.content_tasks(key, query).await?))
         }
         Endpoint::TaskDeletion(id) => {
-            engine.delete_task(&key, &id).await?;
+            engine.delete_task(key, &id).await?;
             Ok(Served::Document(b"{}".to_vec()))
         }
         Endpoint::Media(..) | Endpoint::Unknown => {
@@ -194,7 +206,7 @@ async fn recognise(
     connection: &Connection,
     surface: &Surface,
     request: &Request<Incoming>,
-) -> Result<KeyHead, Failure> {
+) -> Result<Caller, Failure> {
     let secret = credentials::find(surface.family, request.headers(), request.uri())
         .map_err(|_| Failure::invalid_api_key())?;
     let Connection {
@@ -215,7 +227,7 @@ fn with_model(
     Ok(Served::Document(write(model)))
 }
 
-async fn balance(engine: &Engine, key: &KeyHead) -> Result<Served, Failure> {
+async fn balance(engine: &Engine, key: &store::KeyHead) -> Result<Served, Failure> {
     let (wallet, key) = engine.balance(key).await?;
     let document =
         serde_json::to_vec(&Balance::view(&wallet, &key)).map_err(|_| Failure::internal())?;
@@ -227,16 +239,17 @@ async fn text(
     visit: &Visit,
     dialect: Dialect,
     named: Option<Named>,
-    key: KeyHead,
+    caller: &Caller,
     request: Request<Incoming>,
 ) -> Result<Served, Unanswered> {
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
     let extra = forwarded(dialect, request.headers());
     let bounds = bounds(shared, shared.limits.body_text_bytes);
-    let body = body::read(request.into_body(), bounds, shared.engine.budget()).await?;
+    let payer = payer(shared, caller);
+    let body = body::read(request.into_body(), bounds, payer).await?;
     let call = TextCall {
-        arrival: visit.arrival(key),
+        arrival: visit.arrival(caller),
         dialect,
         named,
         body,
@@ -250,7 +263,7 @@ async fn text(
 async fn interactions(
     shared: &Shared,
     visit: &Visit,
-    key: KeyHead,
+    caller: &Caller,
     request: Request<Incoming>,
 ) -> Result<Served, Unanswered> {
     refuse_idempotency_key(request.headers())?;
@@ -259,7 +272,8 @@ async fn interactions(
     let limits = &shared.limits;
     let bytes_max = limits.body_text_bytes.max(limits.body_video_bytes);
     let bounds = bounds(shared, bytes_max);
-    let body = body::read(request.into_body(), bounds, shared.engine.budget()).await?;
+    let payer = payer(shared, caller);
+    let body = body::read(request.into_body(), bounds, payer).await?;
     let is_video = shared.engine.is_video_interaction(&body);
     let bytes_max = if is_video {
         limits.body_video_bytes
@@ -270,7 +284,7 @@ async fn interactions(
         let bytes_max = u64::try_from(bytes_max).unwrap_or(u64::MAX);
         return Err(Failure::request_too_large(bytes_max).into());
     }
-    let arrival = visit.arrival(key);
+    let arrival = visit.arrival(caller);
     let answer = if is_video {
         let ask = TaskAsk::Omni;
         let call = VideoCall { arrival, ask, body };
@@ -292,15 +306,16 @@ async fn embeddings(
     shared: &Shared,
     visit: &Visit,
     named: Option<NamedContents>,
-    key: KeyHead,
+    caller: &Caller,
     request: Request<Incoming>,
 ) -> Result<Served, Unanswered> {
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
     let bounds = bounds(shared, shared.limits.body_embeddings_bytes);
-    let body = body::read(request.into_body(), bounds, shared.engine.budget()).await?;
+    let payer = payer(shared, caller);
+    let body = body::read(request.into_body(), bounds, payer).await?;
     let call = EmbeddingsCall {
-        arrival: visit.arrival(key),
+        arrival: visit.arrival(caller),
         named,
         body,
     };
@@ -311,23 +326,23 @@ async fn images(
     shared: &Shared,
     visit: &Visit,
     asked: Asked,
-    key: KeyHead,
+    caller: &Caller,
     request: Request<Incoming>,
 ) -> Result<Served, Unanswered> {
     refuse_idempotency_key(request.headers())?;
     let bounds = bounds(shared, shared.limits.body_image_bytes);
-    let budget = shared.engine.budget();
+    let payer = payer(shared, caller);
     let is_form = asked == Asked::Edit && body::is_multipart(request.headers());
     let body = if is_form {
         let reader = body::form_reader(request.headers())?;
-        let (form, share) = body::read_form(request.into_body(), reader, bounds, budget).await?;
+        let (form, share) = body::read_form(request.into_body(), reader, bounds, payer).await?;
         ImagesBody::Form(form, share)
     } else {
         body::check_json_headers(request.headers())?;
-        ImagesBody::Json(body::read(request.into_body(), bounds, budget).await?)
+        ImagesBody::Json(body::read(request.into_body(), bounds, payer).await?)
     };
     let call = ImagesCall {
-        arrival: visit.arrival(key),
+        arrival: visit.arrival(caller),
         asked,
         body,
     };
@@ -338,15 +353,16 @@ async fn video(
     shared: &Shared,
     visit: &Visit,
     ask: TaskAsk,
-    key: KeyHead,
+    caller: &Caller,
     request: Request<Incoming>,
 ) -> Result<Served, Unanswered> {
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
     let bounds = bounds(shared, shared.limits.body_video_bytes);
-    let body = body::read(request.into_body(), bounds, shared.engine.budget()).await?;
+    let payer = payer(shared, caller);
+    let body = body::read(request.into_body(), bounds, payer).await?;
     let call = VideoCall {
-        arrival: visit.arrival(key),
+        arrival: visit.arrival(caller),
         ask,
         body,
     };
@@ -359,6 +375,11 @@ pub(super) fn bounds(shared: &Shared, bytes_max: usize) -> Bounds {
         idle: shared.limits.body_idle,
         total: shared.limits.body_total,
     }
+}
+
+pub(super) fn payer<'a>(shared: &'a Shared, caller: &'a Caller) -> Payer<'a> {
+    let engine = &*shared.engine;
+    Payer { engine, caller }
 }
 
 /// What a caller tells an upstream of its own dialect beside the body: the betas it asks for.

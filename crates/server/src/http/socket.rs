@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use engine::{OpenSocket, SocketCall, SocketKind, Unanswered};
+use engine::{Caller, OpenSocket, SocketCall, SocketKind, Unanswered};
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Version};
 use hyper::body::Incoming;
@@ -10,7 +10,6 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use protocol::Failure;
 use protocol::voice::Listened;
-use store::KeyHead;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::catch::catch_panic;
@@ -62,7 +61,7 @@ pub(super) async fn open(
     shared: &Shared,
     visit: &Visit,
     path: SocketPath,
-    key: KeyHead,
+    caller: &Caller,
     mut request: Request<Incoming>,
 ) -> Result<Switch, Unanswered> {
     refuse_idempotency_key(request.headers())?;
@@ -90,7 +89,7 @@ pub(super) async fn open(
     let model = query.get("model")?;
     let model = model.ok_or_else(|| Failure::invalid("`model` is required.").param("model"))?;
     let call = SocketCall {
-        arrival: visit.arrival(key),
+        arrival: visit.arrival(caller),
         kind,
         model: model.into_owned(),
         query: query.without("model"),

@@ -1,30 +1,30 @@
 //! Voice over HTTP: speech, transcripts and voices.
 
-use engine::{SpeechCall, TranscriptCall, Unanswered, VoiceForm, VoicesCall};
+use engine::{Caller, SpeechCall, TranscriptCall, Unanswered, VoiceForm, VoicesCall};
 use http::Request;
 use hyper::body::Incoming;
 use protocol::Failure;
-use store::KeyHead;
 
 use super::body;
 use super::query::Query;
 use super::reply::Visit;
-use super::service::{Served, Shared, bounds, refuse_idempotency_key};
+use super::service::{Served, Shared, bounds, payer, refuse_idempotency_key};
 
 /// `POST /v1/tts` and its other name.
 pub(super) async fn speech(
     shared: &Shared,
     visit: &Visit,
     form: VoiceForm,
-    key: KeyHead,
+    caller: &Caller,
     request: Request<Incoming>,
 ) -> Result<Served, Unanswered> {
     refuse_idempotency_key(request.headers())?;
     body::check_json_headers(request.headers())?;
     let bounds = bounds(shared, shared.limits.body_tts_bytes);
-    let body = body::read(request.into_body(), bounds, shared.engine.budget()).await?;
+    let payer = payer(shared, caller);
+    let body = body::read(request.into_body(), bounds, payer).await?;
     let call = SpeechCall {
-        arrival: visit.arrival(key),
+        arrival: visit.arrival(caller),
         form,
         body,
     };
@@ -36,7 +36,7 @@ pub(super) async fn transcript(
     shared: &Shared,
     visit: &Visit,
     form: VoiceForm,
-    key: KeyHead,
+    caller: &Caller,
     request: Request<Incoming>,
 ) -> Result<Served, Unanswered> {
     const FIELDS_BYTES: usize = 1 << 20;
@@ -48,11 +48,11 @@ pub(super) async fn transcript(
     let reader = body::form_reader(request.headers())?;
     let file_bytes_max = shared.limits.body_stt_bytes;
     let bounds = bounds(shared, file_bytes_max.saturating_add(FIELDS_BYTES));
-    let budget = shared.engine.budget();
-    let read = body::read_spooled_form(request.into_body(), reader, "file", bounds, budget);
+    let payer = payer(shared, caller);
+    let read = body::read_spooled_form(request.into_body(), reader, "file", bounds, payer);
     let (fields, spool, share) = read.await?;
     let call = TranscriptCall {
-        arrival: visit.arrival(key),
+        arrival: visit.arrival(caller),
         form,
         fields,
         spool,
@@ -67,7 +67,7 @@ pub(super) async fn voices(
     shared: &Shared,
     visit: &Visit,
     voice: Option<String>,
-    key: KeyHead,
+    caller: &Caller,
     request: &Request<Incoming>,
 ) -> Result<Served, Unanswered> {
     refuse_idempotency_key(request.headers())?;
@@ -76,7 +76,7 @@ pub(super) async fn voices(
     let model = query.get("model")?;
     let model = model.ok_or_else(|| Failure::invalid("`model` is required.").param("model"))?;
     let call = VoicesCall {
-        arrival: visit.arrival(key),
+        arrival: visit.arrival(caller),
         model: model.into_owned(),
         voice,
     };

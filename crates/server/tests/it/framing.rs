@@ -220,3 +220,110 @@ async fn broken_off_requests_leave_nothing_behind() {
     assert_eq!(stage.frozen(&key).await, 0);
     stage.verify().await;
 }
+
+/// The statuses of all answers until the server closes.
+async fn statuses(stage: &Stage, bytes: &[u8]) -> Vec<u16> {
+    let mut connection = Connection::open(stage.address()).await;
+    connection.write(bytes).await;
+    let mut statuses = Vec::new();
+    while let Some(answer) = connection.try_answer().await {
+        let is_last = answer.header("connection") == Some("close");
+        statuses.push(answer.status());
+        if is_last {
+            assert!(connection.is_closed().await, "nothing comes behind a close");
+            break;
+        }
+    }
+    statuses
+}
+
+/// The same in a request that came behind others in one read, and nothing behind it.
+#[tokio::test]
+async fn a_doubtful_message_is_refused_wherever_it_stands() {
+    let (stage, key) = Stage::funded().await;
+    let body = ask("hello").to_string();
+    let length = body.len();
+    let chunks = format!("{length:x}\r\n{body}\r\n0\r\n\r\n");
+    let good = Request::get("/v1/balance").bearer(&key.secret).bytes();
+    for (host, framing, body) in [
+        (
+            "Host: g\r\n",
+            format!("Content-Length: {length}\r\nTransfer-Encoding: chunked\r\n"),
+            &chunks,
+        ),
+        (
+            "Host: g\r\n",
+            format!("Transfer-Encoding: chunked\r\nContent-Length: {length}\r\n"),
+            &chunks,
+        ),
+        (
+            "Host: g\r\n",
+            format!("Content-Length: {length}\r\nContent-Length: {length}\r\n"),
+            &body,
+        ),
+        (
+            "Host: g\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n".to_owned(),
+            &chunks,
+        ),
+        (
+            "Host: g\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n".to_owned(),
+            &chunks,
+        ),
+        ("", format!("Content-Length: {length}\r\n"), &body),
+        (
+            "Host: g\r\nHost: h\r\n",
+            format!("Content-Length: {length}\r\n"),
+            &body,
+        ),
+    ] {
+        let doubtful = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\n{host}Authorization: Bearer {}\r\n{framing}\r\n{body}",
+            key.secret
+        );
+        let doubtful = doubtful.as_bytes();
+        let case = format!("{host}{framing}");
+        let first = [doubtful, &good].concat();
+        assert_eq!(statuses(&stage, &first).await, [400], "{case}");
+        let third = [&good, &good, doubtful, &good].concat();
+        assert_eq!(statuses(&stage, &third).await, [200, 200, 400], "{case}");
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(stage.frozen(&key).await, 0);
+}
+
+/// A body that looks like the beginning of HTTP/2 makes nothing of what follows HTTP/2.
+#[tokio::test]
+async fn a_body_does_not_change_how_the_next_head_is_read() {
+    let (stage, key) = Stage::funded().await;
+    let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let mut connection = Connection::open(stage.address()).await;
+    let request = Request::post("/v1/chat/completions")
+        .bearer(&key.secret)
+        .header("expect", "100-continue")
+        .header("content-length", &preface.len().to_string());
+    connection.write(&request.head()).await;
+    // The body comes in a read of its own.
+    connection.interim().await;
+    connection.write(preface.as_bytes()).await;
+    assert_eq!(connection.answer().await.status(), 400, "it is no JSON");
+    let doubtful = "GET /v1/models HTTP/1.1\r\nHost: g\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    connection.write(doubtful.as_bytes()).await;
+    let refused = connection.answer().await;
+    assert_eq!(refused.failure(), (400, "invalid_request".to_owned()));
+    assert!(connection.is_closed().await);
+}
+
+#[tokio::test]
+async fn http_1_0_needs_no_host() {
+    let (stage, key) = Stage::funded().await;
+    let head = format!(
+        "GET /v1/models HTTP/1.0\r\nAuthorization: Bearer {}\r\n\r\n",
+        key.secret
+    );
+    let mut connection = Connection::open(stage.address()).await;
+    connection.write(head.as_bytes()).await;
+    let bytes = connection.rest().await;
+    assert!(String::from_utf8_lossy(&bytes).contains(" 200 OK\r\n"));
+}

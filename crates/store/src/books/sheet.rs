@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ledger::{Key, Micro, Wallet};
+use ledger::{Key, Micro, RateClock, Wallet};
 
 use super::pending::{Pending, Posting};
 use super::rows::{BookKey, BookWallet, OpenHold};
@@ -27,6 +27,8 @@ pub(crate) struct Books {
     /// How far open calls may take a wallet below its credit line.
     pub(crate) debt_limit: Micro,
     pub(crate) counters: Arc<Counters>,
+    /// What limits per minute are counted by.
+    pub(crate) rate_clock: RateClock,
 }
 
 /// What bounds the books.
@@ -57,6 +59,7 @@ impl Books {
             open_holds: 0,
             debt_limit: limits.debt_limit,
             counters,
+            rate_clock: RateClock::default(),
         }
     }
 

@@ -21,6 +21,7 @@ pub struct Ledger {
     /// How far open calls may take a wallet below its credit line, each at the most it may cost.
     pub debt_limit: Micro,
     pub refuse_unpriced_tools: bool,
+    pub refuse_unpriced_text: bool,
     /// How many admissions may wait for the writer.
     pub queue_max: usize,
     /// How long an admission waits for the writer before it is refused.
@@ -35,6 +36,7 @@ impl Default for Ledger {
             output_reserve_tokens: 4_096,
             debt_limit: store::Settings::DEBT_LIMIT,
             refuse_unpriced_tools: false,
+            refuse_unpriced_text: false,
             queue_max: 4_096,
             queue_wait: Duration::from_millis(250),
         }
@@ -61,6 +63,7 @@ impl Ledger {
         );
         section.set("debt_limit", &mut out.debt_limit, value::credits);
         section.flag("refuse_unpriced_tools", &mut out.refuse_unpriced_tools);
+        section.flag("refuse_unpriced_text", &mut out.refuse_unpriced_text);
         section.positive("queue_max", &mut out.queue_max);
         section.millis("queue_wait_ms", &mut out.queue_wait);
         section.end();

@@ -22,6 +22,9 @@ pub struct Limits {
     pub body_tts_bytes: usize,
     /// All request bodies of this node together, and answers and events above 256 KiB.
     pub body_memory_bytes: usize,
+    /// The part of it that bodies above 64 KiB of one wallet may take, and of one key.
+    pub body_memory_wallet_bytes: usize,
+    pub body_memory_key_bytes: usize,
     /// One buffered answer of an upstream on the text endpoints.
     pub answer_text_bytes: usize,
     /// One answer with pictures or vectors.
@@ -38,6 +41,8 @@ pub struct Limits {
     pub connections: usize,
     pub connections_per_address: usize,
     pub requests_in_flight: usize,
+    /// Requests of one key on this node, until their answers are taken.
+    pub requests_in_flight_per_key: usize,
 }
 
 impl Default for Limits {
@@ -53,6 +58,8 @@ impl Default for Limits {
             body_stt_bytes: 50_000_000,
             body_tts_bytes: MIB,
             body_memory_bytes: 512 * MIB,
+            body_memory_wallet_bytes: 192 * MIB,
+            body_memory_key_bytes: 128 * MIB,
             answer_text_bytes: 32 * MIB,
             answer_image_bytes: 100 * MIB,
             fetched_images: 20,
@@ -64,6 +71,7 @@ impl Default for Limits {
             connections: 16_384,
             connections_per_address: 2_048,
             requests_in_flight: 10_000,
+            requests_in_flight_per_key: 2_500,
         }
     }
 }
@@ -81,6 +89,11 @@ impl Limits {
         section.positive("body_stt_bytes", &mut out.body_stt_bytes);
         section.positive("body_tts_bytes", &mut out.body_tts_bytes);
         section.positive("body_memory_bytes", &mut out.body_memory_bytes);
+        section.positive(
+            "body_memory_wallet_bytes",
+            &mut out.body_memory_wallet_bytes,
+        );
+        section.positive("body_memory_key_bytes", &mut out.body_memory_key_bytes);
         section.positive("answer_text_bytes", &mut out.answer_text_bytes);
         section.positive("answer_image_bytes", &mut out.answer_image_bytes);
         section.positive("fetched_images", &mut out.fetched_images);
@@ -92,6 +105,10 @@ impl Limits {
         section.positive("connections", &mut out.connections);
         section.positive("connections_per_address", &mut out.connections_per_address);
         section.positive("requests_in_flight", &mut out.requests_in_flight);
+        section.positive(
+            "requests_in_flight_per_key",
+            &mut out.requests_in_flight_per_key,
+        );
         section.end();
         out
     }

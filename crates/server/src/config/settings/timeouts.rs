@@ -22,6 +22,9 @@ pub struct Timeouts {
     pub client_keep_alive: Duration,
     /// How long a reader may take no byte while data waits.
     pub client_write_idle: Duration,
+    /// How often a quiet HTTP/2 connection is pinged, and how long the answer may take.
+    pub client_ping: Duration,
+    pub client_ping_answer: Duration,
     /// How long an upstream is read for its usage after the caller has gone.
     pub client_gone_drain: Duration,
     /// How long we are not ready, and still accept, before a shutdown.
@@ -51,6 +54,8 @@ impl Default for Timeouts {
             client_body_total: Duration::from_secs(300),
             client_keep_alive: Duration::from_secs(75),
             client_write_idle: Duration::from_secs(60),
+            client_ping: Duration::from_secs(30),
+            client_ping_answer: Duration::from_secs(20),
             client_gone_drain: Duration::from_secs(5),
             shutdown_notice: Duration::from_secs(5),
             shutdown_drain: Duration::from_secs(30),
@@ -76,6 +81,8 @@ impl Timeouts {
         section.millis("client_body_total_ms", &mut out.client_body_total);
         section.millis("client_keep_alive_ms", &mut out.client_keep_alive);
         section.millis("client_write_idle_ms", &mut out.client_write_idle);
+        section.millis("client_ping_ms", &mut out.client_ping);
+        section.millis("client_ping_answer_ms", &mut out.client_ping_answer);
         // 0 is a choice here: cancel at once, tell nobody, wait for nothing.
         section.millis_or_zero("drain_ms", &mut out.client_gone_drain);
         if section.has("drain_ms") && section.has("client_gone_drain_ms") {

@@ -1,0 +1,64 @@
+//! Values that live as long as somebody uses them.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Weak};
+
+/// Entries beyond which those that nobody uses are removed.
+const ENTRIES_SWEPT_FROM: usize = 64;
+
+/// Values that are shared by their users and forgotten with the last of them.
+#[derive(Debug)]
+pub(crate) struct Shares<K, V> {
+    entries: HashMap<K, Weak<V>>,
+    sweep_at: usize,
+}
+
+impl<K, V> Default for Shares<K, V> {
+    fn default() -> Self {
+        Self {
+            entries: HashMap::new(),
+            sweep_at: ENTRIES_SWEPT_FROM,
+        }
+    }
+}
+
+impl<K: Eq + Hash, V> Shares<K, V> {
+    /// The value of `key`: the one in use, or a new one.
+    pub(crate) fn get_or_insert(&mut self, key: K, make: impl FnOnce() -> V) -> Arc<V> {
+        if let Some(found) = self.entries.get(&key).and_then(Weak::upgrade) {
+            return found;
+        }
+        if self.entries.len() >= self.sweep_at {
+            self.entries.retain(|_, entry| entry.strong_count() > 0);
+            self.sweep_at = ENTRIES_SWEPT_FROM.max(2 * self.entries.len());
+        }
+        let value = Arc::new(make());
+        self.entries.insert(key, Arc::downgrade(&value));
+        value
+    }
+
+    /// The next user gets a new value.
+    pub(crate) fn forget(&mut self, key: &K) {
+        self.entries.remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_forgotten_with_their_last_user() {
+        let mut shares = Shares::default();
+        let kept: Vec<Arc<usize>> = (0..10).map(|it| shares.get_or_insert(it, || it)).collect();
+        for it in 10..5_000 {
+            shares.get_or_insert(it, || it);
+        }
+        assert!(shares.entries.len() <= ENTRIES_SWEPT_FROM);
+        let again = shares.get_or_insert(3, || unreachable!("it is in use"));
+        assert!(Arc::ptr_eq(&again, &kept[3]));
+        shares.forget(&3);
+        assert!(!Arc::ptr_eq(&shares.get_or_insert(3, || 3), &kept[3]));
+    }
+}

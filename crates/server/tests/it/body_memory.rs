@@ -1,0 +1,153 @@
+//! The memory for request bodies: no caller takes it from the others (reliability 4, "bodies in memory").
+
+use serde_json::json;
+
+use crate::harness::{Connection, Key, MODEL, Plot, Request, Stage, eventually};
+
+fn post(key: &Key) -> Request {
+    Request::post("/v1/chat/completions").bearer(&key.secret)
+}
+
+/// A call whose body has about so many bytes.
+fn call_of(key: &Key, bytes: usize) -> Request {
+    // One long word: few tokens, so that it costs little whatever its size.
+    let content = "x".repeat(bytes);
+    post(key).json(&json!({ "model": MODEL, "max_tokens": 10,
+        "messages": [{ "role": "user", "content": content }] }))
+}
+
+/// A connection that announces a body, sends a part of it and falls silent.
+async fn stall(stage: &Stage, key: &Key, announced: usize, sent: usize) -> Connection {
+    let mut connection = Connection::open(stage.address()).await;
+    let head = post(key).header("content-length", &announced.to_string());
+    connection.write(&head.head()).await;
+    connection.write(&vec![b' '; sent]).await;
+    connection
+}
+
+async fn key_of(stage: &Stage, wallet: &str, balance: &str) -> Key {
+    stage.wallet(wallet, &["--balance", balance]).await;
+    stage.key(wallet, &[]).await
+}
+
+/// What the head of a body of so many bytes is answered with: 100 when there is room for it. Nothing of it
+/// is sent, so that asking takes no memory.
+async fn claim(stage: &Stage, key: &Key, bytes: usize) -> u16 {
+    let mut connection = Connection::open(stage.address()).await;
+    let head = post(key)
+        .header("expect", "100-continue")
+        .header("content-length", &bytes.to_string());
+    connection.write(&head.head()).await;
+    let answer = connection.first().await;
+    std::str::from_utf8(&answer[9..12])
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+/// Claims until the answer is this one.
+async fn until(what: &str, stage: &Stage, key: &Key, bytes: usize, status: u16) {
+    eventually(what, async || {
+        (claim(stage, key, bytes).await == status).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn announced_bodies_take_no_memory_from_others() {
+    let (stage, key) = Plot::default()
+        .setting("limits", "body_memory_bytes = 67108864")
+        .funded()
+        .await;
+    let attacker = key_of(&stage, "attacker", "100").await;
+    let mut held = Vec::new();
+    for _ in 0..6 {
+        held.push(stall(&stage, &attacker, 30 << 20, 1_000).await);
+    }
+    // Served behind them, so that they are heard by now.
+    stage.get(&attacker, "/v1/models").await.ok();
+    stage.send(&call_of(&key, 5 << 20)).await.ok();
+    stage.send(&call_of(&key, 100)).await.ok();
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_wallet_with_nothing_is_refused_before_a_large_body_is_read() {
+    let stage = Stage::open().await;
+    let poor = key_of(&stage, "poor", "0").await;
+    let refusal = (402, "insufficient_quota".to_owned());
+    // Nothing of the body was sent.
+    let mut claim = stall(&stage, &poor, 30 << 20, 0).await;
+    assert_eq!(claim.answer().await.failure(), refusal);
+    // Without a length, by what has come.
+    let mut chunked = Connection::open(stage.address()).await;
+    let head = post(&poor).header("transfer-encoding", "chunked");
+    chunked.write(&head.head()).await;
+    let piece = [b"20000\r\n".as_slice(), &vec![b' '; 0x20000], b"\r\n"].concat();
+    chunked.write(&piece).await;
+    assert_eq!(chunked.answer().await.failure(), refusal);
+    // What is wrong with a small body is told first.
+    let broken = stage.send(&post(&poor).body("{")).await;
+    assert_eq!(broken.failure(), (400, "invalid_request".to_owned()));
+    assert_eq!(stage.send(&call_of(&poor, 100)).await.failure(), refusal);
+
+    let wallets = stage.cli_json(&["wallet", "list"]).await;
+    let id = wallets[0]["id"].as_str().unwrap().to_owned();
+    stage.cli_json(&["wallet", "topup", &id, "10"]).await;
+    stage.send(&call_of(&poor, 200_000)).await.ok();
+
+    // What was seen of a wallet is believed for a moment; a new one has not been seen.
+    let barred = key_of(&stage, "barred", "100").await;
+    let wallets = stage.cli_json(&["wallet", "list"]).await;
+    let id = wallets[1]["id"].as_str().unwrap().to_owned();
+    stage.cli_json(&["wallet", "disable", &id]).await;
+    let mut claim = stall(&stage, &barred, 30 << 20, 0).await;
+    let refused = claim.answer().await.failure();
+    assert_eq!(refused, (403, "wallet_disabled".to_owned()));
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_key_and_a_wallet_have_their_part_of_the_memory() {
+    let (stage, key) = Plot::default()
+        .setting("limits", "body_memory_key_bytes = 300000")
+        .setting("limits", "body_memory_wallet_bytes = 500000")
+        .funded()
+        .await;
+    let sibling = stage.key("w", &[]).await;
+    let other = key_of(&stage, "other", "100").await;
+    let stalled = stall(&stage, &key, 299_000, 280_000).await;
+    until("the key's limit", &stage, &key, 100_000, 429).await;
+    let refused = stage.send(&call_of(&key, 100_000)).await;
+    assert_eq!(
+        refused.failure(),
+        (429, "concurrency_limit_exceeded".to_owned())
+    );
+    assert!(refused.header("retry-after").is_some());
+    stage.send(&call_of(&key, 1_000)).await.ok();
+    stage.send(&call_of(&sibling, 150_000)).await.ok();
+    let refused = stage.send(&call_of(&sibling, 280_000)).await;
+    assert_eq!(refused.status(), 429, "the wallet's limit");
+    stage.send(&call_of(&other, 280_000)).await.ok();
+    drop(stalled);
+    until("room again", &stage, &key, 100_000, 100).await;
+}
+
+#[tokio::test]
+async fn large_bodies_leave_room_for_small_ones() {
+    let (stage, key) = Plot::default()
+        .setting("limits", "body_memory_bytes = 1600000")
+        .funded()
+        .await;
+    let other = key_of(&stage, "other", "100").await;
+    assert_eq!(
+        claim(&stage, &key, 1_600_000).await,
+        503,
+        "an eighth is kept"
+    );
+    let stalled = stall(&stage, &key, 1_399_000, 1_390_000).await;
+    until("a full node", &stage, &other, 150_000, 503).await;
+    stage.send(&call_of(&other, 60_000)).await.ok();
+    drop(stalled);
+    until("room again", &stage, &other, 150_000, 100).await;
+}

@@ -1,0 +1,53 @@
+//! A caller over HTTP/2 that decides by itself how much it takes.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::Value;
+use tokio::net::TcpStream;
+
+use super::stage::Key;
+use super::wait::within;
+
+/// One connection, which carries any number of calls.
+#[derive(Debug, Clone)]
+pub(crate) struct Http2(SendRequest<Full<Bytes>>);
+
+impl Http2 {
+    /// Connects with so many bytes of room for each answer.
+    pub(crate) async fn open(address: SocketAddr, window_bytes: u32) -> Self {
+        let socket = TcpStream::connect(address).await.unwrap();
+        let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(window_bytes)
+            .initial_connection_window_size(1 << 20)
+            .handshake(TokioIo::new(socket))
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        Self(sender)
+    }
+
+    /// The head of the answer to a chat call; its body is taken as it is asked for.
+    pub(crate) async fn chat(&self, key: &Key, body: &Value) -> http::Response<Incoming> {
+        let request = http::Request::post("http://gateway/v1/chat/completions")
+            .header("authorization", format!("Bearer {}", key.secret))
+            .header("content-type", "application/json")
+            .body(Full::from(body.to_string()))
+            .unwrap();
+        let mut sender = self.0.clone();
+        within("a place", sender.ready()).await.unwrap();
+        within("an answer", sender.send_request(request))
+            .await
+            .unwrap()
+    }
+}
+
+/// All that is left of an answer, or the word that it was reset.
+pub(crate) async fn take_rest(answer: http::Response<Incoming>) -> Result<Bytes, hyper::Error> {
+    let body = within("an answer", answer.into_body().collect()).await?;
+    Ok(body.to_bytes())
+}

@@ -527,7 +527,16 @@ impl Admission {
                 }
             }
         }
-        let meter = self.gauge.counted(seen, &self.model.price);
+        let meter = if is_malformed {
+            // Nothing of the report counts, not even beside what it leaves out.
+            let seen = Seen {
+                usage: None,
+                ..seen.clone()
+            };
+            self.gauge.counted(&seen, &self.model.price)
+        } else {
+            self.gauge.counted(seen, &self.model.price)
+        };
         // Our own count may be too high; what the caller agreed to is the hold. The store knows
         // whether it has grown, and has the last word.
         let growing = self.growing.as_ref();

@@ -1,6 +1,6 @@
 //! What a call may use, as it is held before the call is made.
 
-use ledger::{Ask, Bound, Meter, Micro, PriceCard, PriceError};
+use ledger::{Ask, Bound, Meter, Micro, PriceCard, PriceError, PriceKey};
 use protocol::count::InputCount;
 use protocol::images::Grade;
 use protocol::native::Head;
@@ -113,11 +113,27 @@ impl Estimate {
         };
         Self {
             reserved: gauge.bound(&self.reserved, &model.price),
-            tokens_possible: self
-                .tokens_possible
-                .saturating_add(gauge.held.saturating_mul(gauge.image_tokens_max)),
+            tokens_possible: self.tokens_possible.saturating_add(gauge.tokens_max()),
             gauge: Gauge::Pictures(Box::new(gauge)),
             ..self
+        }
+    }
+
+    /// A call for pictures alone, whose prompt has `prompt_tokens_max` tokens at most.
+    pub(crate) fn pictures(gauge: PictureGauge, prompt_tokens_max: u64, model: &Model) -> Self {
+        let prompt = gauge.prompt();
+        let context = possible_input(prompt.input_total(), &model.profile);
+        Self {
+            reserved: gauge.bound(&prompt, &model.price),
+            worst: Some(WorstCase {
+                input_tokens: prompt_tokens_max,
+                output_tokens: 0,
+            }),
+            tokens_possible: context
+                .max(prompt_tokens_max)
+                .saturating_add(gauge.tokens_max()),
+            gauge: Gauge::Pictures(Box::new(gauge)),
+            ..Self::default()
         }
     }
 
@@ -136,13 +152,18 @@ impl Estimate {
         let Some(worst) = &self.worst else {
             return Ok(Micro::ZERO);
         };
-        let mut most = Meter {
-            input: worst.input_tokens.max(self.reserved.input_total()),
-            output: worst.output_tokens.max(self.reserved.output),
-            ..Meter::default()
+        let mut most = self.reserved.clone();
+        // The whole input may be written to the long cache, where that is asked for.
+        let input = match most.cache_write_1h {
+            0 => &mut most.input,
+            _ => &mut most.cache_write_1h,
         };
-        if self.reserved.cache_write_1h > 0 {
-            most.cache_write_1h = std::mem::take(&mut most.input);
+        // Of pictures that are billed one by one, text may have no price.
+        if price.unit_price(PriceKey::Input).is_some() {
+            *input = (*input).max(worst.input_tokens);
+        }
+        if price.unit_price(PriceKey::Output).is_some() {
+            most.output = most.output.max(worst.output_tokens);
         }
         let most = ledger::hold_of(price, &most)?;
         Ok(most.checked_sub(hold).unwrap_or_default().max(Micro::ZERO))

@@ -3,7 +3,7 @@
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
 use protocol::images::{Grade, Pictures};
 use protocol::native::Seen;
-use protocol::{Profile, ToolCalls, Usage};
+use protocol::{ToolCalls, Usage};
 
 use crate::picture_tier;
 
@@ -117,12 +117,9 @@ impl PictureGauge {
         seen.output_tokens_counted.saturating_add(pictures)
     }
 
-    /// The most tokens that a call for nothing but these pictures can use.
-    pub(crate) fn tokens_possible(&self, profile: &Profile) -> u64 {
-        let bound = self.tokens(self.held, self.prompt());
-        let context = profile.context_tokens.unwrap_or(0);
-        let input = bound.input_total().max(context);
-        input.saturating_add(bound.output_total())
+    /// The most tokens of the pictures that are held for.
+    pub(crate) fn tokens_max(&self) -> u64 {
+        self.held.saturating_mul(self.image_tokens_max)
     }
 
     fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {

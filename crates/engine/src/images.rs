@@ -18,7 +18,7 @@ use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::{Engine, Settings};
 use crate::estimate::Estimate;
-use crate::gauge::{Gauge, PictureGauge};
+use crate::gauge::PictureGauge;
 use crate::ids;
 use crate::record::Record;
 use crate::tries::Tries;
@@ -80,6 +80,7 @@ fn prepare(
     request.check(&model.profile)?;
     let tries = Tries::of(model, |route| route.channel.speaks(Protocol::Images));
     let tries = tries.ok_or_else(|| unreachable_model(model))?;
+    let prompt_tokens_max = request.prompt_tokens_max;
     let gauge = PictureGauge {
         prompt_tokens: request.prompt_tokens,
         source_tokens: request.wants.sources.saturating_mul(IMAGE_TOKENS),
@@ -97,12 +98,7 @@ fn prepare(
             model: Arc::clone(&model.id),
             _share: share,
         },
-        estimate: Estimate {
-            reserved: gauge.bound(&gauge.prompt(), &model.price),
-            tokens_possible: gauge.tokens_possible(&model.profile),
-            gauge: Gauge::Pictures(Box::new(gauge)),
-            ..Estimate::default()
-        },
+        estimate: Estimate::pictures(gauge, prompt_tokens_max, model),
         tries,
     })
 }

@@ -193,31 +193,31 @@ pub fn extend(
     Ok(grown)
 }
 
-/// Wallet and key with `grown` reserved in place of `held`, if both cover it.
+/// Wallet and key with `after` reserved in place of `before`, if both cover it.
 fn reserved(
     wallet: &Wallet,
     key: &Key,
-    held: &Ask,
-    grown: &Ask,
+    before: &Ask,
+    after: &Ask,
     debt_limit: Micro,
 ) -> Result<(Wallet, Key), Refusal> {
     let (mut wallet, mut key) = (*wallet, *key);
     // A hold below zero, which no estimate gives, ends here and not in someone's credits.
-    let hold = lowered(grown.hold, held.hold).map_err(|_| Refusal::InsufficientQuota)?;
+    let hold = lowered(after.hold, before.hold).map_err(|_| Refusal::InsufficientQuota)?;
     if !wallet.covers(hold) {
         return Err(Refusal::InsufficientQuota);
     }
     if !key.covers(hold) {
         return Err(Refusal::KeyLimitReached);
     }
-    let more = grown.worst_case() - held.worst_case();
+    let more = after.worst_case() - before.worst_case();
     if more > 0 && more > wallet.headroom(debt_limit) {
         return Err(Refusal::DebtLimitReached);
     }
     let broken = |_: Overflow| Refusal::InsufficientQuota;
     wallet.freeze(hold).map_err(broken)?;
-    wallet.unexpose(held.exposure).map_err(broken)?;
-    wallet.expose(grown.exposure).map_err(broken)?;
+    wallet.unexpose(before.exposure).map_err(broken)?;
+    wallet.expose(after.exposure).map_err(broken)?;
     key.frozen = raised(key.frozen, hold).map_err(|_| Refusal::KeyLimitReached)?;
     Ok((wallet, key))
 }

@@ -63,10 +63,16 @@ impl Usage {
         self.input_total().saturating_add(self.output_total())
     }
 
-    /// Whether a call can have used so much. What it cannot may have no price, and our own count
-    /// is needed.
+    /// Whether one response of a session can have used so much.
     pub(crate) fn is_believable(&self) -> bool {
-        const TOKENS_MAX: u64 = 1 << 36;
+        const TOKENS_MAX: u64 = 1 << 22;
+        self.total() <= TOKENS_MAX
+    }
+
+    /// Whether every model can use so much. A larger report may turn out to be beyond what its model
+    /// can do, and then our own count is needed.
+    pub(crate) fn is_small(&self) -> bool {
+        const TOKENS_MAX: u64 = 1 << 14;
         self.total() <= TOKENS_MAX
     }
 }

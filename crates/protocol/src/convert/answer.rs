@@ -20,7 +20,7 @@ pub fn convert_answer(
     let usage = response.usage;
     let mut tools = ToolWatch::default();
     tools.look(from, body);
-    let told = usage.filter(|usage| usage.is_believable() && usage.output_total() > 0);
+    let told = usage.filter(|usage| usage.is_small() && usage.output_total() > 0);
     let output_tokens_counted = match told {
         Some(_) => 0,
         None => Observer::tokens_of(&response),

@@ -69,6 +69,8 @@ pub struct Request {
     pub stream: bool,
     /// Tokens of the prompt, estimated.
     pub prompt_tokens: u64,
+    /// No tokenizer makes more of the prompt.
+    pub prompt_tokens_max: u64,
     /// What is asked for.
     pub wants: Wants,
     pub(super) body: Body,
@@ -174,6 +176,7 @@ fn read(asked: Asked, fields: &Fields<'_>, sources: u64, body: Body) -> Result<R
         asked,
         model: model.into_owned(),
         stream: fields.boolean("stream")?.unwrap_or(false),
+        prompt_tokens_max: prompt.as_ref().map_or(0, |prompt| prompt.len() as u64),
         prompt_tokens: prompt.map_or(0, |prompt| count::tokens(prompt.as_bytes())),
         wants,
         body,

@@ -30,6 +30,8 @@ fn cases() -> Vec<Case> {
     let answer = format!(
         r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":"done"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":0,"completion_tokens":{HALF},"total_tokens":{HALF}}}}}"#
     );
+    // Beyond the model and far below all money: the output is counted all the same.
+    let tenfold = answer.replace(&HALF.to_string(), "10000000");
     let chunk = r#"{"choices":[{"index":0,"delta":{"content":"done"},"finish_reason":"stop"}]}"#;
     let usage = format!(
         r#"{{"choices":[],"usage":{{"prompt_tokens":0,"completion_tokens":{HALF},"total_tokens":{HALF}}}}}"#
@@ -47,6 +49,14 @@ fn cases() -> Vec<Case> {
             upstream: answer.clone(),
             is_stream: false,
             entries: ["text", TEXT, PROFILE],
+            request: |key| chat(key, &json!({})),
+            charge_max: 100,
+        },
+        Case {
+            name: "ten times the model",
+            upstream: tenfold,
+            is_stream: false,
+            entries: ["text", r#"{ input = "0", output = "2" }"#, PROFILE],
             request: |key| chat(key, &json!({})),
             charge_max: 100,
         },

@@ -4,6 +4,7 @@
 //! the chains were before.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -58,7 +59,8 @@ fn format(heads: &[WalletHead]) -> String {
         head,
     } in heads
     {
-        text.push_str(&format!("{wallet} {entries} {head}\n"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{wallet} {entries} {head}");
     }
     text
 }

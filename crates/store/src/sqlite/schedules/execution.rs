@@ -76,7 +76,7 @@ fn write_beside(database: &Database, commands: u32, strangers: u32) {
     let connection = database.writer();
     // Nobody is switched to inside a transaction, so the lock is free or it is not.
     connection.busy_timeout(Duration::ZERO).unwrap();
-    let update = "UPDATE wallets SET credit_limit = credit_limit + 1";
+    let update = "UPDATE epochs SET started_at = started_at + 1";
     let mut turn = Turn::at(&database.path, TURN_WAIT).unwrap();
     for _ in 0..commands {
         if turn.take().is_ok() {

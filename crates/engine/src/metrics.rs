@@ -213,7 +213,7 @@ impl Metrics {
 
 /// One gauge for each counter of the store, read when a scraper asks.
 #[derive(Debug)]
-struct StoreGauges([StoreGauge; 16]);
+struct StoreGauges([StoreGauge; 17]);
 
 /// A gauge and the counter that it shows.
 type StoreGauge = (Gauge, fn(&Stats) -> u64);
@@ -267,6 +267,11 @@ impl StoreGauges {
                 "settled_zero_charge",
                 "Settlements of real usage at no charge",
                 |it| it.zero_charges,
+            ),
+            gauge(
+                "charges_unbookable",
+                "Charges beyond the range of money, noted in an entry and not booked",
+                |it| it.unbookable,
             ),
             gauge(
                 "disk_free_bytes",

@@ -415,6 +415,7 @@ impl State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     Full,
+    /// The queue takes nothing more, or nobody knows where the command belongs.
     Closed,
 }
 

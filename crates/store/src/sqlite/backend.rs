@@ -28,6 +28,7 @@ use super::verify::verify;
 use super::writer::{Shared, Writer};
 use super::{entries, journal, lookups, task_looks};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::books::Limits;
 use crate::call::{Admit, Admitted, Close};
 use crate::chain::WalletHead;
 use crate::command::Command;
@@ -193,8 +194,8 @@ impl Sqlite {
         let writer_thread = std::thread::Builder::new()
             .name("store-write".to_owned())
             .spawn({
-                let (counters, rows_max) = (Arc::clone(&counters), settings.cached_rows_max);
-                move || write(&writer, epoch, rows_max, counters, turn, shared)
+                let (counters, limits) = (Arc::clone(&counters), settings.book_limits());
+                move || write(&writer, epoch, limits, counters, turn, shared)
             });
         let threads = vec![writer_thread.map_err(io)?, sync_thread];
         Ok(Self {
@@ -463,7 +464,7 @@ fn count_frames(writer: &mut Connection, counters: &Arc<Counters>) -> rusqlite::
 pub(super) fn write(
     on: &Connection,
     epoch: crate::ids::Epoch,
-    rows_max: usize,
+    limits: Limits,
     counters: Arc<Counters>,
     turn: Turn,
     shared: Shared,
@@ -472,7 +473,7 @@ pub(super) fn write(
         queue: Arc::clone(&shared.queue),
         line: Arc::clone(&shared.line),
     };
-    match Ledger::new(on, epoch, rows_max, counters, turn) {
+    match Ledger::new(on, epoch, limits, counters, turn) {
         Ok(ledger) => Writer::new(ledger, shared).run(),
         // The same statements were prepared a moment ago, for recovery.
         Err(error) => tracing::error!(%error, "the ledger's writer could not start"),

@@ -85,6 +85,7 @@ impl Rig {
     async fn admit_as(&self, request_id: &str) -> Result<Admitted, AdmitError> {
         let ask = Ask {
             hold: CREDIT,
+            exposure: Micro::ZERO,
             tokens: 0,
             counts: true,
         };
@@ -492,6 +493,7 @@ async fn below_the_floor_nobody_is_admitted_and_the_admitted_settle() {
     let (store, _) = Store::open(&floor).unwrap();
     let ask = Ask {
         hold: CREDIT,
+        exposure: Micro::ZERO,
         tokens: 0,
         counts: true,
     };

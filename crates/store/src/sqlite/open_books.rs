@@ -179,6 +179,7 @@ mod tests {
             key,
             ask: Ask {
                 hold: Micro::new(5),
+                exposure: Micro::ZERO,
                 tokens: 0,
                 counts: true,
             },

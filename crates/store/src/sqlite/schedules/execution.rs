@@ -12,7 +12,7 @@ use shuttle::thread;
 use tokio::sync::oneshot;
 
 use super::plan::{Mode, Plan};
-use super::world::{Database, Holds, NOW, Template, Told};
+use super::world::{Database, Holds, LIMITS, NOW, Template, Told};
 use crate::call::{Admit, Admitted, Basis, Close, End, IfLost};
 use crate::command::Command;
 use crate::durable::SyncLine;
@@ -134,7 +134,7 @@ impl Node {
         let turn = Turn::at(&database.path, TURN_WAIT).unwrap();
         let counters = Arc::clone(&node.counters);
         let writer = thread::spawn(move || {
-            let run = || write(&connection, epoch, 16, counters, turn, shared);
+            let run = || write(&connection, epoch, LIMITS, counters, turn, shared);
             drop(catch_unwind(AssertUnwindSafe(run)));
         });
         let (line, told, failing) = (
@@ -171,6 +171,7 @@ impl Node {
             key: template.key,
             ask: Ask {
                 hold: HOLD,
+                exposure: Micro::ZERO,
                 tokens: 0,
                 counts: true,
             },

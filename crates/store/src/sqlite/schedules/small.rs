@@ -149,6 +149,7 @@ fn a_call_belongs_to_the_batch_that_it_was_told() {
                     key,
                     ask: Ask {
                         hold: Micro::new(5),
+                        exposure: Micro::ZERO,
                         tokens: 0,
                         counts: true,
                     },

@@ -12,7 +12,7 @@ use shuttle::thread;
 use tokio::sync::oneshot;
 
 use super::plan::{Mode, Plan};
-use super::world::{Database, Holds, NOW, Template, Told};
+use super::world::{Database, Holds, LIMITS, NOW, Template, Told};
 use crate::call::{Admit, Admitted, Basis, Close, End, IfLost};
 use crate::command::Command;
 use crate::durable::SyncLine;
@@ -76,7 +76,7 @@ fn write_beside(database: &Database, commands: u32, strangers: u32) {
     let connection = database.writer();
     // Nobody is switched to inside a transaction, so the lock is free or it is not.
     connection.busy_timeout(Duration::ZERO).unwrap();
-    let update = "UPDATE wallets SET credit_limit = credit_limit + 1";
+    let update = "UPDATE epochs SET started_at = started_at + 1";
     let mut turn = Turn::at(&database.path, TURN_WAIT).unwrap();
     for _ in 0..commands {
         if turn.take().is_ok() {
@@ -134,7 +134,7 @@ impl Node {
         let turn = Turn::at(&database.path, TURN_WAIT).unwrap();
         let counters = Arc::clone(&node.counters);
         let writer = thread::spawn(move || {
-            let run = || write(&connection, epoch, 16, counters, turn, shared);
+            let run = || write(&connection, epoch, LIMITS, counters, turn, shared);
             drop(catch_unwind(AssertUnwindSafe(run)));
         });
         let (line, told, failing) = (
@@ -171,6 +171,7 @@ impl Node {
             key: template.key,
             ask: Ask {
                 hold: HOLD,
+                exposure: Micro::ZERO,
                 tokens: 0,
                 counts: true,
             },
@@ -282,7 +283,7 @@ impl Node {
     /// What must be true when everybody has gone.
     fn reckon(&self, plan: &Plan, template: &Template, database: &Database) {
         let reader = database.reader();
-        let report = verify(&reader).unwrap();
+        let report = verify(&reader, &[]).unwrap();
         assert!(report.is_clean(), "{:#?}", report.differences);
         let holds = Holds::read(&reader);
         self.told.words(|words| {

@@ -12,6 +12,7 @@ use super::config;
 use super::world::NOW;
 use crate::books::{BookKey, BookWallet, Books, Draft};
 use crate::call::Admit;
+use crate::chain::Head;
 use crate::command::Command;
 use crate::durable::{Batch, SyncLine};
 use crate::ids::{HoldId, KeyId, WalletId};
@@ -148,6 +149,7 @@ fn a_call_belongs_to_the_batch_that_it_was_told() {
                     key,
                     ask: Ask {
                         hold: Micro::new(5),
+                        exposure: Micro::ZERO,
                         tokens: 0,
                         counts: true,
                     },
@@ -184,6 +186,7 @@ fn books(wallet_id: WalletId, key: KeyId) -> Books {
         wallet,
         entries: 0,
         holds_opened: 0,
+        head: Head::of_wallet(wallet_id),
         dirty: false,
     };
     books.wallets.insert(1, row);

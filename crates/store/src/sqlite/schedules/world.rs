@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use super::plan::Plan;
 use crate::accounts::{KeyLimits, NewKey, NewWallet};
+use crate::books::Limits;
 use crate::ids::{Digest, Epoch, HoldId, KeyId, PriceVersion, WalletId};
 use crate::sqlite::connect::{make_writer, open, reader};
 use crate::sqlite::ledger::Ledger;
@@ -25,6 +26,12 @@ use crate::sqlite::turn::Turn;
 pub(super) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 /// What the wallet begins with: some calls find no money.
 const FUNDS: Micro = Micro::new(45);
+
+/// What the books of an execution keep to.
+pub(super) const LIMITS: Limits = Limits {
+    cached_rows_max: 16,
+    debt_limit: Micro::ZERO,
+};
 
 /// A database with one wallet and one key, of which every execution gets a copy.
 #[derive(Debug)]
@@ -62,7 +69,7 @@ impl Template {
         let connection = prepared(&path, Schema::Ledger, Duration::ZERO).unwrap();
         let epoch = begin_epoch(&connection, NOW).unwrap();
         let turn = Turn::at(&path, Duration::ZERO).unwrap();
-        let mut ledger = Ledger::new(&connection, epoch, 16, Arc::default(), turn).unwrap();
+        let mut ledger = Ledger::new(&connection, epoch, LIMITS, Arc::default(), turn).unwrap();
         ledger.begin().unwrap();
         let (wallet, key) = (WalletId::random(), KeyId::random());
         let new = NewWallet {

@@ -16,6 +16,7 @@ mod google_laws;
 mod google_native;
 mod google_writing;
 mod grammar;
+mod guarded;
 mod hostile;
 mod interactions;
 mod laws;

@@ -82,7 +82,7 @@ async fn an_interaction_without_a_film_costs_nothing_and_says_why() {
             "failed",
             "The prompt was blocked by the filters of maker/omni.",
         ),
-        ("[refuse]", "failed", "I cannot make this film."),
+        ("[refuse]", "failed", "I cannot make this video."),
         ("[cancel]", "cancelled", "Video generation was cancelled."),
         ("[incomplete]", "incomplete", "Video generation broke off."),
         (

@@ -143,7 +143,7 @@ impl Create {
             }
             content.push(video);
         } else if job.is("refuse") {
-            content.push(json!({ "type": "text", "text": "I cannot make this film." }));
+            content.push(json!({ "type": "text", "text": "I cannot make this video." }));
         }
         json!({ "type": "model_output", "content": content })
     }

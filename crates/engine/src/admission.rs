@@ -156,7 +156,8 @@ impl Admission {
         let step = self.engine().settings.output_reserve_tokens;
         step > 0
             && (self.reserved_output < self.output_bound
-                && seen.output_tokens_counted.saturating_add(step / 4) >= self.reserved_output
+                && self.gauge.observed_output(seen).saturating_add(step / 4)
+                    >= self.reserved_output
                 || self.wants_more_tools(seen))
     }
 

@@ -7,6 +7,8 @@ use http::HeaderMap;
 use ledger::PriceCard;
 use protocol::canon::{self, Dropped, Echo, ImageSource, Target};
 use protocol::convert::{self, Transcoder};
+use protocol::generate;
+use protocol::images::Grade;
 use protocol::native::{self, Head, Identity, Rewriter};
 use protocol::{Dialect, Failure, Joined, Tool, Tools, Translator};
 use upstream::{Endpoint, Outgoing};
@@ -100,6 +102,14 @@ impl Asked {
             self.memory.push(share);
         }
         convert::read_request(self.dialect, &self.body, self.head.stream)
+    }
+
+    /// The grade of the pictures that are asked for. Only Generate Content can ask for them.
+    pub(crate) fn picture_grade(&self) -> Result<Grade, Failure> {
+        match self.dialect {
+            Dialect::Generate => generate::asked_grade(&self.body),
+            _ => Ok(Grade::default()),
+        }
     }
 
     fn spoken(&self, model: &Model, route: &Route) -> Result<Dialect, Failure> {

@@ -47,6 +47,8 @@ pub struct Settings {
     pub journal_bodies: bool,
     /// Whether a request that offers a built-in tool without a price is refused.
     pub refuse_unpriced_tools: bool,
+    /// Whether realtime sessions are refused whose model has no price for text tokens.
+    pub refuse_unpriced_text: bool,
     /// The largest buffered answer of an upstream.
     pub answer_bytes_max: usize,
     /// The largest answer with pictures or vectors.
@@ -80,6 +82,7 @@ impl Default for Settings {
             output_reserve_tokens: 4096,
             journal_bodies: false,
             refuse_unpriced_tools: false,
+            refuse_unpriced_text: false,
             answer_bytes_max: 32 << 20,
             media_bytes_max: 100 << 20,
             bodies_bytes_max: 512 << 20,

@@ -2,10 +2,12 @@
 
 use ledger::{Ask, Bound, Meter, PriceCard, PriceError};
 use protocol::count::InputCount;
+use protocol::images::Grade;
 use protocol::native::Head;
 use protocol::{Profile, Tool, ToolCalls, Tools};
 
-use crate::gauge::Gauge;
+use crate::catalog::Model;
+use crate::gauge::{Gauge, PictureGauge};
 
 /// The bounds of one call, and what it is measured by.
 #[derive(Debug, Default)]
@@ -55,6 +57,27 @@ impl Estimate {
             context_fill: input_tokens.saturating_sub(input.tokens),
             gauge: Gauge::Tokens { input_tokens },
             ..Self::default()
+        }
+    }
+
+    /// The same call of a model that makes pictures beside text: each choice may hold one.
+    pub(crate) fn with_pictures(self, asked: Grade, choices: u32, model: &Model) -> Self {
+        let profile = &model.profile;
+        let gauge = PictureGauge {
+            prompt_tokens: self.reserved.input,
+            source_tokens: 0,
+            image_tokens_max: profile
+                .image_tokens_max
+                .or(most_output(profile))
+                .unwrap_or(0),
+            asked,
+            held: u64::from(choices),
+            has_text: true,
+        };
+        Self {
+            reserved: gauge.bound(&self.reserved, &model.price),
+            gauge: Gauge::Pictures(Box::new(gauge)),
+            ..self
         }
     }
 

@@ -38,6 +38,11 @@ pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), 
     Ok(())
 }
 
+/// Whether a model makes pictures on a text endpoint.
+pub(crate) fn makes_pictures(model: &Model) -> bool {
+    model.kind == Kind::Image || model.profile.image_output == Some(true)
+}
+
 /// Whether an image model is called through Generate Content; those of other families have endpoints of their
 /// own, whatever else their channels speak.
 fn is_native(model: &Model) -> bool {

@@ -1,9 +1,11 @@
 //! How what a call used is told in the ledger's quantities.
 
-use ledger::{Meter, PriceCard, PriceKey};
-use protocol::images::{Pictures, size_tier};
+use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
+use protocol::images::{Grade, Pictures};
 use protocol::native::Seen;
-use protocol::{Profile, ToolCalls, Usage};
+use protocol::{ToolCalls, Usage};
+
+use crate::picture_tier;
 
 /// What the work of a call is measured by.
 #[derive(Debug)]
@@ -47,6 +49,14 @@ impl Gauge {
         }
     }
 
+    /// Output tokens as far as they went by, which the hold must cover.
+    pub(crate) fn observed_output(&self, seen: &Seen) -> u64 {
+        match self {
+            Self::Pictures(gauge) => gauge.observed_output(seen),
+            _ => seen.output_tokens_counted,
+        }
+    }
+
     /// What went by, for answers without a report.
     pub(crate) fn counted(&self, seen: &Seen, price: &PriceCard) -> Meter {
         match self {
@@ -65,26 +75,46 @@ pub(crate) struct PictureGauge {
     pub(crate) prompt_tokens: u64,
     /// Tokens of the source pictures.
     pub(crate) source_tokens: u64,
-    /// The most tokens that one picture costs.
+    /// The most tokens that one picture costs; 0 where pictures are not billed by tokens.
     pub(crate) image_tokens_max: u64,
-    /// The quality, resolution and size that were asked for: names of tiers.
-    pub(crate) asked: Vec<String>,
+    /// The grade that the upstream is asked for.
+    pub(crate) asked: Grade,
+    /// Pictures that are held for.
+    pub(crate) held: u64,
+    /// Whether text comes beside the pictures and is billed too: calls through a text endpoint.
+    pub(crate) has_text: bool,
 }
 
 impl PictureGauge {
-    /// What `images` pictures cost at most.
-    pub(crate) fn bound(&self, images: u64, price: &PriceCard) -> Meter {
-        if price.unit_price(PriceKey::Image).is_none() {
-            return self.tokens(images);
-        }
-        // A choice left to the upstream may fall on the dearest.
-        let tier = self.tier(None, price);
-        let tier = tier.or_else(|| price.dearest_tier(PriceKey::Image).map(Into::into));
-        Meter {
+    /// What the pictures cost at most, whichever way they are billed in the end. `text` is what is
+    /// held for beside them.
+    pub(crate) fn bound(&self, text: &Meter, price: &PriceCard) -> Meter {
+        let images = self.held;
+        let pieces = price.unit_price(PriceKey::Image).is_some().then(|| Meter {
             images,
-            image_tier: tier,
-            ..Meter::default()
-        }
+            image_tier: picture_tier::bound(price, &self.asked),
+            ..self.text_of(text.clone(), price)
+        });
+        let is_by_tokens = price.unit_price(PriceKey::ImageOutput).is_some();
+        let tokens =
+            (is_by_tokens && self.image_tokens_max > 0).then(|| self.tokens(images, text.clone()));
+        let held = |meter: Meter| match ledger::hold_of(price, &meter) {
+            Ok(hold) => Some((hold, meter)),
+            Err(PriceError::Overflow(_)) => Some((Micro::MAX, meter)),
+            // It cannot be billed in this way either.
+            Err(_) => None,
+        };
+        let held = pieces.into_iter().chain(tokens).filter_map(held);
+        let dearest = held.max_by_key(|(hold, _)| *hold);
+        dearest.map_or_else(|| text.clone(), |(_, meter)| meter)
+    }
+
+    /// Output tokens beyond the pictures that were held for.
+    fn observed_output(&self, seen: &Seen) -> u64 {
+        let delivered = seen.pictures.as_deref().map_or(0, |it| it.delivered);
+        let further = delivered.saturating_sub(self.held);
+        let pictures = further.saturating_mul(self.image_tokens_max);
+        seen.output_tokens_counted.saturating_add(pictures)
     }
 
     fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
@@ -100,67 +130,82 @@ impl PictureGauge {
         }
         let by_tokens = price.unit_price(PriceKey::ImageOutput).is_some();
         if by_tokens && let Some(usage) = &seen.usage {
-            return Some(meter_of(usage, &seen.tools));
+            let usage = whole_report(*usage, pictures)?;
+            return Some(meter_of(&usage, &seen.tools));
         }
-        // One by one they are what is seen: that is the report.
-        let one_by_one = price.unit_price(PriceKey::Image).is_some();
-        (one_by_one && pictures.is_some()).then(|| self.one_by_one(pictures, price))
+        // One by one they are what is seen: that is the report, unless text has a price too.
+        let is_text_priced = self.has_text && by_tokens;
+        let one_by_one = price.unit_price(PriceKey::Image).is_some() && !is_text_priced;
+        (one_by_one && pictures.is_some()).then(|| self.pieces(pictures, Meter::default(), price))
     }
 
     fn counted(&self, seen: &Seen, price: &PriceCard) -> Meter {
         let pictures = seen.pictures.as_deref();
+        let text = if self.has_text {
+            // A report that leaves the pictures out still tells the rest.
+            let counted = seen.counted(self.prompt_tokens);
+            let told = seen.usage.unwrap_or(counted);
+            let output = told.output.max(seen.output_tokens_counted);
+            meter_of(&Usage { output, ..told }, &seen.tools)
+        } else {
+            self.prompt()
+        };
         if price.unit_price(PriceKey::Image).is_some() {
-            return self.one_by_one(pictures, price);
+            return self.pieces(pictures, self.text_of(text, price), price);
         }
-        self.tokens(pictures.map_or(0, |pictures| pictures.delivered))
+        self.tokens(pictures.map_or(0, |pictures| pictures.delivered), text)
     }
 
-    fn one_by_one(&self, pictures: Option<&Pictures>, price: &PriceCard) -> Meter {
-        Meter {
-            images: pictures.map_or(0, |pictures| pictures.delivered),
-            image_tier: self.tier(pictures, price),
-            ..Meter::default()
-        }
-    }
-
-    fn tokens(&self, images: u64) -> Meter {
+    /// What the prompt costs where no text comes.
+    pub(crate) fn prompt(&self) -> Meter {
         Meter {
             input: self.prompt_tokens,
             image_input: self.source_tokens,
-            image_output: images.saturating_mul(self.image_tokens_max),
             ..Meter::default()
         }
     }
 
-    /// The dearest priced tier among those asked for, else among those the answer names.
-    fn tier(&self, pictures: Option<&Pictures>, price: &PriceCard) -> Option<Box<str>> {
-        let dearest = |names: &[&str]| {
-            let name = price.dearest_of(PriceKey::Image, names);
-            name.map(|name| name.to_ascii_lowercase().into_boxed_str())
-        };
-        let asked: Vec<&str> = self.asked.iter().map(String::as_str).collect();
-        dearest(&asked).or_else(|| {
-            let pictures = pictures?;
-            let size = pictures.size.as_deref();
-            let tier = size.and_then(size_tier);
-            let told = [pictures.quality.as_deref(), size, tier.as_deref()];
-            let told: Vec<&str> = told.into_iter().flatten().collect();
-            dearest(&told)
-        })
+    /// Text beside pictures that are billed one by one: it is billed where it comes and has a
+    /// price.
+    fn text_of(&self, text: Meter, price: &PriceCard) -> Meter {
+        if self.has_text && price.prices_text() {
+            text
+        } else {
+            Meter::default()
+        }
+    }
+
+    fn pieces(&self, pictures: Option<&Pictures>, text: Meter, price: &PriceCard) -> Meter {
+        let none = Pictures::default();
+        let pictures = pictures.unwrap_or(&none);
+        Meter {
+            images: pictures.delivered,
+            image_tier: picture_tier::billed(price, &self.asked, &pictures.told),
+            ..text
+        }
+    }
+
+    fn tokens(&self, images: u64, text: Meter) -> Meter {
+        Meter {
+            image_output: images.saturating_mul(self.image_tokens_max),
+            ..text
+        }
     }
 }
 
-/// The tiers that a request names.
-pub(crate) fn tiers_of(wants: &protocol::images::Wants) -> Vec<String> {
-    let size_tier = wants.size.as_deref().and_then(size_tier);
-    let named = [&wants.quality, &wants.resolution, &wants.size, &size_tier];
-    named.into_iter().flatten().cloned().collect()
-}
-
-/// The most tokens of one picture.
-pub(crate) fn image_tokens_max(profile: &Profile) -> u64 {
-    // A model billed by tokens is not listed without it.
-    profile.image_tokens_max.unwrap_or(0)
+/// A report of tokens that tells all of an answer, or nothing where it leaves its pictures out.
+/// Output that is not told by modality is pictures, but for thoughts: that is what was asked for.
+fn whole_report(usage: Usage, pictures: Option<&Pictures>) -> Option<Usage> {
+    let delivered = pictures.map_or(0, |pictures| pictures.delivered);
+    if delivered == 0 || usage.image_output > 0 {
+        return Some(usage);
+    }
+    let image_output = usage.output.saturating_sub(usage.reasoning);
+    (image_output > 0).then_some(Usage {
+        image_output,
+        output: usage.reasoning.min(usage.output),
+        ..usage
+    })
 }
 
 /// What the protocol reads as usage, as the ledger's quantities. The tools that were seen count
@@ -198,19 +243,26 @@ mod tests {
             pictures: Some(Box::new(Pictures {
                 delivered,
                 usd_ticks,
-                size: Some("2048x2048".into()),
-                ..Pictures::default()
+                told: Grade {
+                    size: Some("2048x2048".into()),
+                    ..Grade::default()
+                },
             })),
             ..Seen::default()
         }
     }
 
-    fn gauge(asked: &[&str]) -> PictureGauge {
+    fn gauge(quality: Option<&str>) -> PictureGauge {
         PictureGauge {
             prompt_tokens: 10,
             source_tokens: 100,
             image_tokens_max: 1000,
-            asked: asked.iter().map(|it| (*it).to_owned()).collect(),
+            asked: Grade {
+                quality: quality.map(Into::into),
+                ..Grade::default()
+            },
+            held: 1,
+            has_text: false,
         }
     }
 
@@ -226,29 +278,33 @@ mod tests {
             image_output: 1000,
             ..Usage::default()
         };
-        for (price, asked, seen, charge) in [
-            (tiers, &[][..], seen(1, None, None), 70_000),
-            (tiers, &["high"], seen(2, None, None), 340_000),
-            (tiers, &["HIGH", "2k"], seen(1, None, None), 170_000),
-            (tiers, &["low"], seen(3, None, None), 210_000),
-            (tiers, &["high"], seen(0, None, None), 0),
+        for (price, quality, seen, charge) in [
+            (tiers, None, seen(1, None, None), 70_000),
+            (tiers, Some("high"), seen(2, None, None), 340_000),
+            (tiers, Some("low"), seen(3, None, None), 210_000),
+            (tiers, Some("high"), seen(0, None, None), 0),
             (
                 gpt,
-                &["high"],
+                Some("high"),
                 seen(1, Some(tokens), None),
                 50 + 400 + 30_000,
             ),
-            (video_a, &["low"], seen(2, None, Some(800_000_000)), 80_000),
-            (video_a, &["low"], seen(2, None, None), 80_000),
-            (video_a, &["low", "2k"], seen(1, Some(tokens), None), 80_000),
+            (
+                video_a,
+                Some("low"),
+                seen(2, None, Some(800_000_000)),
+                80_000,
+            ),
+            (video_a, Some("low"), seen(2, None, None), 160_000),
+            (video_a, Some("low"), seen(1, Some(tokens), None), 80_000),
         ] {
             let price = card(price);
-            let gauge = gauge(asked);
+            let gauge = gauge(quality);
             let meter = gauge.reported(&seen, &price).unwrap();
             assert_eq!(
                 price.price(&meter).unwrap().get(),
                 charge,
-                "{asked:?} {seen:?}"
+                "{quality:?} {seen:?}"
             );
         }
     }
@@ -256,7 +312,7 @@ mod tests {
     #[test]
     fn pictures_without_a_report_are_billed_as_delivered() {
         let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
-        let gauge = gauge(&[]);
+        let gauge = gauge(None);
         assert_eq!(gauge.reported(&seen(2, None, None), &gpt), None);
         let meter = gauge.counted(&seen(2, None, None), &gpt);
         assert_eq!(
@@ -269,12 +325,90 @@ mod tests {
     #[test]
     fn the_bound_covers_every_tier_that_may_come() {
         let price = card(r#"{"image":{"default":"0.04","high":"0.17"}}"#);
-        for (asked, images, micro) in [(&["high"][..], 1, 170_000), (&[], 2, 340_000)] {
-            let bound = gauge(asked).bound(images, &price);
+        for (quality, images, micro) in [(Some("high"), 1, 170_000), (None, 2, 340_000)] {
+            let gauge = PictureGauge {
+                held: images,
+                ..gauge(quality)
+            };
+            let bound = gauge.bound(&Meter::default(), &price);
             assert_eq!(ledger::hold_of(&price, &bound).unwrap().get(), micro);
         }
         let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
-        let bound = gauge(&[]).bound(3, &gpt);
-        assert_eq!(bound.image_output, 3000);
+        let bound = gauge(None).bound(&gauge(None).prompt(), &gpt);
+        assert_eq!((bound.input, bound.image_output), (10, 1000));
+        // What is billed by tokens in the end is not held by the piece.
+        let both = card(r#"{"input":"5","image_output":"30","image":"0.01"}"#);
+        let bound = gauge(None).bound(&Meter::default(), &both);
+        assert_eq!(ledger::hold_of(&both, &bound).unwrap().get(), 30_000);
+    }
+
+    fn native() -> PictureGauge {
+        PictureGauge {
+            has_text: true,
+            ..gauge(None)
+        }
+    }
+
+    const NATIVE: &str = r#"{"input":"1","output":"2","image_output":"30"}"#;
+
+    /// A picture costs the same gap in a report whichever endpoint it comes from.
+    #[test]
+    fn a_report_that_leaves_pictures_out_is_none() {
+        let thought = Usage {
+            input: 7,
+            output: 5,
+            reasoning: 5,
+            ..Usage::default()
+        };
+        let unsorted = Usage {
+            output: 405,
+            ..thought
+        };
+        let told = Usage {
+            image_output: 400,
+            ..thought
+        };
+        let price = card(NATIVE);
+        for (usage, image_output) in [
+            (None, None),
+            (Some(Usage::default()), None),
+            (Some(thought), None),
+            (Some(unsorted), Some(400)),
+            (Some(told), Some(400)),
+        ] {
+            for gauge in [gauge(None), native()] {
+                let meter = gauge.reported(&seen(1, usage, None), &price);
+                let found = meter.map(|meter| (meter.image_output, meter.output));
+                assert_eq!(found, image_output.map(|images| (images, 5)), "{usage:?}");
+            }
+        }
+        // What was told beside the gap still counts.
+        let meter = native().counted(&seen(2, Some(thought), None), &price);
+        let found = (meter.input, meter.output, meter.image_output);
+        assert_eq!(found, (7, 5, 2000));
+        let meter = native().counted(&seen(1, None, None), &price);
+        assert_eq!((meter.input, meter.image_output), (10, 1000));
+    }
+
+    #[test]
+    fn pictures_beside_text_are_held_for_and_grow() {
+        let text = Meter {
+            input: 10,
+            output: 64,
+            ..Meter::default()
+        };
+        let bound = native().bound(&text, &card(NATIVE));
+        let found = (bound.input, bound.output, bound.image_output);
+        assert_eq!(found, (10, 64, 1000));
+        let pieces = card(r#"{"input":"1","output":"2","image":{"default":"0.04","2k":"0.07"}}"#);
+        let bound = native().bound(&text, &pieces);
+        assert_eq!((bound.output, bound.images), (64, 1));
+        let price = card(r#"{"image":"0.04"}"#);
+        let bound = native().bound(&text, &price);
+        assert_eq!((bound.output, bound.images), (0, 1));
+        let gauge = Gauge::Pictures(Box::new(native()));
+        for (delivered, tokens) in [(0, 0), (1, 0), (3, 2000)] {
+            assert_eq!(gauge.observed_output(&seen(delivered, None, None)), tokens);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderValue;
 use protocol::count::IMAGE_TOKENS;
-use protocol::images::{self, Asked, Family, Request, Rewriter};
+use protocol::images::{self, Asked, Family, Grade, Request, Rewriter};
 use protocol::multipart::Form;
 use protocol::native::{self, Broken};
 use protocol::{Dialect, Failure, Kind, Translator};
@@ -18,7 +18,7 @@ use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::{Engine, Settings};
 use crate::estimate::Estimate;
-use crate::gauge::{Gauge, PictureGauge, image_tokens_max, tiers_of};
+use crate::gauge::{Gauge, PictureGauge};
 use crate::ids;
 use crate::record::Record;
 use crate::tries::Tries;
@@ -83,22 +83,24 @@ fn prepare(
     let gauge = PictureGauge {
         prompt_tokens: request.prompt_tokens,
         source_tokens: request.wants.sources.saturating_mul(IMAGE_TOKENS),
-        image_tokens_max: image_tokens_max(&model.profile),
-        asked: tiers_of(&request.wants),
+        // A model billed by tokens is not listed without it.
+        image_tokens_max: model.profile.image_tokens_max.unwrap_or(0),
+        asked: Grade::asked(&request.wants, family),
+        held: request.images_max(family),
+        has_text: false,
     };
-    let images_max = request.images_max(family);
     Ok(Prepared {
-        estimate: Estimate {
-            reserved: gauge.bound(images_max, &model.price),
-            gauge: Gauge::Pictures(Box::new(gauge)),
-            ..Estimate::default()
-        },
         work: Images {
+            count_max: gauge.held,
             request,
             family,
-            count_max: images_max,
             model: Arc::clone(&model.id),
             _share: share,
+        },
+        estimate: Estimate {
+            reserved: gauge.bound(&gauge.prompt(), &model.price),
+            gauge: Gauge::Pictures(Box::new(gauge)),
+            ..Estimate::default()
         },
         tries,
     })

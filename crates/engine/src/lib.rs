@@ -24,6 +24,7 @@ mod keyring;
 mod life;
 mod media;
 mod metrics;
+mod picture_tier;
 mod pictures;
 mod progress;
 mod record;

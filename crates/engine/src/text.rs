@@ -70,8 +70,13 @@ fn prepare(
     let tries = Tries::of(model, |route| dialect_for(route).is_some());
     let tries = tries.ok_or_else(|| unreachable_model(model))?;
     let reserve_tokens = engine.settings.output_reserve_tokens;
+    let mut estimate = Estimate::text(&asked.head, &model.profile, reserve_tokens);
+    if fit::makes_pictures(model) {
+        let grade = asked.picture_grade()?;
+        estimate = estimate.with_pictures(grade, asked.head.choices, model);
+    }
     Ok(Prepared {
-        estimate: Estimate::text(&asked.head, &model.profile, reserve_tokens),
+        estimate,
         work: Text {
             identity: Identity {
                 id: ids::fresh(id_prefix(call.dialect)),

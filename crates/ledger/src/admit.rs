@@ -3,6 +3,7 @@
 use crate::bucket::{Rate, Wait};
 use crate::key::Key;
 use crate::micro::Micro;
+use crate::rate_clock::AdmitTime;
 use crate::time::UnixMs;
 use crate::wallet::{Wallet, WalletStatus, raised};
 
@@ -89,8 +90,14 @@ impl Rates {
 /// Admits a request: wallet, key, spending limit, rates and concurrency, decided together.
 ///
 /// On a refusal nothing has changed. The rates in the answer are those after this request.
-pub fn admit(wallet: &mut Wallet, key: &mut Key, ask: &Ask, now: UnixMs) -> Result<Rates, Refusal> {
-    usable(wallet, key, now)?;
+pub fn admit(
+    wallet: &mut Wallet,
+    key: &mut Key,
+    ask: &Ask,
+    now: impl Into<AdmitTime>,
+) -> Result<Rates, Refusal> {
+    let AdmitTime { wall, rates: now } = now.into();
+    usable(wallet, key, wall)?;
     let (next_wallet, mut next_key) = frozen(wallet, key, ask.hold)?;
     if let Some(limit) = key.rpm_limit {
         next_key

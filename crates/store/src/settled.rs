@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::books::Posting;
+use crate::cache::IdMap;
 use crate::entries::EntryKind;
 use crate::ids::PriceVersion;
 use crate::meter::TokenCounts;
@@ -24,7 +25,7 @@ pub struct Settled {
 
 /// Sums by price version. The writer adds a whole batch under one lock; a scrape reads them.
 #[derive(Debug, Default)]
-pub(crate) struct SettledSums(Mutex<HashMap<i64, Settled>>);
+pub(crate) struct SettledSums(Mutex<IdMap<i64, Settled>>);
 
 impl SettledSums {
     /// Says which model a price version is of; its calls are counted under that name.

@@ -80,7 +80,9 @@ impl Store {
             now,
         };
         let rows: Vec<TaskRow> = self.step(|reply| TaskCommand::Claim(due, reply)).await?;
-        rows.iter().for_each(|row| self.name_price(row));
+        for row in &rows {
+            self.name_price(row);
+        }
         Ok(rows)
     }
 
@@ -100,7 +102,9 @@ impl Store {
             now,
         };
         let row: Option<TaskRow> = self.step(|reply| TaskCommand::ClaimOne(one, reply)).await?;
-        row.iter().for_each(|row| self.name_price(row));
+        if let Some(row) = &row {
+            self.name_price(row);
+        }
         Ok(row)
     }
 

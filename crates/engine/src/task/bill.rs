@@ -81,6 +81,11 @@ fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
         if quantity == 0 && !outcome.is_success {
             return Cost::Nothing;
         }
+        // There is no film of no tokens.
+        if quantity == 0 && key == PriceKey::VideoTokens {
+            is_missing = true;
+            continue;
+        }
         let meter = with_searches(film(key, quantity, tier()), card, used);
         match card.price(&meter) {
             Ok(charge) => return Cost::Charge(charge, Box::new(meter), Basis::Reported),
@@ -95,7 +100,7 @@ fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
             let seconds = used.seconds.unwrap_or(bound.video_seconds);
             (PriceKey::VideoSecond, seconds)
         }
-        None => (PriceKey::VideoTokens, bound.video_tokens),
+        None => (PriceKey::VideoTokens, tokens_of(bound, used.seconds)),
     };
     let basis = match used.seconds {
         Some(_) if !is_missing => Basis::Reported,
@@ -109,6 +114,17 @@ fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
             Cost::Unpriceable
         }
     }
+}
+
+/// The tokens of a film that tells none: its share of those that were held for.
+fn tokens_of(bound: &Meter, seconds: Option<u64>) -> u64 {
+    let made = seconds.filter(|seconds| *seconds < bound.video_seconds);
+    let Some(made) = made else {
+        return bound.video_tokens;
+    };
+    let tokens = u128::from(bound.video_tokens) * u128::from(made);
+    let tokens = tokens.div_ceil(bound.video_seconds.into());
+    u64::try_from(tokens).unwrap_or(bound.video_tokens)
 }
 
 fn film(key: PriceKey, quantity: u64, tier: Option<Box<str>>) -> Meter {
@@ -245,6 +261,9 @@ mod tests {
             (by_second, true, ticks(9), 400_000, counted),
             (by_token, true, tokens(100_000), 300_000, reported),
             (by_token, true, Used::default(), 150_000, counted),
+            (by_token, true, seconds, 112_500, counted),
+            (by_token, true, tokens(0), 150_000, counted),
+            (by_token, false, tokens(0), 0, None),
             (searching, true, tokens(100_000), 320_000, reported),
         ] {
             let bound = Meter {

@@ -67,11 +67,11 @@ impl Purse {
         if reading == self.paid && !would_retry {
             return Ok(true);
         }
-        let used = self.tariff.meter(reading, More::Nothing);
-        let is_covered = self.admission.covers(&used);
+        let reach = self.tariff.reach(reading, More::Nothing);
+        let is_covered = self.admission.covers(&reach);
         if is_covered || self.lenient {
             self.paid = reading;
-            self.admission.spoke(used);
+            self.admission.spoke(reach);
         }
         if is_idle && !is_covered && (has_rested || !self.lenient) {
             self.ask(reading, Need::Now)?;
@@ -79,7 +79,7 @@ impl Purse {
             && has_rested
             && !self
                 .admission
-                .covers(&self.tariff.meter(reading, More::Half))
+                .covers(&self.tariff.reach(reading, More::Half))
         {
             self.ask(reading, Need::Soon)?;
         }
@@ -91,8 +91,8 @@ impl Purse {
             Need::Now => More::Nothing,
             Need::Soon => More::Unit,
         };
-        let [used, least, wanted] =
-            [More::Nothing, least, More::Step].map(|more| self.tariff.meter(reading, more));
+        let used = self.tariff.meter(reading, More::Nothing);
+        let [least, wanted] = [least, More::Step].map(|more| self.tariff.reach(reading, more));
         // Beyond all money.
         let unpaid = Failure::insufficient_quota;
         let step = self.admission.step(&used, &least, &wanted);
@@ -142,7 +142,7 @@ impl Purse {
 
     /// Ends it on all that was used.
     pub(super) fn settle(mut self, reading: Reading, outcome: &Outcome) {
-        let used = self.tariff.meter(reading, More::Nothing);
+        let used = self.tariff.meter(reading.ended(), More::Nothing);
         self.admission.spoke(used);
         self.close(outcome);
     }

@@ -96,7 +96,8 @@ impl Engine {
         let mut record = Box::new(Record::begin(&call.arrival));
         record.reads(call.model.as_str(), true);
         let found = guard::model_id(&call.model)
-            .and_then(|()| model::find(self, &call.model, Some(price_key(call.kind))));
+            .and_then(|()| model::find(self, &call.model, Some(price_key(call.kind))))
+            .and_then(|tries| self.refuse_unpriced_text(call.kind, tries));
         let tries = match found {
             Ok(tries) => tries,
             Err(failure) => {
@@ -114,6 +115,22 @@ impl Engine {
                 failure,
                 rates: Some(Box::new(rates)),
             })
+    }
+}
+
+impl Engine {
+    /// Refuses realtime sessions whose text would cost nothing, where the settings ask for it.
+    fn refuse_unpriced_text(&self, kind: SocketKind, tries: Tries) -> Result<Tries, Failure> {
+        let model = tries.model();
+        let is_realtime = kind == SocketKind::Realtime;
+        if is_realtime && self.settings.refuse_unpriced_text && !model.price.prices_text() {
+            let message = format!(
+                "Realtime sessions of the model `{}` are not offered here.",
+                model.id
+            );
+            return Err(Failure::model_not_supported(message));
+        }
+        Ok(tries)
     }
 }
 

@@ -28,20 +28,30 @@ pub(super) enum More {
 pub(super) struct Tariff {
     kind: SocketKind,
     has_text_inputs: bool,
+    /// Whether text tokens of realtime sessions have a price, input and output.
+    text_tokens: (bool, bool),
 }
 
 impl Tariff {
     pub(super) fn new(kind: SocketKind, model: &Arc<Model>) -> Self {
         // Where they have no price they are part of the session.
-        let text_input = model.price.unit_price(PriceKey::RealtimeTextInput);
+        let has = |key| model.price.unit_price(key).is_some();
         Self {
             kind,
-            has_text_inputs: text_input.is_some(),
+            has_text_inputs: has(PriceKey::RealtimeTextInput),
+            text_tokens: (has(PriceKey::Input), has(PriceKey::Output)),
         }
     }
 
-    /// What has been used, and so much more.
+    /// What has been used, the response under way included, and so much more.
+    pub(super) fn reach(&self, reading: Reading, more: More) -> Meter {
+        self.meter(reading.ended(), more)
+    }
+
+    /// What has been used and can be booked, and so much more.
     pub(super) fn meter(&self, reading: Reading, more: More) -> Meter {
+        let (has_input, has_output) = self.text_tokens;
+        let priced = |is_priced: bool, tokens: u64| if is_priced { tokens } else { 0 };
         let mut meter = Meter {
             realtime_seconds: reading.realtime_seconds,
             text_inputs: if self.has_text_inputs {
@@ -51,6 +61,9 @@ impl Tariff {
             },
             tts_stream_characters: reading.characters,
             stt_stream_seconds: reading.heard_seconds,
+            input: priced(has_input, reading.text.input),
+            cached_input: priced(has_input, reading.text.cached_input),
+            output: priced(has_output, reading.text.output),
             ..Meter::default()
         };
         let (place, step) = match self.kind {

@@ -144,6 +144,12 @@ impl PriceCard {
         !self.tools.is_empty()
     }
 
+    /// Whether text tokens have a price, both input and output.
+    pub fn prices_text(&self) -> bool {
+        let keys = [PriceKey::Input, PriceKey::Output];
+        keys.iter().all(|key| self.unit_price(*key).is_some())
+    }
+
     /// The price under `key`, its default where it has tiers; token classes fall back to `input`
     /// and `output`.
     pub fn unit_price(&self, key: PriceKey) -> Option<Price> {
@@ -154,13 +160,10 @@ impl PriceCard {
         }
     }
 
-    /// The dearest tier of `key` among those `named`, when the card has any of them: a request
-    /// may name a quality and a resolution, each with a price.
-    pub fn dearest_of<'a>(&self, key: PriceKey, named: &[&'a str]) -> Option<&'a str> {
-        let priced = named
-            .iter()
-            .filter_map(|name| Some((self.tier_price(key, name)?, *name)));
-        priced.max_by_key(|(price, _)| *price).map(|(_, name)| name)
+    /// The tiers of `key` beside its default: their names in lower case, and their prices.
+    pub fn tiers(&self, key: PriceKey) -> impl Iterator<Item = (&str, Price)> {
+        let tiers = self.tiers.get(&key).into_iter().flatten();
+        tiers.map(|(name, price)| (&**name, *price))
     }
 
     /// The dearest tier of `key`, when one is dearer than the default: the bound for a request

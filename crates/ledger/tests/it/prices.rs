@@ -303,15 +303,9 @@ fn the_dearest_tier_bounds_what_the_upstream_may_choose() {
     let tiers =
         card(json!({"image": {"default": "0.06", "low": "0.04", "medium": "0.06", "2k": "0.08"}}));
     assert_eq!(tiers.dearest_tier(PriceKey::Image), Some("2k"));
-    assert_eq!(
-        tiers.dearest_of(PriceKey::Image, &["low", "2K"]),
-        Some("2K")
-    );
-    assert_eq!(
-        tiers.dearest_of(PriceKey::Image, &["low", "1k"]),
-        Some("low")
-    );
-    assert_eq!(tiers.dearest_of(PriceKey::Image, &["1k"]), None);
+    let names: Vec<_> = tiers.tiers(PriceKey::Image).map(|(name, _)| name).collect();
+    assert_eq!(names, ["2k", "low", "medium"]);
+    assert_eq!(tiers.tiers(PriceKey::VideoSecond).count(), 0);
     let falling = card(json!({"video_second": {"default": "0.4", "480p": "0.1"}}));
     assert_eq!(falling.dearest_tier(PriceKey::VideoSecond), None);
     assert_eq!(falling.dearest_tier(PriceKey::Image), None);

@@ -49,6 +49,13 @@ pub enum Block {
     },
 }
 
+impl Block {
+    /// Whether it holds a picture.
+    pub(crate) fn is_picture(&self) -> bool {
+        matches!(self, Self::Image { .. })
+    }
+}
+
 /// A piece of the open block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {

@@ -4,6 +4,7 @@ use super::codecs::{read_response, write_response};
 use super::observer::Observer;
 use crate::canon::Echo;
 use crate::dialect::Dialect;
+use crate::images::Pictures;
 use crate::joined::Joined;
 use crate::native::{Answer, Broken, ToolWatch, reports_unbillable_usage};
 use crate::usage::Usage;
@@ -19,10 +20,13 @@ pub fn convert_answer(
     let usage = response.usage;
     let mut tools = ToolWatch::default();
     tools.look(from, body);
-    let output_tokens_counted = match usage.filter(Usage::is_believable) {
+    let told = usage.filter(|usage| usage.is_believable() && usage.output_total() > 0);
+    let output_tokens_counted = match told {
         Some(_) => 0,
         None => Observer::tokens_of(&response),
     };
+    let blocks = response.blocks.iter().map(|folded| &folded.block);
+    let pictures = blocks.filter(|block| block.is_picture()).count();
     // The caller is told what the call is charged by.
     response.usage.get_or_insert(Usage {
         input: echo.input_tokens,
@@ -36,6 +40,6 @@ pub fn convert_answer(
         output_tokens_counted,
         seconds: None,
         tools: tools.calls(),
-        pictures: None,
+        pictures: Pictures::some(pictures as u64),
     })
 }

@@ -10,6 +10,8 @@ pub(super) struct Observer {
     counter: Counter,
     /// Whether there was any output.
     pub(super) content: bool,
+    /// Pictures that went by.
+    pub(super) pictures: u64,
     /// The last usage report.
     pub(super) usage: Option<Usage>,
 }
@@ -32,7 +34,7 @@ impl Observer {
         let mut observer = Self::default();
         for folded in &response.blocks {
             observer.block(&folded.block);
-            if !matches!(folded.block, Block::Image { .. }) {
+            if !folded.block.is_picture() {
                 observer.text(&folded.text);
             }
         }
@@ -47,7 +49,10 @@ impl Observer {
     fn block(&mut self, block: &Block) {
         match block {
             Block::ToolCall { name, .. } => self.text(name),
-            Block::Image { .. } => self.content = true,
+            Block::Image { .. } => {
+                self.content = true;
+                self.pictures = self.pictures.saturating_add(1);
+            }
             Block::Text | Block::Thought | Block::Refusal => {}
         }
     }

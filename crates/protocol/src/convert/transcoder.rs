@@ -7,6 +7,7 @@ use super::observer::Observer;
 use crate::canon::{Echo, Event};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::images::Pictures;
 use crate::joined::Joined;
 use crate::native::{
     Broken, Seen, ToolWatch, is_end_mark, reports_unbillable_usage, terminal_failure,
@@ -199,6 +200,9 @@ impl Transcoder {
         self.seen.content = self.observer.content;
         self.seen.output_tokens_counted = self.observer.tokens();
         self.seen.interim_usage = self.observer.usage;
+        if self.observer.pictures > 0 {
+            self.seen.pictures = Pictures::some(self.observer.pictures);
+        }
     }
 }
 

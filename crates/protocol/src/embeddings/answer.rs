@@ -99,10 +99,17 @@ fn read_usage(usage: Raw<'_>) -> Option<Usage> {
         Ok::<(), SyntaxError>(())
     });
     read.ok()?;
+    let told = [prompt, total].into_iter().flatten();
+    let input = told.into_iter().find(|tokens| *tokens > 0)?;
     Some(Usage {
-        input: prompt.or(total)?,
+        input,
         ..Usage::default()
     })
+}
+
+/// A report of input; one of no tokens tells nothing, since no request is empty.
+fn told_input(usage: Usage) -> Option<Usage> {
+    (usage.input_total() > 0).then_some(usage)
 }
 
 /// An answer of lists for a caller of lists: the bytes stay, but for the model, vectors in the
@@ -156,7 +163,10 @@ pub(super) fn rewrite_list(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, 
 pub(super) fn list_of_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
     let text = utf8(body)?;
     let found = Found::look(text, wanted.model)?;
-    let usage = found.usage.and_then(generate::read_usage);
+    let usage = found
+        .usage
+        .and_then(generate::read_usage)
+        .and_then(told_input);
     let mut out = b"{\"object\":\"list\",\"data\":[".to_vec();
     for (index, values) in found.vectors.iter().enumerate() {
         if index > 0 {
@@ -226,7 +236,10 @@ pub(super) fn contents_of_list(
 /// An answer of contents for a caller of contents: it names nobody and passes as it is.
 pub(super) fn pass_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
     let found = Found::look(utf8(body)?, wanted.model)?;
-    let usage = found.usage.and_then(generate::read_usage);
+    let usage = found
+        .usage
+        .and_then(generate::read_usage)
+        .and_then(told_input);
     let mut pieces = Joined::new();
     pieces.push(body.clone());
     Ok(answer(pieces, usage, false))
@@ -374,12 +387,21 @@ mod tests {
             r#"{"data":[{"embedding":[1]}]}"#,
             r#"{"data":[{"embedding":[1]}],"usage":null}"#,
             r#"{"data":[{"embedding":[1]}],"usage":{"prompt_tokens":-4}}"#,
+            r#"{"data":[{"embedding":[1]}],"usage":{"prompt_tokens":0,"total_tokens":0}}"#,
         ] {
             let (text, usage) = rewritten(body, Encoding::Float);
             let json: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert_eq!(usage, None);
             assert_eq!(json["usage"]["prompt_tokens"], 9, "{text}");
             assert_eq!(json["model"], "maker/m");
+        }
+        // No request is empty, so that a report of nothing tells nothing.
+        for usage in ["{}", r#"{"promptTokenCount":0}"#] {
+            let body = format!(r#"{{"embedding":{{"values":[1]}},"usageMetadata":{usage}}}"#);
+            let body = Bytes::from(body);
+            assert_eq!(pass_contents(&body, &WANTED).unwrap().usage, None);
+            let list = list_of_contents(&body, &WANTED).unwrap();
+            assert_eq!(list.usage, None, "{usage}");
         }
     }
 

@@ -1,10 +1,11 @@
 //! Reads a Generate Content request: what we must know, and what the contract refuses.
 
+use super::pictures::{SMALLEST, is_smallest};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
-use crate::json::{Integer, Members, Raw, Spelling};
+use crate::json::{Integer, Members, Spelling};
 use crate::native::Head;
 use crate::native::passing::{ReadByModel, read_members};
 use crate::tool::Tools;
@@ -13,8 +14,6 @@ const READ_BY_MODEL: ReadByModel = ReadByModel {
     conversation: "contents",
     text: &["system_instruction", "tools", "generation_config"],
 };
-/// The alias of the smallest image size, and its name (contract, "Generate Content protocol").
-const SMALLEST_IMAGE: (&str, &[u8]) = ("512", b"\"0.5K\"");
 
 /// Reads the head of a request whose model and delivery stood in the path. Ranges are left to the
 /// upstream to judge; what we read ourselves must be of the right type.
@@ -89,12 +88,8 @@ fn image_size(config: &Members<'_>, edits: &mut Vec<Edit>) -> Result<(), Failure
     };
     let path = "generationConfig.imageConfig.";
     let image = Members::nested(image, path, Spelling::SnakeOrCamel)?;
-    let (alias, name) = SMALLEST_IMAGE;
-    let is_alias = |size: &Raw<'_>| {
-        let text = size.string();
-        text.is_some_and(|text| text.is(alias)) || size.text() == alias
-    };
-    let size = image.get("image_size")?.filter(is_alias);
+    let size = image.get("image_size")?.filter(is_smallest);
+    let name = format!("\"{SMALLEST}\"").into_bytes();
     edits.extend(size.map(|size| Edit::replace(size.span(), name)));
     Ok(())
 }

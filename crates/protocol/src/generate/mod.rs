@@ -15,6 +15,7 @@ mod head;
 mod logprobs;
 mod names;
 mod part;
+mod pictures;
 mod places;
 mod reader;
 mod request;
@@ -28,6 +29,7 @@ use call_id::call_id;
 
 pub use error::{read_failure, write_failure, write_failure_event};
 pub(crate) use head::read_head;
+pub use pictures::asked_grade;
 pub(crate) use places::PLACES;
 pub use reader::{Reader, read_response};
 pub use request::read_request;

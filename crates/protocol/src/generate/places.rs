@@ -1,6 +1,7 @@
 //! Generate Content answers: where identity, usage and output stand, in whole answers and in
 //! chunks alike.
 
+use super::pictures;
 use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{End, Output, Places};
@@ -132,9 +133,12 @@ fn read_part(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxE
     if cursor.shape()? != Shape::Object {
         return cursor.value().map(drop);
     }
+    let (mut is_picture, mut is_thought) = (false, false);
     cursor.object(|cursor, name| {
         let value = cursor.value()?;
-        if name.is("text") {
+        if name.is("thought") {
+            is_thought = value.text() == "true";
+        } else if name.is("text") {
             if let Some(text) = value.string().filter(|text| !text.is_empty()) {
                 output.content = true;
                 output.counter.add_string(text.raw().as_bytes());
@@ -145,10 +149,17 @@ fn read_part(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), SyntaxE
                 output.tools.add(Tool::CodeExecution, 1);
             }
             // The bytes of a picture are no text.
-            if !name.is("inlineData") {
+            if name.is("inlineData") {
+                is_picture |= pictures::is_picture(value);
+            } else {
+                is_picture |= name.is("fileData") && pictures::is_picture(value);
                 output.counter.add_string(value.text().as_bytes());
             }
         }
         Ok(())
-    })
+    })?;
+    if is_picture && !is_thought {
+        output.pictures = output.pictures.saturating_add(1);
+    }
+    Ok(())
 }

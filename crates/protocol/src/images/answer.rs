@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::family::Family;
+use super::grade::Grade;
 use super::picture::Pictures;
 use super::request::Request;
 use super::usage::{self, TOTALS};
@@ -44,22 +45,22 @@ impl Request {
                 }
                 _ => {}
             };
-        let quoted = |text: &Option<String>| {
-            text.as_ref().map(|text| {
+        let quoted = |text: Option<&str>| {
+            text.map(|text| {
                 let mut out = Vec::new();
                 write_string(&mut out, text);
                 out
             })
         };
         complete("created", seen.created, Some(created.to_string().into()));
-        let wants = &self.wants;
+        let asked = Grade::asked(&self.wants, family);
         complete(
             "output_format",
             seen.output_format,
-            quoted(&wants.output_format),
+            quoted(self.wants.output_format.as_deref()),
         );
-        complete("quality", seen.quality, quoted(&wants.quality));
-        complete("size", seen.size, quoted(&wants.size));
+        complete("quality", seen.quality, quoted(asked.quality.as_deref()));
+        complete("size", seen.size, quoted(asked.size.as_deref()));
         let told = seen.usage.and_then(usage::read);
         // These two tell no tokens, or not all of them; clients read all three totals.
         if matches!(family, Family::VideoA | Family::Content) {
@@ -75,10 +76,8 @@ impl Request {
         }
         let mut pieces = Joined::new();
         patch::apply_to(body, edits, &mut pieces);
-        let text_of = |raw: Option<Raw<'_>>| {
-            let text = raw?.string()?.decode().ok()?;
-            Some(text.into_owned().into_boxed_str())
-        };
+        let mut grade = seen.item_grade;
+        grade.merge(told_grade(seen.quality, seen.resolution, seen.size));
         Ok(Answer {
             pieces,
             usage: told.and_then(|told| told.tokens),
@@ -89,8 +88,7 @@ impl Request {
             pictures: Some(Box::new(Pictures {
                 delivered: seen.delivered,
                 usd_ticks: told.and_then(|told| told.usd_ticks),
-                quality: text_of(seen.quality),
-                size: text_of(seen.size).or(seen.item_size),
+                told: grade,
             })),
         })
     }
@@ -117,11 +115,13 @@ struct Seen<'a> {
     created: Option<Raw<'a>>,
     output_format: Option<Raw<'a>>,
     quality: Option<Raw<'a>>,
+    resolution: Option<Raw<'a>>,
     size: Option<Raw<'a>>,
     usage: Option<Raw<'a>>,
     edits: Vec<Edit>,
     delivered: u64,
-    item_size: Option<Box<str>>,
+    /// What single pictures tell of themselves.
+    item_grade: Grade,
     /// Behind the opening bracket.
     inside: usize,
 }
@@ -141,6 +141,7 @@ impl<'a> Seen<'a> {
                 ("created", &mut seen.created),
                 ("output_format", &mut seen.output_format),
                 ("quality", &mut seen.quality),
+                ("resolution", &mut seen.resolution),
                 ("size", &mut seen.size),
                 ("usage", &mut seen.usage),
                 ("error", &mut error),
@@ -169,14 +170,18 @@ impl<'a> Seen<'a> {
     fn item(&mut self, cursor: &mut Cursor<'a>, offset: usize) -> Result<(), SyntaxError> {
         let mut has_picture = false;
         let mut failed = false;
-        let mut size = None;
+        let [mut quality, mut resolution, mut size] = [None; 3];
         cursor.object(|cursor, name| {
             let value = cursor.value()?.moved(offset);
             if name.is("url") || name.is("b64_json") {
                 has_picture |= value.shape() == Shape::String && !value.is_empty();
                 self.edits.extend(bare_base64(value));
+            } else if name.is("quality") {
+                quality = Some(value);
+            } else if name.is("resolution") {
+                resolution = Some(value);
             } else if name.is("size") {
-                size = value.string().and_then(|text| text.decode().ok());
+                size = Some(value);
             } else if name.is("error") && rejection::is_error(value) {
                 failed = true;
                 self.edits.extend(without_message(value));
@@ -185,10 +190,26 @@ impl<'a> Seen<'a> {
         })?;
         if has_picture && !failed {
             self.delivered += 1;
-            let size = size.map(|size| size.into_owned().into_boxed_str());
-            self.item_size = self.item_size.take().or(size);
+            self.item_grade.merge(told_grade(quality, resolution, size));
         }
         Ok(())
+    }
+}
+
+/// The grade that an answer or an event tells.
+pub(super) fn told_grade(
+    quality: Option<Raw<'_>>,
+    resolution: Option<Raw<'_>>,
+    size: Option<Raw<'_>>,
+) -> Grade {
+    let text = |raw: Option<Raw<'_>>| {
+        let text = raw?.string()?.decode().ok()?;
+        Some(text.into_owned().into_boxed_str())
+    };
+    Grade {
+        quality: text(quality),
+        resolution: text(resolution),
+        size: text(size),
     }
 }
 
@@ -281,7 +302,7 @@ mod tests {
         let (text, answer) = rewritten(&request(""), Family::Content, body);
         let pictures = answer.pictures.unwrap();
         assert_eq!(pictures.delivered, 1);
-        assert_eq!(pictures.size.as_deref(), Some("2048x2048"));
+        assert_eq!(pictures.told.size.as_deref(), Some("2048x2048"));
         assert!(!text.contains("vendor"), "{text}");
         assert!(
             text.contains(r#""usage":{"input_tokens":0,"generated_images":1"#),

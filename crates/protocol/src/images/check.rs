@@ -8,7 +8,7 @@ use crate::profile::{Allowed, Profile, References};
 const COMPRESSION_MAX: u64 = 100;
 const PARTIALS_MAX: u64 = 3;
 
-/// Refuses what the profile does not have, before money moves. Sizes are the upstream's to judge
+/// Refuses what the profile does not have, before money moves. Values of sizes are the upstream's to judge
 /// (contract, "POST /v1/images/generations").
 pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure> {
     let wants = &request.wants;
@@ -26,6 +26,13 @@ pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure>
         if let (Some(asked), Some(allowed)) = (asked, allowed) {
             word(name, asked, allowed)?;
         }
+    }
+    // An upstream that ignores it would make a dearer picture than the one that is billed.
+    let family = Family::of(profile);
+    if family == Some(Family::Plain) && wants.resolution.is_some() && profile.resolutions.is_none()
+    {
+        let message = "This model does not take `resolution`.";
+        return Err(Failure::unsupported_parameter("resolution", message));
     }
     let format = wants.output_format.as_deref();
     if wants.background.as_deref() == Some("transparent") && format == Some("jpeg") {
@@ -57,7 +64,6 @@ pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure>
         let message = "This model does not stream pictures.";
         return Err(Failure::unsupported_parameter("stream", message));
     }
-    let family = Family::of(profile);
     if wants.layers && matches!(family, Some(Family::Gpt | Family::VideoA)) {
         let message = "This model does not take pictures apart.";
         return Err(Failure::unsupported_parameter(

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::{Integer, Members};
-use crate::multipart::Form;
+use crate::multipart::{Form, Part};
 
 /// Members by name; an explicit `null` is absent.
 pub(super) enum Fields<'a> {
@@ -18,7 +18,7 @@ impl<'a> Fields<'a> {
     pub(super) fn text(&self, name: &str) -> Result<Option<Cow<'a, str>>, Failure> {
         match self {
             Self::Json(members) => members.string(name),
-            Self::Form(form) => Self::field(form, name),
+            Self::Form(form) => Ok(form.one(name)?.map(Part::text)),
         }
     }
 
@@ -26,21 +26,7 @@ impl<'a> Fields<'a> {
     pub(super) fn integer(&self, name: &str) -> Result<Option<Integer>, Failure> {
         match self {
             Self::Json(members) => members.integer(name),
-            Self::Form(form) => {
-                let Some(text) = Self::field(form, name)? else {
-                    return Ok(None);
-                };
-                let digits = text.trim();
-                let negative = digits.starts_with('-');
-                let bare = digits.trim_start_matches('-');
-                let is_number = !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit());
-                match bare.parse() {
-                    Ok(_) if negative => Ok(Some(Integer::Negative)),
-                    Ok(value) => Ok(Some(Integer::Value(value))),
-                    Err(_) if is_number => Ok(Some(Integer::Huge)),
-                    Err(_) => Err(wrong(name, "an integer")),
-                }
-            }
+            Self::Form(form) => form.one(name)?.map(Part::integer).transpose(),
         }
     }
 
@@ -48,12 +34,7 @@ impl<'a> Fields<'a> {
     pub(super) fn boolean(&self, name: &str) -> Result<Option<bool>, Failure> {
         match self {
             Self::Json(members) => members.boolean(name),
-            Self::Form(form) => match Self::field(form, name)?.as_deref() {
-                None => Ok(None),
-                Some("true" | "True" | "1") => Ok(Some(true)),
-                Some("false" | "False" | "0") => Ok(Some(false)),
-                Some(_) => Err(wrong(name, "a boolean")),
-            },
+            Self::Form(form) => form.one(name)?.map(Part::boolean).transpose(),
         }
     }
 
@@ -61,7 +42,7 @@ impl<'a> Fields<'a> {
     pub(super) fn is_set(&self, name: &str) -> Result<bool, Failure> {
         match self {
             Self::Json(members) => Ok(members.get(name)?.is_some()),
-            Self::Form(form) => Ok(form.named(name).next().is_some()),
+            Self::Form(form) => Ok(form.one(name)?.is_some()),
         }
     }
 
@@ -82,19 +63,4 @@ impl<'a> Fields<'a> {
             }
         }
     }
-
-    /// The one field of a name. Two would let two readers see two values.
-    fn field(form: &'a Form, name: &str) -> Result<Option<Cow<'a, str>>, Failure> {
-        let mut fields = form.parts.iter().filter(|part| part.name == name);
-        let first = fields.next();
-        if fields.next().is_some() {
-            let message = format!("The field `{name}` occurs more than once.");
-            return Err(Failure::invalid(message).param(name.to_owned()));
-        }
-        Ok(first.map(|part| part.text()))
-    }
-}
-
-fn wrong(name: &str, kind: &str) -> Failure {
-    Failure::invalid(format!("`{name}` must be {kind}.")).param(name.to_owned())
 }

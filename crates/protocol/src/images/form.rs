@@ -4,32 +4,26 @@
 use bytes::Bytes;
 
 use super::family::Family;
+use super::sequence::{LIMIT_FIELDS, OPTIONS};
 use crate::canon::{Dropped, base64};
-use crate::json::write_string;
+use crate::json::{Cursor, Integer, Shape, write_string};
 use crate::multipart::{Form, Part};
 
-/// Fields that are numbers or booleans in JSON, where a form has only text.
-const TYPED: [&str; 8] = [
-    "n",
-    "output_compression",
-    "partial_images",
-    "seed",
-    "stream",
-    "watermark",
-    "guidance_scale",
-    "layer_decomposition",
-];
+/// Fields that are whole numbers in JSON, where a form has only text.
+const INTEGERS: [&str; 4] = ["n", "output_compression", "partial_images", "seed"];
+const BOOLEANS: [&str; 3] = ["stream", "watermark", "layer_decomposition"];
 
-/// The source pictures: `image`, `image[]`, `image[0]`.
+/// The source pictures: `image`, `image[]`, `image[0]`, and the same as `images`.
 pub(super) fn sources(form: &Form) -> impl Iterator<Item = &Part> {
     form.parts.iter().filter(|part| is_source(&part.name))
 }
 
 fn is_source(name: &str) -> bool {
-    let index = name
-        .strip_prefix("image[")
-        .and_then(|it| it.strip_suffix(']'));
-    name == "image" || index.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
+    let (list, index) = name
+        .strip_suffix(']')
+        .and_then(|name| name.split_once('['))
+        .unwrap_or((name, ""));
+    matches!(list, "image" | "images") && index.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The form for an upstream that takes forms. Parts that nobody here knows stay.
@@ -68,6 +62,7 @@ pub(super) fn to_json(
     upstream_model: &str,
     dropped: &mut Dropped,
 ) -> Vec<Bytes> {
+    let has_size = form.parts.iter().any(|part| part.name == "size");
     let mut out = Vec::new();
     let mut text = b"{\"model\":".to_vec();
     write_string(&mut text, upstream_model);
@@ -79,14 +74,15 @@ pub(super) fn to_json(
         let value = part.text();
         let (name, value) = match (family, name) {
             // Tiers are sizes there.
-            (Family::Content, "resolution") if form.named("size").next().is_none() => {
+            (Family::Content, "resolution") if !has_size => {
                 ("size", value.to_ascii_uppercase().into())
             }
             _ => (name, value),
         };
+        let is_one = part.integer() == Ok(Integer::Value(1));
         let unsaid = match family {
             Family::VideoA => name == "size",
-            Family::Content => name == "resolution" || (name == "n" && value != "1"),
+            Family::Content => name == "resolution" || (name == "n" && !is_one),
             Family::Gpt | Family::Plain => false,
         };
         // Files beside the sources, such as a mask, have no place there.
@@ -97,15 +93,19 @@ pub(super) fn to_json(
         if family == Family::Content && name == "n" {
             continue;
         }
+        let is_limit = LIMIT_FIELDS.contains(&name);
         text.push(b',');
-        write_string(&mut text, name);
+        write_string(&mut text, if is_limit { OPTIONS } else { name });
         text.push(b':');
-        let is_json = TYPED.contains(&name)
-            && (matches!(&*value, "true" | "false") || value.parse::<i64>().is_ok());
-        if is_json {
-            text.extend_from_slice(value.as_bytes());
-        } else {
-            write_string(&mut text, &value);
+        if is_limit {
+            text.extend_from_slice(b"{\"max_images\":");
+        }
+        match typed(name, part) {
+            Some(json) => text.extend_from_slice(json.as_bytes()),
+            None => write_string(&mut text, &value),
+        }
+        if is_limit {
+            text.push(b'}');
         }
     }
     let count = sources(form).count();
@@ -140,6 +140,28 @@ pub(super) fn to_json(
     text.push(b'}');
     out.push(text.into());
     out
+}
+
+/// The value of a field that is no text in JSON, in the form it has there.
+fn typed(name: &str, part: &Part) -> Option<String> {
+    let text = part.text();
+    let text = text.trim();
+    if BOOLEANS.contains(&name) {
+        return part.boolean().ok().map(|truth| truth.to_string());
+    }
+    let is_integer = INTEGERS.contains(&name) || LIMIT_FIELDS.contains(&name);
+    if is_integer && let Ok(Integer::Value(count)) = part.integer() {
+        return Some(count.to_string());
+    }
+    let mut cursor = Cursor::new(text);
+    let value = cursor.value().ok()?;
+    cursor.end().ok()?;
+    let is_json = match value.shape() {
+        Shape::Number => is_integer || name == "guidance_scale",
+        Shape::Object => name == OPTIONS,
+        _ => false,
+    };
+    is_json.then(|| text.to_owned())
 }
 
 /// What a file is, by its first bytes; else what it says it is.

@@ -4,6 +4,8 @@ use bytes::Bytes;
 
 use super::family::Family;
 use super::fields::Fields;
+use super::grade::Size;
+use super::sequence::{self, SEQUENCE_MAX};
 use super::{check, form, sources};
 use crate::count;
 use crate::failure::Failure;
@@ -11,9 +13,6 @@ use crate::guard;
 use crate::json::{Cursor, Integer, Members, Shape, Spelling};
 use crate::multipart::Form;
 use crate::profile::Profile;
-
-/// Pictures of a sequence, or layers of one picture, where no smaller number is asked for.
-pub(super) const SEQUENCE_MAX: u64 = 15;
 
 /// Members whose words no model adds to (contract, "POST /v1/images/generations").
 const CLOSED: [(&str, [&str; 2]); 2] = [
@@ -39,7 +38,7 @@ pub struct Wants {
     pub quality: Option<String>,
     /// The resolution tier.
     pub resolution: Option<String>,
-    /// The size, which the upstream judges.
+    /// The size, whose value the upstream judges.
     pub size: Option<String>,
     /// The aspect ratio.
     pub aspect_ratio: Option<String>,
@@ -95,11 +94,8 @@ pub fn read_json(asked: Asked, body: &Bytes) -> Result<Request, Failure> {
         (Asked::Generation, None) => loose_sources(&members)?,
         _ => sources::read(&members)?.len() as u64,
     };
-    let sequence = sequence(&members)?;
     let fields = Fields::Json(members);
-    let mut request = read(asked, &fields, sources, Body::Json(body.clone()))?;
-    request.wants.sequence = sequence;
-    Ok(request)
+    read(asked, &fields, sources, Body::Json(body.clone()))
 }
 
 /// Reads an edit that came as a form.
@@ -151,17 +147,26 @@ fn read(asked: Asked, fields: &Fields<'_>, sources: u64, body: Body) -> Result<R
     let text = |name: &str| -> Result<Option<String>, Failure> {
         Ok(fields.text(name)?.map(std::borrow::Cow::into_owned))
     };
+    let size = text("size")?;
+    // Any word here could name a cheaper tier of the price card.
+    if size
+        .as_deref()
+        .is_some_and(|size| Size::parse(size).is_none())
+    {
+        let message = "`size` must be `auto`, a size such as `1024x1024`, or a tier such as `2K`.";
+        return Err(Failure::invalid(message).param("size"));
+    }
     let wants = Wants {
         n: count_of(fields, "n", 1)?,
         quality: text("quality")?,
         resolution: text("resolution")?,
-        size: text("size")?,
+        size,
         aspect_ratio: text("aspect_ratio")?,
         output_format: text("output_format")?,
         background: text("background")?,
         output_compression: count_of(fields, "output_compression", 0)?,
         partial_images: count_of(fields, "partial_images", 0)?,
-        sequence: None,
+        sequence: sequence::read(fields)?,
         layers,
         sources,
     };
@@ -206,28 +211,6 @@ fn loose_sources(members: &Members<'_>) -> Result<u64, Failure> {
         });
     }
     Ok(count)
-}
-
-/// The most pictures of a sequence, if one is asked for.
-fn sequence(members: &Members<'_>) -> Result<Option<u64>, Failure> {
-    const OPTIONS: &str = "sequential_image_generation_options";
-    let mode = members.string("sequential_image_generation")?;
-    if mode.as_deref() != Some("auto") {
-        return Ok(None);
-    }
-    let Some(options) = members.object(OPTIONS)? else {
-        return Ok(Some(SEQUENCE_MAX));
-    };
-    let path = "sequential_image_generation_options.";
-    let options = Members::nested(options, path, Spelling::One)?;
-    match options.integer("max_images")? {
-        None => Ok(Some(SEQUENCE_MAX)),
-        Some(Integer::Value(count)) if count > 0 => Ok(Some(count)),
-        Some(_) => {
-            let param = "sequential_image_generation_options.max_images";
-            Err(Failure::invalid(format!("`{param}` must be 1 or more.")).param(param))
-        }
-    }
 }
 
 impl Request {

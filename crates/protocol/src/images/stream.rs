@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::answer::without_message;
+use super::answer::{told_grade, without_message};
 use super::family::Family;
 use super::usage;
 use crate::failure::{Failure, Family as Envelope};
@@ -46,6 +46,7 @@ struct Event<'a> {
     error: Option<Raw<'a>>,
     usage: Option<Raw<'a>>,
     quality: Option<Raw<'a>>,
+    resolution: Option<Raw<'a>>,
     size: Option<Raw<'a>>,
     /// The name and value of the picture.
     picture: Option<(&'static str, Raw<'a>)>,
@@ -185,12 +186,8 @@ impl Rewriter {
             self.seen.content = true;
             if is_result && let Some(pictures) = self.seen.pictures.as_deref_mut() {
                 pictures.delivered += 1;
-                let text = |raw: Option<Raw<'_>>| {
-                    let text = raw?.string()?.decode().ok()?;
-                    Some(text.into_owned().into_boxed_str())
-                };
-                pictures.quality = text(event.quality).or(pictures.quality.take());
-                pictures.size = text(event.size).or(pictures.size.take());
+                let told = told_grade(event.quality, event.resolution, event.size);
+                pictures.told.merge(told);
             }
             if self.family == Family::Content && !completed {
                 let mut member = format!("\"{name}\":").into_bytes();
@@ -259,6 +256,7 @@ impl<'a> Event<'a> {
                 ("error", &mut event.error),
                 ("usage", &mut event.usage),
                 ("quality", &mut event.quality),
+                ("resolution", &mut event.resolution),
                 ("size", &mut event.size),
             ]
             .into_iter()
@@ -339,7 +337,7 @@ mod tests {
         "#);
         let pictures = seen.pictures.unwrap();
         assert_eq!(pictures.delivered, 1);
-        assert_eq!(pictures.size.as_deref(), Some("2048x2048"));
+        assert_eq!(pictures.told.size.as_deref(), Some("2048x2048"));
     }
 
     #[test]

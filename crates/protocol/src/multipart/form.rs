@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 
+use crate::failure::Failure;
+use crate::json::Integer;
+
 /// One part: a field, or a file where it has a file name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
@@ -54,6 +57,36 @@ impl Part {
             pieces => Cow::Owned(String::from_utf8_lossy(&pieces.concat()).into_owned()),
         }
     }
+
+    /// A whole number of any size and sign, in a field.
+    pub fn integer(&self) -> Result<Integer, Failure> {
+        let text = self.text();
+        let digits = text.trim();
+        let bare = digits.strip_prefix('-').unwrap_or(digits);
+        if bare.is_empty() || !bare.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(self.not("an integer"));
+        }
+        Ok(match bare.parse() {
+            Ok(0) => Integer::Value(0),
+            _ if bare.len() < digits.len() => Integer::Negative,
+            Ok(value) => Integer::Value(value),
+            Err(_) => Integer::Huge,
+        })
+    }
+
+    /// A boolean in a field, in any of the ways that clients write one.
+    pub fn boolean(&self) -> Result<bool, Failure> {
+        match &*self.text() {
+            "true" | "True" | "1" => Ok(true),
+            "false" | "False" | "0" => Ok(false),
+            _ => Err(self.not("a boolean")),
+        }
+    }
+
+    fn not(&self, kind: &str) -> Failure {
+        let name = &self.name;
+        Failure::invalid(format!("`{name}` must be {kind}.")).param(name.clone())
+    }
 }
 
 /// A whole form, its parts in the order of the body.
@@ -64,9 +97,16 @@ pub struct Form {
 }
 
 impl Form {
-    /// The parts of a name.
-    pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Part> {
-        self.parts.iter().filter(move |part| part.name == name)
+    /// The one part of a name. Two would let two readers see two values, and so would another case.
+    pub fn one(&self, name: &str) -> Result<Option<&Part>, Failure> {
+        let is_it = |part: &&Part| part.name.eq_ignore_ascii_case(name);
+        let mut parts = self.parts.iter().filter(is_it);
+        let first = parts.next();
+        if first.is_some_and(|part| part.name != name) || parts.next().is_some() {
+            let message = format!("The field `{name}` must stand in the form once, in lower case.");
+            return Err(Failure::invalid(message).param(name.to_owned()));
+        }
+        Ok(first)
     }
 
     /// The form for people: fields as they are, files by their type and size.
@@ -139,6 +179,49 @@ fn escape(name: &str, out: &mut Vec<u8>) {
             b'\r' => out.extend_from_slice(b"%0D"),
             b'\n' => out.extend_from_slice(b"%0A"),
             byte => out.push(byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_booleans_are_read_from_text() {
+        for (text, number) in [
+            ("3", Some(Integer::Value(3))),
+            (" 007 ", Some(Integer::Value(7))),
+            ("-0", Some(Integer::Value(0))),
+            ("-3", Some(Integer::Negative)),
+            ("99999999999999999999", Some(Integer::Huge)),
+            ("-99999999999999999999", Some(Integer::Negative)),
+            ("", None),
+            ("+3", None),
+            ("3.0", None),
+            ("--3", None),
+            ("three", None),
+        ] {
+            assert_eq!(Part::field("n", text).integer().ok(), number, "{text}");
+        }
+        for (text, truth) in [("True", Some(true)), ("0", Some(false)), ("yes", None)] {
+            assert_eq!(Part::field("b", text).boolean().ok(), truth, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_part_that_could_be_read_in_two_ways_is_refused() {
+        let form = |names: &[&str]| Form {
+            parts: names.iter().map(|name| Part::field(*name, "1")).collect(),
+        };
+        for (names, is_read) in [
+            (&["a", "n"][..], true),
+            (&["a"], true),
+            (&["n", "n"], false),
+            (&["N"], false),
+            (&["n", "N"], false),
+        ] {
+            assert_eq!(form(names).one("n").is_ok(), is_read, "{names:?}");
         }
     }
 }

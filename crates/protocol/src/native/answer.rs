@@ -32,7 +32,7 @@ pub struct Answer {
     pub seconds: Option<u64>,
     /// Calls of built-in tools that it shows; the usage report may count them better.
     pub tools: ToolCalls,
-    /// Pictures in it, where pictures are what was asked for.
+    /// Pictures in it, if there are any or they are what was asked for.
     pub pictures: Option<Box<Pictures>>,
 }
 
@@ -85,7 +85,8 @@ pub fn rewrite_answer(
         .collect();
     let (usage, usage_malformed) = (sighting.usage, sighting.usage_malformed);
     // Counting takes longer than reading, and as a rule the upstream has told.
-    let output_tokens_counted = match usage.filter(Usage::is_believable) {
+    let told = usage.filter(|usage| usage.is_believable() && usage.output_total() > 0);
+    let output_tokens_counted = match told {
         Some(_) => 0,
         None => look(places, text, Counter::default())?.1.counter.tokens(),
     };
@@ -98,7 +99,7 @@ pub fn rewrite_answer(
         output_tokens_counted,
         seconds: None,
         tools: output.tools,
-        pictures: None,
+        pictures: Pictures::some(output.pictures),
     })
 }
 

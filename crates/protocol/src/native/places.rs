@@ -92,6 +92,8 @@ pub(crate) struct Output {
     pub(crate) usage: Option<Usage>,
     /// Calls of built-in tools that went by; a usage report may count them better.
     pub(crate) tools: ToolCalls,
+    /// Pictures that went by; those of thoughts are none.
+    pub(crate) pictures: u64,
     /// Deltas since the last whole item, which the next one repeats.
     pub(crate) deltas: usize,
     /// What the event that ends a failed stream repeats, where the dialect has it.

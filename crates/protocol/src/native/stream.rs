@@ -40,7 +40,7 @@ pub struct Seen {
     pub tools: ToolCalls,
     /// Whether the end mark went by.
     pub ended: bool,
-    /// Pictures that went by, where pictures are what was asked for.
+    /// Pictures that went by, if there are any or they are what was asked for.
     pub pictures: Option<Box<Pictures>>,
     /// Seconds of audio that were heard, rounded up, where that is what was asked for.
     pub seconds: Option<u64>,
@@ -160,6 +160,9 @@ impl Rewriter {
         self.seen.content = self.output.content;
         self.seen.output_tokens_counted = self.output.counter.tokens();
         self.seen.tools = self.output.tools;
+        if self.output.pictures > 0 {
+            self.seen.pictures = Pictures::some(self.output.pictures);
+        }
     }
 
     fn relay(&mut self, places: &Places, out: &mut Joined) -> Result<(), Broken> {

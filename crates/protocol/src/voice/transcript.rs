@@ -1,5 +1,6 @@
 //! Requests for transcripts: the form of `POST /v1/stt`, and of `POST /v1/audio/transcriptions`.
 
+use super::watch::Listened;
 use crate::address::is_web;
 use crate::failure::Failure;
 use crate::guard;
@@ -11,7 +12,6 @@ const FILE: &str = "file";
 const URL_SECONDS: u64 = 6 * 3600;
 /// No speech codec makes less of a second.
 const BYTES_PER_SECOND_MIN: u64 = 750;
-const CHANNELS_MAX: u64 = 8;
 
 /// What common SDKs may say besides, and this upstream has no word for.
 const DROPPED: [&str; 5] = [
@@ -52,23 +52,25 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
     let mut model = None;
     let mut url = None;
     let mut file = None;
-    let mut fields = Vec::with_capacity(form.parts.len());
+    let mut fields = Form::default();
     for part in form.parts {
         if part.name != FILE {
-            guard::query_choice(&part.name, &part.text())?;
+            guard::query_choice(&part.name.to_ascii_lowercase(), &part.text())?;
         }
-        let place = match part.name.as_str() {
+        let name = part.name.to_ascii_lowercase();
+        let place = match name.as_str() {
             "model" => &mut model,
             "url" => &mut url,
             FILE => &mut file,
             _ => {
-                fields.push(part);
+                fields.parts.push(part);
                 continue;
             }
         };
-        if place.is_some() {
-            let twice = format!("`{}` stands in the form twice.", part.name);
-            return Err(Failure::invalid(twice).param(part.name));
+        // Two readers could take two of them, or another spelling.
+        if place.is_some() || part.name != name {
+            let twice = format!("`{name}` must stand in the form once, in lower case.");
+            return Err(Failure::invalid(twice).param(name));
         }
         *place = Some(part);
     }
@@ -88,20 +90,21 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
         (Some(bytes), _) if bytes > file_bytes_max => {
             return Err(Failure::request_too_large(file_bytes_max));
         }
-        (Some(bytes), _) => seconds_of(bytes, &fields).min(URL_SECONDS),
+        (Some(bytes), _) => seconds_of(bytes, &fields)?.min(URL_SECONDS),
         (None, Some(url)) if is_web(url) => URL_SECONDS,
         (None, Some(_)) => {
             return Err(Failure::invalid("`url` must be an http(s) URL.").param("url"));
         }
     };
-    fields.extend(url);
-    fields.extend(file);
+    let mut parts = fields.parts;
+    parts.extend(url);
+    parts.extend(file);
     Ok(Transcript {
         model,
         seconds_max,
         url: told,
         dropped: None,
-        parts: fields,
+        parts,
     })
 }
 
@@ -115,7 +118,7 @@ pub fn read_renamed_transcript(form: Form, file_bytes_max: u64) -> Result<Transc
             continue;
         }
         let refused = match (part.name.as_str(), &*part.text()) {
-            ("stream", "true") => Some("stream"),
+            ("stream", _) if part.boolean() != Ok(false) => Some("stream"),
             ("response_format", format) if !matches!(format, "json" | "verbose_json") => {
                 Some("response_format")
             }
@@ -146,27 +149,24 @@ pub fn read_renamed_transcript(form: Form, file_bytes_max: u64) -> Result<Transc
     })
 }
 
-/// How long audio of this size sounds at most. Audio without a header tells it exactly.
-fn seconds_of(bytes: u64, fields: &[Part]) -> u64 {
-    let field = |name: &str| {
-        let part = fields.iter().find(|part| part.name == name);
-        part.map(|part| part.text().into_owned())
-    };
-    let number = |name: &str| field(name).and_then(|text| text.parse::<u64>().ok());
-    let sample_bytes = match field("audio_format").as_deref() {
-        Some("pcm") => Some(2),
-        Some("mulaw" | "alaw") => Some(1),
-        _ => None,
-    };
-    let rate = number("sample_rate").filter(|rate| (8000..=48_000).contains(rate));
-    let per_second = match (sample_bytes, rate) {
-        (Some(sample_bytes), Some(rate)) => {
-            let channels = number("channels").unwrap_or(1).clamp(1, CHANNELS_MAX);
-            rate * sample_bytes * channels
-        }
-        _ => BYTES_PER_SECOND_MIN,
-    };
-    bytes.div_ceil(per_second)
+/// How long audio of this size sounds at most. Audio without a header tells it exactly, by the
+/// same members as the query of a session does.
+fn seconds_of(bytes: u64, fields: &Form) -> Result<u64, Failure> {
+    let field = |name: &str| Ok::<_, Failure>(fields.one(name)?.map(Part::text));
+    let format = field("audio_format")?;
+    let rate = field("sample_rate")?;
+    let (multichannel, channels) = (field("multichannel")?, field("channels")?);
+    let told = Listened::read(
+        format.as_deref(),
+        rate.as_deref(),
+        multichannel.as_deref(),
+        channels.as_deref(),
+    );
+    // What is not told, or not understood, may be the most compressed.
+    let is_told = format.is_some() && rate.is_some();
+    let per_second = told.ok().filter(|_| is_told);
+    let per_second = per_second.map_or(BYTES_PER_SECOND_MIN, Listened::bytes_per_second);
+    Ok(bytes.div_ceil(per_second))
 }
 
 #[cfg(test)]
@@ -226,9 +226,20 @@ mod tests {
                     ("file", &audio),
                     ("audio_format", "mulaw"),
                     ("sample_rate", "8000"),
+                    ("multichannel", "1"),
                     ("channels", "2"),
                 ],
                 3,
+            ),
+            // One channel, whatever number stands beside it.
+            (
+                vec![
+                    ("file", &audio),
+                    ("audio_format", "mulaw"),
+                    ("sample_rate", "8000"),
+                    ("channels", "8"),
+                ],
+                5,
             ),
             (
                 vec![

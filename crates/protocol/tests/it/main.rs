@@ -25,3 +25,4 @@ mod refusals;
 mod requests;
 mod responses;
 mod streams;
+mod ways;

@@ -1,6 +1,6 @@
 //! `tollgate check`: what a configuration comes to.
 
-use ledger::PriceKey;
+use ledger::{PriceCard, PriceKey};
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -48,8 +48,21 @@ fn show(plan: &Plan, config: &Config, context: &mut Context) -> Result<(), Stop>
         out.table(&table)?;
     }
     out.line("")?;
+    for (id, note) in notes(plan) {
+        out.line(format!("note: {id}: {note}"))?;
+    }
     let (listed, unlisted) = (plan.models.len(), plan.unlisted.len());
     out.line(format!("ok: callable {listed}, not callable {unlisted}"))
+}
+
+/// What an operator should know of models that are callable all the same.
+fn notes(plan: &Plan) -> Vec<(&str, &'static str)> {
+    let is_unpriced = |price: &PriceCard| {
+        price.unit_price(PriceKey::RealtimeMinute).is_some() && !price.prices_text()
+    };
+    let models = plan.models.iter().filter(|model| is_unpriced(&model.price));
+    let note = "text tokens of its realtime sessions have no price (`input`, `output`)";
+    models.map(|model| (model.id.as_str(), note)).collect()
 }
 
 fn channels(plan: &Plan, config: &Config) -> Table {
@@ -161,6 +174,8 @@ fn plan_json(plan: &Plan, config: &Config) -> Value {
     });
     let unlisted = plan.unlisted.iter();
     let unlisted = unlisted.map(|(id, reason)| json!({ "id": id, "reason": reason }));
+    let notes = notes(plan).into_iter();
+    let notes = notes.map(|(id, note)| json!({ "id": id, "note": note }));
     json!({
         "ok": true,
         "listen": config.server.listen,
@@ -169,6 +184,7 @@ fn plan_json(plan: &Plan, config: &Config) -> Value {
         "channels": channels.collect::<Vec<_>>(),
         "models": models.collect::<Vec<_>>(),
         "unlisted": unlisted.collect::<Vec<_>>(),
+        "notes": notes.collect::<Vec<_>>(),
     })
 }
 

@@ -71,6 +71,7 @@ impl Config {
             output_reserve_tokens: self.ledger.output_reserve_tokens,
             journal_bodies: self.journal.bodies,
             refuse_unpriced_tools: self.ledger.refuse_unpriced_tools,
+            refuse_unpriced_text: self.ledger.refuse_unpriced_text,
             answer_bytes_max: self.limits.answer_text_bytes,
             media_bytes_max: self.limits.answer_image_bytes,
             bodies_bytes_max: self.limits.body_memory_bytes,

@@ -336,3 +336,18 @@ async fn an_upstream_that_fails_costs_nothing() {
     assert_eq!(stage.frozen(&key).await, 0);
     stage.verify().await;
 }
+
+/// A report of no tokens is none: the request is counted, and the caller is told so.
+#[tokio::test]
+async fn vectors_are_not_free_where_no_tokens_are_reported() {
+    let answer = r#"{"object":"list","data":[{"index":0,"embedding":[0.5]}],"usage":{"prompt_tokens":0,"total_tokens":0}}"#;
+    let canned = Canned::json(answer).await;
+    let entries = canned.entries_of("embedding", r#"{ input = "1000" }"#, "{}");
+    let (stage, key) = Plot::default().entries(&entries).funded().await;
+    let body = json!({ "model": CANNED_MODEL, "input": "the quick brown fox" });
+    let told = stage.send(&request(&key, &body)).await.ok().json();
+    let tokens = told["usage"]["total_tokens"].as_u64().unwrap();
+    assert!(tokens > 0);
+    assert_eq!(stage.usage(&key).await, tokens * 1_000);
+    stage.verify().await;
+}

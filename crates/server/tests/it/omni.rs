@@ -17,6 +17,12 @@ kind = "video"
 routes = [{ channel = "main", model = "sim-omni" }]
 price = { video_second = "0.1", video_tokens = "20" }
 profile = { base = "omni-1.1" }
+[[model]]
+id = "maker/omni-tokens-alone"
+kind = "video"
+routes = [{ channel = "main", model = "sim-omni" }]
+price = { video_tokens = "20" }
+profile = { base = "omni-1.1" }
 "#;
 
 pub(crate) fn plot() -> Plot {
@@ -280,6 +286,13 @@ async fn a_film_is_ours_and_paid_by_the_second_or_by_its_tokens() {
         // 3 x 5,792 tokens at 20 credits the million; by the second when none are told.
         ("maker/omni-tokens", "fog", "720p", 347_520),
         ("maker/omni-tokens", "[unpriced]", "720p", 300_000),
+        ("maker/omni-tokens", "[totals]", "720p", 347_520),
+        // Without usage and seconds a film costs the tokens that its length and resolution mean.
+        ("maker/omni-tokens-alone", "[totals]", "720p", 347_520),
+        ("maker/omni-tokens-alone", "[unpriced]", "360p", 104_260),
+        ("maker/omni-tokens-alone", "[unpriced]", "720p", 347_520),
+        ("maker/omni-tokens-alone", "[unpriced]", "1080p", 521_280),
+        ("maker/omni-tokens-alone", "[unpriced]", "4k", 1_042_560),
     ] {
         let body = json!({
             "model": model, "input": text,
@@ -318,9 +331,29 @@ async fn a_film_is_ours_and_paid_by_the_second_or_by_its_tokens() {
 #[tokio::test]
 async fn what_is_no_film_is_not_paid_for() {
     let (stage, key) = plot().funded().await;
-    let id = create(&stage, &key, &film("[broken]")).await;
-    let shown = ended(&stage, &key, &id).await.json();
-    assert_eq!(shown["status"], "failed", "{shown}");
-    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    for (model, text, message) in [
+        (
+            "maker/omni",
+            "[broken]",
+            "The result of the task could not be kept.",
+        ),
+        (
+            "maker/omni-tokens",
+            "[empty]",
+            "The upstream delivered no video.",
+        ),
+        (
+            "maker/omni-tokens-alone",
+            "[empty] [totals]",
+            "The upstream delivered no video.",
+        ),
+    ] {
+        let body = json!({ "model": model, "input": text });
+        let id = create(&stage, &key, &body).await;
+        let shown = ended(&stage, &key, &id).await.json();
+        assert_eq!(shown["status"], "failed", "{shown}");
+        assert_eq!(shown["errors"][0]["message"], message, "{shown}");
+        assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    }
     stage.verify().await;
 }

@@ -115,6 +115,10 @@ async fn each_end_costs_what_it_should() {
         // Eight seconds: 0.4 dollars at 2 credits each, also when moderation refused after the work.
         ("[refuse]", "failed", 800_000),
         ("[withhold]", "done", 800_000),
+        ("[withhold] [unpriced]", "done", 0),
+        // What is not there is no result, whatever is reported.
+        ("[nothing]", "failed", 0),
+        ("[nothing] [unpriced]", "failed", 0),
         // By the second where nothing is reported.
         ("[unpriced]", "done", 400_000),
     ] {

@@ -113,7 +113,13 @@ impl Create {
             ],
         });
         if !job.is("unpriced") {
-            interaction["usage"] = usage(order, has_film);
+            let mut told = usage(order, has_film);
+            if job.is("totals")
+                && let Some(told) = told.as_object_mut()
+            {
+                told.retain(|name, _| name.starts_with("total_"));
+            }
+            interaction["usage"] = told;
         }
         interaction
     }
@@ -128,7 +134,9 @@ impl Create {
         if has_film {
             content.push(json!({ "type": "text", "text": "Here is your clip." }));
             let mut video = json!({ "type": "video", "mime_type": "video/mp4" });
-            if order.by_uri && !job.is("inline") {
+            if job.is("empty") {
+                video["data"] = "".into();
+            } else if order.by_uri && !job.is("inline") {
                 video["uri"] = download_uri(&self.host, job).into();
             } else {
                 video["data"] = seal::encode(&film(job.seconds, &job.prompt)).into();

@@ -10,7 +10,9 @@
 //! | `[cancel]` `[incomplete]` `[budget]` | ends so |
 //! | `[inline]` | the film stands in the answer |
 //! | `[redirect]` `[broken]` | its file is elsewhere, or no film (`predict/`) |
+//! | `[empty]` | the film in the answer has no bytes |
 //! | `[unpriced]` | no usage is told |
+//! | `[totals]` | usage is not told by modality |
 //!
 //! Faults of files are queued for `file/` and the model's name.
 

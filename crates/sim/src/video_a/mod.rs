@@ -9,6 +9,7 @@
 //! | `[fail]` | fails, and costs nothing |
 //! | `[refuse]` | is refused by moderation after the work, and costs |
 //! | `[withhold]` | is done, but its film is withheld |
+//! | `[nothing]` | is done without a film |
 //! | `[expire]` | expires |
 //! | `[unpriced]` | is done without telling its cost |
 //!

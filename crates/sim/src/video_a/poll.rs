@@ -105,6 +105,11 @@ impl Poll {
         let video = json!({ "url": url, "duration": job.seconds, "respect_moderation": !withheld });
         let mut end =
             json!({ "status": "done", "progress": 100, "model": job.model, "video": video });
+        if job.is("nothing")
+            && let Some(end) = end.as_object_mut()
+        {
+            end.remove("video");
+        }
         if !job.is("unpriced") {
             end["usage"] = usage;
         }

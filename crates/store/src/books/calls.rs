@@ -1,6 +1,6 @@
 //! Calls: admitted, extended, closed.
 
-use ledger::{Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
+use ledger::{AdmitTime, Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
 
 use super::pending::{PartOf, Posting, What};
 use super::rows::{HoldRow, OpenHold};
@@ -33,19 +33,19 @@ impl Books {
             rates: Rates::default(),
         };
         let id = self.last_hold.next(self.hold_step);
+        self.rate_clock.note(admit.now);
+        let time = AdmitTime {
+            wall: admit.now,
+            rates: self.rate_clock.at(admit.now),
+        };
         let Some(mut rows) = self.rows_of(admit.key) else {
             return Err(unknown);
         };
         if rows.key.wallet_id != admit.wallet {
             return Err(unknown);
         }
-        let rates = ledger::admit(
-            &mut rows.wallet.wallet,
-            &mut rows.key.key,
-            &admit.ask,
-            admit.now,
-        )
-        .map_err(|refusal| refused(refusal, &rows.key.key, admit.now))?;
+        let rates = ledger::admit(&mut rows.wallet.wallet, &mut rows.key.key, &admit.ask, time)
+            .map_err(|refusal| refused(refusal, &rows.key.key, time.rates))?;
         let hold = OpenHold {
             wallet: rows.key.wallet,
             key: admit.key,
@@ -64,6 +64,7 @@ impl Books {
     /// Opens a hold again that was lost with a failed batch, so that its close finds it. Nobody is asked:
     /// the call was admitted and answered. Tells whether that was possible.
     pub(crate) fn reopen(&mut self, id: HoldId, hold: &OpenHold, now: UnixMs) -> bool {
+        let now = self.rate_clock.at(now);
         let Some(mut rows) = self.rows_of(hold.key) else {
             return false;
         };
@@ -84,18 +85,19 @@ impl Books {
     /// Grows an open hold; `None` when there is no such hold.
     pub(crate) fn extend(&mut self, extend: &Extend) -> Option<Result<(), AdmitError>> {
         let (key, held) = self.held(extend.hold)?;
+        let now = self.rate_clock.at(extend.now);
         let mut rows = self.rows_of(key)?;
         let Some(grown) = held.extended(&extend.more) else {
             let refusal = Refusal::InsufficientQuota;
-            return Some(Err(refused(refusal, &rows.key.key, extend.now)));
+            return Some(Err(refused(refusal, &rows.key.key, now)));
         };
         if let Err(refusal) = ledger::extend(
             &mut rows.wallet.wallet,
             &mut rows.key.key,
             &extend.more,
-            extend.now,
+            now,
         ) {
-            return Some(Err(refused(refusal, &rows.key.key, extend.now)));
+            return Some(Err(refused(refusal, &rows.key.key, now)));
         }
         rows.touch();
         self.set_held(extend.hold, grown);
@@ -109,6 +111,7 @@ impl Books {
         let hold = self.holds.get(&id)?;
         let (key, ask, before, wallet) = (hold.key, hold.held, hold.booked, hold.wallet);
         let (opened_at, request_id) = (hold.opened_at, hold.request_id);
+        let rates_at = self.rate_clock.at(stepping.now);
         let mut rows = self.rows_of(key)?;
         let stepped = ledger::step(
             &mut rows.wallet.wallet,
@@ -120,7 +123,7 @@ impl Books {
         );
         let stepped = match stepped {
             Ok(stepped) => stepped,
-            Err(refusal) => return Some(Err(refused(refusal, &rows.key.key, stepping.now))),
+            Err(refusal) => return Some(Err(refused(refusal, &rows.key.key, rates_at))),
         };
         rows.touch();
         if stepped.charge > Micro::ZERO {
@@ -175,11 +178,12 @@ impl Books {
             return Closed::Late;
         };
         let (key, ask, before) = (hold.key, hold.held, hold.booked);
+        let rates_at = self.rate_clock.at(closing.now);
         let Some(mut rows) = self.rows_of(key) else {
             return Closed::Unbookable(closing);
         };
         let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
-        let Ok(booking) = book(wallet, key, &ask, before, &closing.end, closing.now) else {
+        let Ok(booking) = book(wallet, key, &ask, before, &closing.end, rates_at) else {
             return Closed::Unbookable(closing);
         };
         rows.touch();

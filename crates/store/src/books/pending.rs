@@ -83,6 +83,10 @@ pub(crate) struct Posting {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most entries are closes; a box would cost each call an allocation"
+)]
 pub(crate) enum What {
     Close {
         closing: Close,

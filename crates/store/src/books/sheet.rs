@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ledger::{Key, Wallet};
+use ledger::{Key, RateClock, Wallet};
 
 use super::pending::{Pending, Posting};
 use super::rows::{BookKey, BookWallet, OpenHold};
@@ -25,6 +25,8 @@ pub(crate) struct Books {
     pub(crate) hold_step: i64,
     pub(crate) open_holds: u64,
     pub(crate) counters: Arc<Counters>,
+    /// What limits per minute are counted by.
+    pub(crate) rate_clock: RateClock,
 }
 
 /// Books without a row, in the place of those that somebody else has.
@@ -45,6 +47,7 @@ impl Books {
             hold_step: 1,
             open_holds: 0,
             counters,
+            rate_clock: RateClock::default(),
         }
     }
 

@@ -490,10 +490,13 @@ impl Worker {
         {
             self.lane.counters.failing.set(true);
             match self.link.outcome(&begun.transaction).await {
-                Some(true) => return Ok(()),
+                Some(true) => {
+                    self.books.count_committed();
+                    return Ok(());
+                }
                 Some(false) => *in_doubt = false,
                 None => {
-                    tracing::error!(error = %failed, "it is not known whether a transaction of the ledger happened")
+                    tracing::error!(error = %failed, "it is not known whether a transaction of the ledger happened");
                 }
             }
         }

@@ -339,14 +339,18 @@ impl Check {
 }
 
 /// Whether a meter has what sessions use and nothing else: only their holds are booked in parts.
+/// Text tokens are used by realtime sessions alone, whose time counts from their first moment.
 fn is_of_session(meter: &Meter) -> bool {
-    let rest = Meter {
+    let mut rest = Meter {
         realtime_seconds: 0,
         text_inputs: 0,
         tts_stream_characters: 0,
         stt_stream_seconds: 0,
         ..meter.clone()
     };
+    if meter.realtime_seconds > 0 {
+        (rest.input, rest.cached_input, rest.output) = (0, 0, 0);
+    }
     rest.is_zero()
 }
 

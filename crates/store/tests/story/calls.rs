@@ -2,7 +2,7 @@
 
 use ledger::{Ask, Micro, Refusal};
 use store::{
-    AdmitError, Admitted, Basis, Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow,
+    Admit, AdmitError, Admitted, Basis, Close, End, Extend, HoldId, KeyChange, KeyLimits, KeyRow,
     PriceVersion, Settings, Store,
 };
 
@@ -511,5 +511,61 @@ pub(crate) async fn one_hot_wallet_beside_many_quiet_ones(place: &Place) {
         (wallet.frozen, used.usage),
         (Micro::ZERO, Micro::new(300_000))
     );
+    assert_clean(&store).await;
+}
+
+/// Limits per minute are not locked by a clock that is set back, and a key's end follows it (reliability 7).
+/// `PostgreSQL` has its own clock.
+pub(crate) async fn a_clock_that_jumps_moves_only_the_end_of_a_key(place: &Place) {
+    let store = place.open();
+    let wallet = wallet(&store, "acme", credits(100)).await;
+    let hour_ms = 3_600_000;
+    let limits = KeyLimits {
+        rpm: Some(60),
+        expires_at: Some(NOW.plus_ms(2 * hour_ms)),
+        ..KeyLimits::default()
+    };
+    let key = key(&store, wallet.id, limits).await;
+    let at = async |now| {
+        let call = Admit {
+            now,
+            ..admission(&key, ask(Micro::ZERO))
+        };
+        let admitted = store.admit(call).await;
+        if let Ok(admitted) = &admitted {
+            store.close(Close {
+                now,
+                ..released(admitted.hold)
+            });
+        }
+        match admitted {
+            Ok(_) => Ok(()),
+            Err(AdmitError::Refused { refusal, .. }) => Err(refusal),
+            Err(error) => panic!("{error}"),
+        }
+    };
+    for _ in 0..60 {
+        assert_eq!(at(NOW).await, Ok(()));
+    }
+    let soon = Err(Refusal::RequestRate {
+        retry_after_ms: 1_000,
+    });
+    assert_eq!(at(NOW).await, soon);
+    // An hour back: one comes back each second, as before.
+    let back = NOW.minus_ms(hour_ms);
+    assert_eq!(at(back).await, soon);
+    assert_eq!(at(back.plus_ms(1_000)).await, Ok(()));
+    assert_eq!(
+        at(back.plus_ms(1_000)).await,
+        Err(Refusal::RequestRate {
+            retry_after_ms: 1_000
+        })
+    );
+    // A day ahead the key has ended, and it has not when the clock is right again.
+    assert_eq!(
+        at(NOW.plus_ms(24 * hour_ms)).await,
+        Err(Refusal::KeyExpired)
+    );
+    assert_eq!(at(NOW.plus_ms(2_000)).await, Ok(()));
     assert_clean(&store).await;
 }

@@ -116,7 +116,13 @@ macro_rules! story {
     };
 }
 
-story!(sqlite, [recovery::a_second_server_is_refused]);
+story!(
+    sqlite,
+    [
+        recovery::a_second_server_is_refused,
+        calls::a_clock_that_jumps_moves_only_the_end_of_a_key,
+    ]
+);
 story!(
     postgres,
     [

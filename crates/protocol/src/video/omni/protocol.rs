@@ -80,10 +80,12 @@ impl Creation for Request {
 
     fn bound(&self, profile: &Profile) -> Bound {
         let seconds = self.seconds_max(profile);
-        let tokens = profile.video_tokens_per_second.unwrap_or(0);
+        let most = profile.video_tokens_per_second.unwrap_or(0);
+        let tokens = seconds.saturating_mul(most);
+        let (part, whole) = self.share_of_tokens();
         Bound {
             seconds,
-            tokens: seconds.saturating_mul(tokens),
+            tokens: tokens.saturating_mul(part).div_ceil(whole),
             resolution: Some(self.resolution().to_owned()),
         }
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::snapshot::write_ended;
 use super::usage::Usage;
 use crate::video::google::{clean, delivery, read_error, read_video};
-use crate::video::task::{Accepted, Task, Used};
+use crate::video::task::{Accepted, Outcome, Task, Used};
 
 /// Texts beside a video that are passed on.
 const TEXTS_MAX: usize = 16;
@@ -41,16 +41,13 @@ pub(super) fn read_answer(body: &[u8], task: &Task<'_>) -> Accepted {
     };
     let (code, message) = fault(&value, task);
     let message = message.unwrap_or_else(|| unexplained(status).to_owned());
-    ended(task, status, (code, &message), &usage)
-}
-
-fn ended(task: &Task<'_>, status: &'static str, fault: (i64, &str), usage: &Usage) -> Accepted {
-    let mut outcome = write_ended(task, status, fault, usage);
-    outcome.used = Used {
-        tokens: usage.video_tokens(),
-        ..Used::default()
-    };
-    Accepted::Ended(outcome)
+    Accepted::Ended(Outcome {
+        used: Used {
+            tokens: usage.told_video_tokens(),
+            ..Used::default()
+        },
+        ..write_ended(task, status, (code, &message), &usage)
+    })
 }
 
 /// What is told of an end for which the upstream gives no reason.
@@ -63,12 +60,14 @@ fn unexplained(status: &str) -> &'static str {
     }
 }
 
-/// A completed interaction whose last words are a text is a refusal.
+/// A completed interaction whose last words are a text is a refusal. Without a video nothing was
+/// delivered, so that nothing is charged, whatever is reported.
 fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> Accepted {
     let (code, told) = fault(value, task);
     let steps = value["steps"].as_array_mut().into_iter().flatten().rev();
     let outputs = steps.filter(|step| step["type"] == "model_output");
     let mut said = None;
+    let mut has_clip = false;
     for step in outputs {
         let mut texts = Vec::new();
         let mut source = None;
@@ -77,7 +76,10 @@ fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> Accepted {
                 Some("text") if texts.len() < TEXTS_MAX => {
                     texts.extend(item["text"].as_str().map(|text| clean(text, task)));
                 }
-                Some("video") => source = read_video(item, &["data"]).or(source),
+                Some("video") => {
+                    has_clip = true;
+                    source = read_video(item, &["data"]).or(source);
+                }
                 _ => {}
             }
         }
@@ -88,9 +90,10 @@ fn delivered(value: &mut Value, usage: Usage, task: &Task<'_>) -> Accepted {
         }
         said = said.or_else(|| texts.into_iter().find(|text| !text.is_empty()));
     }
-    let message = told.or(said);
+    // The text beside a clip is about the clip, and no reason why there is none.
+    let message = told.or(said.filter(|_| !has_clip));
     let message = message.unwrap_or_else(|| "The upstream delivered no video.".to_owned());
-    ended(task, "failed", (code, &message), &usage)
+    Accepted::Ended(write_ended(task, "failed", (code, &message), &usage))
 }
 
 /// The error of the last step that has one, else the first of the interaction's own.

@@ -146,6 +146,17 @@ impl Request {
         asked.unwrap_or(DEFAULT_RESOLUTION)
     }
 
+    /// The part of the largest resolution's tokens that this one makes, as prices of the family
+    /// stand to each other.
+    pub(super) fn share_of_tokens(&self) -> (u64, u64) {
+        match self.resolution() {
+            "360p" => (1, 10),
+            "720p" => (1, 3),
+            "1080p" => (1, 2),
+            _ => (1, 1),
+        }
+    }
+
     /// The seconds that are held for: those asked for, or of an edit the longest source there may be.
     pub(super) fn seconds_max(&self, profile: &Profile) -> u64 {
         if let Some(seconds) = self.seconds() {

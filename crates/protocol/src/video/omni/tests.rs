@@ -4,7 +4,7 @@ use super::report::read_answer;
 use super::*;
 use crate::failure::Failure;
 use crate::profile::{Base, Profile};
-use crate::video::{Accepted, Cause, Creation, Hosted, MediaKind, Outcome, Protocol, Task};
+use crate::video::{Accepted, Cause, Creation, Hosted, MediaKind, Outcome, Protocol, Task, Used};
 
 const TASK: Task<'_> = Task {
     id: "task-1",
@@ -514,4 +514,42 @@ fn every_state_of_ours_has_its_snapshot() {
         told(&Omni.write_expired(&TASK)),
     ];
     insta::assert_snapshot!(snapshots.join("\n"));
+}
+
+/// The text beside a clip tells of the clip; a clip that is not there has no price.
+#[test]
+fn a_clip_without_bytes_is_no_result() {
+    for video in [
+        r#"{"type":"video","data":""}"#,
+        r#"{"type":"video","data":null,"uri":""}"#,
+        r#"{"type":"video"}"#,
+    ] {
+        let body = format!(
+            r#"{{"status":"completed","steps":[{{"type":"model_output","content":[{{"type":"text","text":"Here is your clip."}},{video}]}}],"usage":{{"total_output_tokens":9,"output_tokens_by_modality":[{{"modality":"video","tokens":9}}]}}}}"#
+        );
+        let Accepted::Ended(outcome) = read_answer(body.as_bytes(), &TASK) else {
+            panic!("{video}");
+        };
+        assert_eq!((outcome.status, outcome.is_success), ("failed", false));
+        assert_eq!(outcome.used, Used::default());
+        let shown: serde_json::Value = serde_json::from_slice(&outcome.snapshot).unwrap();
+        let message = "The upstream delivered no video.";
+        assert_eq!(shown["errors"][0]["message"], message, "{video}");
+    }
+}
+
+#[test]
+fn a_resolution_is_held_for_at_its_own_tokens() {
+    for (resolution, tokens) in [
+        ("360p", 17_376),
+        ("720p", 57_920),
+        ("1080p", 86_880),
+        ("4k", 173_760),
+    ] {
+        let body = format!(
+            r#"{{"model":"a/b","input":"x","response_format":{{"type":"video","resolution":"{resolution}","duration":"10s"}}}}"#
+        );
+        let request = read_request(&Bytes::from(body)).unwrap();
+        assert_eq!(request.bound(&profile()).tokens, tokens, "{resolution}");
+    }
 }

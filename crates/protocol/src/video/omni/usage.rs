@@ -13,6 +13,8 @@ const TOTALS: [&str; 6] = [
     "total_tool_use_tokens",
     "total_tokens",
 ];
+/// The place of `total_output_tokens`.
+const OUTPUT: usize = 2;
 const MODALITIES: [&str; 5] = ["text", "image", "audio", "video", "document"];
 
 /// Counts of tokens, as far as they were reported.
@@ -35,9 +37,20 @@ impl Usage {
     }
 
     /// The tokens of the video itself, where they were told apart.
-    pub(super) fn video_tokens(&self) -> Option<u64> {
+    pub(super) fn told_video_tokens(&self) -> Option<u64> {
         let video = self.output.iter().find(|(modality, _)| modality == "video");
         video.map(|(_, tokens)| *tokens)
+    }
+
+    /// The tokens of a video that was delivered: those told apart, else all output that is not
+    /// told to be something else. A video of no tokens is one of which nothing was told.
+    pub(super) fn video_tokens(&self) -> Option<u64> {
+        let told = self.told_video_tokens().unwrap_or_else(|| {
+            let others = self.output.iter().map(|(_, tokens)| *tokens);
+            let others = others.fold(0, u64::saturating_add);
+            self.totals[OUTPUT].saturating_sub(others)
+        });
+        (told > 0).then_some(told)
     }
 
     pub(super) fn write(&self, object: &mut Object<'_>) {
@@ -76,5 +89,42 @@ fn write_counts(list: &mut Array<'_>, counts: &Counts) {
         list.object(|item| {
             item.text("modality", modality).number("tokens", *tokens);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn output_that_is_not_told_apart_is_the_video() {
+        for (usage, tokens) in [
+            (
+                json!({ "total_output_tokens": 60, "output_tokens_by_modality": [{ "modality": "VIDEO", "tokens": 50 }] }),
+                Some(50),
+            ),
+            (json!({ "total_output_tokens": 60 }), Some(60)),
+            (
+                json!({ "total_output_tokens": 60, "output_tokens_by_modality": [] }),
+                Some(60),
+            ),
+            (
+                json!({ "total_output_tokens": 60, "output_tokens_by_modality": [{ "modality": "text", "tokens": 9 }] }),
+                Some(51),
+            ),
+            (json!({ "total_output_tokens": 0 }), None),
+            (json!({ "total_output_tokens": -1 }), None),
+            (json!({ "total_output_tokens": "60" }), None),
+            (
+                json!({ "output_tokens_by_modality": [{ "modality": "video", "tokens": 0 }] }),
+                None,
+            ),
+            (json!({}), None),
+            (Value::Null, None),
+        ] {
+            assert_eq!(Usage::read(&usage).video_tokens(), tokens, "{usage}");
+        }
     }
 }

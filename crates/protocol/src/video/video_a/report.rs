@@ -43,12 +43,20 @@ fn running(value: Option<&Value>, task: &Task<'_>) -> Polled {
 }
 
 /// A finished task. The URL is the upstream's, untouched (contract, "Asynchronous video task"); it is
-/// empty when the result is withheld, since clients demand a string.
+/// empty when moderation withholds the result, since clients demand a string. Then there is nothing
+/// to charge but a cost that is reported. A task that is done for no such reason without a video has
+/// failed.
 fn done(video: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
+    let url = video["url"].as_str().unwrap_or_default();
+    let is_there = url.starts_with("https://") || url.starts_with("http://");
+    let is_withheld = video["respect_moderation"] == false;
+    if !is_there && !is_withheld {
+        return write_failed(task, "internal_error", "The upstream delivered no video.");
+    }
     let seconds = video["duration"].as_number().and_then(whole_seconds);
     let snapshot = snapshot(task, "done", 100, |object| {
         object.object("video", |shown| {
-            shown.text("url", video["url"].as_str().unwrap_or_default());
+            shown.text("url", if is_there { url } else { "" });
             if let Some(seconds) = seconds {
                 shown.number("duration", seconds);
             }
@@ -59,7 +67,7 @@ fn done(video: &Value, ticks: Option<u64>, task: &Task<'_>) -> Outcome {
     });
     Outcome {
         status: "done",
-        is_success: true,
+        is_success: is_there,
         used: Used {
             seconds,
             ..ticks_used(ticks)
@@ -138,6 +146,7 @@ mod tests {
     fn every_answer_to_a_poll_is_understood() {
         let read = |status, body: &str| shown(read_poll(status, body.as_bytes(), &TASK));
         let answers = [
+            read(200, r#"{"status":"done","usage":{"cost_in_usd_ticks":7}}"#),
             read(202, ""),
             read(202, "<html>"),
             read(202, r#"{"status":"pending","progress":37}"#),

@@ -50,7 +50,7 @@ fn bytes_ticks(bytes: u64, per_second: u64) -> u64 {
 }
 
 /// The bytes that base64 stands for; white space, all that does not print, and padding count nothing.
-fn base64_bytes(text: &str) -> u64 {
+pub(super) fn base64_bytes(text: &str) -> u64 {
     // Every frame of audio comes through here. Counted in bytes, sixteen are compared at a time.
     let no_signs = |block: &[u8]| -> u8 {
         let is_none = |byte: &u8| *byte <= b' ' || *byte == b'=';

@@ -1,5 +1,6 @@
 //! What a watch is told, and what it tells.
 
+use super::text_tokens::TextTokens;
 use crate::failure::Failure;
 
 /// A message of a session, as it came.
@@ -41,8 +42,24 @@ pub struct Reading {
     pub realtime_seconds: u64,
     /// Text inputs of a realtime session.
     pub text_inputs: u64,
+    /// Text tokens that the responses of a realtime session have reported.
+    pub text: TextTokens,
+    /// Text tokens of the response under way, as counted: they are held for until it reports.
+    pub open_text: TextTokens,
     /// Characters of streaming speech.
     pub characters: u64,
     /// Seconds of streaming transcripts, rounded up.
     pub heard_seconds: u64,
+}
+
+impl Reading {
+    /// The reading at the end of a session: the response under way will report nothing any more.
+    #[must_use]
+    pub fn ended(self) -> Self {
+        Self {
+            text: self.text.plus(self.open_text),
+            open_text: TextTokens::default(),
+            ..self
+        }
+    }
 }

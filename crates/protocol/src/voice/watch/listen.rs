@@ -45,6 +45,11 @@ impl Listened {
             bytes_per_second: rate * sample_bytes * channels,
         })
     }
+
+    /// Bytes of audio that sound for one second.
+    pub fn bytes_per_second(self) -> u64 {
+        self.bytes_per_second
+    }
 }
 
 #[derive(Debug)]

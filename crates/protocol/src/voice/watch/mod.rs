@@ -13,9 +13,11 @@ mod session;
 mod speak;
 #[cfg(test)]
 mod tests;
+mod text_tokens;
 
 pub use frame::{Frame, Reading, Verdict};
 pub use listen::Listened;
+pub use text_tokens::TextTokens;
 
 use crate::failure::Failure;
 use listen::Listen;

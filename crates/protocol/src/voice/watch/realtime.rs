@@ -1,9 +1,10 @@
 //! The meter of a realtime session.
 
-use super::audio::{Format, TICKS_PER_SECOND};
+use super::audio::{Format, TICKS_PER_SECOND, base64_bytes};
 use super::event::{Event, Unread, at, object_of, objects_of, text_of};
 use super::frame::{Frame, Reading, Verdict};
 use super::session::{self, Turns};
+use super::text_tokens::TextMeter;
 use crate::failure::Failure;
 use crate::json::{Members, Raw, write_string};
 
@@ -18,6 +19,7 @@ pub(super) struct Realtime {
     /// What was used before that, and the audio since.
     ticks: u64,
     text_inputs: u64,
+    text: TextMeter,
     input: Format,
     output: Format,
 }
@@ -31,6 +33,7 @@ impl Realtime {
             since_ms: 0,
             ticks: 0,
             text_inputs: 0,
+            text: TextMeter::default(),
             input: Format::default(),
             output: Format::default(),
         }
@@ -73,6 +76,7 @@ impl Realtime {
                 };
                 self.hear(item.ticks);
                 self.text_inputs = self.text_inputs.saturating_add(u64::from(item.is_text()));
+                self.text.note_context(event.get("item")?);
             }
             "session.update" => {
                 if let Some(session) = event.object("session")? {
@@ -80,6 +84,7 @@ impl Realtime {
                     refuse_resumption(&session)?;
                     refuse_file_search(&session)?;
                 }
+                self.text.note_context(event.get("session")?);
             }
             "response.create" => {
                 if let Some(response) = event.object("response")? {
@@ -91,6 +96,7 @@ impl Realtime {
                     }
                     self.hear(ticks);
                 }
+                self.text.note_asked(event.get("response")?);
             }
             _ => {}
         }
@@ -106,6 +112,7 @@ impl Realtime {
             Frame::Text(text) => text,
         };
         let event = Event::read(text).ok()?;
+        self.text.on_upstream(&event);
         match event.kind() {
             "response.output_audio.delta" | "response.audio.delta" => {
                 let audio = event.text("delta").ok()??;
@@ -126,6 +133,8 @@ impl Realtime {
         Reading {
             realtime_seconds: ticks.div_ceil(TICKS_PER_SECOND),
             text_inputs: self.text_inputs,
+            text: self.text.reported(),
+            open_text: self.text.open(),
             ..Reading::default()
         }
     }
@@ -202,9 +211,9 @@ impl Item {
             ..Self::default()
         };
         for part in objects_of(item.get("content")?, "item.content")? {
-            let audio = part.get("audio")?;
-            read.has_audio |= audio.is_some() || is(part.get("type")?, &["input_audio", "audio"]);
-            if let Some(audio) = audio.and_then(text_of) {
+            // Only bytes are audio, whatever a part calls itself.
+            if let Some(audio) = part.get("audio")?.and_then(text_of) {
+                read.has_audio |= base64_bytes(&audio) > 0;
                 let ticks = format.ticks_of_base64(&audio);
                 read.ticks = read.ticks.saturating_add(ticks);
             }

@@ -53,6 +53,15 @@ const OPUS: &str = r#"{"type":"session.updated","session":{"turn_detection":null
 const ITEM: &str = r#"{"type":"conversation.item.create","item":{"type":"message","role":"user",
     "content":[{"type":"input_text","text":"Hi"}]}}"#;
 
+/// An item of text with this for audio.
+fn emptied(audio: &str) -> &'static str {
+    let item = format!(
+        r#"{{"type":"conversation.item.create","item":{{"type":"message","content":[{{"type":"input_text","text":"x"}},{{"type":"input_audio","audio":{audio}}}]}}}}"#
+    );
+    // Lives as long as the table that it stands in.
+    Box::leak(item.into_boxed_str())
+}
+
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
 fn realtime_sessions_are_read_to_the_second() {
@@ -173,13 +182,24 @@ fn realtime_sessions_are_read_to_the_second() {
                     r#"{"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"c","output":"1"}}"#,
                 ),
                 Client(
-                    r#"{"type":"conversation.item.create","item":{"type":"message","content":[{"type":"input_text","text":"x"},{"type":"input_audio","audio":""}]}}"#,
+                    r#"{"type":"conversation.item.create","item":{"type":"message","content":[{"type":"input_text","text":"x"},{"type":"input_audio","audio":"AAAA"}]}}"#,
                 ),
                 Client(r#"{"type":"conversation.item.delete","item_id":"i"}"#),
                 Client(r#"{"type":"input_audio_buffer.append"}"#),
             ],
             1_000,
-            seconds(0, 0),
+            // The audio of the item sounds.
+            seconds(1, 0),
+        ),
+        (
+            "an item carries audio only if it has bytes",
+            [r#""""#, "null", r#"" \n\t""#, r#""====""#, "{}", "7", r#""A""#]
+                .iter()
+                .map(|audio| Client(emptied(audio)))
+                .chain([Upstream(0, PUSH), Client(r#"{"type":"conversation.item.create","item":{"type":"message","content":[{"type":"input_audio"},{"type":"audio","text":"x"}]}}"#)])
+                .collect(),
+            0,
+            seconds(0, 8),
         ),
         (
             "packets in base64: twenty milliseconds, fifty times and once more",
@@ -444,4 +464,47 @@ fn the_upstreams_name_alone_changes_in_two_events() {
     ] {
         assert_eq!(watch.on_upstream(Frame::Text(event), 1), None, "{event}");
     }
+}
+
+/// Text that no unit of the contract covers is what responses report; of one that has not reported
+/// yet, or never does, it is counted.
+#[test]
+fn text_tokens_are_those_that_responses_report() {
+    const DONE: &str = r#"{"type":"response.done","response":{"usage":{"input_tokens":70,"output_tokens":9,
+        "input_token_details":{"text_tokens":70,"audio_tokens":0},"output_token_details":{"text_tokens":9,"audio_tokens":0}}}}"#;
+    const SILENT: &str = r#"{"type":"response.done","response":{"status":"cancelled"}}"#;
+    const CREATED: &str = r#"{"type":"response.created","response":{}}"#;
+    const DELTA: &str = r#"{"type":"response.output_text.delta","delta":"one two three four"}"#;
+    let instructions = format!(
+        r#"{{"type":"session.update","session":{{"instructions":"{}"}}}}"#,
+        "be brief ".repeat(100)
+    );
+    let create = format!(
+        r#"{{"type":"response.create","response":{{"instructions":"{}"}}}}"#,
+        "speak of rain ".repeat(50)
+    );
+    let read = |steps: &[Step<'_>]| {
+        let reading = run(Watch::realtime("maker/voice"), steps, 0);
+        (reading.text, reading.open_text)
+    };
+    let none = TextTokens::default();
+    let told = TextTokens {
+        input: 70,
+        cached_input: 0,
+        output: 9,
+    };
+    let mut steps = vec![Client(&instructions), Client(&create)];
+    assert_eq!(read(&steps), (none, none));
+    // Under way it is held for, with all that the model reads.
+    steps.extend([Upstream(0, CREATED), Upstream(0, DELTA)]);
+    let (reported, open) = read(&steps);
+    assert_eq!(reported, none);
+    assert!(open.input > 250 && open.output >= 3, "{open:?}");
+    let reading = run(Watch::realtime("maker/voice"), &steps, 0);
+    assert_eq!(reading.ended().text, open);
+    // A response that ends without a report is counted, one with a report is not.
+    steps.push(Upstream(0, SILENT));
+    assert_eq!(read(&steps), (open, none));
+    steps.extend([Upstream(0, CREATED), Upstream(0, DONE)]);
+    assert_eq!(read(&steps), (open.plus(told), none));
 }

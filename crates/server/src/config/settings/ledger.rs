@@ -18,6 +18,7 @@ pub struct Ledger {
     /// How much of a call's output bound is held at a time; 0 holds all of it.
     pub output_reserve_tokens: u64,
     pub refuse_unpriced_tools: bool,
+    pub refuse_unpriced_text: bool,
     /// How many admissions may wait for the writer.
     pub queue_max: usize,
     /// How long an admission waits for the writer before it is refused.
@@ -31,6 +32,7 @@ impl Default for Ledger {
             gather: Duration::from_millis(1),
             output_reserve_tokens: 4_096,
             refuse_unpriced_tools: false,
+            refuse_unpriced_text: false,
             queue_max: 4_096,
             queue_wait: Duration::from_millis(250),
         }
@@ -56,6 +58,7 @@ impl Ledger {
             value::count,
         );
         section.flag("refuse_unpriced_tools", &mut out.refuse_unpriced_tools);
+        section.flag("refuse_unpriced_text", &mut out.refuse_unpriced_text);
         section.positive("queue_max", &mut out.queue_max);
         section.millis("queue_wait_ms", &mut out.queue_wait);
         section.end();

@@ -6,6 +6,7 @@ mod ends;
 mod frames;
 mod refusals;
 mod talk;
+mod text;
 
 use std::time::Duration;
 

@@ -4,6 +4,7 @@ use super::super::sound::{Codec, tone};
 use super::super::speech::CHAR_MS;
 use super::talk::{Over, Said, Talk};
 use crate::seal;
+use crate::tokens::count_tokens;
 use crate::told::Talked;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -122,7 +123,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
                 self.say(json!({"type": "conversation.item.added", "item": item}))
                     .await
             }
-            "response.create" => self.respond().await,
+            "response.create" => {
+                let asked = event["response"]["instructions"].as_str();
+                self.respond(asked.unwrap_or_default()).await
+            }
             "response.cancel" | "conversation.item.delete" | "conversation.item.truncate" => Ok(()),
             other => {
                 let message = format!("unknown event type {other}");
@@ -140,9 +144,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
     fn note(&mut self, item: &Value) {
         let parts = item["content"].as_array();
         let has_audio = parts.is_some_and(|parts| {
-            let kinds = ["input_audio", "audio"];
-            let is_audio =
-                |part: &Value| part["type"].as_str().is_some_and(|it| kinds.contains(&it));
+            let is_audio = |part: &Value| {
+                let audio = part["audio"].as_str().unwrap_or_default();
+                !audio.trim().is_empty()
+            };
             parts.iter().any(is_audio)
         });
         if item["type"] != "function_call_output" && !has_audio {
@@ -163,12 +168,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
                 self.say(json!({"type": event, "item_id": "item_audio"}))
                     .await?;
             }
-            self.respond().await?;
+            self.respond("").await?;
         }
         Ok(())
     }
 
-    async fn respond(&mut self) -> Result<(), Over> {
+    /// The text tokens of a response; audio is told to be none.
+    fn usage(&self, asked: &str, output: &Value) -> Value {
+        let instructions = self.session["instructions"].as_str().unwrap_or_default();
+        let read = [instructions, asked, &self.last_text];
+        let read: u64 = read.into_iter().map(count_tokens).sum();
+        let written = output["content"][0]["text"]
+            .as_str()
+            .map_or(0, count_tokens);
+        json!({"input_tokens": read, "output_tokens": written, "total_tokens": read + written,
+            "input_token_details": {"text_tokens": read, "audio_tokens": 0},
+            "output_token_details": {"text_tokens": written, "audio_tokens": 0}})
+    }
+
+    async fn respond(&mut self, asked: &str) -> Result<(), Over> {
         let id = format!("resp_sim_{}", self.events);
         self.say(json!({"type": "response.created",
             "response": {"id": id, "object": "realtime.response", "status": "in_progress", "output": []}}))
@@ -181,8 +199,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
             Some(name) => self.call(&id, &name).await?,
             None => self.speak(&id).await?,
         };
+        let usage = self.usage(asked, &output);
         self.say(json!({"type": "response.done", "response": {"id": id,
-            "object": "realtime.response", "status": "completed", "output": [output]}}))
+            "object": "realtime.response", "status": "completed", "output": [output],
+            "usage": usage}}))
             .await
     }
 

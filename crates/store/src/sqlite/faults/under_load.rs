@@ -39,14 +39,12 @@ async fn call_until(rig: &Rig, over: &AtomicBool) -> Ended {
             if early {
                 rig.settle_with(&call, CHARGE, IfLost::Drop);
             }
-            match call.durable.wait().await {
-                Ok(()) => ended.promised += 1,
-                Err(Lost) => {
-                    ended.lost += 1;
-                    rig.release(&call);
-                    continue;
-                }
+            if call.durable.wait().await == Err(Lost) {
+                ended.lost += 1;
+                rig.release(&call);
+                continue;
             }
+            ended.promised += 1;
             if !early {
                 rig.settle_for(&call, CHARGE);
             }

@@ -1,0 +1,312 @@
+//! The price tier of pictures, by the grade that was asked for and the grade that came.
+//!
+//! A card may have tiers by quality (`high`) and by size (`2k`, `1536x1024`). A request names a
+//! value in some of these dimensions, and so does an answer. A value without a price of its own
+//! counts as the default where the card prices other values of its dimension, and the dearest of
+//! all that were named is what a picture costs (`docs/decisions/026`).
+
+use ledger::{Price, PriceCard, PriceKey};
+use protocol::images::{Grade, Size, is_open};
+
+/// The tier that pictures are billed by; none is the default. What the answer tells counts where
+/// it is dearer than what was asked for, or where nothing was asked for.
+pub(crate) fn billed(card: &PriceCard, asked: &Grade, told: &Grade) -> Option<Box<str>> {
+    let tiers = Tiers::of(card);
+    let named = [tiers.named(asked), tiers.named(told)];
+    let named = named.iter().flat_map(|it| [it.quality, it.size, it.word]);
+    tiers.name_of_dearest(named.flatten())
+}
+
+/// The tier that pictures of this grade are held for: a choice that is left to the upstream may
+/// fall on the dearest.
+pub(crate) fn bound(card: &PriceCard, asked: &Grade) -> Option<Box<str>> {
+    let tiers = Tiers::of(card);
+    let named = tiers.named(asked);
+    let quality = named.quality.or_else(|| tiers.dearest(&tiers.qualities));
+    let size = named.size.or_else(|| tiers.dearest(&tiers.sizes));
+    tiers.name_of_dearest([quality, size, named.word].into_iter().flatten())
+}
+
+/// A price and the tier that it stands under; none is the default.
+type Cost<'a> = (Price, Option<&'a str>);
+
+/// One priced value of a dimension.
+struct Value<'a> {
+    name: &'a str,
+    /// Only of sizes.
+    size: Option<Size>,
+    cost: Cost<'a>,
+}
+
+/// The tiers of a card, by dimension.
+struct Tiers<'a> {
+    default: Cost<'a>,
+    qualities: Vec<Value<'a>>,
+    sizes: Vec<Value<'a>>,
+}
+
+/// What the dimensions of a grade cost, each where it is named and the card prices it.
+struct Named<'a> {
+    quality: Option<Cost<'a>>,
+    /// The size, or the resolution where it looks like one.
+    size: Option<Cost<'a>>,
+    /// The resolution where it is a word, which stands among the qualities of a card.
+    word: Option<Cost<'a>>,
+}
+
+impl<'a> Tiers<'a> {
+    fn of(card: &'a PriceCard) -> Self {
+        let values = card.tiers(PriceKey::Image).map(|(name, price)| Value {
+            name,
+            size: Size::parse(name).filter(|size| *size != Size::Open),
+            cost: (price, Some(name)),
+        });
+        let (sizes, qualities) = values.partition(|value| value.size.is_some());
+        Self {
+            default: (card.unit_price(PriceKey::Image).unwrap_or_default(), None),
+            qualities,
+            sizes,
+        }
+    }
+
+    fn named(&self, grade: &Grade) -> Named<'a> {
+        let quality = grade.quality.as_deref();
+        let size = grade.size.as_deref();
+        let resolution = grade.resolution.as_deref();
+        let is_size = |it: &&str| Size::parse(it).is_some();
+        let sizes = [size, resolution.filter(is_size)].into_iter().flatten();
+        let word = resolution.filter(|it| !is_size(it));
+        Named {
+            quality: quality.and_then(|it| self.quality(it)),
+            size: sizes.filter_map(|it| self.size(it)).max(),
+            word: word.and_then(|it| self.quality(it)),
+        }
+    }
+
+    fn quality(&self, word: &str) -> Option<Cost<'a>> {
+        let priced = |value: &&Value<'_>| value.name.eq_ignore_ascii_case(word.trim());
+        match self.qualities.iter().find(priced) {
+            Some(value) => Some(value.cost),
+            None if self.qualities.is_empty() || is_open(word) => None,
+            None => Some(self.default),
+        }
+    }
+
+    /// A size costs what its own price says, or that of its tier. Without either it costs at least
+    /// as much as any smaller one that has a price.
+    fn size(&self, text: &str) -> Option<Cost<'a>> {
+        let size = Size::parse(text).filter(|size| *size != Size::Open)?;
+        if self.sizes.is_empty() {
+            return None;
+        }
+        let priced = |size: Size| {
+            self.sizes
+                .iter()
+                .find(move |value| value.size == Some(size))
+        };
+        if let Some(value) = priced(size).or_else(|| priced(size.tier())) {
+            return Some(value.cost);
+        }
+        let is_smaller = |value: &&Value<'_>| value.size.and_then(Size::pixels) <= size.pixels();
+        let smaller = self.sizes.iter().filter(is_smaller).map(|it| it.cost);
+        smaller.chain([self.default]).max()
+    }
+
+    /// The dearest of a dimension, if the card prices any value of it.
+    fn dearest(&self, values: &[Value<'a>]) -> Option<Cost<'a>> {
+        let dearest = values.iter().map(|value| value.cost).max()?;
+        Some(dearest.max(self.default))
+    }
+
+    fn name_of_dearest(&self, costs: impl Iterator<Item = Cost<'a>>) -> Option<Box<str>> {
+        let (_, name) = costs
+            .max_by_key(|(price, _)| *price)
+            .unwrap_or(self.default);
+        name.map(Box::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    fn card(json: &str) -> PriceCard {
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn grade(quality: Option<&str>, resolution: Option<&str>, size: Option<&str>) -> Grade {
+        Grade {
+            quality: quality.map(Box::from),
+            resolution: resolution.map(Box::from),
+            size: size.map(Box::from),
+        }
+    }
+
+    const QUALITIES: &str = r#"{"image":{"default":"0.17","low":"0.02","medium":"0.07"}}"#;
+    const SIZES: &str = r#"{"image":{"default":"0.04","2k":"0.07","4k":"0.2"}}"#;
+    const BOTH: &str = r#"{"image":{"default":"0.04","low":"0.02","high":"0.17","2k":"0.07"}}"#;
+
+    #[test]
+    fn the_dearest_of_what_was_asked_for_and_told_is_billed() {
+        let none = || grade(None, None, None);
+        let quality = |word| grade(Some(word), None, None);
+        let size = |size| grade(None, None, Some(size));
+        for (prices, asked, told, tier) in [
+            // A value that has no price counts as the default, whatever stands beside it.
+            (
+                QUALITIES,
+                grade(Some("high"), None, Some("low")),
+                none(),
+                None,
+            ),
+            (
+                QUALITIES,
+                grade(Some("high"), Some("low"), None),
+                none(),
+                None,
+            ),
+            (QUALITIES, quality("LOW"), none(), Some("low")),
+            (QUALITIES, quality("auto"), none(), None),
+            (QUALITIES, quality("auto"), quality("low"), Some("low")),
+            // A dimension that the card does not price says nothing.
+            (
+                QUALITIES,
+                grade(Some("low"), None, Some("1024x1024")),
+                none(),
+                Some("low"),
+            ),
+            (
+                SIZES,
+                grade(Some("low"), None, Some("2K")),
+                none(),
+                Some("2k"),
+            ),
+            // The answer is heeded where it is dearer.
+            (QUALITIES, quality("low"), quality("medium"), Some("medium")),
+            (QUALITIES, quality("low"), quality("high"), None),
+            (QUALITIES, quality("medium"), quality("low"), Some("medium")),
+            (BOTH, quality("low"), size("2048x2048"), Some("2k")),
+            (BOTH, quality("high"), size("2048x2048"), Some("high")),
+            (
+                BOTH,
+                quality("low"),
+                grade(None, Some("2k"), None),
+                Some("2k"),
+            ),
+            (BOTH, none(), size("2048x2048"), Some("2k")),
+            (
+                BOTH,
+                grade(Some("low"), None, Some("1024x1024")),
+                none(),
+                None,
+            ),
+            // No size is cheaper than a smaller one.
+            (SIZES, size("1024x1024"), none(), None),
+            (SIZES, size("2049x2049"), none(), Some("2k")),
+            (SIZES, size("4097x4096"), none(), Some("4k")),
+            (SIZES, size("auto"), none(), None),
+        ] {
+            let found = billed(&card(prices), &asked, &told);
+            assert_eq!(found.as_deref(), tier, "{prices} {asked:?} {told:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_open_is_held_at_the_dearest() {
+        for (prices, asked, tier) in [
+            (BOTH, grade(Some("high"), None, None), Some("high")),
+            (BOTH, grade(None, None, Some("64x64")), Some("high")),
+            (BOTH, grade(Some("low"), None, None), Some("2k")),
+            (BOTH, grade(Some("low"), None, Some("64x64")), None),
+            (QUALITIES, grade(Some("low"), None, None), Some("low")),
+            (QUALITIES, grade(None, None, None), None),
+            (SIZES, grade(None, None, Some("auto")), Some("4k")),
+        ] {
+            let found = bound(&card(prices), &asked);
+            assert_eq!(found.as_deref(), tier, "{prices} {asked:?}");
+        }
+    }
+
+    fn any_grade() -> impl Strategy<Value = Grade> {
+        let word = || {
+            let words = [
+                "low",
+                "LOW",
+                "high",
+                "ultra",
+                "auto",
+                "2k",
+                "1K",
+                "4096x4096",
+                "5000x5000",
+                "64x64",
+            ];
+            proptest::option::of(select(words.to_vec()))
+        };
+        (word(), word(), word())
+            .prop_map(|(quality, resolution, size)| grade(quality, resolution, size))
+    }
+
+    fn any_card() -> impl Strategy<Value = PriceCard> {
+        let names = ["low", "high", "1k", "2k", "4k", "1024x1024", "64x64"];
+        let tiers = proptest::collection::btree_map(select(names.to_vec()), 0_u32..9, 0..6);
+        (tiers, 0_u32..9).prop_map(|(tiers, default)| {
+            let tiers = tiers.into_iter().chain([("default", default)]);
+            let tiers: Vec<_> = tiers
+                .map(|(name, price)| format!("\"{name}\":\"{price}\""))
+                .collect();
+            card(&format!(r#"{{"image":{{{}}}}}"#, tiers.join(",")))
+        })
+    }
+
+    fn micro(card: &PriceCard, image_tier: Option<Box<str>>) -> i64 {
+        let meter = ledger::Meter {
+            images: 1,
+            image_tier,
+            ..ledger::Meter::default()
+        };
+        card.price(&meter).unwrap().get()
+    }
+
+    proptest! {
+        /// A caller who adds a member never pays less than for any member alone, and what an
+        /// answer tells never lowers the price of what was asked for.
+        #[test]
+        fn no_further_word_lowers_the_price(card in any_card(), asked in any_grade(), told in any_grade()) {
+            let none = Grade::default();
+            let charge = micro(&card, billed(&card, &asked, &told));
+            let alone = [
+                Grade { quality: asked.quality.clone(), ..none.clone() },
+                Grade { resolution: asked.resolution.clone(), ..none.clone() },
+                Grade { size: asked.size.clone(), ..none.clone() },
+                told,
+            ];
+            let tiers = Tiers::of(&card);
+            for part in alone {
+                let named = tiers.named(&part);
+                if [named.quality, named.size, named.word].iter().any(Option::is_some) {
+                    prop_assert!(charge >= micro(&card, billed(&card, &part, &none)), "{:?}", part);
+                }
+            }
+        }
+
+        /// An answer that tells what was asked for costs no more than was held.
+        #[test]
+        fn the_hold_covers_what_was_asked_for(card in any_card(), asked in any_grade(), open in any_grade()) {
+            let or = |asked: &Option<Box<str>>, open: Option<Box<str>>| {
+                let is_named = asked.as_deref().is_some_and(|it| !is_open(it));
+                if is_named { asked.clone() } else { open }
+            };
+            let told = Grade {
+                quality: or(&asked.quality, open.quality),
+                resolution: asked.resolution.clone(),
+                size: asked.size.clone(),
+            };
+            let held = micro(&card, bound(&card, &asked));
+            prop_assert!(micro(&card, billed(&card, &asked, &told)) <= held);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The time that limits per minute are counted by: wall time that is never set back.
+//!
+//! A bucket's state is a moment in the future. If the wall clock is set back by an hour, that moment is an
+//! hour further away, and the key would be refused for as long. This clock adds what the wall clock was
+//! set back by. A clock that is set ahead only fills buckets, as the passing of that time would.
+
+use crate::time::UnixMs;
+
+/// Requests are decided a little out of order; an earlier time within this bound is no jump.
+const DISORDER_MS: i64 = 5_000;
+
+/// Follows the times of admissions and notices when the wall clock is set back.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RateClock {
+    /// The latest wall time since the last jump.
+    latest: Option<UnixMs>,
+    /// What the wall clock was set back by in all.
+    set_back_ms: i64,
+}
+
+impl RateClock {
+    /// Notes the wall time of an admission, which has just come.
+    pub fn note(&mut self, wall: UnixMs) {
+        let latest = self.latest.unwrap_or(wall);
+        let back_ms = latest.ms_since(wall);
+        if back_ms > DISORDER_MS {
+            self.set_back_ms = self.set_back_ms.saturating_add(back_ms);
+            self.latest = Some(wall);
+        } else {
+            self.latest = Some(latest.max(wall));
+        }
+    }
+
+    /// The time for limits at this wall time.
+    pub fn at(&self, wall: UnixMs) -> UnixMs {
+        wall.plus_ms(self.set_back_ms)
+    }
+}
+
+/// The times of an admission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdmitTime {
+    /// What a key's end is compared with.
+    pub wall: UnixMs,
+    /// What limits per minute are counted by.
+    pub rates: UnixMs,
+}
+
+/// A wall clock that was not set back.
+impl From<UnixMs> for AdmitTime {
+    fn from(now: UnixMs) -> Self {
+        Self {
+            wall: now,
+            rates: now,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::bucket::Bucket;
+
+    const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
+    const HOUR_MS: i64 = 3_600_000;
+
+    #[test]
+    fn disorder_is_no_jump() {
+        let mut clock = RateClock::default();
+        for wall in [
+            NOON,
+            NOON.minus_ms(4_000),
+            NOON.plus_ms(1),
+            NOON.minus_ms(4_999),
+        ] {
+            clock.note(wall);
+            assert_eq!(clock.at(wall), wall);
+        }
+        clock.note(NOON.minus_ms(HOUR_MS));
+        assert_eq!(clock.at(NOON.minus_ms(HOUR_MS)), NOON.plus_ms(1));
+    }
+
+    proptest! {
+        /// Whatever the wall clock does, a key gets its limit per minute: it is never locked out by a clock that
+        /// was set back, and what it gets beyond that is a full bucket for each time the clock was set ahead.
+        #[test]
+        fn a_limit_holds_under_any_jumps(
+            steps in prop::collection::vec((0_i64..2_000, prop_oneof![
+                8 => Just(0_i64),
+                1 => -25 * HOUR_MS..-6_000_i64,
+                1 => 6_000_i64..25 * HOUR_MS,
+            ]), 1..300),
+        ) {
+            const LIMIT: u32 = 60;
+            let (mut clock, mut bucket) = (RateClock::default(), Bucket::default());
+            let (mut wall, mut passed_ms, mut taken, mut ahead) = (NOON, 0, 0, 0);
+            for (pause_ms, jump_ms) in steps {
+                passed_ms += pause_ms;
+                ahead += i64::from(jump_ms > 0);
+                wall = wall.plus_ms(pause_ms + jump_ms);
+                clock.note(wall);
+                let before = bucket;
+                let result = bucket.take(1, LIMIT, clock.at(wall));
+                match result {
+                    Ok(()) => taken += 1,
+                    // One comes back each second, however the clock was set.
+                    Err(wait) => {
+                        prop_assert_eq!(before, bucket);
+                        prop_assert!(matches!(wait, crate::bucket::Wait::Ms(ms) if ms <= 1_000), "{:?}", wait);
+                    }
+                }
+            }
+            let most = i64::from(LIMIT) * (1 + ahead) + passed_ms / 1_000 + 1;
+            prop_assert!(taken <= most, "{} of {}", taken, most);
+        }
+    }
+}

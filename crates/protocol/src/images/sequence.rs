@@ -1,0 +1,67 @@
+//! Sequences: several pictures from one request, as many as the model likes.
+
+use super::fields::Fields;
+use crate::failure::Failure;
+use crate::json::{Integer, Members, Spelling};
+
+/// Pictures of a sequence, or layers of one picture, where no smaller number is asked for.
+pub(super) const SEQUENCE_MAX: u64 = 15;
+
+const MODE: &str = "sequential_image_generation";
+/// The member that holds the limit, and the two names under which a form may hold it instead.
+pub(super) const OPTIONS: &str = "sequential_image_generation_options";
+pub(super) const LIMIT_FIELDS: [&str; 2] = [
+    "sequential_image_generation_options[max_images]",
+    "sequential_image_generation_options.max_images",
+];
+const LIMIT: &str = "max_images";
+
+/// The most pictures of a sequence, if one is asked for. Whatever is not known to ask for none may
+/// ask for one.
+pub(super) fn read(fields: &Fields<'_>) -> Result<Option<u64>, Failure> {
+    let limit = match limit(fields)? {
+        None => SEQUENCE_MAX,
+        Some(Integer::Value(count)) if count > 0 => count,
+        Some(Integer::Huge) => u64::MAX,
+        Some(_) => {
+            let param = LIMIT_FIELDS[1];
+            return Err(Failure::invalid(format!("`{param}` must be 1 or more.")).param(param));
+        }
+    };
+    let mode = fields.text(MODE)?;
+    Ok(mode.filter(|mode| mode != "disabled").map(|_| limit))
+}
+
+fn limit(fields: &Fields<'_>) -> Result<Option<Integer>, Failure> {
+    let form = match fields {
+        Fields::Form(form) => form,
+        Fields::Json(members) => {
+            let Some(options) = members.object(OPTIONS)? else {
+                return Ok(None);
+            };
+            let path = "sequential_image_generation_options.";
+            return Members::nested(options, path, Spelling::One)?.integer(LIMIT);
+        }
+    };
+    let mut limits = Vec::new();
+    if let Some(part) = form.one(OPTIONS)? {
+        let text = part.text();
+        let options = Members::read(text.as_bytes(), Spelling::One).map_err(|_| {
+            Failure::invalid(format!("`{OPTIONS}` must be a JSON object.")).param(OPTIONS)
+        })?;
+        limits.push(options.integer(LIMIT)?);
+    }
+    for name in LIMIT_FIELDS {
+        if let Some(part) = form.one(name)? {
+            limits.push(Some(part.integer()?));
+        }
+    }
+    match limits.as_slice() {
+        [] => Ok(None),
+        [limit] => Ok(*limit),
+        _ => {
+            let message = format!("`{OPTIONS}` must stand in the form once.");
+            Err(Failure::invalid(message).param(OPTIONS))
+        }
+    }
+}

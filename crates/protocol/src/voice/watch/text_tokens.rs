@@ -1,0 +1,210 @@
+//! Text tokens of a realtime session: those that responses report, and an estimate of the response
+//! under way, in case that it never reports.
+
+use super::event::{Event, at};
+use crate::count::{self, Counter};
+use crate::json::Raw;
+use crate::native::written::count_written;
+use crate::usage::{Usage, count};
+
+/// Members whose text the model reads.
+const READ_BY_MODEL: [&str; 6] = [
+    "instructions",
+    "text",
+    "transcript",
+    "output",
+    "arguments",
+    "description",
+];
+
+/// Text tokens, by the classes that are priced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TextTokens {
+    /// Fresh input.
+    pub input: u64,
+    /// Input read from a cache.
+    pub cached_input: u64,
+    /// Output.
+    pub output: u64,
+}
+
+impl TextTokens {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(more.input),
+            cached_input: self.cached_input.saturating_add(more.cached_input),
+            output: self.output.saturating_add(more.output),
+        }
+    }
+
+    /// Reads the usage of a response. Audio is billed by its time, so only what is told to be text
+    /// counts, or what is told not to be audio.
+    fn read(usage: Raw<'_>) -> Option<Self> {
+        let number = |path: &[&str]| at(usage, path).and_then(count);
+        let text = |total: &str, details: &str| {
+            number(&[details, "text_tokens"]).or_else(|| {
+                let audio = number(&[details, "audio_tokens"])?;
+                Some(number(&[total])?.saturating_sub(audio))
+            })
+        };
+        let input = text("input_tokens", "input_token_details")?;
+        let cached = [
+            "input_token_details",
+            "cached_tokens_details",
+            "text_tokens",
+        ];
+        let cached_input = number(&cached).unwrap_or(0).min(input);
+        let told = Self {
+            input: input - cached_input,
+            cached_input,
+            output: text("output_tokens", "output_token_details")?,
+        };
+        let believable = Usage {
+            input,
+            output: told.output,
+            ..Usage::default()
+        };
+        believable.is_believable().then_some(told)
+    }
+}
+
+/// Counts the text tokens of one session.
+#[derive(Debug, Default)]
+pub(super) struct TextMeter {
+    reported: TextTokens,
+    /// Text that every response reads: instructions and items, as far as they came from the caller.
+    context: u64,
+    /// Text for the next response alone.
+    asked: u64,
+    open: Option<Open>,
+}
+
+/// A response under way.
+#[derive(Debug)]
+struct Open {
+    input: u64,
+    output: Counter,
+}
+
+impl TextMeter {
+    /// Text of the caller's that stays in the session.
+    pub(super) fn note_context(&mut self, value: Option<Raw<'_>>) {
+        self.context = self.context.saturating_add(tokens_in(value));
+    }
+
+    /// Text of the caller's for the next response.
+    pub(super) fn note_asked(&mut self, value: Option<Raw<'_>>) {
+        self.asked = self.asked.saturating_add(tokens_in(value));
+    }
+
+    /// An event of the upstream's.
+    pub(super) fn on_upstream(&mut self, event: &Event<'_>) {
+        match event.kind() {
+            "response.created" => {
+                // One that never ended has reported nothing.
+                self.reported = self.reported.plus(self.open());
+                self.open = Some(Open {
+                    input: self.context.saturating_add(std::mem::take(&mut self.asked)),
+                    output: Counter::default(),
+                });
+            }
+            "response.output_text.delta"
+            | "response.text.delta"
+            | "response.function_call_arguments.delta" => {
+                let delta = event.text("delta").ok().flatten();
+                if let (Some(open), Some(delta)) = (&mut self.open, delta) {
+                    open.output.add(delta.as_bytes());
+                }
+            }
+            "response.done" => {
+                let response = event.get("response").ok().flatten();
+                let usage = response.and_then(|response| at(response, &["usage"]));
+                let told = usage.and_then(TextTokens::read);
+                self.reported = self.reported.plus(told.unwrap_or_else(|| self.open()));
+                self.open = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// What responses have reported.
+    pub(super) fn reported(&self) -> TextTokens {
+        self.reported
+    }
+
+    /// What the response under way has used, as counted here.
+    pub(super) fn open(&self) -> TextTokens {
+        let Some(open) = &self.open else {
+            return TextTokens::default();
+        };
+        TextTokens {
+            input: open.input,
+            output: open.output.tokens(),
+            ..TextTokens::default()
+        }
+    }
+}
+
+fn tokens_in(value: Option<Raw<'_>>) -> u64 {
+    let Some(value) = value else {
+        return 0;
+    };
+    if let Some(text) = value.string() {
+        return count::tokens(text.raw().as_bytes());
+    }
+    let mut counter = Counter::default();
+    // The text was read once already, so this cannot fail.
+    let _ = count_written(value, &READ_BY_MODEL, &mut counter);
+    counter.tokens()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Cursor;
+
+    #[test]
+    fn only_text_is_read_from_a_report() {
+        let tokens = |input, cached_input, output| {
+            Some(TextTokens {
+                input,
+                cached_input,
+                output,
+            })
+        };
+        for (usage, expected) in [
+            (
+                r#"{"input_tokens":90,"output_tokens":50,"input_token_details":{"text_tokens":30,"audio_tokens":60},"output_token_details":{"text_tokens":9,"audio_tokens":41}}"#,
+                tokens(30, 0, 9),
+            ),
+            (
+                r#"{"input_tokens":90,"output_tokens":50,"input_token_details":{"audio_tokens":60},"output_token_details":{"audio_tokens":60}}"#,
+                tokens(30, 0, 0),
+            ),
+            (
+                r#"{"input_token_details":{"text_tokens":30,"cached_tokens_details":{"text_tokens":20}},"output_token_details":{"text_tokens":1}}"#,
+                tokens(10, 20, 1),
+            ),
+            (
+                r#"{"input_token_details":{"text_tokens":3,"cached_tokens_details":{"text_tokens":20}},"output_token_details":{"text_tokens":1}}"#,
+                tokens(0, 3, 1),
+            ),
+            (r#"{"input_tokens":90,"output_tokens":50}"#, None),
+            (
+                r#"{"input_token_details":{"text_tokens":-1},"output_token_details":{"text_tokens":1}}"#,
+                None,
+            ),
+            (
+                r#"{"input_token_details":{"text_tokens":4611686018427387904},"output_token_details":{"text_tokens":1}}"#,
+                None,
+            ),
+            ("null", None),
+            ("{}", None),
+        ] {
+            let raw = Cursor::new(usage).value().unwrap();
+            assert_eq!(TextTokens::read(raw), expected, "{usage}");
+        }
+    }
+}

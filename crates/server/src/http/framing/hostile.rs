@@ -68,7 +68,11 @@ fn compare(data: &[u8], size: usize, ours: &[Seen], refused_at: Option<u64>) {
         let known = ours.get(index);
         let known = known.unwrap_or_else(|| panic!("request {index} is unknown {}", case()));
         assert_eq!(known.target, seen.target, "{}", case());
-        if seen.is_whole {
+        // A body that we do not accept to its end is served, and the request behind it refused.
+        let is_given_up = !known.is_whole && refused_at == Some(index as u64 + 1);
+        if is_given_up {
+            assert!(seen.body.starts_with(&known.body), "{}", case());
+        } else if seen.is_whole {
             assert_eq!(known, seen, "{}", case());
         }
     }
@@ -254,7 +258,7 @@ mod tests {
 
     const ROUNDS: usize = 3_000;
 
-    const SEEDS: [&str; 8] = [
+    const SEEDS: [&str; 9] = [
         "GET /a HTTP/1.1\r\nHost: g\r\n\r\nGET /b HTTP/1.1\r\nHost: g\r\n\r\n",
         "POST /a HTTP/1.1\r\nHost: g\r\nContent-Length: 5\r\n\r\nhelloGET /b HTTP/1.1\r\nHost: g\r\n\r\n",
         "POST /a HTTP/1.1\r\nHost: g\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\nGET /b HTTP/1.1\r\nHost: g\r\n\r\n",
@@ -263,6 +267,7 @@ mod tests {
         "POST /a HTTP/1.0\r\nContent-Length: 3\r\nConnection: keep-alive\r\n\r\nabcGET /b HTTP/1.1\r\nHost: g\r\n\r\n",
         "\r\n\r\nPOST /a HTTP/1.1\r\nhost:g\r\ncontent-length:0003\r\nExpect: 100-continue\r\n\r\nabcGET /b HTTP/1.1\r\nHost: g\r\n\r\n",
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "POST /a HTTP/1.1\r\nHost: g\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nT: v\nU: w\r\n\r\nGET /b HTTP/1.1\r\nHost: g\r\n\r\n",
     ];
 
     const TOKENS: [&str; 27] = [

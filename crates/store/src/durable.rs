@@ -109,7 +109,8 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn new(number: u64, line: &Arc<SyncLine>) -> OpenBatch {
+    /// A batch that is durable when `line` has synced it.
+    pub(crate) fn in_line(number: u64, line: &Arc<SyncLine>) -> OpenBatch {
         Self::open(number, Some(Arc::clone(line)))
     }
 
@@ -424,7 +425,7 @@ mod tests {
     #[tokio::test]
     async fn a_waiter_hurries_the_sync_and_gets_its_promise() {
         let line = line();
-        let batch = Batch::new(1, &line);
+        let batch = Batch::in_line(1, &line);
         let durable = batch.durable();
         line.push(batch, true);
         let thread = std::thread::spawn({
@@ -441,7 +442,7 @@ mod tests {
     #[tokio::test]
     async fn who_waits_before_the_commit_is_not_left_to_the_delay() {
         let line = line();
-        let (early, late) = (Batch::new(1, &line), Batch::new(2, &line));
+        let (early, late) = (Batch::in_line(1, &line), Batch::in_line(2, &line));
         line.push(early, true);
         let waiter = tokio::spawn({
             let durable = late.durable();
@@ -462,7 +463,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_takes_too_long_is_not_confirmed_and_may_still_happen() {
-        let batch = Batch::new(1, &line());
+        let batch = Batch::in_line(1, &line());
         let durable = batch.durable();
         let waiter = tokio::spawn({
             let durable = durable.clone();
@@ -478,7 +479,7 @@ mod tests {
     #[tokio::test]
     async fn a_failed_sync_promises_nothing_ever_again() {
         let line = line();
-        let (first, second) = (Batch::new(1, &line), Batch::new(2, &line));
+        let (first, second) = (Batch::in_line(1, &line), Batch::in_line(2, &line));
         let (one, two) = (first.durable(), second.durable());
         line.push(first, true);
         line.close();
@@ -494,7 +495,7 @@ mod tests {
     #[test]
     fn a_batch_that_wrote_nothing_needs_no_sync() {
         let line = line();
-        let batch = Batch::new(1, &line);
+        let batch = Batch::in_line(1, &line);
         let durable = batch.durable();
         line.push(batch, false);
         line.close();

@@ -206,7 +206,7 @@ mod tests {
             change_wait_max: Duration::ZERO,
         });
         let queue = Arc::new(queue);
-        let batch = Batch::new(1, &SyncLine::new(Duration::ZERO, Arc::clone(&queue)));
+        let batch = Batch::in_line(1, &SyncLine::new(Duration::ZERO, Arc::clone(&queue)));
         let (wallet, known, other) = (WalletId::random(), KeyId::random(), KeyId::random());
         let mut books = Books::default();
         let mut money = Wallet::default();

@@ -273,7 +273,7 @@ impl<'c> Writer<'c> {
                     return Left::Over;
                 }
                 *batches += 1;
-                let done = std::mem::replace(batch, Batch::new(*batches, &shared.line));
+                let done = std::mem::replace(batch, Batch::in_line(*batches, &shared.line));
                 if let Err(left) = turn_over(pen, shared, done, batch) {
                     return left;
                 }
@@ -380,7 +380,7 @@ impl<'c> Writer<'c> {
 
     pub(super) fn next_batch(&mut self) -> OpenBatch {
         self.batches += 1;
-        Batch::new(self.batches, &self.shared.line)
+        Batch::in_line(self.batches, &self.shared.line)
     }
 
     pub(super) fn not_begun(&mut self, error: &rusqlite::Error) {

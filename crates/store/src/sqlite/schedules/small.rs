@@ -87,7 +87,7 @@ fn who_waits_for_a_batch_learns_what_became_of_it() {
         Runner::new(scheduler, config()).run(move || {
             checked::begin(true, None);
             let line = SyncLine::new(Duration::from_millis(5), queue());
-            let batch = Batch::new(1, &line);
+            let batch = Batch::in_line(1, &line);
             let durable = batch.durable();
             let syncer = thread::spawn({
                 let line = Arc::clone(&line);
@@ -137,7 +137,7 @@ fn a_call_belongs_to_the_batch_that_it_was_told() {
     in_every_schedule("open books", || {
         let queue = queue();
         let line = SyncLine::new(Duration::ZERO, Arc::clone(&queue));
-        let (first, second) = (Batch::new(1, &line), Batch::new(2, &line));
+        let (first, second) = (Batch::in_line(1, &line), Batch::in_line(2, &line));
         let open_books = Arc::new(OpenBooks::new(&queue));
         let (wallet, key) = (WalletId::random(), KeyId::random());
         let mut books = books(wallet, key);

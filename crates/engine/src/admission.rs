@@ -24,6 +24,7 @@ use crate::clock;
 use crate::engine::{Commit, Engine};
 use crate::estimate::{Estimate, reserve_tools};
 use crate::gauge::Gauge;
+use crate::plausible::UsageLimits;
 use crate::progress::Progress;
 use crate::record::{Outcome, Record};
 
@@ -35,6 +36,7 @@ pub(crate) struct Admission {
     hold: HoldId,
     /// What is held; of a session with what its steps have booked.
     held: Ask,
+    limits: UsageLimits,
     /// What the hold has been asked to grow by, and may already have.
     growing: Option<Growing>,
     durable: Durable,
@@ -105,6 +107,7 @@ impl Admission {
                     model: Arc::clone(model),
                     hold: admitted.hold,
                     held: ask,
+                    limits: UsageLimits::new(estimate.tokens_possible, ask.hold),
                     growing: None,
                     durable: admitted.durable,
                     rates: admitted.rates,
@@ -238,10 +241,14 @@ impl Admission {
             ledger::hold_of(&self.model.price, &meter).ok()
         };
         // The difference of two prices: the input is paid for already, the rounding too.
-        let hold = price(self.reserved_output.checked_add(tokens)?, &tools)?
-            .checked_sub(price(self.reserved_output, &self.reserved_tools)?)?;
+        let now = price(self.reserved_output, &self.reserved_tools)?;
+        let output = self.reserved_output.checked_add(tokens)?;
+        let hold = price(output, &tools)?.checked_sub(now)?;
+        // What the hold grows by was among what the call is exposed to, but for the tools.
+        let of_output = price(output, &self.reserved_tools)?.checked_sub(now)?;
         let more = Ask {
             hold,
+            exposure: hold.checked_sub(of_output)?,
             tokens,
             counts: self.held.counts,
         };
@@ -282,6 +289,7 @@ impl Admission {
         };
         let more = Ask {
             hold: step.wanted.checked_sub(self.held.hold)?,
+            exposure: Micro::ZERO,
             tokens: 0,
             counts: self.held.counts,
         };
@@ -416,12 +424,13 @@ impl Admission {
             meter,
             basis,
             charge,
+            is_malformed,
         } = self.bill(seen);
         // A session is always counted by us.
         if basis == Basis::Counted && !matches!(self.gauge, Gauge::Session(_)) {
             metrics.usage_missing.inc();
         }
-        if seen.usage_malformed {
+        if seen.usage_malformed || is_malformed {
             metrics.usage_malformed.inc();
         }
         for tool in self.model.price.unpriced_tools(&meter) {
@@ -497,14 +506,20 @@ impl Admission {
 
     /// Reported usage where there is some, else our own count of what went by.
     fn bill(&self, seen: &Seen) -> Bill {
+        let mut is_malformed = false;
         if let Some(meter) = self.gauge.reported(seen, &self.model.price) {
+            is_malformed = true;
             match self.model.price.price(&meter) {
-                Ok(charge) => {
+                Ok(charge) if self.limits.allow(&meter, charge) => {
                     return Bill {
                         meter,
                         basis: Basis::Reported,
                         charge,
+                        is_malformed: false,
                     };
+                }
+                Ok(_) => {
+                    tracing::error!(model = %self.model.id, ?meter, "reported usage is beyond what the model can do");
                 }
                 // A report beyond all money is as good as none, and re-prices to nothing (V7).
                 Err(error) => {
@@ -524,6 +539,7 @@ impl Admission {
             meter,
             basis: Basis::Counted,
             charge: price.map_or(hold, |price| price.min(hold)),
+            is_malformed,
         }
     }
 }
@@ -546,6 +562,8 @@ struct Bill {
     meter: Meter,
     basis: Basis,
     charge: Micro,
+    /// The answer's report was not believed.
+    is_malformed: bool,
 }
 
 impl Drop for Admission {
@@ -585,6 +603,7 @@ pub(crate) fn refusal(error: &AdmitError) -> Failure {
             Refusal::KeyDisabled | Refusal::KeyExpired => Failure::invalid_api_key(),
             Refusal::WalletDisabled => Failure::wallet_disabled(),
             Refusal::InsufficientQuota => Failure::insufficient_quota(),
+            Refusal::DebtLimitReached => Failure::insufficient_for_worst_case(),
             Refusal::KeyLimitReached => Failure::key_limit_reached(),
             Refusal::RequestRate { retry_after_ms } => {
                 Failure::rate_limit_exceeded("The key's requests per minute are used up.")

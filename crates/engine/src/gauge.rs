@@ -3,7 +3,7 @@
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
 use protocol::images::{Grade, Pictures};
 use protocol::native::Seen;
-use protocol::{ToolCalls, Usage};
+use protocol::{Profile, ToolCalls, Usage};
 
 use crate::picture_tier;
 
@@ -115,6 +115,14 @@ impl PictureGauge {
         let further = delivered.saturating_sub(self.held);
         let pictures = further.saturating_mul(self.image_tokens_max);
         seen.output_tokens_counted.saturating_add(pictures)
+    }
+
+    /// The most tokens that a call for nothing but these pictures can use.
+    pub(crate) fn tokens_possible(&self, profile: &Profile) -> u64 {
+        let bound = self.tokens(self.held, self.prompt());
+        let context = profile.context_tokens.unwrap_or(0);
+        let input = bound.input_total().max(context);
+        input.saturating_add(bound.output_total())
     }
 
     fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {

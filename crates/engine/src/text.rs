@@ -74,7 +74,12 @@ fn prepare(
         fit::priced_long_cache(model)?;
     }
     let reserve_tokens = engine.settings.output_reserve_tokens;
-    let mut estimate = Estimate::text(&asked.head, &model.profile, reserve_tokens);
+    let mut estimate = Estimate::text(
+        &asked.head,
+        &model.profile,
+        model.keeps_output_limit,
+        reserve_tokens,
+    );
     if fit::makes_pictures(model) {
         let grade = asked.picture_grade()?;
         estimate = estimate.with_pictures(grade, asked.head.choices, model);

@@ -83,6 +83,14 @@ impl Preset {
         }
     }
 
+    /// Whether an upstream at `base_url`, the vendor's own when absent, is trusted to keep the output
+    /// limit of a request. Only vendors' own endpoints are.
+    pub fn keeps_output_limit(self, base_url: Option<&str>) -> bool {
+        let bare = |url: &str| url.trim_end_matches('/').to_owned();
+        self.base_url()
+            .is_some_and(|own| base_url.is_none_or(|named| bare(named) == bare(own)))
+    }
+
     /// What it speaks unless the configuration says otherwise. The first text protocol is
     /// the one that calls of foreign dialects are converted to.
     pub fn protocols(self) -> &'static [Protocol] {
@@ -287,6 +295,30 @@ impl fmt::Display for Protocol {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_vendors_own_endpoint_is_trusted_with_the_output_limit() {
+        for (preset, base_url, keeps) in [
+            (Preset::Openai, None, true),
+            (Preset::Openai, Some("https://api.openai.com/v1/"), true),
+            (Preset::Openai, Some("https://proxy.example.com/v1"), false),
+            (Preset::Anthropic, None, true),
+            (Preset::Gemini, Some("http://127.0.0.1:1"), false),
+            (
+                Preset::OpenaiCompatible,
+                Some("https://api.openai.com/v1"),
+                false,
+            ),
+            (Preset::Sim, Some("http://127.0.0.1:1"), false),
+            (Preset::Sim, None, false),
+        ] {
+            assert_eq!(
+                preset.keeps_output_limit(base_url),
+                keeps,
+                "{preset} {base_url:?}"
+            );
+        }
+    }
 
     #[test]
     fn every_name_reads_back_as_itself() {

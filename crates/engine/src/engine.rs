@@ -18,7 +18,7 @@ use crate::catalog::Catalog;
 use crate::clock;
 use crate::ending::Ending;
 use crate::keyring::{Keyring, LastKey, Unrecognised};
-use crate::media::{COPIES_MAX, MediaBounds};
+use crate::media::{COPIES_MAX, MediaBounds, MediaReads, StorageWatch};
 use crate::metrics::{Metrics, Reading};
 use crate::pictures::{PictureBounds, Pictures};
 use crate::retries::RetryBudget;
@@ -106,6 +106,8 @@ pub struct Engine {
     pub(crate) media: Media,
     /// Turns to copy media.
     pub(crate) copies: Semaphore,
+    pub(crate) media_reads: Arc<MediaReads>,
+    pub(crate) storage_watch: StorageWatch,
     /// Where callers reach us, when no setting says so.
     address_url: OnceLock<String>,
     pub(crate) settings: Settings,
@@ -141,6 +143,8 @@ impl Engine {
             store,
             media,
             copies: Semaphore::new(COPIES_MAX),
+            media_reads: Arc::default(),
+            storage_watch: StorageWatch::default(),
             address_url: OnceLock::new(),
             retries: RetryBudget::full(),
             tasks: TaskTracker::new(),

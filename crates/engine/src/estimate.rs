@@ -59,8 +59,13 @@ impl Estimate {
                 _ => output_bound,
             },
         };
+        let mut reserved = ledger::bound_meter(&bound, reserve_tokens);
+        if head.long_cache {
+            // All of the input may be written to it, at the dearest price.
+            reserved.cache_write_1h = std::mem::take(&mut reserved.input);
+        }
         Self {
-            reserved: ledger::bound_meter(&bound, reserve_tokens),
+            reserved,
             tokens_possible: possible_input(worst.input_tokens, profile)
                 .saturating_add(output_possible.unwrap_or(output_bound)),
             worst: Some(worst),
@@ -150,7 +155,13 @@ impl Estimate {
         let mut most = self.reserved.clone();
         // Of pictures that are billed one by one, text may have no price.
         if price.unit_price(PriceKey::Input).is_some() {
-            most.input = most.input.max(worst.input_tokens);
+            // One class holds the whole text input: it is the dearest that the request may meet.
+            let input = if most.cache_write_1h > 0 {
+                &mut most.cache_write_1h
+            } else {
+                &mut most.input
+            };
+            *input = worst.input_tokens.max(*input);
         }
         if price.unit_price(PriceKey::Output).is_some() {
             most.output = most.output.max(worst.output_tokens);

@@ -221,6 +221,7 @@ fn meter_of(usage: &Usage, seen: &ToolCalls) -> Meter {
         input: usage.input,
         cached_input: usage.cached_input,
         cache_write: usage.cache_write,
+        cache_write_1h: usage.cache_write_1h,
         output: usage.output,
         image_input: usage.image_input,
         image_output: usage.image_output,

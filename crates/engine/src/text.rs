@@ -69,6 +69,10 @@ fn prepare(
     let dialect_for = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     let tries = Tries::of(model, |route| dialect_for(route).is_some());
     let tries = tries.ok_or_else(|| unreachable_model(model))?;
+    let keeps_cache = |route: &Route| dialect_for(route) == Some(Dialect::Messages);
+    if asked.head.long_cache && model.routes.iter().any(|route| keeps_cache(route)) {
+        fit::priced_long_cache(model)?;
+    }
     let reserve_tokens = engine.settings.output_reserve_tokens;
     let mut estimate = Estimate::text(
         &asked.head,

@@ -8,3 +8,13 @@ pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let found = rustix::fs::statvfs(folder)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
+
+/// Refuses as a full disk would when it has less than twice the floor left. What can be put off stops
+/// there, so that the ledger, which may lie on the same disk, still has room.
+pub(crate) fn require_room(folder: &Path, disk_floor_bytes: u64) -> io::Result<()> {
+    let needed = disk_floor_bytes.saturating_mul(2);
+    if needed > 0 && free_bytes(folder)? < needed {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    Ok(())
+}

@@ -24,10 +24,11 @@ mod disk;
 mod durable;
 mod entries;
 mod error;
-#[cfg(any(test, feature = "faults"))]
+#[cfg(all(any(test, feature = "faults"), not(feature = "schedules")))]
 mod faults;
 mod ids;
 mod journal;
+mod journal_queue;
 mod media;
 mod meter;
 mod postgres;
@@ -37,6 +38,7 @@ mod settled;
 mod sqlite;
 mod stats;
 mod store;
+mod sync;
 mod task;
 mod task_id;
 mod task_list;
@@ -54,7 +56,7 @@ pub use entries::{
     UnknownKind,
 };
 pub use error::{AdmitError, Lost, OpenError, StoreError};
-#[cfg(any(test, feature = "faults"))]
+#[cfg(all(any(test, feature = "faults"), not(feature = "schedules")))]
 pub use faults::Faults;
 pub use ids::{
     Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, WalletId,
@@ -64,7 +66,7 @@ pub use journal::{
 };
 pub use media::{
     Bucket, Media, MediaBody, MediaError, MediaHead, MediaId, MediaName, MediaOpenError,
-    MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept,
+    MediaPlace, MediaSettings, MediaType, Spool, Spooled, Swept, Upload,
 };
 pub use meter::{MeterText, TokenCounts};
 pub use settings::{Location, Server, Settings};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ledger::Micro;
 
 use crate::books::Limits;
+use crate::journal_queue::JournalBounds;
 
 /// Settings of a store; every bound has a default.
 #[derive(Debug, Clone)]
@@ -33,8 +34,11 @@ pub struct Settings {
     pub disk_floor_bytes: u64,
     /// Days a journal row is kept; 0 keeps it for ever.
     pub journal_retention_days: u32,
-    /// Journal rows that may wait to be written; what comes above is dropped and counted.
+    /// Journal rows that may wait to be written; what comes above is dropped and counted. With `PostgreSQL` rows of
+    /// calls without a hold take a quarter of it at most.
     pub journal_queue_max: usize,
+    /// Bytes of texts in them. Bodies that do not fit are left out of their rows and counted.
+    pub journal_queue_bytes_max: usize,
 }
 
 impl Settings {
@@ -54,6 +58,14 @@ impl Settings {
         Limits {
             cached_rows_max: self.cached_rows_max,
             debt_limit: self.debt_limit,
+        }
+    }
+
+    /// How much of the journal may wait to be written.
+    pub(crate) fn journal_bounds(&self) -> JournalBounds {
+        JournalBounds {
+            rows_max: self.journal_queue_max,
+            bytes_max: self.journal_queue_bytes_max,
         }
     }
 
@@ -78,7 +90,8 @@ pub enum Location {
 /// A `PostgreSQL` server and how this node uses it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
-    /// `postgres://user@host:port/database?sslmode=…`; it may hold a password.
+    /// `postgres://user@host:port,host:port/database?sslmode=…`; it may hold a password. Of several hosts the one
+    /// that can be written to is used.
     pub url: String,
     /// The password, when the URL holds none.
     pub password: Option<String>,
@@ -150,6 +163,7 @@ impl Default for Settings {
             disk_floor_bytes: 512 * 1024 * 1024,
             journal_retention_days: 30,
             journal_queue_max: 16_384,
+            journal_queue_bytes_max: 64 << 20,
         }
     }
 }

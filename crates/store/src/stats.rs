@@ -1,7 +1,10 @@
 //! Counters for metrics and alarms; all of them cheap to read and to raise.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::sync::AtomicBool;
+
+use crate::journal_queue::Queued;
 use crate::settled::SettledSums;
 
 /// A reading of the counters.
@@ -47,6 +50,8 @@ pub struct Stats {
     pub journal_written: u64,
     /// Journal rows dropped: queue full, disk nearly full, or the journal cannot be written.
     pub journal_dropped: u64,
+    /// Journal rows written without their bodies, for which there was no room.
+    pub journal_bodies_dropped: u64,
 }
 
 macro_rules! counters {
@@ -66,6 +71,15 @@ macro_rules! counters {
         }
 
         impl Counters {
+            /// Notes what became of a journal row.
+            pub(crate) fn journal_queued(&self, queued: Queued) {
+                match queued {
+                    Queued::Whole => {}
+                    Queued::WithoutBodies => self.journal_bodies_dropped.add(1),
+                    Queued::Dropped => self.journal_dropped.add(1),
+                }
+            }
+
             /// All but the queue lengths, which their queues know.
             pub(crate) fn read(&self) -> Stats {
                 Stats { $($name: self.$name.get(),)* ..Stats::default() }
@@ -77,7 +91,7 @@ macro_rules! counters {
 counters! {
     open_holds, batches, commands, commits_failed, late_closes, retried_closes, stuck_closes, lost_holds, above_hold,
     zero_charges, unbookable, abandoned, foreign_writes, checkpoints, wal_frames, disk_free_bytes,
-    journal_written, journal_dropped,
+    journal_written, journal_dropped, journal_bodies_dropped,
 }
 
 #[derive(Debug, Default)]

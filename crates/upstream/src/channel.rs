@@ -1,7 +1,7 @@
 //! One upstream account: its settings, its connections, its health.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use protocol::Dialect;
 use tokio::runtime::Handle;
@@ -199,7 +199,7 @@ impl Channel {
             None => Ok(Handshake::Refused(Incoming {
                 status: head.status,
                 content_type: head.content_type,
-                retry_after: head.retry_after,
+                retry_after: head.retry_after.map(|it| it.wait(SystemTime::now)),
                 body: Body::new(conn, head.framing, self.0.timeouts.idle, deadline),
             })),
         }
@@ -230,7 +230,7 @@ impl Channel {
         Ok(Incoming {
             status: head.status,
             content_type: head.content_type,
-            retry_after: head.retry_after,
+            retry_after: head.retry_after.map(|it| it.wait(SystemTime::now)),
             body: if head.keep_alive {
                 body.returning_to(self.clone())
             } else {
@@ -257,6 +257,11 @@ impl Channel {
             let home = conn.home();
             self.0.pool.put(conn, home, Clock::now());
         }
+    }
+
+    /// Closes connections that have rested too long. A channel without calls closes none otherwise.
+    pub fn close_expired(&self) {
+        self.0.pool.close_expired(Clock::now());
     }
 
     /// How many connections rest between calls now.

@@ -46,6 +46,6 @@ pub use select::{Candidate, order};
 pub use socket::{Handshake, Socket, SocketAsk, SocketEndpoint, Tunnel, socket_config};
 pub use spool::{Spool, Spooled};
 pub use timeouts::Timeouts;
-/// The body of a fuzz target; `wire` is nobody else's business.
+/// The bodies of fuzz targets; `wire` is nobody else's business.
 #[cfg(fuzzing)]
-pub use wire::any_head;
+pub use wire::{any_chunked, any_head};

@@ -43,7 +43,7 @@ impl<C> Pool<C> {
         let mut racks = self.racks.lock();
         let rack = racks.iter_mut().find(|rack| rack.home == home)?;
         let (since, conn) = rack.resting.pop_back()?;
-        if now.saturating_duration_since(since) <= REST_MAX {
+        if !is_expired(since, now) {
             return Some(conn);
         }
         // The youngest is too old, so all are. They are closed after the lock is gone.
@@ -56,11 +56,12 @@ impl<C> Pool<C> {
     /// Lets a connection rest that this runtime opened.
     pub(crate) fn put(&self, conn: C, home: Id, now: Instant) {
         let mut closed = [const { None }; PRUNED_PER_RETURN];
-        let is_old = |since| now.saturating_duration_since(since) > REST_MAX;
         let mut racks = self.racks.lock();
         for place in &mut closed {
             *place = racks.iter_mut().find_map(|Rack { resting, .. }| {
-                resting.front().filter(|(since, _)| is_old(*since))?;
+                resting
+                    .front()
+                    .filter(|(since, _)| is_expired(*since, now))?;
                 resting.pop_front()
             });
         }
@@ -78,11 +79,27 @@ impl<C> Pool<C> {
         drop(closed);
     }
 
+    /// Closes the connections that have rested too long, whichever runtime opened them.
+    pub(crate) fn close_expired(&self, now: Instant) {
+        let mut closed = Vec::new();
+        for Rack { resting, .. } in self.racks.lock().iter_mut() {
+            // The oldest stands first.
+            let expired = resting.partition_point(|(since, _)| is_expired(*since, now));
+            closed.extend(resting.drain(..expired));
+        }
+        // The lock is gone here: closing takes system calls.
+        drop(closed);
+    }
+
     /// How many rest now.
     pub(crate) fn len(&self) -> usize {
         let racks = self.racks.lock();
         racks.iter().map(|rack| rack.resting.len()).sum()
     }
+}
+
+fn is_expired(since: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(since) > REST_MAX
 }
 
 impl<C> fmt::Debug for Pool<C> {
@@ -157,6 +174,20 @@ mod tests {
         assert_eq!(pool.len(), 2);
         assert_eq!(pool.take(home, at(61)), Some("f"));
         assert_eq!(pool.take(home, at(61)), Some("e"));
+    }
+
+    #[test]
+    fn old_connections_are_closed_without_another_call() {
+        let (pool, at) = (Pool::new(), times());
+        let (here, there) = (home(), home());
+        for (name, home, since) in [("a", here, 0), ("b", here, 30), ("c", there, 1)] {
+            pool.put(name, home, at(since));
+        }
+        pool.close_expired(at(55));
+        assert_eq!(pool.len(), 3);
+        pool.close_expired(at(57));
+        assert_eq!((pool.take(here, at(57)), pool.len()), (Some("b"), 0));
+        pool.close_expired(at(57));
     }
 
     #[test]

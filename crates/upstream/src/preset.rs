@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use protocol::Dialect;
+use protocol::{Dialect, OutputLimit};
 
 /// A kind of upstream; it says where it is, how it is addressed and what it speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +58,16 @@ impl Preset {
             Self::Ark => "ark",
             Self::OpenaiCompatible => "openai-compatible",
             Self::Sim => "sim",
+        }
+    }
+
+    /// How it calls the output limit of a chat request.
+    pub fn output_limit(self) -> OutputLimit {
+        match self {
+            Self::Openai | Self::Xai | Self::Sim => OutputLimit::MaxCompletionTokens,
+            Self::Anthropic | Self::Gemini | Self::Ark | Self::OpenaiCompatible => {
+                OutputLimit::MaxTokens
+            }
         }
     }
 

@@ -1,19 +1,51 @@
 //! Reads how long an upstream asks us to stay away.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Longer than any wait that makes sense; also keeps sums of it in bounds.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// `retry-after`: seconds, also with a fraction, as some upstreams send them. A date tells
-/// nothing here: it needs a wall clock that agrees with theirs, and these upstreams send none.
-pub(crate) fn seconds(value: &[u8]) -> Option<Duration> {
-    decimal_ms(value, 3)
+/// What an upstream asks for in `retry-after` or `retry-after-ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RetryAfter {
+    In(Duration),
+    At(SystemTime),
+}
+
+impl RetryAfter {
+    /// How long to wait. The clock is read for a date only; one that has passed asks for no wait.
+    pub(crate) fn wait(self, now: impl FnOnce() -> SystemTime) -> Duration {
+        let wait = match self {
+            Self::In(wait) => wait,
+            Self::At(until) => until.duration_since(now()).unwrap_or_default(),
+        };
+        wait.min(WAIT_MAX)
+    }
+}
+
+/// `retry-after`: seconds, also with a fraction, as some upstreams send them, or a date
+/// (RFC 9110 section 10.2.3). A date is read against the response's own `date` where it has one, so
+/// that the wait is right when the upstream's clock differs from ours.
+pub(crate) fn seconds(value: &[u8], date: Option<&[u8]>) -> Option<RetryAfter> {
+    if let Some(wait) = decimal_ms(value, 3) {
+        return Some(RetryAfter::In(wait));
+    }
+    let until = RetryAfter::At(http_date(value)?);
+    match date.and_then(http_date) {
+        Some(sent) => Some(RetryAfter::In(until.wait(|| sent))),
+        None => Some(until),
+    }
+}
+
+/// A date in any of the three forms of RFC 9110 section 5.6.7.
+fn http_date(value: &[u8]) -> Option<SystemTime> {
+    let text = std::str::from_utf8(value.trim_ascii()).ok()?;
+    httpdate::parse_http_date(text).ok()
 }
 
 /// `retry-after-ms`, which says it finer and wins.
-pub(crate) fn milliseconds(value: &[u8]) -> Option<Duration> {
-    decimal_ms(value, 0)
+pub(crate) fn milliseconds(value: &[u8]) -> Option<RetryAfter> {
+    decimal_ms(value, 0).map(RetryAfter::In)
 }
 
 /// A decimal number times ten to the `shift`, as milliseconds; what is finer is rounded up,
@@ -34,9 +66,18 @@ fn decimal_ms(value: &[u8], shift: usize) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
-    use super::{WAIT_MAX, milliseconds, seconds};
+    use super::{RetryAfter, WAIT_MAX, milliseconds, seconds};
+
+    /// 06 Nov 1994 08:49:37 GMT.
+    fn now() -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777)
+    }
+
+    fn wait(value: &str) -> Option<Duration> {
+        Some(seconds(value.as_bytes(), None)?.wait(now))
+    }
 
     #[test]
     fn seconds_and_their_fractions_are_read() {
@@ -48,18 +89,42 @@ mod tests {
             ("0.0001", 1),
             ("2.250", 2_250),
         ] {
-            assert_eq!(
-                seconds(text.as_bytes()),
-                Some(Duration::from_millis(ms)),
-                "{text}"
-            );
+            assert_eq!(wait(text), Some(Duration::from_millis(ms)), "{text}");
         }
-        assert_eq!(milliseconds(b"250"), Some(Duration::from_millis(250)));
-        assert_eq!(milliseconds(b"0.5"), Some(Duration::from_millis(1)));
+        let fine = |ms| Some(RetryAfter::In(Duration::from_millis(ms)));
+        assert_eq!(milliseconds(b"250"), fine(250));
+        assert_eq!(milliseconds(b"0.5"), fine(1));
     }
 
     #[test]
-    fn what_is_no_number_of_seconds_tells_nothing() {
+    fn a_date_is_the_time_until_then() {
+        for (text, s) in [
+            ("Sun, 06 Nov 1994 08:50:07 GMT", 30),
+            (" Sun, 06 Nov 1994 08:49:38 GMT ", 1),
+            ("Sunday, 06-Nov-94 08:50:07 GMT", 30),
+            ("Sun Nov  6 08:50:07 1994", 30),
+            // Now, and long ago.
+            ("Sun, 06 Nov 1994 08:49:37 GMT", 0),
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+        ] {
+            assert_eq!(wait(text), Some(Duration::from_secs(s)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_measured_by_the_clock_of_whoever_sent_it() {
+        let wait = |date: &str| {
+            let until = b"Sun, 06 Nov 1994 08:50:07 GMT";
+            Some(seconds(until, Some(date.as_bytes()))?.wait(now))
+        };
+        let ten = Some(Duration::from_secs(10));
+        assert_eq!(wait("Sun, 06 Nov 1994 08:49:57 GMT"), ten);
+        // A date that cannot be read is no date.
+        assert_eq!(wait("yesterday"), Some(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn what_is_neither_a_number_nor_a_date_tells_nothing() {
         for text in [
             "",
             "-1",
@@ -67,17 +132,24 @@ mod tests {
             "1e3",
             ".5",
             "5.",
-            "Sat, 15 Nov 2025 03:00:00 GMT",
+            "Sat, 31 Feb 2026 03:00:00 GMT",
+            "Sun, 06 Nov 1994 08:50:07",
+            "Sun, 06 Nov 1994 25:50:07 GMT",
             "\u{663}",
         ] {
-            assert_eq!(seconds(text.as_bytes()), None, "{text}");
+            assert_eq!(wait(text), None, "{text}");
         }
-        assert_eq!(seconds(&[0xff, 0xfe]), None);
+        assert_eq!(seconds(&[0xff, 0xfe], None), None);
     }
 
     #[test]
     fn an_absurd_wait_is_cut() {
-        assert_eq!(seconds(b"99999999999999999999999999"), Some(WAIT_MAX));
-        assert_eq!(seconds(b"86401"), Some(WAIT_MAX));
+        for text in [
+            "99999999999999999999999999",
+            "86401",
+            "Fri, 31 Dec 9999 23:59:59 GMT",
+        ] {
+            assert_eq!(wait(text), Some(WAIT_MAX), "{text}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! How much one medium may be, and how long its copy may take.
+//! How much one medium may be, how long its copy may take, and how it may be read.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Silence before and within an answer.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// What operators can set about copies.
+/// What operators can set about media.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MediaBounds {
     pub video_bytes_max: u64,
@@ -19,6 +19,10 @@ pub struct MediaBounds {
     pub within: Duration,
     /// The pause between two sweeps.
     pub sweep_every: Duration,
+    /// Who may read media at once.
+    pub reads_max: usize,
+    /// From a reader's request to its last byte. Whoever is slower asks for the rest as a range.
+    pub read_within: Duration,
 }
 
 impl Default for MediaBounds {
@@ -28,6 +32,8 @@ impl Default for MediaBounds {
             picture_bytes_max: 20 << 20,
             within: Duration::from_secs(15 * 60),
             sweep_every: Duration::from_secs(60 * 60),
+            reads_max: 512,
+            read_within: Duration::from_secs(30 * 60),
         }
     }
 }

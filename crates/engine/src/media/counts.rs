@@ -24,6 +24,7 @@ pub(crate) struct MediaCounts {
     sweeps_failed: Counter,
     kept: Gauge<u64, AtomicU64>,
     kept_bytes: Gauge<u64, AtomicU64>,
+    storage_up: Gauge<u64, AtomicU64>,
 }
 
 impl MediaCounts {
@@ -50,6 +51,8 @@ impl MediaCounts {
         };
         let kept = gauge("media_kept", "Media in the storage at the last sweep");
         let kept_bytes = gauge("media_kept_bytes", "Their bytes");
+        let about = "Whether the media storage answered when it was asked last";
+        let storage_up = gauge("media_storage_up", about);
         Self {
             copies,
             copied_bytes,
@@ -58,6 +61,7 @@ impl MediaCounts {
             sweeps_failed,
             kept,
             kept_bytes,
+            storage_up,
         }
     }
 
@@ -69,6 +73,10 @@ impl MediaCounts {
         self.swept.inc_by(found.deleted);
         self.kept.set(found.kept);
         self.kept_bytes.set(found.kept_bytes);
+    }
+
+    pub(super) fn storage_answers(&self, answers: bool) {
+        self.storage_up.set(u64::from(answers));
     }
 
     pub(super) fn sweep_failed(&self) {

@@ -9,18 +9,25 @@ use store::MediaBody;
 use crate::answer::Aborted;
 use crate::engine::Engine;
 
+use super::reads::MediaRead;
+
 /// The bytes of a medium, read as fast as they are taken.
 #[derive(Debug)]
 pub struct MediaStream {
     body: MediaBody,
     served_bytes: Counter,
+    read: MediaRead,
 }
 
 impl Engine {
-    /// The bytes as the body of an answer.
-    pub fn stream_of(&self, body: MediaBody) -> MediaStream {
+    /// The bytes as the body of an answer to the reader who has this place.
+    pub fn stream_of(&self, body: MediaBody, read: MediaRead) -> MediaStream {
         let served_bytes = self.metrics().media.served_bytes.clone();
-        MediaStream { body, served_bytes }
+        MediaStream {
+            body,
+            served_bytes,
+            read,
+        }
     }
 }
 
@@ -33,6 +40,11 @@ impl MediaStream {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Aborted>>> {
+        // A reader that takes nothing at all is ended by its connection; this is for one that takes
+        // little.
+        if self.read.is_over() {
+            return Poll::Ready(Some(Err(Aborted)));
+        }
         let piece = ready!(self.body.poll_piece(cx));
         Poll::Ready(piece.map(|piece| {
             let piece = piece.map_err(|error| {

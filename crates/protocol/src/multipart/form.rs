@@ -171,11 +171,13 @@ impl Form {
     }
 }
 
-/// As browsers write names: what would end the string or the line is percent-encoded.
+/// As browsers write names: what would end the string or the line is percent-encoded. So is a
+/// backslash: some readers take it as an escape, and would read on past a quote behind it.
 fn escape(name: &str, out: &mut Vec<u8>) {
     for byte in name.bytes() {
         match byte {
             b'"' => out.extend_from_slice(b"%22"),
+            b'\\' => out.extend_from_slice(b"%5C"),
             b'\r' => out.extend_from_slice(b"%0D"),
             b'\n' => out.extend_from_slice(b"%0A"),
             byte => out.push(byte),

@@ -1,17 +1,12 @@
-//! A bounded run of the fuzz targets: the fixtures as seeds, a small mutator with a fixed seed.
+//! A bounded run of the fuzz targets, on fixtures and seeds (`fuzz/src/driver.rs`).
 //!
 //! `cargo fuzz` looks longer and deeper (CONTRIBUTING); what it found is a case here or beside the
 //! code that was mended.
 
-use std::fs;
-use std::path::Path;
-
-use crate::bodies;
+use crate::{bodies, driver, files, forms, identities, sockets};
 
 /// Mutations of all seeds together, for each target.
-const ROUNDS: usize = 400;
-/// No seed is longer; what a long one finds a short one finds sooner.
-const SEED_BYTES_MAX: usize = 4096;
+const ROUNDS: u64 = 400;
 
 /// Texts that mean something to a parser.
 const TOKENS: [&[u8]; 24] = [
@@ -41,87 +36,47 @@ const TOKENS: [&[u8]; 24] = [
     b",",
 ];
 
-/// Small, seeded, and good enough to choose.
-struct Dice(u64);
+/// Parts of forms, of frames and of boxes.
+const PARTS: [&[u8]; 26] = [
+    b"\r\n--b0",
+    b"\r\n--b0\r\n",
+    b"\r\n--b0--",
+    b"\r\n\r\n",
+    b"\r\n",
+    b"\"",
+    b"\\",
+    b"%22",
+    b"name=\"file\"",
+    b"; filename=\"x\"",
+    b"Content-Type: a/b\r\n",
+    b"\nc",
+    b"\nb",
+    b"\nu",
+    b"\nd",
+    b"\nttttttttttttttt",
+    b"\"turn_detection\":null,",
+    b"\"audio\":\"AAAA\",",
+    b"\"rate\":192000,",
+    b"\\u0061",
+    b"moov",
+    b"IDAT",
+    b"\0\0\0\x08",
+    b"\0\0\0\0",
+    b"\0\0\0\x01",
+    b"\xff\xff\xff\xff",
+];
 
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap() % sides.max(1)
-    }
-
-    fn mutated(&mut self, seeds: &[Vec<u8>]) -> Vec<u8> {
-        let mut bytes = seeds[self.roll(seeds.len())].clone();
-        for _ in 0..=self.roll(4) {
-            let at = self.roll(bytes.len() + 1);
-            let end = (at + self.roll(40)).min(bytes.len());
-            match self.roll(7) {
-                0 => drop(bytes.drain(at..end)),
-                1 => bytes.truncate(at),
-                2 => {
-                    let copy = bytes[at..end].to_vec();
-                    bytes.splice(at..at, copy);
-                }
-                3 => {
-                    let token = TOKENS[self.roll(TOKENS.len())];
-                    bytes.splice(at..at, token.iter().copied());
-                }
-                4 => {
-                    let token = TOKENS[self.roll(TOKENS.len())];
-                    bytes.splice(at..end, token.iter().copied());
-                }
-                5 => {
-                    let other = &seeds[self.roll(seeds.len())];
-                    let from = self.roll(other.len());
-                    bytes.splice(at.., other[from..].iter().copied());
-                }
-                _ => {
-                    if let Some(byte) = bytes.get_mut(at) {
-                        *byte = u8::try_from(self.roll(256)).unwrap();
-                    }
-                }
-            }
-        }
-        bytes
-    }
+/// A body on the fixtures whose names end so.
+fn run(ending: &str, inputs: u64, body: fn(&[u8])) {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
+    driver::run(&driver::seeds(fixtures, ending), &TOKENS, inputs, body);
 }
 
-/// All fixtures whose names end so, wherever they lie.
-fn seeds(ending: &str) -> Vec<Vec<u8>> {
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")];
-    let mut found = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.to_string_lossy().ends_with(ending) {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    let read = |path| fs::read(path).unwrap();
-    let mut seeds: Vec<_> = found.iter().map(read).collect();
-    seeds.retain(|seed| seed.len() <= SEED_BYTES_MAX);
-    assert!(seeds.len() > 5, "{} seeds end with {ending}", seeds.len());
-    seeds
-}
-
-fn run(ending: &str, rounds: usize, body: fn(&[u8])) {
-    let seeds = seeds(ending);
-    for seed in &seeds {
-        body(seed);
-    }
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-    for _ in 0..rounds {
-        let input = dice.mutated(&seeds);
-        // The input is shown before anything can go wrong with it: output is kept until then.
-        eprintln!("input: {}", input.escape_ascii());
-        body(&input);
-    }
+/// A body on the seeds of its name.
+fn run_on(name: &str, tokens: &[&[u8]], inputs: u64, body: fn(&[u8])) {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/");
+    let seeds = driver::seeds(format!("{folder}{name}"), "");
+    driver::run(&seeds, tokens, inputs, body);
 }
 
 #[test]
@@ -140,6 +95,11 @@ fn counts_keep_their_floor_for_any_bytes() {
 }
 
 #[test]
+fn escapes_change_no_decision_for_any_bytes() {
+    run(".json", ROUNDS * 5, bodies::guarded_names);
+}
+
+#[test]
 fn redaction_holds_for_any_bytes() {
     run(".json", ROUNDS * 5, bodies::redact);
 }
@@ -152,4 +112,24 @@ fn requests_are_read_or_refused_for_any_bytes() {
 #[test]
 fn streams_are_converted_or_failed_for_any_bytes() {
     run(".sse", ROUNDS / 4, bodies::transcode);
+}
+
+#[test]
+fn forms_hold_for_any_bytes() {
+    run_on("multipart", &PARTS, ROUNDS * 10, forms::multipart);
+}
+
+#[test]
+fn checks_of_media_hold_for_any_bytes() {
+    run_on("media", &PARTS, ROUNDS * 10, files::media);
+}
+
+#[test]
+fn sessions_are_metered_for_any_frames() {
+    run_on("socket_watch", &PARTS, ROUNDS * 10, sockets::socket_watch);
+}
+
+#[test]
+fn no_text_of_an_upstream_tells_who_it_is() {
+    run_on("identities", &TOKENS, ROUNDS * 10, identities::identities);
 }

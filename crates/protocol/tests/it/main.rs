@@ -9,20 +9,39 @@ mod bodies;
 mod cases;
 mod chat;
 mod convert;
+#[path = "../../../../fuzz/src/driver.rs"]
+#[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
+mod driver;
 mod envelopes;
+#[path = "../../../../fuzz/src/files.rs"]
+#[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
+mod files;
+#[path = "../../../../fuzz/src/forms.rs"]
+#[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
+mod forms;
 mod generate;
 mod google_hostile;
 mod google_laws;
 mod google_native;
 mod google_writing;
 mod grammar;
+mod guarded;
 mod hostile;
+#[path = "../../../../fuzz/src/identities.rs"]
+#[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
+mod identities;
 mod interactions;
 mod laws;
 mod media;
 mod messages;
+#[path = "../../../../fuzz/src/pieces.rs"]
+#[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
+mod pieces;
 mod refusals;
 mod requests;
 mod responses;
+#[path = "../../../../fuzz/src/sockets.rs"]
+#[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
+mod sockets;
 mod streams;
 mod ways;

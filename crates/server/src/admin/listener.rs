@@ -117,6 +117,8 @@ impl Desk {
             "ready": is_ready,
             "draining": draining,
             "store": is_store_healthy,
+            // A detail: calls that need no storage are served without it.
+            "storage": self.engine.storage_state().as_str(),
             "channels": self.engine.channel_states().into_iter().collect::<std::collections::BTreeMap<_, _>>(),
         });
         let status = if is_ready {

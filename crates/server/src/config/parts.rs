@@ -122,6 +122,8 @@ impl Config {
                 picture_bytes_max: bytes(self.limits.media_image_bytes),
                 within: self.timeouts.media_fetch,
                 sweep_every: self.media.sweep,
+                reads_max: self.limits.media_reads,
+                read_within: self.timeouts.media_read,
             },
         }
     }

@@ -1,8 +1,6 @@
 //! Reads a request body into memory, within its limits of size, time and node memory.
 
-use std::fs::File;
 use std::future::poll_fn;
-use std::io::{self, Write as _};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,6 +12,7 @@ use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
 use protocol::Failure;
 use protocol::multipart::{self, Form};
+use store::{Media, MediaError, Upload};
 use tokio::time::{Instant, timeout_at};
 use upstream::Spool;
 
@@ -153,81 +152,52 @@ pub(crate) async fn read_spooled_form(
     name: &str,
     bounds: Bounds,
     payer: Payer<'_>,
+    media: &Media,
 ) -> Result<(Form, Option<Spool>, Share), Failure> {
     let length = within_bounds(&body, bounds)?;
     let mut charge = BodyCharge::begin(payer, length, SPOOLED_FROM_BYTES).await?;
     let mut waiting = None;
     let mut came = 0;
-    let mut spool: Option<Spooling> = None;
+    let mut upload: Option<Upload> = None;
     while let Some(piece) = next_piece(&mut body, bounds, &mut waiting).await? {
         came += piece.len();
         if came > bounds.bytes_max {
             return Err(too_large(bounds.bytes_max));
         }
         reader.push(piece)?;
-        let held_max = match spool {
+        let held_max = match upload {
             None => SPOOLED_FROM_BYTES,
             Some(_) => SPOOLED_AT_ONCE_BYTES,
         };
         if reader.file_bytes(name) > held_max {
-            let spooling = match spool.take() {
-                Some(spooling) => spooling,
-                None => Spooling::begin().await?,
+            let begun = match upload.take() {
+                Some(begun) => begun,
+                None => media.upload().await.map_err(not_kept)?,
             };
-            spool = Some(spooling.write(reader.drain(name)).await?);
+            let written = begun.write(reader.drain(name)).await;
+            upload = Some(written.map_err(not_kept)?);
         }
-        let spooled = spool.as_ref().map_or(0, |spool| spool.bytes);
+        let spooled = upload.as_ref().map_or(0, Upload::bytes);
+        let spooled = usize::try_from(spooled).unwrap_or(usize::MAX);
         let held = came.saturating_sub(spooled);
         charge.cover(held).await?;
         charge.release_beyond(held);
     }
-    let spool = match spool {
-        Some(spooling) => Some(spooling.write(reader.drain(name)).await?.finish()),
+    let spool = match upload {
+        Some(begun) => {
+            let whole = begun.write(reader.drain(name)).await.map_err(not_kept)?;
+            let bytes = whole.bytes();
+            Some(Spool::new(whole.into_file(), bytes))
+        }
         None => None,
     };
     Ok((reader.finish()?, spool, charge.into_share()))
 }
 
-/// A file without a name, gone when the last one who has it is.
-struct Spooling {
-    file: File,
-    bytes: usize,
-}
-
-impl Spooling {
-    async fn begin() -> Result<Self, Failure> {
-        let file = on_disk(tempfile::tempfile).await?;
-        Ok(Self { file, bytes: 0 })
-    }
-
-    async fn write(self, pieces: Vec<Bytes>) -> Result<Self, Failure> {
-        let Self { mut file, bytes } = self;
-        let more: usize = pieces.iter().map(Bytes::len).sum();
-        let file = on_disk(move || {
-            for piece in pieces {
-                file.write_all(&piece)?;
-            }
-            Ok(file)
-        });
-        Ok(Self {
-            file: file.await?,
-            bytes: bytes + more,
-        })
-    }
-
-    fn finish(self) -> Spool {
-        Spool::new(self.file, u64::try_from(self.bytes).unwrap_or(u64::MAX))
-    }
-}
-
-async fn on_disk<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, Failure> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(io::Error::other).flatten().map_err(|error| {
-        tracing::error!(%error, "an upload could not be kept on the disk");
-        Failure::unavailable("The service cannot keep the upload for now.").retry_after(1)
-    })
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn not_kept(error: MediaError) -> Failure {
+    tracing::error!(%error, "an upload could not be kept on the disk");
+    Failure::unavailable("The service cannot keep the upload for now.").retry_after(1)
 }
 
 /// The length that the head tells, if it may be so long.

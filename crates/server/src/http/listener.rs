@@ -101,15 +101,17 @@ impl Limits {
         }
     }
 
+    /// The address, if bounds per address hold for it: a trusted proxy stands for many callers.
+    pub(crate) fn counted(&self, address: IpAddr) -> Option<IpAddr> {
+        let mut trusted = self.trusted_proxies.iter();
+        let is_trusted = trusted.any(|network| network.contains(address));
+        (!is_trusted).then_some(address)
+    }
+
     fn per_address_max(&self, address: IpAddr) -> usize {
-        let is_trusted = self
-            .trusted_proxies
-            .iter()
-            .any(|network| network.contains(address));
-        if is_trusted {
-            usize::MAX
-        } else {
-            self.connections_per_address_max
+        match self.counted(address) {
+            Some(_) => self.connections_per_address_max,
+            None => usize::MAX,
         }
     }
 }
@@ -387,6 +389,12 @@ pub(super) struct Seat {
     address: IpAddr,
     parting: Arc<PartingBell>,
     crowd: Arc<Crowd>,
+}
+
+impl Seat {
+    pub(super) fn address(&self) -> IpAddr {
+        self.address
+    }
 }
 
 impl Drop for Seat {

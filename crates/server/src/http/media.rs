@@ -1,9 +1,10 @@
 //! Serves kept media: without a key, since nobody can guess a name, in ranges, and only until they
 //! expire.
 
+use std::net::IpAddr;
 use std::ops::Range;
 
-use engine::{AnswerBody, Engine, clock};
+use engine::{AnswerBody, Engine, MediaRead, clock};
 use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, ETAG,
     EXPIRES, HeaderName, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, RANGE, X_CONTENT_TYPE_OPTIONS,
@@ -43,15 +44,18 @@ pub(crate) struct Found {
     pub(super) body: AnswerBody,
 }
 
-/// Answers GET and HEAD. Missing, expired and misspelt are the same.
+/// Answers GET and HEAD. Missing, expired and misspelt are the same. `from` is the caller's address,
+/// if it is no proxy's.
 pub(super) async fn serve(
     engine: &Engine,
+    from: Option<IpAddr>,
     name: Option<MediaName>,
     asked: Asked,
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Reply, Failure> {
     let name = name.ok_or_else(no_such)?;
+    let place = engine.read_media(from)?;
     let now = clock::now();
     let is_plain = method == Method::GET
         && [RANGE, IF_NONE_MATCH]
@@ -60,7 +64,7 @@ pub(super) async fn serve(
     if is_plain {
         let found = engine.media().read(name, now).await.map_err(unavailable)?;
         let (head, body) = found.ok_or_else(no_such)?;
-        let body = AnswerBody::Media(Box::new(engine.stream_of(body)));
+        let body = AnswerBody::Media(Box::new(engine.stream_of(body, place)));
         let found = Found::whole(name, asked, &head, now, body);
         return Ok(Reply::Found(found.into()));
     }
@@ -83,12 +87,12 @@ pub(super) async fn serve(
     match part {
         Part::Outside => Ok(Reply::Outside(head.bytes)),
         Part::Whole => {
-            let body = read(engine, name, &head, 0..head.bytes).await?;
+            let body = read(engine, place, name, &head, 0..head.bytes).await?;
             let found = Found::whole(name, asked, &head, now, body);
             Ok(Reply::Found(found.into()))
         }
         Part::Some(range) => {
-            let body = read(engine, name, &head, range.clone()).await?;
+            let body = read(engine, place, name, &head, range.clone()).await?;
             let found = Found::whole(name, asked, &head, now, body);
             let found = found.narrowed_to(&range, head.bytes);
             Ok(Reply::Found(found.into()))
@@ -98,6 +102,7 @@ pub(super) async fn serve(
 
 async fn read(
     engine: &Engine,
+    place: MediaRead,
     name: MediaName,
     head: &MediaHead,
     range: Range<u64>,
@@ -105,7 +110,7 @@ async fn read(
     let found = engine.media().read_range(name, head, range).await;
     // It was there a moment ago: copied anew since, or swept.
     let body = found.map_err(unavailable)?.ok_or_else(no_such)?;
-    Ok(AnswerBody::Media(Box::new(engine.stream_of(body))))
+    Ok(AnswerBody::Media(Box::new(engine.stream_of(body, place))))
 }
 
 impl Found {

@@ -123,7 +123,8 @@ async fn dispatch(
     }
     if let Endpoint::Media(asked, name) = surface.endpoint {
         let (method, headers) = (request.method(), request.headers());
-        return Ok(media::serve(engine, name, asked, method, headers)
+        let from = shared.limits.counted(visit.connection.seat.address());
+        return Ok(media::serve(engine, from, name, asked, method, headers)
             .await
             .map(Served::Media)?);
     }

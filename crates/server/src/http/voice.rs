@@ -48,8 +48,8 @@ pub(super) async fn transcript(
     let reader = body::form_reader(request.headers())?;
     let file_bytes_max = shared.limits.body_stt_bytes;
     let bounds = bounds(shared, file_bytes_max.saturating_add(FIELDS_BYTES));
-    let payer = payer(shared, caller);
-    let read = body::read_spooled_form(request.into_body(), reader, "file", bounds, payer);
+    let (payer, media) = (payer(shared, caller), shared.engine.media());
+    let read = body::read_spooled_form(request.into_body(), reader, "file", bounds, payer, media);
     let (fields, spool, share) = read.await?;
     let call = TranscriptCall {
         arrival: visit.arrival(caller),

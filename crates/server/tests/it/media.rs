@@ -1,5 +1,6 @@
 //! Kept media as anybody sees them: by their address alone, whole and in ranges, until they expire.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -247,18 +248,21 @@ async fn a_start_sweeps_what_has_expired_and_counts_what_is_there() {
     );
 }
 
-#[tokio::test]
-async fn media_in_a_bucket_are_served_alike() {
-    let s3 = S3::start().await;
-    let stage = Plot::default()
+/// A gateway that keeps its media in a bucket.
+fn in_bucket(address: SocketAddr) -> Plot {
+    Plot::default()
         .setting("media", &format!("url = \"s3://{BUCKET}/videos\""))
-        .setting("media", &format!("endpoint = \"http://{}\"", s3.address))
+        .setting("media", &format!("endpoint = \"http://{address}\""))
         .setting("media", "access_key_id = { file = \"s3-id\" }")
         .setting("media", "secret_access_key = { file = \"s3-secret\" }")
         .file("s3-id", ACCESS_KEY)
         .file("s3-secret", SECRET_KEY)
-        .open()
-        .await;
+}
+
+#[tokio::test]
+async fn media_in_a_bucket_are_served_alike() {
+    let s3 = S3::start().await;
+    let stage = in_bucket(s3.address).open().await;
     let folder = s3.bucket().join("videos");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join(format!("{ID}.mp4")), film()).unwrap();
@@ -276,4 +280,70 @@ async fn media_in_a_bucket_are_served_alike() {
     let answer = get(&stage, &target, &[]).await;
     assert_eq!(answer.status(), 503);
     assert!(!answer.text().contains("127.0.0.1"), "{}", answer.text());
+}
+
+#[tokio::test]
+async fn readers_beyond_the_bound_are_refused_until_one_has_gone() {
+    let stage = Plot::default()
+        .setting("limits", "media_reads = 1")
+        .open()
+        .await;
+    let target = format!("/media/{ID}.mp4");
+    // More than the buffers of both sockets hold, so that the answer cannot end unread.
+    keep(&stage, &format!("{ID}.mp4"), &vec![7; 64 << 20]);
+    let mut reader = Connection::open(stage.address()).await;
+    reader.send(&Request::get(&target)).await;
+    assert_eq!(reader.head().await.unwrap().status, 200);
+    for request in [
+        Request::get(&target),
+        Request::get(&target).header("range", "bytes=0-3"),
+    ] {
+        let refused = stage.send(&request).await;
+        assert_eq!(refused.failure(), (503, "service_unavailable".to_owned()));
+        assert!(refused.header("retry-after").is_some());
+    }
+    // Nothing is opened for a name that cannot be one.
+    assert_eq!(get(&stage, "/media/none", &[]).await.status(), 404);
+    drop(reader);
+    let is_served = async || {
+        let answer = get(&stage, &target, &[("range", "bytes=0-3")]).await;
+        (answer.status() == 206).then_some(())
+    };
+    eventually("the place is given back", is_served).await;
+}
+
+#[tokio::test]
+async fn a_reader_that_is_too_slow_is_cut_off() {
+    let stage = Plot::default()
+        .setting("timeouts", "media_read_ms = 1")
+        .open()
+        .await;
+    keep(&stage, &format!("{ID}.mp4"), &vec![7; 64 << 20]);
+    let mut reader = Connection::open(stage.address()).await;
+    let request = Request::get(&format!("/media/{ID}.mp4"));
+    reader.send(&request).await;
+    assert!(reader.rest().await.len() < 64 << 20);
+}
+
+async fn storage_becomes(stage: &Stage, word: &str) {
+    let is_told = async || {
+        let ready = stage.admin_get("/readyz").await.ok().json();
+        (ready["storage"] == word).then_some(())
+    };
+    eventually("the storage's state", is_told).await;
+}
+
+/// Calls that need no storage are served, so the node is ready; that it lacks its bucket is told.
+#[tokio::test]
+async fn readiness_tells_of_a_bucket_that_cannot_be_reached() {
+    let s3 = S3::start().await;
+    let address = s3.address;
+    s3.stop().await;
+    let stage = in_bucket(address).open().await;
+    storage_becomes(&stage, "failing").await;
+    let metrics = stage.admin_get("/metrics").await.ok();
+    assert!(metrics.text().contains("tollgate_media_storage_up 0\n"));
+
+    let healthy = Stage::open().await;
+    storage_becomes(&healthy, "ok").await;
 }

@@ -128,6 +128,24 @@ async fn the_sdks_name_leaves_out_what_the_upstream_does_not_know() {
     assert_eq!(stage.usage(&key).await, 1_000);
 }
 
+/// Large files lie with the media on their way in, under the same floor of the disk.
+#[tokio::test]
+async fn an_upload_that_cannot_be_kept_is_refused_before_money_moves() {
+    let (stage, key) = stage().await;
+    let media = stage.folder().join("tollgate-data/media");
+    std::fs::rename(&media, stage.folder().join("away")).unwrap();
+    let model = ("model", text("maker/ears"));
+    // Two megabytes, which are too large for the memory.
+    let parts = [model.clone(), ("file", wav(65_000))];
+    let refused = stage.send(&form(&key, "/v1/stt", &parts)).await;
+    assert_eq!(refused.failure(), (503, "service_unavailable".to_owned()));
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(stage.sim.calls().len(), 0);
+    let parts = [model, ("file", wav(1_000))];
+    stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
+    assert_eq!(stage.usage(&key).await, 1_000);
+}
+
 #[tokio::test]
 async fn bad_forms_reach_no_upstream() {
     let (stage, key) = stage().await;

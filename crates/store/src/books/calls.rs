@@ -33,12 +33,12 @@ impl Books {
             rates: Rates::default(),
         };
         let id = self.last_hold.next(self.hold_step);
-        let debt_limit = self.debt_limit;
         self.rate_clock.note(admit.now);
         let time = AdmitTime {
             wall: admit.now,
             rates: self.rate_clock.at(admit.now),
         };
+        let debt_limit = self.debt_limit;
         let Some(mut rows) = self.rows_of(admit.key) else {
             return Err(unknown);
         };
@@ -92,8 +92,8 @@ impl Books {
     /// Grows an open hold; `None` when there is no such hold.
     pub(crate) fn extend(&mut self, extend: &Extend) -> Option<Result<(), AdmitError>> {
         let (key, held) = self.held(extend.hold)?;
-        let debt_limit = self.debt_limit;
         let now = self.rate_clock.at(extend.now);
+        let debt_limit = self.debt_limit;
         let mut rows = self.rows_of(key)?;
         let grown = ledger::extend(
             &mut rows.wallet.wallet,
@@ -119,8 +119,8 @@ impl Books {
         let hold = self.holds.get(&id)?;
         let (key, ask, before, wallet) = (hold.key, hold.held, hold.booked, hold.wallet);
         let (opened_at, request_id) = (hold.opened_at, hold.request_id);
-        let debt_limit = self.debt_limit;
         let rates_at = self.rate_clock.at(stepping.now);
+        let debt_limit = self.debt_limit;
         let mut rows = self.rows_of(key)?;
         let stepped = ledger::step(
             &mut rows.wallet.wallet,

@@ -15,6 +15,7 @@ mod settings;
 mod spool;
 mod storage;
 mod sweep;
+mod upload;
 mod wire;
 
 pub use body::MediaBody;
@@ -25,3 +26,4 @@ pub use settings::{Bucket, MediaPlace, MediaSettings};
 pub use spool::{Spool, Spooled};
 pub use storage::Media;
 pub use sweep::Swept;
+pub use upload::Upload;

@@ -9,10 +9,11 @@ use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
 
 use super::error::MediaError;
-use crate::disk::free_bytes;
+use crate::disk::require_room;
 
-/// The room on the disk is looked at once for so many bytes.
-const LOOK_BYTES: u64 = 16 << 20;
+/// The room on the disk is looked at once for so many bytes. All copies that may run at once stay
+/// above the floor of the ledger with what they write between two looks.
+const LOOK_BYTES: u64 = 4 << 20;
 /// How the names of such files end.
 pub(super) const ENDING: &str = "part";
 
@@ -106,16 +107,9 @@ impl Spool {
     }
 
     async fn check_room(&self) -> Result<(), MediaError> {
-        let floor = self.disk_floor_bytes.saturating_mul(2);
-        if floor == 0 {
-            return Ok(());
-        }
         let folder = self.at.path().parent().unwrap_or(Path::new(".")).to_owned();
-        let free = blocking(move || free_bytes(&folder)).await?;
-        if free < floor {
-            return Err(MediaError::Full);
-        }
-        Ok(())
+        let floor = self.disk_floor_bytes;
+        Ok(blocking(move || require_room(&folder, floor)).await?)
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use ledger::UnixMs;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -39,7 +40,7 @@ pub struct Media {
     keep: Keep,
     pub(super) expiry: Duration,
     pub(super) keep_expired: Duration,
-    disk_floor_bytes: u64,
+    pub(super) disk_floor_bytes: u64,
 }
 
 /// How a file comes from the spool into the storage.
@@ -110,6 +111,23 @@ impl Media {
         timeout(KEEP_MAX, kept)
             .await
             .unwrap_or(Err(MediaError::Timeout))
+    }
+
+    /// Whether the storage answers. A bucket is asked for a list, which needs the same rights as our
+    /// sweeps and fails where the bucket is missing; the offset leaves the list empty.
+    pub async fn probe(&self) -> Result<(), MediaError> {
+        match &self.keep {
+            Keep::Rename => {
+                tokio::fs::metadata(&*self.spool).await?;
+            }
+            Keep::Upload(_) => {
+                let behind_all = Path::from("~");
+                let mut list = self.objects.list_with_offset(None, &behind_all);
+                let answered = timeout(ANSWER_MAX, list.next()).await;
+                answered.map_err(|_| MediaError::Timeout)?.transpose()?;
+            }
+        }
+        Ok(())
     }
 
     /// What is known of a medium; `None` when it is missing or has expired, which are the same.

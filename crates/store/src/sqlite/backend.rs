@@ -41,6 +41,7 @@ use crate::queue::{Bounds, Queue, Refused};
 use crate::settings::Settings;
 use crate::stats::{Counters, Stats};
 use crate::store::Recovery;
+use crate::sync;
 use crate::task::TaskView;
 use crate::task_id::TaskId;
 use crate::task_list::{TaskPage, TaskQuery};
@@ -84,7 +85,7 @@ impl Sqlite {
     pub(crate) fn open_with(
         path: &Path,
         settings: &Settings,
-        gate: Arc<Mutex<u64>>,
+        gate: Arc<sync::Mutex<u64>>,
         prepare: impl FnOnce(&mut Connection) -> rusqlite::Result<()>,
     ) -> Result<(Self, Recovery), OpenError> {
         let lock = ServerLock::take(path)?;
@@ -120,7 +121,7 @@ impl Sqlite {
 
     pub(crate) fn attach(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
         let opened = for_command(path, settings)?;
-        let gate = Arc::new(Mutex::new(0));
+        let gate = Arc::new(sync::Mutex::new(0));
         let ballast = Arc::new(Ballast::none());
         // A command has one change to make and waits for it: nothing to gather for.
         let settings = Settings {
@@ -144,7 +145,7 @@ impl Sqlite {
         settings: &Settings,
         opened: Opened,
         counters: Arc<Counters>,
-        gate: Arc<Mutex<u64>>,
+        gate: Arc<sync::Mutex<u64>>,
         ballast: Arc<Ballast>,
         server: Option<Server>,
     ) -> Result<Self, OpenError> {
@@ -215,7 +216,7 @@ impl Sqlite {
         path: &Path,
         settings: &Settings,
         counters: &Arc<Counters>,
-        gate: &Arc<Mutex<u64>>,
+        gate: &Arc<sync::Mutex<u64>>,
         ballast: &Arc<Ballast>,
     ) -> Result<Ticker, OpenError> {
         let mut connection =
@@ -259,7 +260,7 @@ impl Sqlite {
             .pragma_update(None, "cache_size", -READER_CACHE_KIB)
             .map_err(sql)?;
         let options = JournalOptions {
-            queue_max: settings.journal_queue_max,
+            bounds: settings.journal_bounds(),
             retention_days: settings.journal_retention_days,
         };
         let journal = Journal::start(connection, options, Arc::clone(counters));
@@ -459,7 +460,8 @@ fn count_frames(writer: &mut Connection, counters: &Arc<Counters>) -> rusqlite::
     }))
 }
 
-fn write(
+/// The writer thread.
+pub(super) fn write(
     on: &Connection,
     epoch: crate::ids::Epoch,
     limits: Limits,

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro, UnixMs};
-use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::backend::Sqlite;
 use super::files::beside;
 use crate::backend::Backend;
 use crate::faults::Faults;
+use crate::sync::Mutex;
 use crate::{
     Admit, AdmitError, Admitted, Basis, Close, Digest, End, EntryKind, EntryQuery, IfLost, KeyId,
     KeyLimits, KeyRow, Lost, MeterText, NewKey, NewWallet, OpenError, PriceVersion, Settings,

@@ -1,6 +1,7 @@
 //! Trouble is told as trouble: never as a missing file, never as half of one.
 
 use std::fs;
+use std::io::Seek as _;
 
 use store::{Media, MediaError, MediaOpenError, MediaPlace, MediaSettings, MediaType};
 
@@ -39,6 +40,47 @@ async fn a_disk_near_its_floor_takes_nothing_in() {
             .unwrap_err();
         assert!(matches!(refused, MediaError::Full), "{place} {refused}");
         assert_eq!(it.on_their_way(), 0, "{place}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_near_its_floor_takes_no_uploads() {
+    for (place, it) in Place::all().await {
+        let upload = it.media.upload().await.unwrap();
+        let upload = upload.write(vec!["fi".into(), "lm".into()]).await.unwrap();
+        assert_eq!(upload.bytes(), 4, "{place}");
+        let mut file = upload.into_file();
+        file.rewind().unwrap();
+        assert_eq!(std::io::read_to_string(file).unwrap(), "film", "{place}");
+        // It has no name, so a process that dies leaves nothing behind.
+        assert_eq!(it.on_their_way(), 0, "{place}");
+
+        let full = MediaSettings {
+            disk_floor_bytes: u64::MAX,
+            ..it.settings.clone()
+        };
+        let refused = Media::open(&full).unwrap().upload().await.unwrap_err();
+        assert!(matches!(refused, MediaError::Full), "{place} {refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_storage_that_cannot_be_used_is_noticed_by_a_probe() {
+    for (place, mut it) in Place::all().await {
+        it.media.probe().await.unwrap();
+        it.keep(fresh(MediaType::Mp4), b"film").await.unwrap();
+        it.media.probe().await.unwrap();
+        let mut settings = it.settings.clone();
+        if let MediaPlace::Bucket(bucket) = &mut settings.place {
+            bucket.name = "another".to_owned();
+            let other = Media::open(&settings).unwrap();
+            assert!(other.probe().await.is_err(), "a bucket that is not there");
+        }
+        match it.s3.take() {
+            Some(s3) => s3.stop().await,
+            None => fs::rename(&it.objects, it.objects.with_file_name("elsewhere")).unwrap(),
+        }
+        assert!(it.media.probe().await.is_err(), "{place}");
     }
 }
 

@@ -239,6 +239,29 @@ pub(crate) async fn a_full_queue_drops_and_counts(place: &Place) {
     assert!(store.healthy());
 }
 
+pub(crate) async fn bodies_without_room_are_left_out_and_counted(place: &Place) {
+    let (store, _) = Store::open(&Settings {
+        journal_queue_bytes_max: 1_000,
+        ..place.settings()
+    })
+    .unwrap();
+    for (n, bytes) in [(1, 800), (2, 1_001), (3, 800)] {
+        store.journal_append(JournalRow {
+            response_body: Some("b".repeat(bytes).into()),
+            ..row(n, now())
+        });
+        store.flush().await.unwrap();
+    }
+    let found = store.journal(JournalQuery::default()).await.unwrap();
+    let kept = |place: usize| found[place].row.response_body.is_some();
+    assert_eq!([kept(0), kept(1), kept(2)], [true, false, true]);
+    let stats = store.stats();
+    assert_eq!(
+        (stats.journal_dropped, stats.journal_bodies_dropped),
+        (0, 1)
+    );
+}
+
 pub(crate) async fn bodies_are_cut(place: &Place) {
     let store = place.open();
     let body: Box<str> = "é".repeat(BODY_BYTES_MAX).into();

@@ -14,6 +14,7 @@ mod faults;
 mod journal;
 mod law;
 mod nodes;
+mod outage;
 mod place;
 mod recovery;
 mod schema;
@@ -105,6 +106,7 @@ macro_rules! story {
                 journal::conditions_are_all_obeyed,
                 journal::old_rows_go_and_young_ones_stay,
                 journal::a_full_queue_drops_and_counts,
+                journal::bodies_without_room_are_left_out_and_counted,
                 journal::bodies_are_cut,
                 tasks::a_task_goes_from_its_hold_to_its_callback,
                 tasks::a_claim_is_worth_nothing_once_another_has_it,
@@ -146,5 +148,14 @@ story!(
         faults::a_slow_database_is_slow_and_right,
         faults::a_lock_holder_keeps_only_its_own_wallet_waiting,
         faults::a_close_that_cannot_be_booked_does_not_stop_the_others,
+        outage::a_key_that_was_not_met_before_is_not_refused_while_the_database_is_away,
+        outage::a_node_without_connections_says_so_and_refuses_no_key,
+        outage::a_role_that_may_not_write_is_told_in_words,
+        outage::a_full_disk_is_told_in_words_and_the_node_is_not_ready,
+        outage::wrong_credentials_are_no_outage,
+        outage::journal_rows_of_billed_calls_outlive_an_outage,
+        outage::journal_rows_that_waited_stand_behind_those_that_did_not,
+        outage::journal_rows_are_not_doubled_by_a_lost_answer,
+        outage::a_journal_row_that_cannot_be_written_is_dropped_alone,
     ]
 );

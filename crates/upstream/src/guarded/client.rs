@@ -7,7 +7,6 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use http::HeaderValue;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::body::BoundedBody;
@@ -19,7 +18,7 @@ use crate::body::Body;
 use crate::channel::Channel;
 use crate::error::{CallError, Sent, Stage, What};
 use crate::timeouts::Timeouts;
-use crate::wire::{Conn, Connector, Head};
+use crate::wire::{Conn, Connector, Head, Lookups};
 
 /// How often a fetch is sent on to another place.
 const REDIRECTS_MAX: usize = 5;
@@ -27,7 +26,7 @@ const REDIRECTS_MAX: usize = 5;
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// What is read of the answer to a delivery; its words are of no use to us.
 const ANSWER_BYTES_READ: u64 = 4 * 1024;
-/// Names that are looked up at once: each takes a thread until the system gives up on it.
+/// Look-ups of names that others give, at once.
 const LOOKUPS_MAX: usize = 64;
 
 /// The client for addresses that others name.
@@ -39,7 +38,7 @@ pub struct Guarded {
     policy: Policy,
     /// Our own listeners, known once they listen.
     listeners: OnceLock<Vec<SocketAddr>>,
-    lookups: Semaphore,
+    lookups: Lookups,
 }
 
 /// A good answer.
@@ -62,7 +61,7 @@ impl Guarded {
         Self {
             policy,
             listeners: OnceLock::new(),
-            lookups: Semaphore::new(LOOKUPS_MAX),
+            lookups: Lookups::new(LOOKUPS_MAX),
         }
     }
 
@@ -215,14 +214,10 @@ impl Guarded {
     }
 
     async fn look_up(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, FetchError> {
-        // The semaphore is never closed.
-        let _turn = self.lookups.acquire().await;
-        let found = tokio::net::lookup_host((name, port)).await;
-        let addresses: Vec<_> = found.map_err(|_| FetchError::Unresolved)?.collect();
-        if addresses.is_empty() {
-            return Err(FetchError::Unresolved);
+        match self.lookups.look_up(name, port).await {
+            Ok(addresses) if !addresses.is_empty() => Ok(addresses),
+            _ => Err(FetchError::Unresolved),
         }
-        Ok(addresses)
     }
 
     fn judge_host(&self, link: &Link) -> Result<(), Refusal> {

@@ -11,15 +11,21 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
+use super::lookup::Lookups;
 use super::stream::Stream;
 use crate::address::Address;
 use crate::error::{CallError, ChannelError, Sent, Stage, What};
+
+/// Look-ups of one upstream's name at once. An upstream whose name server is silent must not take
+/// the threads that the others need.
+const LOOKUPS_MAX: usize = 16;
 
 /// Where to connect, and how to trust what answers there.
 #[derive(Clone)]
 pub(crate) struct Connector {
     host: Box<str>,
     port: u16,
+    lookups: Lookups,
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
@@ -50,6 +56,7 @@ impl Connector {
         Ok(Self {
             host: host.into(),
             port,
+            lookups: Lookups::new(LOOKUPS_MAX),
             tls: tls.transpose()?,
         })
     }
@@ -60,8 +67,8 @@ impl Connector {
     }
 
     async fn open(&self, deadline: Instant) -> io::Result<Stream> {
-        let addresses = tokio::net::lookup_host((&*self.host, self.port)).await?;
-        let tcp = first_to_answer(addresses.collect(), deadline).await?;
+        let addresses = self.lookups.look_up(&self.host, self.port).await?;
+        let tcp = first_to_answer(addresses, deadline).await?;
         self.secure(tcp).await
     }
 
@@ -100,7 +107,7 @@ impl fmt::Debug for Connector {
             .field("host", &self.host)
             .field("port", &self.port)
             .field("tls", &self.tls.is_some())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

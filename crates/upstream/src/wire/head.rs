@@ -1,14 +1,13 @@
 //! Reads an answer's head: only what this side of the gateway may know of it.
 
 use std::mem::MaybeUninit;
-use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use http::HeaderValue;
 
 use super::chunked::Chunked;
 use super::framing::{Framing, Malformed};
-use crate::retry_after;
+use crate::retry_after::{self, RetryAfter};
 
 /// Status line and fields together, as an upstream of ours may send them.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -22,7 +21,7 @@ const PROVISIONAL_MAX: u8 = 8;
 pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) content_type: Option<HeaderValue>,
-    pub(crate) retry_after: Option<Duration>,
+    pub(crate) retry_after: Option<RetryAfter>,
     /// Where a redirect leads.
     pub(crate) location: Option<HeaderValue>,
     pub(crate) framing: Framing,
@@ -84,6 +83,7 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
     let mut length = None;
     let mut chunked = false;
     let mut keep_alive = http_1_1;
+    let mut date = None;
     let mut retry_after = None;
     let mut retry_after_ms = None;
     let mut location = None;
@@ -92,6 +92,7 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
         let (name, value) = (field.name, field.value);
         // The length of the name decides first: most fields are none of ours.
         match name.len() {
+            4 if name.eq_ignore_ascii_case("date") => date = Some(value),
             8 if (300..400).contains(&status) && name.eq_ignore_ascii_case("location") => {
                 location = HeaderValue::from_bytes(value).ok();
             }
@@ -99,7 +100,7 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
                 keep_alive = keeps_alive(value, keep_alive);
             }
             11 if name.eq_ignore_ascii_case("retry-after") => {
-                retry_after = retry_after::seconds(value);
+                retry_after = Some(value);
             }
             12 if name.eq_ignore_ascii_case("content-type") => {
                 content_type = media_type(value);
@@ -139,13 +140,14 @@ fn read(status: u16, http_1_1: bool, fields: &[httparse::Header<'_>]) -> Result<
         (_, Some(length)) => Framing::Length(length),
         (_, None) => Framing::UntilClose,
     };
+    let seconds = |value| retry_after::seconds(value, date);
     // Chunks win over a length beside them, but whoever sends both is not to be trusted
     // with a second answer (RFC 9112 section 6.3).
     let doubtful = chunked && length.is_some();
     Ok(Head {
         status,
         content_type,
-        retry_after: retry_after_ms.or(retry_after),
+        retry_after: retry_after_ms.or_else(|| retry_after.and_then(seconds)),
         location,
         keep_alive: keep_alive && !doubtful && accept.is_none() && framing != Framing::UntilClose,
         framing,
@@ -184,6 +186,8 @@ fn digits(value: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn head(text: &str) -> Result<Option<Head>, Malformed> {
@@ -332,7 +336,8 @@ mod tests {
         assert_eq!(buf, "{}");
         assert_eq!(head.status, 429);
         assert_eq!(head.content_type.unwrap(), "application/json");
-        assert_eq!(head.retry_after, Some(Duration::from_secs(7)));
+        let seven = RetryAfter::In(Duration::from_secs(7));
+        assert_eq!(head.retry_after, Some(seven));
     }
 
     #[test]

@@ -9,10 +9,15 @@ mod alarm;
 mod chunked;
 mod conn;
 mod connect;
+#[cfg(test)]
+#[path = "../../../../fuzz/src/driver.rs"]
+#[expect(unreachable_pub, reason = "it is shared with the fuzz targets")]
+mod driver;
 mod framing;
 mod head;
 #[cfg(any(test, fuzzing))]
 mod hostile;
+mod lookup;
 mod stream;
 
 pub(crate) use conn::Conn;
@@ -22,5 +27,6 @@ pub(crate) use connect::Connector;
 pub(crate) use framing::Framing;
 pub(crate) use head::Head;
 #[cfg(fuzzing)]
-pub use hostile::any_head;
+pub use hostile::{any_chunked, any_head};
+pub(crate) use lookup::Lookups;
 pub(crate) use stream::Stream;

@@ -32,6 +32,21 @@ async fn a_call_goes_out_whole_and_its_answer_comes_back() {
 }
 
 #[tokio::test]
+async fn a_date_to_come_back_at_is_as_good_as_seconds() {
+    let (listener, channel) = upstream().await;
+    let server = async {
+        let mut peer = Peer::accept(&listener).await;
+        peer.request().await;
+        peer.say("HTTP/1.1 429 Slow Down\r\nretry-after: Sun, 06 Nov 1994 08:50:07 GMT\r\n")
+            .await;
+        peer.say("date: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-length: 0\r\n\r\n")
+            .await;
+    };
+    let incoming = both(server, channel.send(&call("{}"))).await.unwrap();
+    assert_eq!(incoming.retry_after.unwrap().as_secs(), 30);
+}
+
+#[tokio::test]
 async fn everything_one_read_brought_comes_as_one_piece() {
     let (listener, channel) = upstream().await;
     let server = async {

@@ -38,6 +38,8 @@ pub struct Limits {
     /// Results that an upstream has ready and we keep: a video, a picture.
     pub media_video_bytes: usize,
     pub media_image_bytes: usize,
+    /// Files of results that are read at once.
+    pub media_reads: usize,
     pub connections: usize,
     pub connections_per_address: usize,
     pub requests_in_flight: usize,
@@ -68,6 +70,7 @@ impl Default for Limits {
             socket_message_bytes: 16 * MIB,
             media_video_bytes: 512 * MIB,
             media_image_bytes: 20 * MIB,
+            media_reads: 512,
             connections: 16_384,
             connections_per_address: 2_048,
             requests_in_flight: 10_000,
@@ -102,6 +105,7 @@ impl Limits {
         section.positive("socket_message_bytes", &mut out.socket_message_bytes);
         section.positive("media_video_bytes", &mut out.media_video_bytes);
         section.positive("media_image_bytes", &mut out.media_image_bytes);
+        section.positive("media_reads", &mut out.media_reads);
         section.positive("connections", &mut out.connections);
         section.positive("connections_per_address", &mut out.connections_per_address);
         section.positive("requests_in_flight", &mut out.requests_in_flight);

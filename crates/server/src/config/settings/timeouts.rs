@@ -16,6 +16,8 @@ pub struct Timeouts {
     pub image_fetch: Duration,
     /// One result that we keep.
     pub media_fetch: Duration,
+    /// One file of a result that a caller reads.
+    pub media_read: Duration,
     pub client_header: Duration,
     pub client_body_idle: Duration,
     pub client_body_total: Duration,
@@ -49,6 +51,7 @@ impl Default for Timeouts {
             upstream_total: Duration::from_secs(30 * 60),
             image_fetch: Duration::from_secs(30),
             media_fetch: Duration::from_secs(15 * 60),
+            media_read: Duration::from_secs(30 * 60),
             client_header: Duration::from_secs(10),
             client_body_idle: Duration::from_secs(30),
             client_body_total: Duration::from_secs(300),
@@ -76,6 +79,7 @@ impl Timeouts {
         section.millis("upstream_total_ms", &mut out.upstream_total);
         section.millis("image_fetch_ms", &mut out.image_fetch);
         section.millis("media_fetch_ms", &mut out.media_fetch);
+        section.millis("media_read_ms", &mut out.media_read);
         section.millis("client_header_ms", &mut out.client_header);
         section.millis("client_body_idle_ms", &mut out.client_body_idle);
         section.millis("client_body_total_ms", &mut out.client_body_total);

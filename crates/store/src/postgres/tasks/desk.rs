@@ -7,6 +7,7 @@ use ledger::{Micro, UnixMs};
 use tokio_postgres::types::ToSql;
 
 use super::super::connect::{Role, Target};
+use super::super::doubt::Fate;
 use super::super::link::{FLIGHT_MAX, Link, within};
 use super::super::node::Node;
 use super::super::transaction::{self, Begun, Locks, NamedKey, Needs, Owned, Uncommitted};
@@ -331,13 +332,14 @@ impl Desk {
             Ok(()) => Ok(()),
             Err(Uncommitted::Undone(failed)) => Err(Unmade::Failed(failed)),
             Err(Uncommitted::Doubtful(failed)) => {
-                match self.link.outcome(&begun.transaction).await {
-                    Some(true) => {
+                let doubt = self.link.doubt(&begun.transaction, &self.books);
+                match self.link.outcome(&doubt).await {
+                    Fate::Happened => {
                         self.books.count_committed();
                         Ok(())
                     }
-                    Some(false) => Err(Unmade::Failed(failed)),
-                    None => Err(Unmade::InDoubt(failed)),
+                    Fate::Undone => Err(Unmade::Failed(failed)),
+                    Fate::Unknown | Fate::Unknowable => Err(Unmade::InDoubt(failed)),
                 }
             }
         }

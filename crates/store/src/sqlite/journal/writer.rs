@@ -13,6 +13,7 @@ use super::names::{DAY_MS, Names, day_of};
 use super::rows::Inserts;
 use crate::clock;
 use crate::journal::{JournalRow, number_of};
+use crate::journal_queue::{JournalBounds, JournalQueue, Queued};
 use crate::stats::Counters;
 
 /// Nobody waits for a row, so many share a transaction.
@@ -25,7 +26,7 @@ const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct JournalOptions {
-    pub(in crate::sqlite) queue_max: usize,
+    pub(in crate::sqlite) bounds: JournalBounds,
     /// 0 keeps rows for ever.
     pub(in crate::sqlite) retention_days: u32,
 }
@@ -36,7 +37,7 @@ pub(in crate::sqlite) struct Journal {
     line: Arc<Line>,
     thread: Option<JoinHandle<()>>,
     counters: Arc<Counters>,
-    queue_max: usize,
+    bounds: JournalBounds,
 }
 
 #[derive(Debug, Default)]
@@ -47,7 +48,7 @@ struct Line {
 
 #[derive(Debug, Default)]
 struct State {
-    rows: Vec<JournalRow>,
+    queue: JournalQueue,
     flushes: Vec<oneshot::Sender<()>>,
     closed: bool,
 }
@@ -70,23 +71,20 @@ impl Journal {
             line,
             thread: Some(thread),
             counters,
-            queue_max: options.queue_max,
+            bounds: options.bounds,
         })
     }
 
     pub(in crate::sqlite) fn append(&self, row: JournalRow) {
         let mut state = self.line.state.lock();
-        if state.rows.len() >= self.queue_max
-            || state.closed
-            || self.counters.below_journal_floor.get()
-        {
-            drop(state);
-            self.counters.journal_dropped.add(1);
-            return;
-        }
-        state.rows.push(row);
-        let rows = state.rows.len();
+        let queued = if state.closed || self.counters.below_journal_floor.get() {
+            Queued::Dropped
+        } else {
+            state.queue.push(row, self.bounds)
+        };
+        let rows = state.queue.len();
         drop(state);
+        self.counters.journal_queued(queued);
         if rows == 1 || rows == BATCH_ROWS {
             self.line.wake.notify_one();
         }
@@ -102,7 +100,7 @@ impl Journal {
     }
 
     pub(in crate::sqlite) fn queued(&self) -> usize {
-        self.line.state.lock().rows.len()
+        self.line.state.lock().queue.held()
     }
 }
 
@@ -120,21 +118,22 @@ impl Line {
     /// Waits for rows and some company for them; nothing when the journal has ended.
     fn next(&self, rows: &mut Vec<JournalRow>, until: Instant) -> Option<Vec<oneshot::Sender<()>>> {
         let mut state = self.state.lock();
+        state.queue.written();
         let mut gathered = None;
         loop {
             let hurried =
-                state.closed || !state.flushes.is_empty() || state.rows.len() >= BATCH_ROWS;
-            if state.closed && state.rows.is_empty() && state.flushes.is_empty() {
+                state.closed || !state.flushes.is_empty() || state.queue.len() >= BATCH_ROWS;
+            if state.closed && state.queue.is_empty() && state.flushes.is_empty() {
                 return None;
             }
             let now = Instant::now();
-            let due = match (state.rows.is_empty(), gathered) {
+            let due = match (state.queue.is_empty(), gathered) {
                 (true, _) => until,
                 (false, Some(due)) => due,
                 (false, None) => *gathered.insert(now + GATHER),
             };
             if hurried || now >= due {
-                std::mem::swap(&mut state.rows, rows);
+                state.queue.take(rows);
                 return Some(std::mem::take(&mut state.flushes));
             }
             self.wake.wait_until(&mut state, due);
@@ -249,7 +248,10 @@ mod tests {
 
     const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
     const OPTIONS: JournalOptions = JournalOptions {
-        queue_max: 10,
+        bounds: JournalBounds {
+            rows_max: 10,
+            bytes_max: 1 << 20,
+        },
         retention_days: 30,
     };
 

@@ -1,0 +1,152 @@
+//! How many may read media at once, and for how long.
+//!
+//! Nobody needs a key to read a medium, so nothing else bounds it: every reader holds a file or a
+//! connection to the bucket, and a piece of the medium in memory.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use protocol::Failure;
+
+use crate::engine::Engine;
+
+/// One address gets one place in so many, and one at least.
+const ADDRESS_SHARE: usize = 4;
+
+/// The readers of this node.
+#[derive(Debug, Default)]
+pub(crate) struct MediaReads(Mutex<Readers>);
+
+#[derive(Debug, Default)]
+struct Readers {
+    count: usize,
+    by_address: HashMap<IpAddr, usize>,
+}
+
+/// One reader's place, given back when dropped.
+#[derive(Debug)]
+pub struct MediaRead {
+    reads: Arc<MediaReads>,
+    from: Option<IpAddr>,
+    until: Instant,
+}
+
+impl Engine {
+    /// Takes a place among the readers of media. `from` is unknown behind a proxy, which stands for
+    /// many callers.
+    pub fn read_media(&self, from: Option<IpAddr>) -> Result<MediaRead, Failure> {
+        let bounds = self.settings.media;
+        MediaReads::enter(
+            &self.media_reads,
+            from,
+            bounds.reads_max,
+            bounds.read_within,
+        )
+    }
+}
+
+impl MediaReads {
+    fn enter(
+        reads: &Arc<Self>,
+        from: Option<IpAddr>,
+        reads_max: usize,
+        within: Duration,
+    ) -> Result<MediaRead, Failure> {
+        let mut readers = reads.0.lock();
+        if readers.count >= reads_max {
+            let message = "This node serves as many files as it may.";
+            return Err(Failure::unavailable(message).retry_after(1));
+        }
+        if let Some(address) = from {
+            let count = readers.by_address.entry(address).or_default();
+            if *count >= (reads_max / ADDRESS_SHARE).max(1) {
+                let message = "Too many files are read from this address at once.";
+                return Err(Failure::rate_limit_exceeded(message).retry_after(1));
+            }
+            *count += 1;
+        }
+        readers.count += 1;
+        Ok(MediaRead {
+            reads: Arc::clone(reads),
+            from,
+            until: Instant::now() + within,
+        })
+    }
+}
+
+impl MediaRead {
+    /// Whether the reader has had all the time it gets.
+    pub(super) fn is_over(&self) -> bool {
+        Instant::now() >= self.until
+    }
+}
+
+impl Drop for MediaRead {
+    fn drop(&mut self) {
+        let mut readers = self.reads.0.lock();
+        readers.count = readers.count.saturating_sub(1);
+        let Some(address) = self.from else { return };
+        if let Some(count) = readers.by_address.get_mut(&address) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                readers.by_address.remove(&address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WITHIN: Duration = Duration::from_secs(1_800);
+
+    fn address(last: u8) -> IpAddr {
+        [192, 0, 2, last].into()
+    }
+
+    #[test]
+    fn readers_are_bounded_in_all_and_by_address() {
+        let reads = Arc::default();
+        let enter = |from| MediaReads::enter(&reads, from, 8, WITHIN);
+        let status = |from| enter(from).unwrap_err().status();
+        let mut inside = Vec::new();
+        for last in [1, 1, 2, 2] {
+            inside.push(enter(Some(address(last))).unwrap());
+        }
+        assert_eq!(status(Some(address(1))), 429);
+        // A proxy is no single caller.
+        for _ in 0..4 {
+            inside.push(enter(None).unwrap());
+        }
+        assert_eq!(status(Some(address(3))), 503);
+        assert_eq!(status(None), 503);
+        inside.remove(0);
+        assert_eq!(status(Some(address(2))), 429);
+        inside.push(enter(Some(address(1))).unwrap());
+        inside.clear();
+        let readers = reads.0.lock();
+        assert_eq!((readers.count, readers.by_address.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_single_place_is_had_by_anybody() {
+        let reads = Arc::default();
+        let enter = || MediaReads::enter(&reads, Some(address(1)), 1, WITHIN);
+        let first = enter().unwrap();
+        assert_eq!(enter().unwrap_err().status(), 503);
+        drop(first);
+        drop(enter().unwrap());
+    }
+
+    #[test]
+    fn a_reader_has_its_time() {
+        let reads = Arc::default();
+        let enter = |within| MediaReads::enter(&reads, None, 8, within).unwrap();
+        assert!(!enter(WITHIN).is_over());
+        assert!(enter(Duration::ZERO).is_over());
+    }
+}

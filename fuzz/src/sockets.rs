@@ -1,0 +1,102 @@
+//! What is asserted of any session over a socket.
+
+use protocol::voice::{Frame, Listened, Reading, Verdict, Watch};
+use serde_json::Value;
+
+const PUBLIC: &str = "maker/public";
+
+/// What a session has used never shrinks, a refused frame counts nothing, and no meter counts more
+/// than was sent and the time that passed.
+///
+/// Each line of the input is a step by its first letter: `c` and `b` are text and audio of the caller,
+/// `u` and `d` those of the upstream, and `t` lets a quarter of a second pass for each of its letters.
+pub fn socket_watch(data: &[u8]) {
+    let listened = Listened::read(None, None, None, None).expect("all of them have defaults");
+    for mut watch in [
+        Watch::realtime(PUBLIC),
+        Watch::speech(),
+        Watch::transcript(listened),
+    ] {
+        let mut session = Session::default();
+        for line in data.split(|&byte| byte == b'\n') {
+            session.step(&mut watch, line);
+        }
+    }
+}
+
+/// What has happened so far.
+#[derive(Default)]
+struct Session {
+    now_ms: u64,
+    /// Bytes of either side.
+    bytes: u64,
+    used: Reading,
+}
+
+impl Session {
+    fn step(&mut self, watch: &mut Watch, line: &[u8]) {
+        let Some((&kind, rest)) = line.split_first() else {
+            return;
+        };
+        let length = u64::try_from(rest.len()).expect("a line is short");
+        let text = String::from_utf8_lossy(rest);
+        let before = watch.reading(self.now_ms);
+        assert_eq!(before, watch.reading(self.now_ms), "a look changes nothing");
+        match kind {
+            b'c' => self.client(watch, Frame::Text(&text), length),
+            b'b' => self.client(watch, Frame::Binary(rest), length),
+            b'u' => self.upstream(watch, Frame::Text(&text), length),
+            b'd' => self.upstream(watch, Frame::Binary(rest), length),
+            _ => self.now_ms += 250 * (length + 1),
+        }
+        self.look(watch);
+    }
+
+    fn client(&mut self, watch: &mut Watch, frame: Frame<'_>, bytes: u64) {
+        let before = watch.reading(self.now_ms);
+        match watch.on_client(frame) {
+            Verdict::Relay => self.bytes += bytes,
+            Verdict::Refuse { failure, .. } => {
+                assert_eq!(watch.reading(self.now_ms), before, "{frame:?} was refused");
+                assert!(failure.status() < 500, "{failure:?}");
+            }
+        }
+    }
+
+    fn upstream(&mut self, watch: &mut Watch, frame: Frame<'_>, bytes: u64) {
+        self.bytes += bytes;
+        let Some(instead) = watch.on_upstream(frame, self.now_ms) else {
+            return;
+        };
+        let Frame::Text(text) = frame else {
+            panic!("audio was replaced");
+        };
+        assert!(instead.contains(PUBLIC), "{instead}");
+        if serde_json::from_str::<Value>(text).is_ok() {
+            let read = serde_json::from_str::<Value>(&instead);
+            read.unwrap_or_else(|error| panic!("{error} in {instead} for {text}"));
+        }
+    }
+
+    fn look(&mut self, watch: &Watch) {
+        let now = watch.reading(self.now_ms);
+        let of = |it: Reading| {
+            [
+                it.realtime_seconds,
+                it.text_inputs,
+                it.characters,
+                it.heard_seconds,
+            ]
+        };
+        for (after, before) in of(now).into_iter().zip(of(self.used)) {
+            assert!(after >= before, "{:?} became {now:?}", self.used);
+        }
+        assert!(now.text_inputs <= self.bytes, "{now:?}");
+        assert!(now.characters <= self.bytes, "{now:?}");
+        // The slowest audio takes a byte for many milliseconds, but never for a second.
+        let seconds = self.now_ms.div_ceil(1000) + self.bytes + 1;
+        assert!(now.realtime_seconds <= seconds, "{now:?}");
+        assert!(now.heard_seconds <= self.bytes + 1, "{now:?}");
+        self.used = now;
+    }
+}

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Tests of the scripts that nothing else would notice breaking."""
+
+import json
+import os
+import pathlib
+import stat
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PINNED = "1.95.0"
+
+
+def workspace():
+    """The packages of the workspace, as cargo tells them."""
+    command = ["cargo", "metadata", "--locked", "--no-deps", "--format-version", "1"]
+    told = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    return json.loads(told.stdout)["packages"]
+
+
+class Toolchain(unittest.TestCase):
+    """`scripts/toolchain` with a rustc and a rustup of our own."""
+
+    def choose(self, rustc, rustup=None, **variables):
+        """Runs it where `rustc --version` and `rustup` do as told; gives its output and how it ended."""
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder)
+            self.command(place / "rustc", f"echo 'rustc {rustc} (0123456 2026-01-01)'")
+            if rustup is not None:
+                self.command(place / "rustup", rustup)
+            env = {"PATH": f"{folder}:/usr/bin:/bin", **variables}
+            told = subprocess.run([ROOT / "scripts/toolchain"], env=env, capture_output=True, text=True)
+            return told.stdout.strip(), told.returncode, told.stderr
+
+    def command(self, path, body):
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    def test_a_default_toolchain_of_the_pinned_version_will_do(self):
+        self.assertEqual(self.choose(PINNED, "exit 1")[:2], ("", 0))
+        self.assertEqual(self.choose(PINNED)[:2], ("", 0))
+
+    def test_an_installed_one_is_chosen(self):
+        installed = f'[ "$1" = run ] && echo "rustc {PINNED} (0123456 2026-01-01)"'
+        self.assertEqual(self.choose("1.99.0", installed)[:2], (PINNED, 0))
+
+    def test_one_that_can_be_fetched_is_installed(self):
+        fetched = '[ "$1 $2" = "toolchain install" ]'
+        self.assertEqual(self.choose("1.99.0", fetched)[:2], (PINNED, 0))
+
+    def test_without_it_the_default_is_used_and_said(self):
+        for rustup in (None, "exit 1"):
+            chosen, status, told = self.choose("1.99.0", rustup)
+            self.assertEqual((chosen, status), ("", 0))
+            self.assertIn("1.99.0", told)
+            self.assertIn(PINNED, told)
+
+    def test_without_it_continuous_integration_fails(self):
+        chosen, status, told = self.choose("1.99.0", "exit 1", CI="true")
+        self.assertEqual((chosen, status), ("", 1))
+        self.assertIn("scripts/toolchain", told)
+
+    def test_a_choice_is_kept(self):
+        self.assertEqual(self.choose("1.99.0", "exit 1", RUSTUP_TOOLCHAIN="nightly")[:2], ("nightly", 0))
+
+    def test_the_workspace_may_be_built_with_it(self):
+        for package in workspace():
+            oldest, pinned = ([int(it) for it in text.split(".")] for text in (package["rust_version"], PINNED))
+            self.assertLessEqual(oldest, pinned)
+
+
+class BillOfMaterials(unittest.TestCase):
+    """`scripts/sbom` against the lock file and the manifests."""
+
+    @classmethod
+    def setUpClass(cls):
+        told = subprocess.run([ROOT / "scripts/sbom"], check=True, stdout=subprocess.PIPE)
+        cls.bytes = told.stdout
+        cls.bill = json.loads(told.stdout)
+        cls.components = {it["name"]: it for it in cls.bill["components"]}
+
+    def test_it_is_a_cyclonedx_document(self):
+        self.assertEqual((self.bill["bomFormat"], self.bill["specVersion"]), ("CycloneDX", "1.5"))
+        self.assertRegex(self.bill["serialNumber"], r"^urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+        known = {"type", "bom-ref", "name", "version", "purl", "licenses", "hashes", "externalReferences"}
+        for it in [self.bill["metadata"]["component"], *self.bill["components"]]:
+            self.assertLessEqual(set(it), known)
+            self.assertIn(it["type"], ("application", "library"))
+            self.assertEqual(it["purl"], f"pkg:cargo/{it['name']}@{it['version']}")
+            self.assertTrue(it["licenses"][0]["expression"])
+        refs = [it["bom-ref"] for it in self.bill["components"]]
+        self.assertEqual(len(refs), len(set(refs)))
+
+    def test_every_crate_is_the_locked_one(self):
+        lock = (ROOT / "Cargo.lock").read_text()
+        for it in self.bill["components"]:
+            locked = f'name = "{it["name"]}"\nversion = "{it["version"]}"\n'
+            if not it["name"].startswith("tollgate-"):
+                checksum = it["hashes"][0]["content"]
+                locked += f'source = "registry+https://github.com/rust-lang/crates.io-index"\nchecksum = "{checksum}"\n'
+            self.assertIn(locked, lock)
+
+    def test_every_crate_is_reached_from_the_binary(self):
+        edges = {it["ref"]: it["dependsOn"] for it in self.bill["dependencies"]}
+        reached, waiting = set(), [self.bill["metadata"]["component"]["bom-ref"]]
+        while waiting:
+            ref = waiting.pop()
+            if ref not in reached:
+                reached.add(ref)
+                waiting.extend(edges[ref])
+        self.assertEqual(reached, set(edges))
+        self.assertEqual(len(reached), len(self.bill["components"]) + 1)
+
+    def test_all_dependencies_of_our_crates_are_there_and_those_of_tests_are_not(self):
+        packages = {it["name"]: it for it in workspace()}
+        ours = {"tollgate-server", *filter(packages.get, self.components)}
+        self.assertEqual(len(ours), 7)
+        used = lambda kind: {
+            dep["name"] for name in ours for dep in packages[name]["dependencies"] if dep["kind"] == kind
+        }
+        self.assertLessEqual(used(None), set(self.components))
+        for name in ("proptest", "insta", "s3s"):
+            self.assertIn(name, used("dev"))
+            self.assertNotIn(name, self.components)
+
+    def test_it_does_not_change_by_itself(self):
+        again = subprocess.run([ROOT / "scripts/sbom"], check=True, stdout=subprocess.PIPE)
+        self.assertEqual(again.stdout, self.bytes)
+
+
+if __name__ == "__main__":
+    os.environ["CARGO_TERM_COLOR"] = "never"
+    unittest.main()

@@ -153,24 +153,22 @@ impl Books {
         let Some((key, held)) = self.open.get(which).copied() else {
             return Ok(());
         };
-        let (hold, exposure) = (more.hold.get(), more.exposure.get());
+        let (growth, exposure) = (more.hold.get(), more.exposure.get());
         // What grows beyond what the call was known to cost at most.
-        let beyond = hold + exposure - held.exposure.get().min(hold);
-        let fits = self.covered(hold) && self.within_limit(key, hold) && self.within_debt(beyond);
+        let beyond = growth + exposure - held.exposure.get().min(growth);
+        let fits =
+            self.covered(growth) && self.within_limit(key, growth) && self.within_debt(beyond);
         let before = (self.wallet, self.keys);
         let of = &mut self.keys[key];
-        match extend(&mut self.wallet, of, &held, &more, DEBT_LIMIT, self.now) {
-            Ok(grown) => {
-                prop_assert!(fits);
-                prop_assert_eq!(grown.hold.get(), held.hold.get() + hold);
-                let exposed = (held.exposure.get() - hold).max(0) + exposure;
-                prop_assert_eq!(grown.exposure.get(), exposed);
-                self.open[which].1 = grown;
-            }
-            Err(_) => {
-                prop_assert!(!fits);
-                prop_assert_eq!((self.wallet, self.keys), before);
-            }
+        let extended = extend(&mut self.wallet, of, &held, &more, DEBT_LIMIT, self.now);
+        prop_assert_eq!(extended.is_ok(), fits);
+        if let Ok(grown) = extended {
+            prop_assert_eq!(grown.hold.get(), held.hold.get() + growth);
+            let exposed = (held.exposure.get() - growth).max(0) + exposure;
+            prop_assert_eq!(grown.exposure.get(), exposed);
+            self.open[which].1 = grown;
+        } else {
+            prop_assert_eq!((self.wallet, self.keys), before);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use protocol::canon::{Dropped, Echo, Reasoning, Request, Target};
 use protocol::convert::{Transcoder, convert_answer, read_request as read, write_request};
 use protocol::native::{self, Broken, Identity, Rewriter, rewrite_answer};
 use protocol::sse::Splitter;
-use protocol::{Dialect, Failure, Joined, Profile};
+use protocol::{Dialect, Failure, Joined, Profile, embeddings, images, video, voice};
 use serde_json::Value;
 
 use crate::grammar::{self, End};
@@ -118,6 +118,137 @@ fn parsed(body: &[u8]) -> Value {
     value.unwrap_or_else(|error| panic!("{error} in {}", String::from_utf8_lossy(body)))
 }
 
+/// Escapes in a request's strings change no decision, on any endpoint that reads JSON.
+pub fn guarded_names(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data) {
+        let [small, large] = sizes(data);
+        same_decisions(text, (small * large) as u64);
+    }
+}
+
+/// The text and the same text with some of its characters escaped are decided alike.
+pub fn same_decisions(text: &str, seed: u64) {
+    let escaped = escaped(text, seed);
+    let read = |text: &str| decisions(&Bytes::copy_from_slice(text.as_bytes()));
+    for (plain, escaped_one) in read(text).into_iter().zip(read(&escaped)) {
+        assert_eq!(plain, escaped_one, "{text}\n{escaped}");
+    }
+}
+
+/// JSON that means the same, in which some characters of strings are escaped.
+fn escaped(text: &str, seed: u64) -> String {
+    let mut state = seed | 1;
+    let mut toss = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state & 0x300 == 0
+    };
+    let mut out = String::with_capacity(text.len() * 2);
+    let mut is_string = false;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => is_string = !is_string,
+            '\\' if is_string => {
+                out.push(c);
+                let next = chars.next();
+                out.extend(next);
+                if next == Some('u') {
+                    out.extend(chars.by_ref().take(4));
+                }
+                continue;
+            }
+            '/' if is_string && toss() => {
+                out.push_str("\\/");
+                continue;
+            }
+            ' '..='~' if is_string && toss() => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+                continue;
+            }
+            _ => {}
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// What each endpoint that reads JSON makes of a body: the refusal, or what is billed and routed
+/// by.
+fn decisions(body: &Bytes) -> Vec<String> {
+    let mut all = Vec::new();
+    for dialect in Dialect::ALL {
+        let head = match dialect {
+            Dialect::Generate => native::read_named_head(body, PUBLIC, true),
+            _ => native::read_head(dialect, body),
+        };
+        all.push(told(head, |head| {
+            let sent = native::write_request(dialect, body, &head, UPSTREAM);
+            let sent = serde_json::from_slice::<Value>(&sent);
+            let sent = sent.ok().map(|sent| sent["model"].clone());
+            format!(
+                "{} {} {} {:?} {} {:?} {:?} {} {} {sent:?}",
+                head.model,
+                head.stream,
+                head.include_usage,
+                head.output_tokens_max,
+                head.choices,
+                head.tools,
+                head.sampling,
+                head.input.fills_context,
+                head.long_cache,
+            )
+        }));
+    }
+    all.push(told(embeddings::read_request(body), |it| it.model));
+    for batch in [false, true] {
+        let request = embeddings::read_named_request(body, PUBLIC, batch);
+        all.push(told(request, |it| it.model));
+    }
+    for asked in [images::Asked::Generation, images::Asked::Edit] {
+        all.push(told(images::read_json(asked, body), |it| {
+            format!(
+                "{} {} {} {:?}",
+                it.model, it.stream, it.prompt_tokens, it.wants
+            )
+        }));
+    }
+    for speech in [voice::read_speech(body), voice::read_renamed_speech(body)] {
+        all.push(told(speech, |it| {
+            format!(
+                "{} {} {} {:?}",
+                it.model, it.characters, it.with_timestamps, it.dropped
+            )
+        }));
+    }
+    let taken = "taken".to_owned();
+    all.push(told(video::omni::read_request(body), |_| taken.clone()));
+    all.push(told(video::predict::read_request(body, PUBLIC), |_| {
+        taken.clone()
+    }));
+    all.push(told(video::content_task::read_request(body), |_| {
+        taken.clone()
+    }));
+    for operation in [
+        video::video_a::Operation::Generation,
+        video::video_a::Operation::Edit,
+        video::video_a::Operation::Extension,
+    ] {
+        all.push(told(video::video_a::read_request(body, operation), |_| {
+            taken.clone()
+        }));
+    }
+    all
+}
+
+fn told<T>(result: Result<T, Failure>, tell: impl FnOnce(T) -> String) -> String {
+    match result {
+        Ok(taken) => tell(taken),
+        Err(failure) => format!("{:?} {:?}", failure.code, failure.param),
+    }
+}
+
 /// A redacted body keeps its bound.
 pub fn redact(data: &[u8]) {
     for bytes_max in [0, 100, 4096] {
@@ -134,6 +265,7 @@ pub fn read_request(data: &[u8]) {
         upstream_model: UPSTREAM,
         public_model: PUBLIC,
         profile: &profile,
+        output_limit: protocol::OutputLimit::default(),
     };
     for from in Dialect::ALL {
         let Ok(request) = read(from, data, false) else {

@@ -24,6 +24,7 @@ use crate::clock;
 use crate::engine::{Commit, Engine};
 use crate::estimate::{Estimate, reserve_tools};
 use crate::gauge::Gauge;
+use crate::plausible::UsageLimits;
 use crate::progress::Progress;
 use crate::record::{Outcome, Record};
 
@@ -35,16 +36,18 @@ pub(crate) struct Admission {
     hold: HoldId,
     /// What is held; of a session with what its steps have booked.
     held: Ask,
+    limits: UsageLimits,
     /// What the hold has been asked to grow by, and may already have.
     growing: Option<Growing>,
     durable: Durable,
     pub(crate) rates: Rates,
     gauge: Gauge,
-    /// Input tokens as counted at admission.
-    input_tokens: u64,
+    /// The input as counted at admission, in the classes that it is held for.
+    reserved_input: Meter,
     /// Output tokens that the hold covers.
     reserved_output: u64,
-    /// No output beyond this can come, so no hold needs to cover more.
+    /// The output that request and profile allow. The hold grows early up to here. Beyond it grows
+    /// only by what is observed, since most upstreams keep to the limit.
     output_bound: u64,
     /// Calls of built-in tools that the hold covers.
     reserved_tools: ToolCalls,
@@ -104,12 +107,16 @@ impl Admission {
                     model: Arc::clone(model),
                     hold: admitted.hold,
                     held: ask,
+                    limits: UsageLimits::new(estimate.tokens_possible, ask.hold),
                     growing: None,
                     durable: admitted.durable,
                     rates: admitted.rates,
                     gauge: estimate.gauge,
-                    input_tokens: estimate.reserved.input,
                     reserved_output: estimate.reserved.output,
+                    reserved_input: Meter {
+                        output: 0,
+                        ..estimate.reserved
+                    },
                     output_bound: estimate.output_bound,
                     reserved_tools: estimate.tools,
                     progress,
@@ -153,12 +160,59 @@ impl Admission {
 
     /// Whether the output has come so near to what the hold covers that it should grow.
     pub(crate) fn wants_more(&self, seen: &Seen) -> bool {
-        let step = self.engine().settings.output_reserve_tokens;
-        step > 0
-            && (self.reserved_output < self.output_bound
-                && self.gauge.observed_output(seen).saturating_add(step / 4)
-                    >= self.reserved_output
-                || self.wants_more_tools(seen))
+        let ahead = self
+            .observed_output(seen)
+            .saturating_add(self.output_step() / 4);
+        self.reserved_output < self.output_bound && ahead >= self.reserved_output
+            || self.is_uncovered(seen)
+            || self.wants_more_tools(seen)
+    }
+
+    /// Whether more output has gone by than the hold covers. Our own count may be a little too
+    /// high, and an answer that keeps to its limit must not need a larger hold for that.
+    pub(crate) fn is_uncovered(&self, seen: &Seen) -> bool {
+        let slack = (self.reserved_output / 4).min(self.output_step() / 4);
+        let covered = self.reserved_output.saturating_add(slack + SLACK_TOKENS);
+        self.output_bound > 0 && self.observed_output(seen) > covered
+    }
+
+    /// Output tokens that have gone by: as counted, or as the upstream tells on the way, which
+    /// knows of reasoning that it does not show. A report beyond the bound is not believed.
+    fn observed_output(&self, seen: &Seen) -> u64 {
+        let told = seen.interim_usage.map_or(0, |usage| usage.output_total());
+        let counted = self.gauge.observed_output(seen);
+        counted.max(told.min(self.output_bound))
+    }
+
+    /// Output tokens that the hold grows by at a time.
+    fn output_step(&self) -> u64 {
+        match self.engine().settings.output_reserve_tokens {
+            // The whole bound is held at first. What comes beyond it is covered in steps.
+            0 => OUTPUT_STEP_TOKENS,
+            step => step,
+        }
+    }
+
+    /// Has the hold grow if the output asks for it. An error says that it has not.
+    pub(crate) async fn grow(&mut self, seen: &Seen) -> Result<(), AdmitError> {
+        if !self.wants_more(seen) {
+            return Ok(());
+        }
+        let Some(step) = self.next_step(seen) else {
+            return Ok(());
+        };
+        let grown = self.engine().store.clone().extend(step).await;
+        match grown {
+            Ok(_) => self.grown(),
+            Err(_) => self.not_grown(),
+        }
+        grown.map(drop)
+    }
+
+    /// Whether a complete answer that reports no usage has more output than the hold covers. The
+    /// charge of such an answer is capped at the hold, which must grow before it is settled.
+    pub(crate) fn is_undercharged(&self, seen: &Seen) -> bool {
+        seen.usage.is_none() && self.is_uncovered(seen)
     }
 
     fn wants_more_tools(&self, seen: &Seen) -> bool {
@@ -169,24 +223,32 @@ impl Admission {
     /// What the hold grows by next: one step of output and the tools that were used, priced as at
     /// admission.
     pub(crate) fn next_step(&mut self, seen: &Seen) -> Option<Extend> {
-        let left = self.output_bound.saturating_sub(self.reserved_output);
-        let tokens = self.engine().settings.output_reserve_tokens.min(left);
+        let step = self.output_step();
+        let observed = self.observed_output(seen);
+        let mut reach = self.reserved_output.max(observed).checked_add(step)?;
+        if observed <= self.output_bound {
+            reach = reach.min(self.output_bound).max(self.reserved_output);
+        }
+        let tokens = reach - self.reserved_output;
         let mut tools = self.reserved_tools;
         tools.raise(&seen.tools);
         let price = |output: u64, tools: &ToolCalls| {
             let mut meter = Meter {
-                input: self.input_tokens,
                 output,
-                ..Meter::default()
+                ..self.reserved_input.clone()
             };
             reserve_tools(&mut meter, &self.model.price, tools);
             ledger::hold_of(&self.model.price, &meter).ok()
         };
         // The difference of two prices: the input is paid for already, the rounding too.
-        let hold = price(self.reserved_output.checked_add(tokens)?, &tools)?
-            .checked_sub(price(self.reserved_output, &self.reserved_tools)?)?;
+        let now = price(self.reserved_output, &self.reserved_tools)?;
+        let output = self.reserved_output.checked_add(tokens)?;
+        let hold = price(output, &tools)?.checked_sub(now)?;
+        // What the hold grows by was among what the call is exposed to, but for the tools.
+        let of_output = price(output, &self.reserved_tools)?.checked_sub(now)?;
         let more = Ask {
             hold,
+            exposure: hold.checked_sub(of_output)?,
             tokens,
             counts: self.held.counts,
         };
@@ -227,6 +289,7 @@ impl Admission {
         };
         let more = Ask {
             hold: step.wanted.checked_sub(self.held.hold)?,
+            exposure: Micro::ZERO,
             tokens: 0,
             counts: self.held.counts,
         };
@@ -312,6 +375,10 @@ impl Admission {
         seen: &Seen,
         dropped: Option<&str>,
     ) -> Result<(), Failure> {
+        // A refusal leaves the charge at the hold: the answer is complete and has to be settled.
+        if self.is_undercharged(seen) {
+            let _ = self.grow(seen).await;
+        }
         let together = self.durable.is_open();
         if together {
             self.charge(seen);
@@ -357,12 +424,13 @@ impl Admission {
             meter,
             basis,
             charge,
+            is_malformed,
         } = self.bill(seen);
         // A session is always counted by us.
         if basis == Basis::Counted && !matches!(self.gauge, Gauge::Session(_)) {
             metrics.usage_missing.inc();
         }
-        if seen.usage_malformed {
+        if seen.usage_malformed || is_malformed {
             metrics.usage_malformed.inc();
         }
         for tool in self.model.price.unpriced_tools(&meter) {
@@ -438,14 +506,20 @@ impl Admission {
 
     /// Reported usage where there is some, else our own count of what went by.
     fn bill(&self, seen: &Seen) -> Bill {
+        let mut is_malformed = false;
         if let Some(meter) = self.gauge.reported(seen, &self.model.price) {
+            is_malformed = true;
             match self.model.price.price(&meter) {
-                Ok(charge) => {
+                Ok(charge) if self.limits.allow(&meter, charge) => {
                     return Bill {
                         meter,
                         basis: Basis::Reported,
                         charge,
+                        is_malformed: false,
                     };
+                }
+                Ok(_) => {
+                    tracing::error!(model = %self.model.id, ?meter, "reported usage is beyond what the model can do");
                 }
                 // A report beyond all money is as good as none, and re-prices to nothing (V7).
                 Err(error) => {
@@ -465,9 +539,15 @@ impl Admission {
             meter,
             basis: Basis::Counted,
             charge: price.map_or(hold, |price| price.min(hold)),
+            is_malformed,
         }
     }
 }
+
+/// Output that the count may be too high by, beside a share of the hold.
+const SLACK_TOKENS: u64 = 16;
+/// The step of a hold's growth where the settings name none.
+const OUTPUT_STEP_TOKENS: u64 = 4_096;
 
 /// A hold that was asked to grow.
 #[derive(Debug)]
@@ -482,6 +562,8 @@ struct Bill {
     meter: Meter,
     basis: Basis,
     charge: Micro,
+    /// The answer's report was not believed.
+    is_malformed: bool,
 }
 
 impl Drop for Admission {
@@ -521,6 +603,7 @@ pub(crate) fn refusal(error: &AdmitError) -> Failure {
             Refusal::KeyDisabled | Refusal::KeyExpired => Failure::invalid_api_key(),
             Refusal::WalletDisabled => Failure::wallet_disabled(),
             Refusal::InsufficientQuota => Failure::insufficient_quota(),
+            Refusal::DebtLimitReached => Failure::insufficient_for_worst_case(),
             Refusal::KeyLimitReached => Failure::key_limit_reached(),
             Refusal::RequestRate { retry_after_ms } => {
                 Failure::rate_limit_exceeded("The key's requests per minute are used up.")

@@ -142,6 +142,10 @@ impl Asked {
             upstream_model: &route.model,
             public_model: &model.id,
             profile: &model.profile,
+            output_limit: model
+                .profile
+                .output_limit
+                .unwrap_or_else(|| route.channel.spec().preset.output_limit()),
         };
         let mut dropped = Dropped::new(self.dialect);
         let body = convert::write_request(dialect, self.common()?, &target, &mut dropped)?;

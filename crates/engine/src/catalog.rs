@@ -51,6 +51,8 @@ pub struct Model {
     pub price_version: PriceVersion,
     pub profile: Profile,
     pub routes: Vec<Arc<Route>>,
+    /// No route of the model puts out more than the caller's limit.
+    pub(crate) keeps_output_limit: bool,
 }
 
 /// One way to reach a model, with its channel at hand.
@@ -141,7 +143,7 @@ impl Catalog {
                     dialect: route.dialect,
                 }))
             })
-            .collect::<Result<_, CatalogError>>()?;
+            .collect::<Result<Vec<Arc<Route>>, CatalogError>>()?;
         Ok(Model {
             id: spec.id.into(),
             kind: spec.kind,
@@ -149,6 +151,9 @@ impl Catalog {
             price: spec.price,
             price_version,
             profile: spec.profile,
+            keeps_output_limit: routes
+                .iter()
+                .all(|route| route.channel.keeps_output_limit()),
             routes,
         })
     }

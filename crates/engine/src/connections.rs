@@ -49,6 +49,7 @@ mod tests {
             credential: None,
             protocols: None,
             private_network: false,
+            keeps_output_limit: None,
         };
         let time = Duration::from_secs(10);
         let times = Timeouts {

@@ -38,6 +38,20 @@ pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), 
     Ok(())
 }
 
+/// Refuses to write to a one-hour cache at the price of a shorter one, which is lower.
+pub(crate) fn priced_long_cache(model: &Model) -> Result<(), Failure> {
+    if model.price.underprices_long_cache_writes() {
+        return Err(Failure::unsupported_parameter(
+            "cache_control",
+            format!(
+                "The model `{}` does not offer caches with a `ttl` beyond `5m`.",
+                model.id
+            ),
+        ));
+    }
+    Ok(())
+}
+
 /// Whether a model makes pictures on a text endpoint.
 pub(crate) fn makes_pictures(model: &Model) -> bool {
     model.kind == Kind::Image || model.profile.image_output == Some(true)

@@ -3,7 +3,7 @@
 use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
 use protocol::images::{Grade, Pictures};
 use protocol::native::Seen;
-use protocol::{ToolCalls, Usage};
+use protocol::{Profile, ToolCalls, Usage};
 
 use crate::picture_tier;
 
@@ -117,6 +117,14 @@ impl PictureGauge {
         seen.output_tokens_counted.saturating_add(pictures)
     }
 
+    /// The most tokens that a call for nothing but these pictures can use.
+    pub(crate) fn tokens_possible(&self, profile: &Profile) -> u64 {
+        let bound = self.tokens(self.held, self.prompt());
+        let context = profile.context_tokens.unwrap_or(0);
+        let input = bound.input_total().max(context);
+        input.saturating_add(bound.output_total())
+    }
+
     fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
         let pictures = seen.pictures.as_deref();
         let ticks = pictures.and_then(|pictures| pictures.usd_ticks);
@@ -216,6 +224,7 @@ fn meter_of(usage: &Usage, seen: &ToolCalls) -> Meter {
         input: usage.input,
         cached_input: usage.cached_input,
         cache_write: usage.cache_write,
+        cache_write_1h: usage.cache_write_1h,
         output: usage.output,
         image_input: usage.image_input,
         image_output: usage.image_output,

@@ -99,6 +99,7 @@ fn prepare(
         },
         estimate: Estimate {
             reserved: gauge.bound(&gauge.prompt(), &model.price),
+            tokens_possible: gauge.tokens_possible(&model.profile),
             gauge: Gauge::Pictures(Box::new(gauge)),
             ..Estimate::default()
         },

@@ -27,6 +27,7 @@ mod media;
 mod metrics;
 mod picture_tier;
 mod pictures;
+mod plausible;
 mod progress;
 mod record;
 mod retries;

@@ -177,6 +177,7 @@ impl Metrics {
             ("input", tokens.input),
             ("cached_input", tokens.cached_input),
             ("cache_write", tokens.cache_write),
+            ("cache_write_1h", tokens.cache_write_1h),
             ("output", tokens.output),
         ] {
             let model = Arc::clone(model);
@@ -213,7 +214,7 @@ impl Metrics {
 
 /// One gauge for each counter of the store, read when a scraper asks.
 #[derive(Debug)]
-struct StoreGauges([StoreGauge; 15]);
+struct StoreGauges([StoreGauge; 18]);
 
 /// A gauge and the counter that it shows.
 type StoreGauge = (Gauge, fn(&Stats) -> u64);
@@ -250,6 +251,16 @@ impl StoreGauges {
             gauge("closes_stuck", "Closes that the database refuses", |it| {
                 it.stuck_closes
             }),
+            gauge(
+                "closes_retried",
+                "Closes of failed transactions that wait to be booked again",
+                |it| it.retried_closes,
+            ),
+            gauge(
+                "holds_lost",
+                "Open calls whose hold was lost with a failed transaction",
+                |it| it.lost_holds,
+            ),
             gauge("settled_above_hold", "Settlements above their hold", |it| {
                 it.above_hold
             }),
@@ -257,6 +268,11 @@ impl StoreGauges {
                 "settled_zero_charge",
                 "Settlements of real usage at no charge",
                 |it| it.zero_charges,
+            ),
+            gauge(
+                "charges_unbookable",
+                "Charges beyond the range of money, noted in an entry and not booked",
+                |it| it.unbookable,
             ),
             gauge(
                 "disk_free_bytes",

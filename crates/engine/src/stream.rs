@@ -48,6 +48,8 @@ pub struct Relay {
     fresh: bool,
     end: End,
     growing: Option<Growth>,
+    /// A complete stream that is settled when its hold has grown.
+    closing: Option<Box<Seen>>,
     /// Not before this: a busy ledger is not asked again with every piece.
     grow_after: Option<Instant>,
     keep_alive: Option<Pin<Box<Sleep>>>,
@@ -139,6 +141,7 @@ impl Relay {
             request_id,
             end: End::Clean,
             growing: None,
+            closing: None,
             grow_after: None,
             keep_alive: None,
             ending: EndingWatch::default(),
@@ -173,8 +176,15 @@ impl Relay {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Aborted>>> {
         self.poll_growth(cx);
+        // The caller sees its own charge (W13).
+        if self.closing.is_some() {
+            return Poll::Pending;
+        }
         self.end_with_node();
         while self.out.len() < OUT_BYTES_MAX {
+            if self.is_unpaid() {
+                break;
+            }
             let Some(feed) = self.feed.as_mut() else {
                 break;
             };
@@ -183,6 +193,9 @@ impl Relay {
                     self.fresh = true;
                     self.take(next);
                     self.poll_growth(cx);
+                    if self.closing.is_some() {
+                        return Poll::Pending;
+                    }
                 }
                 Poll::Pending if self.fresh => {
                     self.fresh = false;
@@ -204,8 +217,19 @@ impl Relay {
                 self.keep_alive = None;
                 Poll::Ready(Some(Ok(piece)))
             }
+            None if self.is_unpaid() => Poll::Pending,
             None => self.end.poll(cx),
         }
+    }
+
+    /// Whether more has gone by than the hold covers, and the ledger is asked for more: nothing is
+    /// read until it has answered.
+    fn is_unpaid(&self) -> bool {
+        let is_uncovered = |feed: &Feed| {
+            let admission = self.admission.as_ref();
+            admission.is_some_and(|it| it.is_uncovered(feed.translator.seen()))
+        };
+        self.growing.is_some() && self.feed.as_ref().is_some_and(is_uncovered)
     }
 
     /// Takes what the upstream gave: bytes, its end, or its failure.
@@ -257,6 +281,16 @@ impl Relay {
 
     /// Closes the call before the last bytes leave: the caller sees its own charge (W13).
     fn settle(&mut self, seen: &Seen) {
+        let Some(admission) = self.admission.as_ref() else {
+            return;
+        };
+        if admission.is_undercharged(seen) {
+            self.grow_if_needed(seen);
+            if self.growing.is_some() {
+                self.closing = Some(Box::new(seen.clone()));
+                return;
+            }
+        }
         if let Some(admission) = self.admission.take() {
             admission.settle(seen, &Outcome::done());
         }
@@ -310,6 +344,12 @@ impl Relay {
                 Ok(()) => admission.grown(),
                 Err(_) => admission.not_grown(),
             }
+        }
+        if let Some(seen) = self.closing.take() {
+            if let Some(admission) = self.admission.take() {
+                admission.settle(&seen, &Outcome::done());
+            }
+            return;
         }
         match grown {
             Ok(()) => {}
@@ -365,26 +405,38 @@ impl Drop for Relay {
         let Some(admission) = self.admission.take() else {
             return;
         };
+        if let Some(seen) = self.closing.take() {
+            return admission.settle(&seen, &Outcome::client_gone());
+        }
         // Without a feed the admission closes and counts itself.
         let Some(feed) = self.feed.take() else {
             return;
         };
+        let growing = self.growing.take();
         admission.engine().metrics().clients_gone.inc();
         if tokio::runtime::Handle::try_current().is_ok() {
             admission.stop_counting();
             let tasks = admission.engine().tasks.clone();
-            tasks.spawn(drain(feed, admission));
+            tasks.spawn(drain(feed, admission, growing));
         } else {
             admission.settle(feed.translator.seen(), &Outcome::client_gone());
         }
     }
 }
 
-async fn drain(mut feed: Feed, admission: Box<Admission>) {
+/// What comes meanwhile is observed, so that the hold grows with it as before. When it cannot, the
+/// upstream is not heard any further.
+async fn drain(mut feed: Feed, mut admission: Box<Admission>, growing: Option<Growth>) {
     let patience = admission.patience();
     let mut unread = Joined::new();
     let mut read_bytes = 0;
     let _ = timeout(patience, async {
+        if let Some(growing) = growing {
+            match growing.await {
+                Ok(()) => admission.grown(),
+                Err(_) => return admission.not_grown(),
+            }
+        }
         loop {
             let parsed = match feed.upstream.next().await {
                 Some(Ok(chunk)) => {
@@ -399,6 +451,9 @@ async fn drain(mut feed: Feed, admission: Box<Admission>) {
                 }
             };
             while unread.pop().is_some() {}
+            if admission.grow(feed.translator.seen()).await.is_err() {
+                break;
+            }
             if parsed.is_err() || feed.translator.seen().ended || read_bytes > DRAIN_BYTES_MAX {
                 break;
             }

@@ -69,8 +69,17 @@ fn prepare(
     let dialect_for = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     let tries = Tries::of(model, |route| dialect_for(route).is_some());
     let tries = tries.ok_or_else(|| unreachable_model(model))?;
+    let keeps_cache = |route: &Route| dialect_for(route) == Some(Dialect::Messages);
+    if asked.head.long_cache && model.routes.iter().any(|route| keeps_cache(route)) {
+        fit::priced_long_cache(model)?;
+    }
     let reserve_tokens = engine.settings.output_reserve_tokens;
-    let mut estimate = Estimate::text(&asked.head, &model.profile, reserve_tokens);
+    let mut estimate = Estimate::text(
+        &asked.head,
+        &model.profile,
+        model.keeps_output_limit,
+        reserve_tokens,
+    );
     if fit::makes_pictures(model) {
         let grade = asked.picture_grade()?;
         estimate = estimate.with_pictures(grade, asked.head.choices, model);

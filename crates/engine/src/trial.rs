@@ -54,6 +54,7 @@ mod tests {
             credential: None,
             protocols: None,
             private_network: false,
+            keeps_output_limit: None,
         };
         let channel = Channel::new(spec, Timeouts::default()).unwrap();
         let now = Instant::now();

@@ -2,16 +2,18 @@
 
 use crate::bucket::{Rate, Wait};
 use crate::key::Key;
-use crate::micro::Micro;
+use crate::micro::{Micro, Overflow};
 use crate::rate_clock::AdmitTime;
 use crate::time::UnixMs;
-use crate::wallet::{Wallet, WalletStatus, raised};
+use crate::wallet::{Wallet, WalletStatus, lowered, raised, wide};
 
 /// What a request asks for, and what its hold then keeps until it is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
     /// Credits to hold.
     pub hold: Micro,
+    /// What the call may cost at most beyond its hold.
+    pub exposure: Micro,
     /// Tokens to take from the tokens-per-minute bucket.
     pub tokens: u64,
     /// Whether the hold counts as a request in flight; a task's does not.
@@ -42,6 +44,11 @@ pub enum Refusal {
     /// The wallet cannot cover the hold.
     #[error("the wallet does not cover the request")]
     InsufficientQuota,
+    /// The wallet covers the hold, but not what this call and the open ones may cost at most.
+    #[error(
+        "the wallet covers the request's estimate, but not what the open requests may cost at most"
+    )]
+    DebtLimitReached,
     /// The key's spending limit cannot cover the hold.
     #[error("the key's spending limit does not cover the request")]
     KeyLimitReached,
@@ -67,10 +74,25 @@ pub enum Refusal {
 const MINUTE_MS: u64 = 60_000;
 
 impl Ask {
-    /// The hold after it was extended by `more`.
+    /// What a call holds before it is admitted.
+    const NOTHING: Self = Self {
+        hold: Micro::ZERO,
+        exposure: Micro::ZERO,
+        tokens: 0,
+        counts: false,
+    };
+
+    /// What the call may cost at most.
+    fn worst_case(&self) -> i128 {
+        wide(self.hold) + wide(self.exposure)
+    }
+
+    /// The hold after it was extended by `more`: what is held now is no longer exposed.
     pub fn extended(&self, more: &Self) -> Option<Self> {
+        let uncovered = lowered(self.exposure, more.hold).unwrap_or(Micro::ZERO);
         Some(Self {
             hold: self.hold.checked_add(more.hold)?,
+            exposure: uncovered.checked_add(more.exposure)?,
             tokens: self.tokens.saturating_add(more.tokens),
             counts: self.counts,
         })
@@ -89,16 +111,19 @@ impl Rates {
 
 /// Admits a request: wallet, key, spending limit, rates and concurrency, decided together.
 ///
-/// On a refusal nothing has changed. The rates in the answer are those after this request.
+/// With every open call at the most it may cost, the wallet falls no further than `debt_limit`
+/// below its credit line. On a refusal nothing has changed. The rates in the answer are those after
+/// this request.
 pub fn admit(
     wallet: &mut Wallet,
     key: &mut Key,
     ask: &Ask,
+    debt_limit: Micro,
     now: impl Into<AdmitTime>,
 ) -> Result<Rates, Refusal> {
     let AdmitTime { wall, rates: now } = now.into();
     usable(wallet, key, wall)?;
-    let (next_wallet, mut next_key) = frozen(wallet, key, ask.hold)?;
+    let (next_wallet, mut next_key) = reserved(wallet, key, &Ask::NOTHING, ask, debt_limit)?;
     if let Some(limit) = key.rpm_limit {
         next_key
             .rpm
@@ -146,32 +171,53 @@ pub(crate) fn usable(wallet: &Wallet, key: &Key, now: UnixMs) -> Result<(), Refu
     Ok(())
 }
 
-/// Grows an open hold by `more`, if wallet and spending limit cover it.
+/// Grows an open hold by `more`, if wallet, debt limit and spending limit cover it, and returns what
+/// it keeps then.
 ///
 /// Nothing else is asked: a disabled wallet or a dead key stops admission only, and output that
 /// is already flowing takes its tokens from the bucket even if that leaves it in debt. On a
 /// refusal nothing has changed.
-pub fn extend(wallet: &mut Wallet, key: &mut Key, more: &Ask, now: UnixMs) -> Result<(), Refusal> {
-    (*wallet, *key) = frozen(wallet, key, more.hold)?;
+pub fn extend(
+    wallet: &mut Wallet,
+    key: &mut Key,
+    held: &Ask,
+    more: &Ask,
+    debt_limit: Micro,
+    now: UnixMs,
+) -> Result<Ask, Refusal> {
+    let grown = held.extended(more).ok_or(Refusal::InsufficientQuota)?;
+    (*wallet, *key) = reserved(wallet, key, held, &grown, debt_limit)?;
     if let Some(limit) = key.tpm_limit {
         key.tpm.force(more.tokens, limit, now);
     }
-    Ok(())
+    Ok(grown)
 }
 
-/// Wallet and key with `hold` more credits frozen, if both cover it.
-fn frozen(wallet: &Wallet, key: &Key, hold: Micro) -> Result<(Wallet, Key), Refusal> {
+/// Wallet and key with `grown` reserved in place of `held`, if both cover it.
+fn reserved(
+    wallet: &Wallet,
+    key: &Key,
+    held: &Ask,
+    grown: &Ask,
+    debt_limit: Micro,
+) -> Result<(Wallet, Key), Refusal> {
     let (mut wallet, mut key) = (*wallet, *key);
+    // A hold below zero, which no estimate gives, ends here and not in someone's credits.
+    let hold = lowered(grown.hold, held.hold).map_err(|_| Refusal::InsufficientQuota)?;
     if !wallet.covers(hold) {
         return Err(Refusal::InsufficientQuota);
     }
     if !key.covers(hold) {
         return Err(Refusal::KeyLimitReached);
     }
-    // A hold below zero, which no estimate gives, ends here and not in someone's credits.
-    wallet
-        .freeze(hold)
-        .map_err(|_| Refusal::InsufficientQuota)?;
+    let more = grown.worst_case() - held.worst_case();
+    if more > 0 && more > wallet.headroom(debt_limit) {
+        return Err(Refusal::DebtLimitReached);
+    }
+    let broken = |_: Overflow| Refusal::InsufficientQuota;
+    wallet.freeze(hold).map_err(broken)?;
+    wallet.unexpose(held.exposure).map_err(broken)?;
+    wallet.expose(grown.exposure).map_err(broken)?;
     key.frozen = raised(key.frozen, hold).map_err(|_| Refusal::KeyLimitReached)?;
     Ok((wallet, key))
 }
@@ -181,6 +227,9 @@ mod tests {
     use super::*;
 
     const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
+
+    /// No call of these tests is exposed.
+    const NO_DEBT: Micro = Micro::ZERO;
 
     fn wallet(balance: i64) -> Wallet {
         Wallet {
@@ -199,6 +248,7 @@ mod tests {
     fn ask(hold: i64, tokens: u64) -> Ask {
         Ask {
             hold: Micro::new(hold),
+            exposure: Micro::ZERO,
             tokens,
             counts: true,
         }
@@ -216,7 +266,7 @@ mod tests {
                 ..key()
             },
         );
-        let rates = admit(&mut wallet, &mut key, &ask(60, 100), NOON).unwrap();
+        let rates = admit(&mut wallet, &mut key, &ask(60, 100), NO_DEBT, NOON).unwrap();
         let requests = Rate {
             limit: 10,
             remaining: 9,
@@ -317,7 +367,7 @@ mod tests {
             let (mut wallet, mut key) = (wallet(100), key());
             set(&mut wallet, &mut key);
             let before = (wallet, key);
-            let refused = admit(&mut wallet, &mut key, &ask(60, 100), NOON);
+            let refused = admit(&mut wallet, &mut key, &ask(60, 100), NO_DEBT, NOON);
             assert_eq!(refused, Err(refusal));
             assert_eq!((wallet, key), before, "{refusal}");
         }
@@ -342,16 +392,17 @@ mod tests {
             credit_limit: Micro::new(40),
             credit_used: Micro::new(10),
             frozen: Micro::new(20),
+            exposed: Micro::ZERO,
             status: WalletStatus::Active,
         };
-        assert!(admit(&mut wallet, &mut key, &ask(60, 100), NOON).is_ok());
+        assert!(admit(&mut wallet, &mut key, &ask(60, 100), NO_DEBT, NOON).is_ok());
     }
 
     #[test]
     fn a_wallet_funded_for_seven_admits_seven() {
         let (mut wallet, mut key) = (wallet(7 * 60 + 59), key());
         let admitted = (0..200)
-            .filter(|_| admit(&mut wallet, &mut key, &ask(60, 100), NOON).is_ok())
+            .filter(|_| admit(&mut wallet, &mut key, &ask(60, 100), NO_DEBT, NOON).is_ok())
             .count();
         assert_eq!(admitted, 7);
         assert_eq!(wallet.total_available(), Micro::new(59));
@@ -361,7 +412,7 @@ mod tests {
     fn a_key_that_cannot_be_used_is_told_before_its_wallet() {
         let (mut wallet, mut key) = (wallet(0), Key::default());
         wallet.status = WalletStatus::Disabled;
-        let refused = admit(&mut wallet, &mut key, &ask(1, 1), NOON);
+        let refused = admit(&mut wallet, &mut key, &ask(1, 1), NO_DEBT, NOON);
         assert_eq!(refused, Err(Refusal::KeyDisabled));
     }
 
@@ -378,17 +429,17 @@ mod tests {
             counts: false,
             ..ask(60, 0)
         };
-        assert!(admit(&mut wallet, &mut key, &task, NOON).is_ok());
+        assert!(admit(&mut wallet, &mut key, &task, NO_DEBT, NOON).is_ok());
         assert_eq!((key.open_holds, key.frozen), (0, Micro::new(60)));
     }
 
     #[test]
     fn a_free_request_needs_no_credits_but_a_limit_that_is_not_overdrawn() {
         let (mut wallet, mut key) = (wallet(0), key());
-        assert!(admit(&mut wallet, &mut key, &ask(0, 0), NOON).is_ok());
+        assert!(admit(&mut wallet, &mut key, &ask(0, 0), NO_DEBT, NOON).is_ok());
         key.limit = Some(Micro::new(5));
         key.usage = Micro::new(6);
-        let refused = admit(&mut wallet, &mut key, &ask(0, 0), NOON);
+        let refused = admit(&mut wallet, &mut key, &ask(0, 0), NO_DEBT, NOON);
         assert_eq!(refused, Err(Refusal::KeyLimitReached));
     }
 
@@ -396,7 +447,7 @@ mod tests {
     fn a_hold_below_zero_is_refused() {
         for hold in [-1, i64::MIN] {
             let (mut wallet, mut key) = (wallet(100), key());
-            let refused = admit(&mut wallet, &mut key, &ask(hold, 0), NOON);
+            let refused = admit(&mut wallet, &mut key, &ask(hold, 0), NO_DEBT, NOON);
             assert_eq!(refused, Err(Refusal::InsufficientQuota));
             assert_eq!(wallet.frozen, Micro::ZERO);
         }
@@ -416,7 +467,16 @@ mod tests {
             concurrency_limit: Some(0),
             ..Key::default()
         };
-        extend(&mut wallet, &mut key, &ask(60, 150), NOON).unwrap();
+        let nothing = Ask::NOTHING;
+        extend(
+            &mut wallet,
+            &mut key,
+            &nothing,
+            &ask(60, 150),
+            NO_DEBT,
+            NOON,
+        )
+        .unwrap();
         assert_eq!(
             (wallet.frozen, key.frozen),
             (Micro::new(60), Micro::new(60))
@@ -433,7 +493,14 @@ mod tests {
             key.limit = limit;
             let before = (wallet, key);
             let hold = if limit.is_none() { 41 } else { 21 };
-            let refused = extend(&mut wallet, &mut key, &ask(hold, 1), NOON);
+            let refused = extend(
+                &mut wallet,
+                &mut key,
+                &nothing,
+                &ask(hold, 1),
+                NO_DEBT,
+                NOON,
+            );
             assert_eq!(refused, Err(refusal));
             assert_eq!((wallet, key), before);
         }

@@ -48,6 +48,7 @@ pub fn release(
 pub fn reopen(wallet: &mut Wallet, key: &mut Key, held: &Ask, now: UnixMs) -> Result<(), Overflow> {
     let (mut next_wallet, mut next_key) = (*wallet, *key);
     next_wallet.freeze(held.hold)?;
+    next_wallet.expose(held.exposure)?;
     next_key.frozen = raised(key.frozen, held.hold)?;
     if held.counts {
         next_key.open_holds = key.open_holds.checked_add(1).ok_or(Overflow)?;
@@ -75,6 +76,7 @@ pub fn stop_counting(key: &mut Key, held: &mut Ask) -> Result<(), Overflow> {
 fn thawed(wallet: &Wallet, key: &Key, held: &Ask) -> Result<(Wallet, Key), Overflow> {
     let (mut wallet, mut key) = (*wallet, *key);
     wallet.unfreeze(held.hold)?;
+    wallet.unexpose(held.exposure)?;
     key.frozen = lowered(key.frozen, held.hold)?;
     if held.counts {
         key.open_holds = key.open_holds.checked_sub(1).ok_or(Overflow)?;
@@ -90,7 +92,7 @@ mod tests {
 
     const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
 
-    /// A wallet of 100 with a hold of 60 credits and 500 tokens.
+    /// A wallet of 100 with a hold of 60 credits and 500 tokens, exposed by another 40.
     fn held() -> (Wallet, Key, Ask) {
         let mut wallet = Wallet {
             balance: Micro::new(100),
@@ -104,10 +106,11 @@ mod tests {
         };
         let ask = Ask {
             hold: Micro::new(60),
+            exposure: Micro::new(40),
             tokens: 500,
             counts: true,
         };
-        admit(&mut wallet, &mut key, &ask, NOON).unwrap();
+        admit(&mut wallet, &mut key, &ask, Micro::ZERO, NOON).unwrap();
         (wallet, key, ask)
     }
 
@@ -120,6 +123,7 @@ mod tests {
             let charge = Micro::new(charge);
             let delta = settle(&mut wallet, &mut key, &ask, charge, None, NOON).unwrap();
             assert_eq!((wallet.frozen, key.frozen), (Micro::ZERO, Micro::ZERO));
+            assert_eq!(wallet.exposed, Micro::ZERO);
             assert_eq!(
                 (wallet.balance, wallet.credit_used),
                 (Micro::new(balance), Micro::new(credit_used))
@@ -171,6 +175,7 @@ mod tests {
         let (mut wallet, mut key, ask) = held();
         release(&mut wallet, &mut key, &ask, NOON).unwrap();
         assert_eq!((wallet.frozen, key.frozen), (Micro::ZERO, Micro::ZERO));
+        assert_eq!(wallet.exposed, Micro::ZERO);
         assert_eq!((wallet.balance, key.usage), (Micro::new(100), Micro::ZERO));
         assert_eq!(key.open_holds, 0);
         assert_eq!(key.tpm.rate(1_000, NOON).remaining, 1_000);
@@ -212,8 +217,9 @@ mod tests {
     #[test]
     fn an_end_that_does_not_fit_the_books_changes_nothing() {
         type Break = fn(&mut Wallet, &mut Key);
-        let breaks: [Break; 3] = [
+        let breaks: [Break; 4] = [
             |wallet, _| wallet.frozen = Micro::new(59),
+            |wallet, _| wallet.exposed = Micro::new(39),
             |_, key| key.frozen = Micro::new(59),
             |_, key| key.open_holds = 0,
         ];

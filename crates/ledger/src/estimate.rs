@@ -110,6 +110,47 @@ mod tests {
     }
 
     #[test]
+    fn one_hour_writes_are_held_where_they_are_asked_for() {
+        let card = card(
+            r#"{"input":"4","cached_input":"0.4","cache_write":"5","cache_write_1h":"8","output":"20"}"#,
+        );
+        let asked = Meter {
+            cache_write_1h: 100,
+            ..Meter::default()
+        };
+        let usual = Meter {
+            input: 100,
+            ..Meter::default()
+        };
+        assert_eq!(hold_of(&card, &asked), Ok(Micro::new(800)));
+        assert_eq!(hold_of(&card, &usual), Ok(Micro::new(500)));
+    }
+
+    #[test]
+    fn entries_from_before_a_class_price_the_same() {
+        let old: Meter = serde_json::from_str(r#"{"input":10,"cache_write":300}"#).unwrap();
+        let both: Meter =
+            serde_json::from_str(r#"{"input":10,"cache_write":200,"cache_write_1h":100}"#).unwrap();
+        for (json, old_price, both_price) in [
+            (r#"{"input":"4","output":"1"}"#, 1_240, 1_240),
+            (
+                r#"{"input":"4","cache_write":"5","output":"1"}"#,
+                1_540,
+                1_540,
+            ),
+            (
+                r#"{"input":"4","cache_write":"5","cache_write_1h":"8","output":"1"}"#,
+                1_540,
+                1_840,
+            ),
+        ] {
+            let card = card(json);
+            assert_eq!(card.price(&old), Ok(Micro::new(old_price)), "{json}");
+            assert_eq!(card.price(&both), Ok(Micro::new(both_price)), "{json}");
+        }
+    }
+
+    #[test]
     fn long_context_prices_are_held_when_the_count_comes_near() {
         let card = card(
             r#"{"input":"1","output":"0","long_context":{"above_tokens":200000,"input":"2"}}"#,

@@ -26,6 +26,9 @@ pub struct Meter {
     /// Input tokens written to a cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_write: u64,
+    /// Input tokens written to a cache that keeps them for an hour.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write_1h: u64,
     /// Text output tokens, reasoning included.
     #[serde(skip_serializing_if = "is_zero")]
     pub output: u64,
@@ -105,6 +108,7 @@ impl Meter {
             PriceKey::Input => self.input,
             PriceKey::CachedInput => self.cached_input,
             PriceKey::CacheWrite => self.cache_write,
+            PriceKey::CacheWrite1h => self.cache_write_1h,
             PriceKey::Output => self.output,
             PriceKey::ImageInput => self.image_input,
             PriceKey::ImageOutput => self.image_output,
@@ -218,10 +222,11 @@ mod tests {
     }
 
     /// The members as they are stored, in the order of [`PriceKey::ALL`].
-    const METERED: [&str; 18] = [
+    const METERED: [&str; 19] = [
         "input",
         "cached_input",
         "cache_write",
+        "cache_write_1h",
         "output",
         "image_input",
         "image_output",

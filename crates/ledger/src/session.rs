@@ -35,13 +35,15 @@ pub struct Stepped {
 /// as is affordable.
 ///
 /// A dead key and a disabled wallet refuse it: a session ends at its next step (reliability K2).
-/// On a refusal nothing has changed.
+/// A session pays before it uses, so it is exposed to nothing; its steps leave room for what other
+/// calls are exposed to. On a refusal nothing has changed.
 pub fn step(
     wallet: &mut Wallet,
     key: &mut Key,
     held: &Ask,
     booked: Micro,
     step: &Step,
+    debt_limit: Micro,
     now: UnixMs,
 ) -> Result<Stepped, Refusal> {
     usable(wallet, key, now)?;
@@ -59,8 +61,12 @@ pub fn step(
     if next_key.left().is_some_and(|left| left < least) {
         return Err(Refusal::KeyLimitReached);
     }
+    let headroom = next_wallet.headroom(debt_limit);
+    if least > 0 && headroom < least {
+        return Err(Refusal::DebtLimitReached);
+    }
     let most = next_key.left().map_or(wanted, |left| wanted.min(left));
-    let most = most.min(wide(next_wallet.total_available()));
+    let most = most.min(wide(next_wallet.total_available())).min(headroom);
     let ahead = shown(most - wide(charge));
     let delta = next_wallet.debit(charge).map_err(broken)?;
     next_key.usage = raised(key.usage, charge).map_err(broken)?;
@@ -96,10 +102,11 @@ mod tests {
         };
         let ask = Ask {
             hold: Micro::new(30),
+            exposure: Micro::ZERO,
             tokens: 0,
             counts: true,
         };
-        admit(&mut wallet, &mut key, &ask, NOON).unwrap();
+        admit(&mut wallet, &mut key, &ask, Micro::ZERO, NOON).unwrap();
         (wallet, key, ask)
     }
 
@@ -127,7 +134,16 @@ mod tests {
             key.limit = limit.map(Micro::new);
             let asked = asked(used, wanted, least);
             let booked = Micro::new(booked);
-            let stepped = step(&mut wallet, &mut key, &ask, booked, &asked, NOON).unwrap();
+            let stepped = step(
+                &mut wallet,
+                &mut key,
+                &ask,
+                booked,
+                &asked,
+                Micro::ZERO,
+                NOON,
+            )
+            .unwrap();
             assert_eq!(stepped.charge, Micro::new(charge), "{name}");
             assert_eq!(stepped.hold, Micro::new(hold), "{name}");
             assert_eq!((wallet.frozen, key.frozen), (stepped.hold, stepped.hold));
@@ -146,16 +162,34 @@ mod tests {
     }
 
     #[test]
+    fn a_step_leaves_room_for_what_other_calls_may_cost() {
+        let (mut wallet, mut key, ask) = held();
+        wallet.exposed = Micro::new(75);
+        let asked = asked(15, 45, 16);
+        let (booked, limit) = (Micro::ZERO, Micro::new(5));
+        let stepped = step(&mut wallet, &mut key, &ask, booked, &asked, limit, NOON).unwrap();
+        // 100 and 5 of debt, less 75 of others: 15 are charged and 15 are held.
+        assert_eq!(stepped.charge, Micro::new(15));
+        assert_eq!(stepped.hold, Micro::new(15));
+        assert_eq!(wallet.headroom(limit), 0);
+    }
+
+    #[test]
     fn a_refused_step_changes_nothing() {
         type Set = fn(&mut Wallet, &mut Key);
         let nothing: Set = |_, _| {};
-        let cases: [(Set, Step, Refusal); 7] = [
+        let cases: [(Set, Step, Refusal); 8] = [
             (nothing, asked(90, 120, 101), Refusal::InsufficientQuota),
             (nothing, asked(101, 120, 0), Refusal::InsufficientQuota),
             (
                 |wallet, _| wallet.frozen = Micro::new(29),
                 asked(1, 2, 2),
                 Refusal::InsufficientQuota,
+            ),
+            (
+                |wallet, _| wallet.exposed = Micro::new(60),
+                asked(40, 70, 41),
+                Refusal::DebtLimitReached,
             ),
             (
                 |_, key| key.limit = Some(Micro::new(40)),
@@ -182,7 +216,15 @@ mod tests {
             let (mut wallet, mut key, ask) = held();
             set(&mut wallet, &mut key);
             let before = (wallet, key);
-            let refused = step(&mut wallet, &mut key, &ask, Micro::ZERO, &asked, NOON);
+            let refused = step(
+                &mut wallet,
+                &mut key,
+                &ask,
+                Micro::ZERO,
+                &asked,
+                Micro::ZERO,
+                NOON,
+            );
             assert_eq!(refused, Err(refusal));
             assert_eq!((wallet, key), before, "{refusal}");
         }

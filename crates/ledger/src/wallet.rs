@@ -16,6 +16,8 @@ pub struct Wallet {
     pub gift_balance: Micro,
     /// Credits that open holds reserve.
     pub frozen: Micro,
+    /// What the calls of open holds may cost at most beyond what is reserved for them.
+    pub exposed: Micro,
     /// The approved credit line.
     pub credit_limit: Micro,
     /// The used part of the credit line; may exceed it after an overdraft.
@@ -64,6 +66,16 @@ impl Wallet {
         self.spendable().max(0) >= wide(amount)
     }
 
+    /// How much more open calls may cost at most before the wallet could fall further than
+    /// `debt_limit` below its credit line, when each of them costs what it may cost at most.
+    ///
+    /// What the wallet's own credits cover adds no debt: it passes even when a line that was
+    /// lowered has left the wallet further below it.
+    pub(crate) fn headroom(&self, debt_limit: Micro) -> i128 {
+        let line = wide(self.credit_limit) - wide(self.credit_used);
+        self.own() - wide(self.exposed) + (line + wide(debt_limit)).max(0)
+    }
+
     /// Reserves credits for a hold; whether they are there is asked before.
     pub fn freeze(&mut self, amount: Micro) -> Result<(), Overflow> {
         self.frozen = raised(self.frozen, amount)?;
@@ -73,6 +85,18 @@ impl Wallet {
     /// Gives back what a hold reserved.
     pub fn unfreeze(&mut self, amount: Micro) -> Result<(), Overflow> {
         self.frozen = lowered(self.frozen, amount)?;
+        Ok(())
+    }
+
+    /// Notes what a call may cost beyond its hold; whether that is bearable is asked before.
+    pub fn expose(&mut self, amount: Micro) -> Result<(), Overflow> {
+        self.exposed = raised(self.exposed, amount)?;
+        Ok(())
+    }
+
+    /// Takes back what a call might have cost beyond its hold.
+    pub fn unexpose(&mut self, amount: Micro) -> Result<(), Overflow> {
+        self.exposed = lowered(self.exposed, amount)?;
         Ok(())
     }
 
@@ -299,6 +323,38 @@ mod tests {
     }
 
     #[test]
+    fn the_headroom_is_own_credits_and_what_is_left_above_the_debt_limit() {
+        for (parts, frozen, exposed, debt_limit, headroom) in [
+            ((5, 10, 20, 0), 0, 0, 0, 35),
+            ((5, 10, 20, 0), 0, 0, 7, 42),
+            ((5, 10, 20, 0), 3, 4, 7, 35),
+            ((0, 0, 20, 15), 0, 0, 7, 12),
+            ((0, 0, 0, 0), 0, 10, 7, -3),
+            // Overdrawn within the limit: the rest of it.
+            ((0, 0, 20, 25), 0, 0, 7, 2),
+            // Overdrawn beyond it: own credits alone.
+            ((6, 0, 20, 30), 0, 0, 7, 6),
+            ((6, 0, 20, 30), 2, 3, 7, 1),
+            (
+                (0, i64::MAX, 0, 0),
+                0,
+                0,
+                i64::MAX,
+                2 * i128::from(i64::MAX),
+            ),
+        ] {
+            let (gift, balance, limit, used) = parts;
+            let wallet = Wallet {
+                frozen: Micro::new(frozen),
+                exposed: Micro::new(exposed),
+                ..wallet(gift, balance, limit, used)
+            };
+            let found = wallet.headroom(Micro::new(debt_limit));
+            assert_eq!(found, headroom, "{wallet:?} {debt_limit}");
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_changes_nothing() {
         type Step = fn(&mut Wallet, Micro) -> Result<(), Overflow>;
         let max = i64::MAX;
@@ -308,6 +364,8 @@ mod tests {
         let limit: Step = |wallet, amount| wallet.set_credit_limit(amount);
         let freeze: Step = |wallet, amount| wallet.freeze(amount);
         let unfreeze: Step = |wallet, amount| wallet.unfreeze(amount);
+        let expose: Step = |wallet, amount| wallet.expose(amount);
+        let unexpose: Step = |wallet, amount| wallet.unexpose(amount);
         for (before, step, amount) in [
             (wallet(1, 2, 0, 0), debit, -1),
             (wallet(0, 0, 0, 1), debit, max),
@@ -324,6 +382,9 @@ mod tests {
             (wallet(0, 1, 0, 0), unfreeze, -1),
             (wallet(0, 1, 0, 0), unfreeze, 1),
             (wallet(0, 1, 0, 0), unfreeze, i64::MIN),
+            (wallet(0, 1, 0, 0), expose, -1),
+            (wallet(0, 1, 0, 0), unexpose, -1),
+            (wallet(0, 1, 0, 0), unexpose, 1),
         ] {
             let mut after = before;
             assert_eq!(

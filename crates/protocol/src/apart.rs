@@ -1,6 +1,8 @@
 //! Usage reports that tell thoughts apart from the visible output and tool use apart from the
 //! prompt, as Generate Content and Interactions do under different names.
 
+use std::borrow::Cow;
+
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::tool::{self, Tool, ToolCalls};
 use crate::usage::{Inclusive, Usage, count};
@@ -31,7 +33,7 @@ pub(crate) fn read_usage(usage: Raw<'_>, names: &Names) -> Option<Usage> {
     let mut report = Inclusive::default();
     Cursor::new(usage.text())
         .object(|cursor, name| {
-            let name = name.raw();
+            let name = &*name.decode_lossy();
             if name == names.prompt_by_modality {
                 let (images, sound) = modalities(cursor, names.tokens)?;
                 (report.image_input, report.audio_input) = (images, sound);
@@ -86,7 +88,9 @@ fn tool_calls(cursor: &mut Cursor<'_>, tools: &mut ToolCalls) -> Result<(), Synt
         cursor.object(|cursor, name| {
             let value = cursor.value()?;
             if name.is("type") {
-                tool = value.string().and_then(|word| Tool::of(word.raw()));
+                tool = value
+                    .string()
+                    .and_then(|word| Tool::of(&word.decode_lossy()));
             } else if name.is("count") {
                 calls = tool::calls(value).unwrap_or(0);
             }
@@ -110,12 +114,14 @@ fn modalities(cursor: &mut Cursor<'_>, tokens: &str) -> Result<(u64, u64), Synta
         if cursor.shape()? != Shape::Object {
             return cursor.value().map(drop);
         }
-        let mut modality = "";
+        let mut modality = Cow::Borrowed("");
         let mut found = 0;
         cursor.object(|cursor, name| {
             let value = cursor.value()?;
             if name.is("modality") {
-                modality = value.string().map_or("", |text| text.raw());
+                modality = value
+                    .string()
+                    .map_or(Cow::Borrowed(""), |text| text.decode_lossy());
             } else if name.is(tokens) {
                 found = count(value).unwrap_or(0);
             }

@@ -329,6 +329,15 @@ impl Failure {
         )
     }
 
+    /// 402 `insufficient_quota` for a call whose estimate is covered, but not what it may cost.
+    pub fn insufficient_for_worst_case() -> Self {
+        Self::new(
+            Code::InsufficientQuota,
+            "The wallet's credits cover the estimate of this call, but not what it and the calls in progress \
+             could cost at most. Set a smaller output limit, or run fewer calls in parallel.",
+        )
+    }
+
     /// 402 `key_limit_reached`.
     pub fn key_limit_reached() -> Self {
         Self::new(

@@ -4,8 +4,8 @@
 //! are refused.
 
 use crate::failure::Failure;
-use crate::json::Members;
 use crate::json::patch::Edit;
+use crate::json::{Integer, Members};
 
 /// Members by which callers of other gateways choose routes.
 pub(crate) const ROUTING: [&str; 6] = [
@@ -118,6 +118,15 @@ pub(crate) fn without_nulls<'a>(
         before = Some(end);
         Some(Edit::remove(start.unwrap_or(members.inside())..end))
     })
+}
+
+/// The output that a limit bounds. Zero and less bound nothing: some servers take them for "no
+/// limit", and a hold for no output would admit calls that nobody pays for.
+pub(crate) fn output_limit(limit: Option<Integer>) -> Option<u64> {
+    match limit? {
+        Integer::Negative | Integer::Value(0) => None,
+        limit => Some(limit.saturating()),
+    }
 }
 
 /// Refuses texts that cannot be model ids, before they are looked up or repeated anywhere.

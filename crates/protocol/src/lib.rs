@@ -42,6 +42,6 @@ pub use convert::Translator;
 pub use dialect::Dialect;
 pub use failure::{Code, Failure, Family};
 pub use joined::Joined;
-pub use profile::{Base, Kind, Profile};
+pub use profile::{Base, Kind, OutputLimit, Profile};
 pub use tool::{Tool, ToolCalls, Tools};
 pub use usage::Usage;

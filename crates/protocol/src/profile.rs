@@ -157,6 +157,28 @@ impl std::fmt::Display for Allowed {
     }
 }
 
+/// The member of a chat request that limits its output. Servers ignore the name that they do not
+/// know, and then nothing limits the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputLimit {
+    /// The newer name, which reasoning models of its vendor ask for.
+    #[default]
+    MaxCompletionTokens,
+    /// The older name, which every other server knows.
+    MaxTokens,
+}
+
+impl OutputLimit {
+    /// The member's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::MaxCompletionTokens => "max_completion_tokens",
+            Self::MaxTokens => "max_tokens",
+        }
+    }
+}
+
 /// The capabilities of one model. What is absent is taken from `base`, or unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -170,6 +192,9 @@ pub struct Profile {
     /// The longest answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
+    /// How its upstream calls the output limit of a chat request; as its channel does when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_limit: Option<OutputLimit>,
     /// Takes images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vision: Option<bool>,

@@ -117,7 +117,9 @@ impl Tools {
         let mut tools = Self::default();
         each_member(list, |name, value| {
             if name == "type" {
-                let tool = value.string().and_then(|word| Tool::of(word.raw()));
+                let tool = value
+                    .string()
+                    .and_then(|word| Tool::of(&word.decode_lossy()));
                 if let Some(tool) = tool {
                     tools.add(tool);
                 }
@@ -204,7 +206,8 @@ impl ToolCalls {
         let mut told = Self::default();
         cursor.object(|cursor, name| {
             let value = cursor.value()?;
-            let tool = name.raw().strip_suffix(suffix).and_then(Tool::of);
+            let name = name.decode_lossy();
+            let tool = name.strip_suffix(suffix).and_then(Tool::of);
             if let (Some(tool), Some(calls)) = (tool, calls(value)) {
                 told.add(tool, calls);
             }
@@ -230,7 +233,7 @@ fn each_member(list: Option<Raw<'_>>, mut visit: impl FnMut(&str, Raw<'_>)) {
             return cursor.value().map(drop);
         }
         cursor.object(|cursor, name| {
-            visit(name.raw(), cursor.value()?);
+            visit(&name.decode_lossy(), cursor.value()?);
             Ok::<(), SyntaxError>(())
         })
     });

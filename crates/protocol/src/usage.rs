@@ -13,6 +13,8 @@ pub struct Usage {
     pub cached_input: u64,
     /// Input written to a cache.
     pub cache_write: u64,
+    /// Input written to a cache that keeps it for an hour.
+    pub cache_write_1h: u64,
     /// Text output, reasoning included.
     pub output: u64,
     /// The part of `output` that was reasoning.
@@ -36,11 +38,17 @@ impl Usage {
             self.input,
             self.cached_input,
             self.cache_write,
+            self.cache_write_1h,
             self.image_input,
             self.audio_input,
         ]
         .into_iter()
         .fold(0, u64::saturating_add)
+    }
+
+    /// All input written to caches.
+    pub fn cache_writes(&self) -> u64 {
+        self.cache_write.saturating_add(self.cache_write_1h)
     }
 
     /// All output tokens.
@@ -98,6 +106,7 @@ impl From<Inclusive> for Usage {
         Self {
             cached_input: take(&mut input, report.cached_input),
             cache_write: take(&mut input, report.cache_write),
+            cache_write_1h: 0,
             audio_input: take(&mut input, report.audio_input),
             image_input: take(&mut input, report.image_input),
             input,

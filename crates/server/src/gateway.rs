@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use engine::{Catalog, CatalogError, Engine};
-use store::{Media, MediaOpenError, OpenError, Recovery, Store};
+use store::{Media, MediaOpenError, OpenError, Recovery};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
 use crate::config::{Config, Plan, Problem};
 use crate::http::{Gates, Limits, Public};
-use crate::{config, reload};
+use crate::{config, opening, reload};
 
 /// Why a gateway did not start.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,8 @@ pub(crate) enum StartError {
     Config(Vec<Problem>),
     #[error("the store cannot be opened: {0}")]
     Store(#[from] OpenError),
+    #[error("the thread that opens the store cannot be started, or panicked")]
+    Opening,
     #[error("media cannot be kept: {0}")]
     Media(#[from] MediaOpenError),
     #[error(transparent)]
@@ -54,10 +56,10 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Opens the store, recovers, builds the catalog, then listens.
+    /// Opens the store, recovers, builds the catalog, then listens. A database that is away is waited for.
     pub(crate) async fn start(config: &Config) -> Result<Self, StartError> {
         let plan = config::resolve(config).map_err(StartError::Config)?;
-        let (store, recovery) = Store::open(&config.store_settings())?;
+        let (store, recovery) = opening::open(config.store_settings()).await?;
         let media = Media::open(&config.media_settings())?;
         let engine = Arc::new(Engine::new(store, media, config.engine_settings()));
         let admin_token = plan.admin_token.clone();

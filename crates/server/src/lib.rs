@@ -9,6 +9,7 @@ pub mod cli;
 pub mod config;
 mod gateway;
 mod http;
+mod opening;
 mod reload;
 mod serve;
 mod telemetry;

@@ -10,9 +10,15 @@ use crate::telemetry;
 /// Serves until SIGTERM or SIGINT. A second signal ends the process at once: that is as safe
 /// as `kill -9`, which the ledger survives.
 pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
-    let stopped = until_stopped();
+    let mut stopped = std::pin::pin!(until_stopped());
     telemetry::start(LevelFilter::INFO);
-    let gateway = Gateway::start(config).await?;
+    let gateway = tokio::select! {
+        started = Gateway::start(config) => started?,
+        () = &mut stopped => {
+            tracing::info!("stopped before it served");
+            return Ok(());
+        }
+    };
     let recovery = gateway.recovery();
     tracing::info!(
         address = %gateway.address(),

@@ -165,6 +165,7 @@ async fn admissions(store: &Store, key: &KeyRow) -> Duration {
                 key: key.id,
                 ask: Ask {
                     hold: Micro::new(10),
+                    exposure: Micro::ZERO,
                     tokens: 1,
                     counts: true,
                 },

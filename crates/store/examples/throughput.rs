@@ -240,6 +240,7 @@ async fn call(store: &Store, key: &KeyRow, price: PriceVersion, load: Load) -> D
     let begun = Instant::now();
     let ask = Ask {
         hold: Micro::new(4_000),
+        exposure: Micro::ZERO,
         tokens: 4_000,
         counts: true,
     };

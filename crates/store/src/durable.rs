@@ -5,17 +5,19 @@
 //! sync began. So a slow disk delays the promise, never the decision.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
-use tokio::runtime::{self, Handle};
 use tokio::sync::{Notify, oneshot};
-use tokio::time::timeout;
 
 use crate::error::Lost;
 use crate::queue::Queue;
+use crate::sync::{
+    AtomicBool, AtomicU8, AtomicU64, Condvar, FaultPoint, Handle, Instant, Mutex, RuntimeId,
+    fault_point, timeout,
+};
 
 /// How long whoever wants a decision confirmed waits for it; a ledger that takes longer is away.
 const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
@@ -107,23 +109,22 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn new(number: u64, line: &Arc<SyncLine>) -> Arc<Self> {
-        Arc::new(Self {
-            number,
-            state: AtomicU8::new(UNDECIDED),
-            bells: Mutex::default(),
-            line: Some(Arc::clone(line)),
-        })
+    pub(crate) fn new(number: u64, line: &Arc<SyncLine>) -> OpenBatch {
+        Self::open(number, Some(Arc::clone(line)))
     }
 
     /// A batch that is durable as soon as its commit is answered.
-    pub(crate) fn without_line(number: u64) -> Arc<Self> {
-        Arc::new(Self {
+    pub(crate) fn without_line(number: u64) -> OpenBatch {
+        Self::open(number, None)
+    }
+
+    fn open(number: u64, line: Option<Arc<SyncLine>>) -> OpenBatch {
+        OpenBatch(Arc::new(Self {
             number,
             state: AtomicU8::new(UNDECIDED),
             bells: Mutex::default(),
-            line: None,
-        })
+            line,
+        }))
     }
 
     pub(crate) fn durable(self: &Arc<Self>) -> Durable {
@@ -183,13 +184,33 @@ impl Batch {
     }
 }
 
+/// A batch in the hands of whoever decides its fate. When it is dropped undecided, by a panic, the batch
+/// is lost, so that nobody waits for it for ever.
+pub(crate) struct OpenBatch(Arc<Batch>);
+
+impl Deref for OpenBatch {
+    type Target = Arc<Batch>;
+
+    fn deref(&self) -> &Arc<Batch> {
+        &self.0
+    }
+}
+
+impl Drop for OpenBatch {
+    fn drop(&mut self) {
+        if self.0.known().is_none() {
+            self.0.lose();
+        }
+    }
+}
+
 /// Rings once for those who wait for a batch on one runtime: when its rope is pulled, or when that takes
 /// too long.
 ///
 /// A task rings it there, where waking one more costs next to nothing; from another thread each
 /// waiter would cost a system call. And there is one timer for all of them.
 struct Bell {
-    runtime: runtime::Id,
+    runtime: RuntimeId,
     rings: Notify,
     rung: AtomicBool,
 }
@@ -234,12 +255,14 @@ pub(crate) struct SyncLine {
 struct State {
     committed: Vec<Committed>,
     closed: bool,
+    /// Nobody syncs any more.
+    ended: bool,
     /// When the sync under way began, for health.
     syncing_since: Option<Instant>,
 }
 
 struct Committed {
-    batch: Arc<Batch>,
+    batch: OpenBatch,
     wrote: bool,
     at: Instant,
 }
@@ -250,6 +273,7 @@ impl SyncLine {
             state: Mutex::new(State {
                 committed: Vec::new(),
                 closed: false,
+                ended: false,
                 syncing_since: None,
             }),
             wake: Condvar::new(),
@@ -262,8 +286,12 @@ impl SyncLine {
 
     /// A batch has been committed. One that wrote nothing still waits for those before it,
     /// since what it read may be theirs.
-    pub(crate) fn push(&self, batch: Arc<Batch>, wrote: bool) {
+    pub(crate) fn push(&self, batch: OpenBatch, wrote: bool) {
         let mut state = self.state.lock();
+        if state.ended {
+            // Dropped, it is lost.
+            return;
+        }
         let first = state.committed.is_empty();
         let wanted = self.wants(&batch);
         state.committed.push(Committed {
@@ -320,10 +348,14 @@ impl SyncLine {
 
     /// The sync thread: `sync` forces the log to the disk.
     pub(crate) fn run(&self, mut sync: impl FnMut() -> std::io::Result<()>) {
+        let _end = SyncEnd(self);
         while let Some(group) = self.next_group() {
             if group.iter().any(|committed| committed.wrote)
                 && !self.is_broken()
-                && let Err(error) = sync()
+                && let Err(error) = {
+                    fault_point(FaultPoint::Syncing);
+                    sync()
+                }
             {
                 tracing::error!(%error, "the ledger could not be synced; admission stops until a restart");
                 self.broken.store(true, Ordering::Relaxed);
@@ -358,7 +390,23 @@ impl SyncLine {
     }
 }
 
-#[cfg(test)]
+/// However the sync thread ends: nothing is promised any more, and nobody waits for a promise.
+struct SyncEnd<'a>(&'a SyncLine);
+
+impl Drop for SyncEnd<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.ended = true;
+        if !state.closed {
+            self.0.broken.store(true, Ordering::Relaxed);
+        }
+        let left = std::mem::take(&mut state.committed);
+        drop(state);
+        drop(left);
+    }
+}
+
+#[cfg(all(test, not(feature = "schedules")))]
 mod tests {
     use super::*;
     use crate::queue::Bounds;
@@ -378,7 +426,7 @@ mod tests {
         let line = line();
         let batch = Batch::new(1, &line);
         let durable = batch.durable();
-        line.push(Arc::clone(&batch), true);
+        line.push(batch, true);
         let thread = std::thread::spawn({
             let line = Arc::clone(&line);
             move || line.run(|| Ok(()))
@@ -447,9 +495,10 @@ mod tests {
     fn a_batch_that_wrote_nothing_needs_no_sync() {
         let line = line();
         let batch = Batch::new(1, &line);
-        line.push(Arc::clone(&batch), false);
+        let durable = batch.durable();
+        line.push(batch, false);
         line.close();
         line.run(|| panic!("no sync is needed"));
-        assert!(batch.durable().is_done());
+        assert!(durable.is_done());
     }
 }

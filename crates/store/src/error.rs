@@ -59,12 +59,25 @@ pub enum OpenError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// The database refused, or does not answer.
+    /// The database refused: its address, its credentials or its schema are wrong for us.
     #[error("{place}: {source}")]
     Database {
         place: String,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The database cannot be used at present; the same may succeed later.
+    #[error("{place}: {source}")]
+    Away {
+        place: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl OpenError {
+    /// Whether opening again later may succeed without any change of the configuration.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::Away { .. })
+    }
 }
 
 /// Why a verb other than admission failed.
@@ -88,6 +101,16 @@ pub enum StoreError {
     /// The database refused.
     #[error("the database refused: {0}")]
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The database cannot be used at present; the same may succeed later.
+    #[error("the database cannot be used at present: {0}")]
+    Away(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl StoreError {
+    /// Whether the same may succeed later.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::Unavailable | Self::Away(_))
+    }
 }
 
 /// Why a call was not admitted. Nothing was consumed.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::Mutex;
 use rusqlite::Connection;
 use rusqlite::hooks::Wal;
 
@@ -12,6 +11,7 @@ use crate::error::OpenError;
 use crate::settings::{Location, Settings};
 use crate::sqlite::Sqlite;
 use crate::store::{Recovery, Store};
+use crate::sync::Mutex;
 
 /// Switches of a store whose commits can be made to fail or to wait.
 #[derive(Debug, Clone, Default)]

@@ -1,7 +1,7 @@
 //! The journal: one row per call, told for people.
 //!
-//! It is not for money. It never delays a call: a full queue drops rows and counts them, and
-//! what a crash takes is the last fraction of a second.
+//! It is not for money. It never delays a call: a full queue drops rows and counts them, and what a crash takes is
+//! the last fraction of a second. An outage of the database takes none: rows wait in the queue.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -24,7 +24,7 @@ mod disk;
 mod durable;
 mod entries;
 mod error;
-#[cfg(any(test, feature = "faults"))]
+#[cfg(all(any(test, feature = "faults"), not(feature = "schedules")))]
 mod faults;
 mod ids;
 mod journal;
@@ -38,6 +38,7 @@ mod settled;
 mod sqlite;
 mod stats;
 mod store;
+mod sync;
 mod task;
 mod task_id;
 mod task_list;
@@ -55,7 +56,7 @@ pub use entries::{
     UnknownKind,
 };
 pub use error::{AdmitError, Lost, OpenError, StoreError};
-#[cfg(any(test, feature = "faults"))]
+#[cfg(all(any(test, feature = "faults"), not(feature = "schedules")))]
 pub use faults::Faults;
 pub use ids::{
     Digest, Epoch, HoldId, IdError, KeyId, PriceNumber, PriceVersion, RequestId, WalletId,

@@ -31,6 +31,7 @@ pub struct TokenCounts {
     pub input: u64,
     pub cached_input: u64,
     pub cache_write: u64,
+    pub cache_write_1h: u64,
     pub output: u64,
 }
 
@@ -39,6 +40,7 @@ impl TokenCounts {
         self.input = self.input.saturating_add(more.input);
         self.cached_input = self.cached_input.saturating_add(more.cached_input);
         self.cache_write = self.cache_write.saturating_add(more.cache_write);
+        self.cache_write_1h = self.cache_write_1h.saturating_add(more.cache_write_1h);
         self.output = self.output.saturating_add(more.output);
     }
 }
@@ -49,6 +51,7 @@ impl From<&Meter> for TokenCounts {
             input: meter.input,
             cached_input: meter.cached_input,
             cache_write: meter.cache_write,
+            cache_write_1h: meter.cache_write_1h,
             output: meter.output,
         }
     }

@@ -6,14 +6,14 @@
 //! Admissions are bounded and may be refused here. Closes are not refused: there is at most
 //! one for each admitted call, so the bound on calls in flight bounds them too.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 
 use crate::command::Command;
 use crate::error::{AdmitError, StoreError};
+use crate::sync::{AtomicUsize, Condvar, Instant, Mutex};
 
 /// Balances, changes and extensions that may wait when admissions are already refused.
 const OTHERS_WAITING_MAX: usize = 16_384;
@@ -415,6 +415,7 @@ impl State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     Full,
+    /// The queue takes nothing more, or nobody knows where the command belongs.
     Closed,
 }
 
@@ -433,5 +434,5 @@ impl From<Refused> for StoreError {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "schedules")))]
 mod tests;

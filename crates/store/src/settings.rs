@@ -4,6 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ledger::Micro;
+
+use crate::books::Limits;
 use crate::journal_queue::JournalBounds;
 
 /// Settings of a store; every bound has a default.
@@ -23,19 +26,25 @@ pub struct Settings {
     pub lock_wait_max: Duration,
     /// Wallet and key rows kept by the writer, of each kind.
     pub cached_rows_max: usize,
+    /// How far open calls may take a wallet below its credit line, each at the most it may cost.
+    pub debt_limit: Micro,
     /// The write-ahead log is folded into the database when it is larger than this.
     pub wal_bytes_max: u64,
     /// Free bytes below which admission stops; the journal stops at twice as much.
     pub disk_floor_bytes: u64,
     /// Days a journal row is kept; 0 keeps it for ever.
     pub journal_retention_days: u32,
-    /// Journal rows that may wait to be written; what comes above is dropped and counted.
+    /// Journal rows that may wait to be written; what comes above is dropped and counted. With `PostgreSQL` rows of
+    /// calls without a hold take a quarter of it at most.
     pub journal_queue_max: usize,
     /// Bytes of texts in them. Bodies that do not fit are left out of their rows and counted.
     pub journal_queue_bytes_max: usize,
 }
 
 impl Settings {
+    /// The default of [`Settings::debt_limit`]: ten credits.
+    pub const DEBT_LIMIT: Micro = Micro::new(10_000_000);
+
     /// The defaults, for a database at `path`.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -49,6 +58,14 @@ impl Settings {
         JournalBounds {
             rows_max: self.journal_queue_max,
             bytes_max: self.journal_queue_bytes_max,
+        }
+    }
+
+    /// What bounds the ledger's books.
+    pub(crate) fn book_limits(&self) -> Limits {
+        Limits {
+            cached_rows_max: self.cached_rows_max,
+            debt_limit: self.debt_limit,
         }
     }
 
@@ -73,7 +90,8 @@ pub enum Location {
 /// A `PostgreSQL` server and how this node uses it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
-    /// `postgres://user@host:port/database?sslmode=…`; it may hold a password.
+    /// `postgres://user@host:port,host:port/database?sslmode=…`; it may hold a password. Of several hosts the one
+    /// that can be written to is used.
     pub url: String,
     /// The password, when the URL holds none.
     pub password: Option<String>,
@@ -140,6 +158,7 @@ impl Default for Settings {
             queue_wait_max: Duration::from_millis(250),
             lock_wait_max: Duration::from_secs(5),
             cached_rows_max: 16_384,
+            debt_limit: Self::DEBT_LIMIT,
             wal_bytes_max: 64 * 1024 * 1024,
             disk_floor_bytes: 512 * 1024 * 1024,
             journal_retention_days: 30,

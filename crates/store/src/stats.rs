@@ -1,9 +1,10 @@
 //! Counters for metrics and alarms; all of them cheap to read and to raise.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::journal_queue::Queued;
 use crate::settled::SettledSums;
+use crate::sync::AtomicBool;
 
 /// A reading of the counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct Stats {
     pub above_hold: u64,
     /// Settlements of a meter that is not empty, at no charge.
     pub zero_charges: u64,
+    /// Charges outside the range of money, which the books cannot hold; an alarm.
+    pub unbookable: u64,
     /// Holds closed as abandoned, those at the start included.
     pub abandoned: u64,
     /// Times the row cache was dropped because another process had written.
@@ -86,7 +89,7 @@ macro_rules! counters {
 
 counters! {
     open_holds, batches, commands, commits_failed, late_closes, retried_closes, stuck_closes, lost_holds, above_hold,
-    zero_charges, abandoned, foreign_writes, checkpoints, wal_frames, disk_free_bytes,
+    zero_charges, unbookable, abandoned, foreign_writes, checkpoints, wal_frames, disk_free_bytes,
     journal_written, journal_dropped, journal_bodies_dropped,
 }
 

@@ -35,6 +35,9 @@ pub struct ChannelSpec {
     pub protocols: Option<Vec<Protocol>>,
     /// The upstream can reach addresses that callers must not reach through it.
     pub private_network: bool,
+    /// Whether the upstream never puts out more than the limit of the request; when absent, only
+    /// a vendor's own endpoint is trusted to.
+    pub keeps_output_limit: Option<bool>,
 }
 
 /// Labels of host names that say nothing about whose they are.
@@ -125,6 +128,13 @@ impl Channel {
     /// Whether it speaks this protocol.
     pub fn speaks(&self, protocol: Protocol) -> bool {
         self.0.protocols.contains(&protocol)
+    }
+
+    /// Whether the upstream never puts out more than the limit of the request.
+    pub fn keeps_output_limit(&self) -> bool {
+        let spec = self.spec();
+        spec.keeps_output_limit
+            .unwrap_or_else(|| spec.preset.keeps_output_limit(spec.base_url.as_deref()))
     }
 
     /// The dialect in which a call of dialect `client` goes out: the pinned one of the

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use protocol::Dialect;
+use protocol::{Dialect, OutputLimit};
 
 /// A kind of upstream; it says where it is, how it is addressed and what it speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +61,16 @@ impl Preset {
         }
     }
 
+    /// How it calls the output limit of a chat request.
+    pub fn output_limit(self) -> OutputLimit {
+        match self {
+            Self::Openai | Self::Xai | Self::Sim => OutputLimit::MaxCompletionTokens,
+            Self::Anthropic | Self::Gemini | Self::Ark | Self::OpenaiCompatible => {
+                OutputLimit::MaxTokens
+            }
+        }
+    }
+
     /// The vendor's own address; none where there is no single one.
     pub fn base_url(self) -> Option<&'static str> {
         match self {
@@ -71,6 +81,14 @@ impl Preset {
             Self::Ark => Some("https://ark.cn-beijing.volces.com/api/v3"),
             Self::OpenaiCompatible | Self::Sim => None,
         }
+    }
+
+    /// Whether an upstream at `base_url`, the vendor's own when absent, is trusted to keep the output
+    /// limit of a request. Only vendors' own endpoints are.
+    pub fn keeps_output_limit(self, base_url: Option<&str>) -> bool {
+        let bare = |url: &str| url.trim_end_matches('/').to_owned();
+        self.base_url()
+            .is_some_and(|own| base_url.is_none_or(|named| bare(named) == bare(own)))
     }
 
     /// What it speaks unless the configuration says otherwise. The first text protocol is
@@ -277,6 +295,30 @@ impl fmt::Display for Protocol {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_vendors_own_endpoint_is_trusted_with_the_output_limit() {
+        for (preset, base_url, keeps) in [
+            (Preset::Openai, None, true),
+            (Preset::Openai, Some("https://api.openai.com/v1/"), true),
+            (Preset::Openai, Some("https://proxy.example.com/v1"), false),
+            (Preset::Anthropic, None, true),
+            (Preset::Gemini, Some("http://127.0.0.1:1"), false),
+            (
+                Preset::OpenaiCompatible,
+                Some("https://api.openai.com/v1"),
+                false,
+            ),
+            (Preset::Sim, Some("http://127.0.0.1:1"), false),
+            (Preset::Sim, None, false),
+        ] {
+            assert_eq!(
+                preset.keeps_output_limit(base_url),
+                keeps,
+                "{preset} {base_url:?}"
+            );
+        }
+    }
 
     #[test]
     fn every_name_reads_back_as_itself() {

@@ -157,6 +157,7 @@ fn channel(base: &Origin) -> Channel {
         credential: Some(Secret::new(KEY)),
         protocols: None,
         private_network: false,
+        keeps_output_limit: None,
     };
     let time = std::time::Duration::from_secs(10);
     let times = Timeouts {

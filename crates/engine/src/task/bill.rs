@@ -5,6 +5,7 @@ use protocol::video::{Bound, Outcome, Used};
 use store::{Basis, End, TaskRow};
 
 use crate::engine::Engine;
+use crate::plausible::{TOOL_CALLS_MAX, UsageLimits};
 
 /// The tool whose calls upstreams report beside a film.
 const SEARCH: &str = "web_search";
@@ -68,6 +69,7 @@ fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
         (PriceKey::Usd, used.usd_ticks),
         (PriceKey::VideoTokens, used.tokens),
     ];
+    let limits = limits_of(card, bound);
     let mut is_missing = false;
     for (key, quantity) in reported {
         if card.unit_price(key).is_none() {
@@ -88,21 +90,38 @@ fn cost_of(card: &PriceCard, bound: &Meter, outcome: &Outcome) -> Cost {
         }
         let meter = with_searches(film(key, quantity, tier()), card, used);
         match card.price(&meter) {
-            Ok(charge) => return Cost::Charge(charge, Box::new(meter), Basis::Reported),
-            Err(error) => tracing::error!(%error, "reported usage of a task cannot be priced"),
+            Ok(charge) if limits.allow(&meter, charge) => {
+                return Cost::Charge(charge, Box::new(meter), Basis::Reported);
+            }
+            Ok(_) => {
+                is_missing = true;
+                tracing::error!(
+                    ?meter,
+                    "reported usage of a task is beyond what the model can do"
+                );
+            }
+            Err(error) => {
+                is_missing = true;
+                tracing::error!(%error, "reported usage of a task cannot be priced");
+            }
         }
     }
     if !outcome.is_success {
         return Cost::Nothing;
     }
+    let seconds = used.seconds.filter(|seconds| {
+        let meter = film(PriceKey::VideoSecond, *seconds, tier());
+        let charge = card.price(&meter);
+        charge.is_ok_and(|charge| limits.allow(&meter, charge))
+    });
     let (key, quantity) = match card.unit_price(PriceKey::VideoSecond) {
         Some(_) => {
-            let seconds = used.seconds.unwrap_or(bound.video_seconds);
+            let seconds = seconds.unwrap_or(bound.video_seconds);
             (PriceKey::VideoSecond, seconds)
         }
         None => (PriceKey::VideoTokens, tokens_of(bound, used.seconds)),
     };
-    let basis = match used.seconds {
+    let basis = match seconds {
         Some(_) if !is_missing => Basis::Reported,
         _ => Basis::Counted,
     };
@@ -127,6 +146,19 @@ fn tokens_of(bound: &Meter, seconds: Option<u64>) -> u64 {
     u64::try_from(tokens).unwrap_or(bound.video_tokens)
 }
 
+/// What a report of a task may amount to: it is held for with the dearer way of billing it.
+fn limits_of(card: &PriceCard, bound: &Meter) -> UsageLimits {
+    let ways = [
+        (PriceKey::VideoSecond, bound.video_seconds),
+        (PriceKey::VideoTokens, bound.video_tokens),
+    ];
+    let holds = ways.map(|(key, quantity)| {
+        let film = film(key, quantity, bound.video_tier.clone());
+        ledger::hold_of(card, &film).unwrap_or_default()
+    });
+    UsageLimits::new(0, holds[0].max(holds[1]))
+}
+
 fn film(key: PriceKey, quantity: u64, tier: Option<Box<str>>) -> Meter {
     let none = Meter::default();
     match key {
@@ -147,9 +179,11 @@ fn film(key: PriceKey, quantity: u64, tier: Option<Box<str>>) -> Meter {
     }
 }
 
-/// Searches that have no price are not billed.
+/// Searches that have no price are not billed, nor are more of them than can be true.
 fn with_searches(mut meter: Meter, card: &PriceCard, used: Used) -> Meter {
-    let searches = used.searches.filter(|searches| *searches > 0);
+    let searches = used
+        .searches
+        .filter(|searches| (1..=TOOL_CALLS_MAX).contains(searches));
     if let Some(searches) = searches.filter(|_| card.prices_tool(SEARCH)) {
         meter.tools.insert(SEARCH.to_owned(), searches);
     }
@@ -242,6 +276,14 @@ mod tests {
             seconds: Some(6),
             ..Used::default()
         };
+        let absurd_seconds = Used {
+            seconds: Some(u64::MAX / 2),
+            ..Used::default()
+        };
+        let absurd_searches = Used {
+            searches: Some(u64::MAX / 2),
+            ..tokens(100_000)
+        };
         let (by_cost, by_second, by_token, searching) = (
             r#"{"video_second":"0.05","usd":"2"}"#,
             r#"{"video_second":"0.05"}"#,
@@ -265,6 +307,14 @@ mod tests {
             (by_token, true, tokens(0), 150_000, counted),
             (by_token, false, tokens(0), 0, None),
             (searching, true, tokens(100_000), 320_000, reported),
+            // Beyond what can be true: the bound of the task is charged.
+            (by_cost, true, ticks(u64::MAX / 2), 400_000, counted),
+            (by_cost, true, ticks(500_000_000_000), 100_000_000, reported),
+            (by_cost, true, ticks(500_000_000_001), 400_000, counted),
+            (by_cost, false, ticks(u64::MAX / 2), 0, None),
+            (by_second, true, absurd_seconds, 400_000, counted),
+            (by_token, true, tokens(u64::MAX / 2), 150_000, counted),
+            (searching, true, absurd_searches, 300_000, reported),
         ] {
             let bound = Meter {
                 video_seconds: 8,

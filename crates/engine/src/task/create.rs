@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use ledger::{Ask, Meter, PriceError, Rates};
+use ledger::{Ask, Meter, Micro, PriceError, Rates};
 use protocol::video::{Creation, Draft, Task};
 use protocol::{Failure, Joined, Kind};
 use store::{Admit, NewTask, OpenedTask, TaskId, TaskRow};
@@ -172,6 +172,8 @@ async fn prepare(
     // A task's hold is the task's, and counts for no key's concurrency.
     let ask = Ask {
         hold,
+        // A task is billed within what it is held for.
+        exposure: Micro::ZERO,
         tokens: 0,
         counts: false,
     };

@@ -165,5 +165,8 @@ impl Purse {
 /// A key or a wallet that may not be used any more ends a session at its next step; a lack of money
 /// ends it when the hold is used up.
 fn is_about_money(why: Refusal) -> bool {
-    matches!(why, Refusal::InsufficientQuota | Refusal::KeyLimitReached)
+    matches!(
+        why,
+        Refusal::InsufficientQuota | Refusal::DebtLimitReached | Refusal::KeyLimitReached
+    )
 }

@@ -59,7 +59,7 @@ pub struct Line {
 
 /// The prices of the token classes: the card's own, or those of a long-context step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Tokens([Option<Price>; 8]);
+pub(crate) struct Tokens([Option<Price>; 9]);
 
 /// Prices of the whole call when its input exceeds a bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,6 +134,13 @@ impl PriceCard {
             .filter(|name| !self.tools.contains_key(*name))
     }
 
+    /// Whether writes to a one-hour cache would be billed at the lower price of shorter ones,
+    /// because the card has a price for those alone.
+    pub fn underprices_long_cache_writes(&self) -> bool {
+        self.tokens.named(PriceKey::CacheWrite).is_some()
+            && self.tokens.named(PriceKey::CacheWrite1h).is_none()
+    }
+
     /// Whether a built-in tool has a price.
     pub fn prices_tool(&self, name: &str) -> bool {
         self.tools.contains_key(name)
@@ -190,7 +197,13 @@ impl PriceCard {
         let tables = std::iter::once(&self.tokens).chain(steps.map(|step| &step.tokens));
         let mut dearest = Tokens::default();
         for table in tables {
-            dearest.raise(PriceKey::Input, table.dearest(&PriceKey::INPUTS));
+            // One-hour writes happen only where they are asked for, and stand in their own class then.
+            let usual = PriceKey::INPUTS.map(|key| match key {
+                PriceKey::CacheWrite1h => PriceKey::Input,
+                key => key,
+            });
+            dearest.raise(PriceKey::Input, table.dearest(&usual));
+            dearest.raise(PriceKey::CacheWrite1h, table.dearest(&PriceKey::INPUTS));
             dearest.raise(PriceKey::Output, table.dearest(&PriceKey::OUTPUTS));
         }
         dearest
@@ -244,9 +257,9 @@ impl PriceCard {
 }
 
 impl Tokens {
-    /// The price of a token class, by its own name or by its fallback's.
+    /// The price of a token class, by its own name or by that of its next fallback.
     pub(super) fn get(&self, key: PriceKey) -> Option<Price> {
-        self.named(key).or_else(|| self.named(key.fallback()?))
+        self.named(key).or_else(|| self.get(key.fallback()?))
     }
 
     /// The price that stands under this very name.

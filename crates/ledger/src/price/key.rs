@@ -11,6 +11,8 @@ pub enum PriceKey {
     CachedInput,
     /// Input tokens written to a cache.
     CacheWrite,
+    /// Input tokens written to a cache that keeps them for an hour.
+    CacheWrite1h,
     /// Output tokens.
     Output,
     /// Image input tokens.
@@ -45,10 +47,11 @@ pub enum PriceKey {
 
 impl PriceKey {
     /// Every key, in the order cards are written; the token classes come first.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Input,
         Self::CachedInput,
         Self::CacheWrite,
+        Self::CacheWrite1h,
         Self::Output,
         Self::ImageInput,
         Self::ImageOutput,
@@ -67,10 +70,11 @@ impl PriceKey {
     ];
 
     /// The token classes of what a call reads.
-    pub const INPUTS: [Self; 5] = [
+    pub const INPUTS: [Self; 6] = [
         Self::Input,
         Self::CachedInput,
         Self::CacheWrite,
+        Self::CacheWrite1h,
         Self::ImageInput,
         Self::AudioInput,
     ];
@@ -84,6 +88,7 @@ impl PriceKey {
             Self::Input => "input",
             Self::CachedInput => "cached_input",
             Self::CacheWrite => "cache_write",
+            Self::CacheWrite1h => "cache_write_1h",
             Self::Output => "output",
             Self::ImageInput => "image_input",
             Self::ImageOutput => "image_output",
@@ -114,6 +119,7 @@ impl PriceKey {
             Self::Input
             | Self::CachedInput
             | Self::CacheWrite
+            | Self::CacheWrite1h
             | Self::Output
             | Self::ImageInput
             | Self::ImageOutput
@@ -138,6 +144,7 @@ impl PriceKey {
             Self::CachedInput | Self::CacheWrite | Self::ImageInput | Self::AudioInput => {
                 Some(Self::Input)
             }
+            Self::CacheWrite1h => Some(Self::CacheWrite),
             Self::ImageOutput | Self::AudioOutput => Some(Self::Output),
             _ => None,
         }
@@ -148,7 +155,7 @@ impl PriceKey {
         matches!(self, Self::Image | Self::VideoSecond | Self::VideoTokens)
     }
 
-    /// Whether this is one of the eight token classes.
+    /// Whether this is one of the nine token classes.
     pub(crate) const fn is_token_class(self) -> bool {
         self.fallback().is_some() || matches!(self, Self::Input | Self::Output)
     }

@@ -7,6 +7,7 @@ use ledger::{
 use proptest::prelude::*;
 
 const NOON: UnixMs = UnixMs::new(1_700_000_000_000);
+const DEBT_LIMIT: Micro = Micro::new(150);
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
@@ -124,7 +125,13 @@ impl Books {
     fn admit(&mut self, key: usize, ask: Ask) -> Result<(), TestCaseError> {
         let refusals = self.refusals(key, &ask);
         let before = (self.wallet, self.keys);
-        match admit(&mut self.wallet, &mut self.keys[key], &ask, self.now) {
+        match admit(
+            &mut self.wallet,
+            &mut self.keys[key],
+            &ask,
+            DEBT_LIMIT,
+            self.now,
+        ) {
             Ok(_) => {
                 prop_assert_eq!(refusals, []);
                 self.open.push((key, ask));
@@ -146,14 +153,24 @@ impl Books {
         let Some((key, held)) = self.open.get(which).copied() else {
             return Ok(());
         };
-        let fits = self.covered(more.hold.get()) && self.within_limit(key, more.hold.get());
+        let (hold, exposure) = (more.hold.get(), more.exposure.get());
+        // What grows beyond what the call was known to cost at most.
+        let beyond = hold + exposure - held.exposure.get().min(hold);
+        let fits = self.covered(hold) && self.within_limit(key, hold) && self.within_debt(beyond);
         let before = (self.wallet, self.keys);
-        let extended = extend(&mut self.wallet, &mut self.keys[key], &more, self.now);
-        prop_assert_eq!(extended.is_ok(), fits);
-        if fits {
-            self.open[which].1 = held.extended(&more).expect("amounts here are small");
-        } else {
-            prop_assert_eq!((self.wallet, self.keys), before);
+        let of = &mut self.keys[key];
+        match extend(&mut self.wallet, of, &held, &more, DEBT_LIMIT, self.now) {
+            Ok(grown) => {
+                prop_assert!(fits);
+                prop_assert_eq!(grown.hold.get(), held.hold.get() + hold);
+                let exposed = (held.exposure.get() - hold).max(0) + exposure;
+                prop_assert_eq!(grown.exposure.get(), exposed);
+                self.open[which].1 = grown;
+            }
+            Err(_) => {
+                prop_assert!(!fits);
+                prop_assert_eq!((self.wallet, self.keys), before);
+            }
         }
         Ok(())
     }
@@ -197,6 +214,10 @@ impl Books {
                 Refusal::KeyLimitReached,
             ),
             (
+                !self.within_debt(ask.hold.get() + ask.exposure.get()),
+                Refusal::DebtLimitReached,
+            ),
+            (
                 ask.counts && key.concurrency_limit.is_some_and(full),
                 Refusal::Concurrency,
             ),
@@ -211,6 +232,19 @@ impl Books {
         let line = (self.wallet.credit_limit.get() - self.sum(|delta| delta.credit_used)).max(0);
         let own = self.sum(|delta| delta.balance) + self.sum(|delta| delta.gift_balance);
         (own + line - self.frozen(|_| true)).max(0) >= hold
+    }
+
+    /// Whether the debt limit holds when everything open and `more` cost the most they may.
+    fn within_debt(&self, more: i64) -> bool {
+        let own = self.sum(|delta| delta.balance) + self.sum(|delta| delta.gift_balance);
+        let most: i64 = self
+            .open
+            .iter()
+            .map(|(_, ask)| ask.hold.get() + ask.exposure.get())
+            .sum();
+        let unpaid = (most + more - own).max(0);
+        let debt = self.sum(|delta| delta.credit_used) + unpaid - self.wallet.credit_limit.get();
+        more == 0 || unpaid == 0 || debt <= DEBT_LIMIT.get()
     }
 
     fn within_limit(&self, key: usize, hold: i64) -> bool {
@@ -259,12 +293,15 @@ impl Books {
             wallet.gift_balance,
             wallet.credit_used,
             wallet.frozen,
+            wallet.exposed,
         ] {
             prop_assert!(!amount.is_negative());
         }
         prop_assert!(wallet.credit_used == Micro::ZERO || wallet.balance == Micro::ZERO);
         // W1, and W9 for each key.
         prop_assert_eq!(wallet.frozen.get(), self.frozen(|_| true));
+        let exposed: i64 = self.open.iter().map(|(_, ask)| ask.exposure.get()).sum();
+        prop_assert_eq!(wallet.exposed.get(), exposed);
         for (of, key) in self.keys.iter().enumerate() {
             prop_assert_eq!(key.frozen.get(), self.frozen(|key| key == of));
             prop_assert_eq!(key.open_holds as usize, self.in_flight(of));
@@ -289,11 +326,15 @@ impl Books {
 }
 
 fn any_ask() -> impl Strategy<Value = Ask> {
-    (0_i64..200, 0_u64..120, prop::bool::ANY).prop_map(|(hold, tokens, counts)| Ask {
-        hold: Micro::new(hold),
-        tokens,
-        counts,
-    })
+    let exposure = prop_oneof![Just(0), 0_i64..200];
+    (0_i64..200, exposure, 0_u64..120, prop::bool::ANY).prop_map(
+        |(hold, exposure, tokens, counts)| Ask {
+            hold: Micro::new(hold),
+            exposure: Micro::new(exposure),
+            tokens,
+            counts,
+        },
+    )
 }
 
 fn any_event() -> impl Strategy<Value = Event> {

@@ -1,5 +1,6 @@
 //! The ledger from outside: prices, and books that balance.
 
 mod books;
+mod debt;
 mod price_laws;
 mod prices;

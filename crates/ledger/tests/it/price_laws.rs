@@ -9,10 +9,11 @@ use proptest::prelude::*;
 /// Name, metered units per price, and the quantity of a meter.
 type Row = (&'static str, u128, fn(&Meter) -> u64);
 
-const TOKENS: [Row; 8] = [
+const TOKENS: [Row; 9] = [
     ("input", 1_000_000, |used| used.input),
     ("cached_input", 1_000_000, |used| used.cached_input),
     ("cache_write", 1_000_000, |used| used.cache_write),
+    ("cache_write_1h", 1_000_000, |used| used.cache_write_1h),
     ("image_input", 1_000_000, |used| used.image_input),
     ("audio_input", 1_000_000, |used| used.audio_input),
     ("output", 1_000_000, |used| used.output),
@@ -98,7 +99,7 @@ fn text(value: &PriceValue) -> &str {
 
 fn naive_price(card: &Members, used: &Meter) -> Option<i64> {
     let mut parts: Vec<(Option<&str>, u64, u128)> = Vec::new();
-    let input: u64 = TOKENS[..5].iter().map(|row| row.2(used)).sum();
+    let input: u64 = TOKENS[..6].iter().map(|row| row.2(used)).sum();
     let mut tokens = card.clone();
     if let Some(PriceValue::List(steps)) = card.get("long_context") {
         let bound = |step: &&PriceValue| match table(step)["above_tokens"] {
@@ -126,7 +127,9 @@ fn naive_price(card: &Members, used: &Meter) -> Option<i64> {
         } else {
             side
         };
-        let price = tokens.get(name).or_else(|| tokens.get(side)).map(text);
+        let shorter = name.strip_suffix("_1h").unwrap_or(name);
+        let price = [name, shorter, side].iter().find_map(|it| tokens.get(*it));
+        let price = price.map(text);
         parts.push((price, quantity(used), per));
     }
     for (name, per, quantity) in TIERED {
@@ -254,7 +257,7 @@ fn any_quantity() -> impl Strategy<Value = u64> {
 
 fn any_meter() -> impl Strategy<Value = Meter> {
     let tokens =
-        prop::array::uniform8(prop_oneof![1 => Just(0), 2 => 0_u64..1_500, 1 => any_quantity()]);
+        prop::array::uniform9(prop_oneof![1 => Just(0), 2 => 0_u64..1_500, 1 => any_quantity()]);
     let media = prop::array::uniform3(any_quantity());
     let rest = prop::array::uniform7(any_quantity());
     let tools = prop::collection::btree_map(any_tool(), any_quantity(), 0..3);
@@ -268,6 +271,7 @@ fn any_meter() -> impl Strategy<Value = Meter> {
             image_output: tokens[5],
             audio_input: tokens[6],
             audio_output: tokens[7],
+            cache_write_1h: tokens[8],
             images: media[0],
             video_seconds: media[1],
             video_tokens: media[2],

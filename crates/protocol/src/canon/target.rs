@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::request::Request;
-use crate::profile::Profile;
+use crate::profile::{OutputLimit, Profile};
 
 /// Where a request goes.
 #[derive(Debug, Clone, Copy)]
@@ -14,6 +14,8 @@ pub struct Target<'a> {
     pub public_model: &'a str,
     /// What the model can do.
     pub profile: &'a Profile,
+    /// How the channel calls the output limit of a chat request.
+    pub output_limit: OutputLimit,
 }
 
 /// What the writer of an answer says besides the answer.

@@ -55,6 +55,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         output_tokens_max: output_tokens_max(&members)?,
         choices: choices(&members)?,
         input: passing.input(tools),
+        long_cache: false,
         tools,
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),
@@ -95,9 +96,7 @@ fn ask_for_usage(members: &Members<'_>, edits: &mut Vec<Edit>) -> Result<bool, F
 fn output_tokens_max(members: &Members<'_>) -> Result<Option<u64>, Failure> {
     let mut largest = None;
     for name in ["max_completion_tokens", "max_tokens"] {
-        let limit = members.integer(name)?;
-        let limit = limit.filter(|limit| *limit != Integer::Negative);
-        largest = largest.max(limit.map(Integer::saturating));
+        largest = largest.max(guard::output_limit(members.integer(name)?));
     }
     Ok(largest)
 }

@@ -20,7 +20,7 @@ pub(super) fn take_usage(cursor: &mut Cursor<'_>) -> Result<Option<Usage>, Synta
     let mut total = None;
     let mut report = Inclusive::default();
     cursor.object(|cursor, name| {
-        match name.raw() {
+        match &*name.decode_lossy() {
             "prompt_tokens" => input = count(cursor.value()?),
             "completion_tokens" => output = count(cursor.value()?),
             "total_tokens" => total = count(cursor.value()?),
@@ -63,7 +63,7 @@ pub(super) fn write_usage(it: &mut Object<'_>, usage: &Usage) {
     it.number("total_tokens", usage.total());
     it.object("prompt_tokens_details", |it| {
         it.number("cached_tokens", usage.cached_input);
-        it.number("cache_write_tokens", usage.cache_write);
+        it.number("cache_write_tokens", usage.cache_writes());
         write_media(it, usage.audio_input, usage.image_input);
     });
     it.object("completion_tokens_details", |it| {
@@ -87,7 +87,7 @@ fn details(cursor: &mut Cursor<'_>, mut note: impl FnMut(&str, u64)) -> Result<(
     }
     cursor.object(|cursor, name| {
         if let Some(value) = count(cursor.value()?) {
-            note(name.raw(), value);
+            note(&name.decode_lossy(), value);
         }
         Ok(())
     })

@@ -6,6 +6,7 @@
 //! a message, under the names that media have there, with a declared type. Everything else is text.
 
 use crate::json::Text;
+use crate::json::text::unescape;
 
 /// What an image counts as, whatever its size; its bytes add a little.
 pub const IMAGE_TOKENS: u64 = 1_600;
@@ -130,8 +131,8 @@ impl<'a> MediaFinder<'a> {
             Name::FileId => part.is_named = true,
             Name::Link(declared) => {
                 part.declared |= declared;
-                if let Some(rest) = text.raw().strip_prefix("data:") {
-                    part.declared |= declared_by_mime_type(rest);
+                if let Some(mime_type) = beginning(text).strip_prefix("data:") {
+                    part.declared |= declared_by_mime_type(mime_type);
                     return part.keep(text);
                 }
                 part.is_named = true;
@@ -189,9 +190,8 @@ impl Name {
         match name {
             "type" => Self::Type,
             "media_type" | "mime_type" | "mimeType" => Self::MimeType,
-            "data" => Self::Data,
-            // An image that the model made, or a list of what a function returned.
-            "result" => Self::Data,
+            // A result is an image that the model made, or a list of what a function returned.
+            "data" | "result" => Self::Data,
             "file_id" | "fileId" => Self::FileId,
             "url" | "uri" | "file_uri" | "fileUri" => Self::Link(0),
             "image_url" | "image" => Self::Link(IMAGE),
@@ -240,6 +240,26 @@ fn declared_by_type(word: &str, level: Option<Level>) -> Declared {
         "document" | "file" | "input_file" => DOCUMENT,
         _ => 0,
     }
+}
+
+/// The first characters of a string, decoded: enough to tell a `data:` URL and its type.
+fn beginning(text: Text<'_>) -> String {
+    const CHARS: usize = 24;
+    let mut start = String::with_capacity(CHARS);
+    let mut rest = text.raw();
+    while let Some(c) = rest.chars().next() {
+        if start.len() >= CHARS {
+            break;
+        }
+        let after = rest.get(c.len_utf8()..).unwrap_or_default();
+        let (c, length) = match c {
+            '\\' => unescape(after.as_bytes()),
+            c => (Some(c), 0),
+        };
+        start.push(c.unwrap_or(char::REPLACEMENT_CHARACTER));
+        rest = after.get(length..).unwrap_or_default();
+    }
+    start
 }
 
 fn declared_by_mime_type(word: &str) -> Declared {

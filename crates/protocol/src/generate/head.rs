@@ -43,9 +43,7 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
     let mut choices = 1;
     if let Some(config) = members.object("generation_config")? {
         let config = Members::nested(config, "generationConfig.", Spelling::SnakeOrCamel)?;
-        let limit = config.integer("max_output_tokens")?;
-        let limit = limit.filter(|limit| *limit != Integer::Negative);
-        output_tokens_max = limit.map(Integer::saturating);
+        output_tokens_max = guard::output_limit(config.integer("max_output_tokens")?);
         choices = config
             .integer("candidate_count")?
             .map_or(1, Integer::saturating);
@@ -59,6 +57,7 @@ pub(crate) fn read_head(body: &[u8], model: &str, stream: bool) -> Result<Head, 
         output_tokens_max,
         choices: u32::try_from(choices).unwrap_or(u32::MAX).max(1),
         input: passing.input(tools),
+        long_cache: false,
         tools,
         sampling: Vec::new(),
         model_span: 0..0,

@@ -4,7 +4,7 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
-use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
+use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::native::Head;
 use crate::native::passing::{ReadByModel, read_members};
 use crate::tool::Tools;
@@ -56,7 +56,6 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         Some(config) => config.integer("max_output_tokens")?,
         None => None,
     };
-    let limit = limit.filter(|limit| *limit != Integer::Negative);
     let model_span = members.get("model")?.map(|value| value.span());
     let mut edits: Vec<Edit> = passing
         .unwrap_signatures(Dialect::Interactions, &model)
@@ -68,9 +67,10 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,
-        output_tokens_max: limit.map(Integer::saturating),
+        output_tokens_max: guard::output_limit(limit),
         choices: 1,
         input: passing.input(tools),
+        long_cache: false,
         tools,
         sampling: Vec::new(),
         model_span: model_span.unwrap_or_default(),

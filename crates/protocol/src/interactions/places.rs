@@ -84,8 +84,8 @@ fn note_tool(step: Raw<'_>, tools: &mut ToolCalls) {
     let _ = Cursor::new(step.text()).object(|cursor, name| {
         let value = cursor.value()?;
         if name.is("type") {
-            let word = value.string();
-            let word = word.and_then(|word| word.raw().strip_suffix("_call"));
+            let word = value.string().map(|word| word.decode_lossy());
+            let word = word.as_deref().and_then(|word| word.strip_suffix("_call"));
             let tool = word.and_then(Tool::of);
             if let Some(tool) = tool {
                 tools.add(tool, 1);

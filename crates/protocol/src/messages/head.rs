@@ -52,9 +52,10 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,
-        output_tokens_max: Some(output_tokens_max),
+        output_tokens_max,
         choices: 1,
         input: passing.input(tools),
+        long_cache: passing.has_long_cache(),
         tools,
         sampling: sampling(&members)?,
         model_span: model_span.unwrap_or_default(),
@@ -63,14 +64,14 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     })
 }
 
-fn output_tokens_max(members: &Members<'_>) -> Result<u64, Failure> {
+fn output_tokens_max(members: &Members<'_>) -> Result<Option<u64>, Failure> {
     const NAME: &str = "max_tokens";
     match members.integer(NAME)? {
         None => Err(Failure::invalid("`max_tokens` is required.").param(NAME)),
         Some(Integer::Negative) => {
             Err(Failure::invalid("`max_tokens` must not be negative.").param(NAME))
         }
-        Some(limit) => Ok(limit.saturating()),
+        limit => Ok(guard::output_limit(limit)),
     }
 }
 

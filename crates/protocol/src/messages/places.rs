@@ -69,7 +69,9 @@ fn read_block(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Syntax
                 .string()
                 .is_some_and(|kind| kind.is("server_tool_use"));
         } else if name.is("name") {
-            tool = value.string().and_then(|name| Tool::of(name.raw()));
+            tool = value
+                .string()
+                .and_then(|name| Tool::of(&name.decode_lossy()));
         }
         let around = [
             "type",

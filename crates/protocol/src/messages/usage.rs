@@ -10,6 +10,8 @@ pub fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
     let mut input = before.map(|before| before.input);
     let mut output = before.map(|before| before.output);
     let mut report = before.unwrap_or_default();
+    let mut writes = None;
+    let [mut short, mut long] = [None; 2];
     Cursor::new(usage.text())
         .object(|cursor, name| {
             if name.is("output_tokens_details") && cursor.shape()? == Shape::Object {
@@ -21,6 +23,17 @@ pub fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
                     Ok(())
                 });
             }
+            if name.is("cache_creation") && cursor.shape()? == Shape::Object {
+                return cursor.object(|cursor, name| {
+                    let value = cursor.value()?;
+                    if name.is("ephemeral_5m_input_tokens") {
+                        short = count(value);
+                    } else if name.is("ephemeral_1h_input_tokens") {
+                        long = count(value);
+                    }
+                    Ok(())
+                });
+            }
             if name.is("server_tool_use") {
                 return report.tools.read(cursor, "_requests");
             }
@@ -28,15 +41,13 @@ pub fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
             if value.is_null() {
                 return Ok(());
             }
-            match name.raw() {
+            match &*name.decode_lossy() {
                 "input_tokens" => input = count(value),
                 "output_tokens" => output = count(value),
                 "cache_read_input_tokens" => {
                     report.cached_input = count(value).unwrap_or(report.cached_input);
                 }
-                "cache_creation_input_tokens" => {
-                    report.cache_write = count(value).unwrap_or(report.cache_write);
-                }
+                "cache_creation_input_tokens" => writes = count(value),
                 _ => {}
             }
             Ok::<(), SyntaxError>(())
@@ -44,8 +55,21 @@ pub fn read_usage(usage: Raw<'_>, before: Option<Usage>) -> Option<Usage> {
         .ok()?;
     report.input = input?;
     report.output = output?;
+    note_writes(&mut report, writes, short, long);
     report.reasoning = report.reasoning.min(report.output);
     Some(report)
+}
+
+/// Splits what was written to caches by how long it is kept. The total goes before its parts, so
+/// that the classes never add up to more; a report without parts leaves the split as it was.
+fn note_writes(report: &mut Usage, total: Option<u64>, short: Option<u64>, long: Option<u64>) {
+    let told = match (short, long) {
+        (None, None) => None,
+        (short, long) => Some(short.unwrap_or(0).saturating_add(long.unwrap_or(0))),
+    };
+    let total = total.or(told).unwrap_or(report.cache_writes());
+    report.cache_write_1h = long.unwrap_or(report.cache_write_1h).min(total);
+    report.cache_write = total - report.cache_write_1h;
 }
 
 /// Writes the members of a usage object.
@@ -53,8 +77,14 @@ pub(super) fn write_usage(it: &mut Object<'_>, usage: &Usage) {
     // Images and sound are input like any other here.
     let input = usage.input.saturating_add(usage.image_input);
     it.number("input_tokens", input.saturating_add(usage.audio_input));
-    if usage.cache_write > 0 {
-        it.number("cache_creation_input_tokens", usage.cache_write);
+    if usage.cache_writes() > 0 {
+        it.number("cache_creation_input_tokens", usage.cache_writes());
+    }
+    if usage.cache_write_1h > 0 {
+        it.object("cache_creation", |it| {
+            it.number("ephemeral_5m_input_tokens", usage.cache_write);
+            it.number("ephemeral_1h_input_tokens", usage.cache_write_1h);
+        });
     }
     if usage.cached_input > 0 {
         it.number("cache_read_input_tokens", usage.cached_input);
@@ -137,5 +167,40 @@ mod tests {
             None,
         );
         assert_eq!(usage.unwrap().reasoning, 2);
+    }
+
+    #[test]
+    fn one_hour_writes_are_a_class_of_their_own() {
+        let start = r#"{"input_tokens":9,"output_tokens":1,"cache_creation_input_tokens":30,
+            "cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20}}"#;
+        let usage = read(start, None).unwrap();
+        assert_eq!((usage.cache_write, usage.cache_write_1h), (10, 20));
+        assert_eq!(usage.input_total(), 39);
+        // The end of a stream repeats the total without its parts.
+        let end = r#"{"output_tokens":7,"cache_creation_input_tokens":30}"#;
+        let usage = read(end, Some(usage)).unwrap();
+        assert_eq!((usage.cache_write, usage.cache_write_1h), (10, 20));
+        for (text, expected) in [
+            (
+                r#""cache_creation":{"ephemeral_1h_input_tokens":20}"#,
+                (0, 20),
+            ),
+            (
+                r#""cache_creation_input_tokens":5,"cache_creation":{"ephemeral_1h_input_tokens":20}"#,
+                (0, 5),
+            ),
+            (
+                r#""cache_creation":null,"cache_creation_input_tokens":5"#,
+                (5, 0),
+            ),
+        ] {
+            let text = format!(r#"{{"input_tokens":1,"output_tokens":1,{text}}}"#);
+            let usage = read(&text, None).unwrap();
+            assert_eq!(
+                (usage.cache_write, usage.cache_write_1h),
+                expected,
+                "{text}"
+            );
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! What is noted of a request's strings in the one pass that checks it.
 
+use std::borrow::Cow;
+
 use crate::canon::carrier;
 use crate::count::{InputCount, JsonCounter, Reading};
 use crate::dialect::Dialect;
@@ -51,6 +53,7 @@ pub(crate) fn read_members<'a>(
     };
     let members = Members::read_shown_to(body, spelling, &mut passing, |passing, name| {
         passing.begin(read_by_model.reading(name, spelling));
+        passing.is_cache_control = name == "cache_control";
     })?;
     // One in another case is refused, since it was not looked at.
     for name in read_by_model.names() {
@@ -66,8 +69,14 @@ pub(crate) struct Passing<'a> {
     body_bytes: usize,
     /// Whether the model reads the member that is shown.
     is_read: bool,
+    /// Whether the member that is shown is a `cache_control` itself.
+    is_cache_control: bool,
+    /// Open containers, and how many there are inside a `cache_control`.
+    depth: usize,
+    cache_control_depth: Option<usize>,
+    has_long_cache: bool,
     /// The name before the strings to come.
-    name: &'a str,
+    name: Cow<'a, str>,
     loaded_ids: Vec<Text<'a>>,
     wrapped_signatures: Vec<Text<'a>>,
 }
@@ -75,7 +84,13 @@ pub(crate) struct Passing<'a> {
 impl Passing<'_> {
     fn begin(&mut self, reading: Reading) {
         self.is_read = reading != Reading::Unread;
+        self.name = Cow::Borrowed("");
         self.counter.begin(reading);
+    }
+
+    /// Whether a `cache_control` asks for a cache that is kept longer than the usual five minutes.
+    pub(crate) fn has_long_cache(&self) -> bool {
+        self.has_long_cache
     }
 
     /// The request's input tokens. Built-in tools bring in text that only the context bounds.
@@ -115,17 +130,20 @@ impl Passing<'_> {
 
 impl<'a> Strings<'a> for Passing<'a> {
     fn name(&mut self, name: Text<'a>) {
-        self.name = name.raw();
+        self.name = name.decode_lossy();
         self.counter.name(name);
     }
 
     fn string(&mut self, text: Text<'a>) {
         if self.is_read {
-            if carrier::is_loaded(self.name, text.raw()) {
+            if carrier::is_loaded(&self.name, text.raw()) {
                 self.loaded_ids.push(text);
-            } else if signature::is_wrapped(self.name, text.raw()) {
+            } else if signature::is_wrapped(&self.name, text.raw()) {
                 self.wrapped_signatures.push(text);
             }
+        }
+        if self.cache_control_depth == Some(self.depth) && self.name == "ttl" {
+            self.has_long_cache |= !text.is("5m");
         }
         self.counter.string(text);
     }
@@ -135,10 +153,18 @@ impl<'a> Strings<'a> for Passing<'a> {
     }
 
     fn opened(&mut self, is_object: bool) {
+        self.depth += 1;
+        if self.name == "cache_control" || self.is_cache_control && self.depth == 1 {
+            self.cache_control_depth = Some(self.depth);
+        }
         self.counter.opened(is_object);
     }
 
     fn closed(&mut self) {
+        if self.cache_control_depth == Some(self.depth) {
+            self.cache_control_depth = None;
+        }
+        self.depth = self.depth.saturating_sub(1);
         self.counter.closed();
     }
 }

@@ -26,12 +26,14 @@ pub struct Head {
     pub stream: bool,
     /// Whether the caller asked for the usage chunk.
     pub include_usage: bool,
-    /// The output limit of one choice; unknown when absent or senseless.
+    /// The output limit of one choice; unknown when absent, zero or negative.
     pub output_tokens_max: Option<u64>,
     /// Answers asked for, at least one.
     pub choices: u32,
     /// Input tokens, as counted.
     pub input: InputCount,
+    /// Whether input is to be written to a cache that is kept for an hour; Messages alone has it.
+    pub long_cache: bool,
     /// Built-in tools that the request offers.
     pub tools: Tools,
     /// Sampling members set to something else than their default, which models of fixed sampling

@@ -4,7 +4,7 @@ use super::sealed;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
-use crate::json::{Cursor, Integer, Members, Raw, Shape, Spelling, SyntaxError};
+use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
 use crate::native::Head;
 use crate::native::passing::{ReadByModel, read_members};
 use crate::tool::Tools;
@@ -48,13 +48,12 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     Ok(Head {
         stream: members.boolean("stream")?.unwrap_or(false),
         include_usage: true,
-        output_tokens_max: limit
-            .filter(|limit| *limit != Integer::Negative)
-            .map(Integer::saturating),
+        output_tokens_max: guard::output_limit(limit),
         choices: 1,
         tools,
         sampling: Vec::new(),
         input: passing.input(tools),
+        long_cache: false,
         model_span: model_span.unwrap_or_default(),
         model: model.into_owned(),
         edits,

@@ -25,11 +25,10 @@ pub(super) fn note(item: Raw<'_>, finished: Finished, tools: &mut ToolCalls) {
     let mut is_search = true;
     let read = Cursor::new(item.text()).object(|cursor, name| {
         let value = cursor.value()?;
-        match name.raw() {
+        match &*name.decode_lossy() {
             "type" => {
-                let word = value
-                    .string()
-                    .and_then(|word| word.raw().strip_suffix("_call"));
+                let word = value.string().map(|word| word.decode_lossy());
+                let word = word.as_deref().and_then(|word| word.strip_suffix("_call"));
                 tool = word.and_then(Tool::of);
             }
             "status" => {
@@ -61,7 +60,7 @@ pub(super) fn read_report(
     }
     let mut told = ToolCalls::default();
     cursor.object(|cursor, name| {
-        let Some(tool) = Tool::of(name.raw()) else {
+        let Some(tool) = Tool::of(&name.decode_lossy()) else {
             return cursor.value().map(drop);
         };
         if cursor.shape()? != Shape::Object {

@@ -48,7 +48,7 @@ fn read_output(
     cursor: &mut Cursor<'_>,
     output: &mut Output,
 ) -> Result<bool, SyntaxError> {
-    match name.raw() {
+    match &*name.decode_lossy() {
         "type" => read_type(cursor.value()?, output),
         "status" => {
             let value = cursor.value()?;
@@ -99,7 +99,7 @@ fn read_type(value: Raw<'_>, output: &mut Output) {
     let Some(text) = value.string() else {
         return;
     };
-    match text.raw() {
+    match &*text.decode_lossy() {
         "response.created" => output.opening.opened = true,
         "response.completed" | "response.incomplete" => output.end = End::Reached,
         "response.failed" | "error" => output.failed = true,

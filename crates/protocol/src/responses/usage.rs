@@ -11,7 +11,7 @@ pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
     let mut report = Inclusive::default();
     Cursor::new(usage.text())
         .object(|cursor, name| {
-            match name.raw() {
+            match &*name.decode_lossy() {
                 "input_tokens" => input = count(cursor.value()?),
                 "output_tokens" => output = count(cursor.value()?),
                 "input_tokens_details" => details(cursor, |name, value| match name {
@@ -43,7 +43,7 @@ pub(super) fn write_usage(out: &mut Vec<u8>, usage: &Usage) {
         it.number("input_tokens", usage.input_total());
         it.object("input_tokens_details", |it| {
             it.number("cached_tokens", usage.cached_input);
-            it.number("cache_write_tokens", usage.cache_write);
+            it.number("cache_write_tokens", usage.cache_writes());
         });
         it.number("output_tokens", usage.output_total());
         it.object("output_tokens_details", |it| {
@@ -60,7 +60,7 @@ fn details(cursor: &mut Cursor<'_>, mut note: impl FnMut(&str, u64)) -> Result<(
     }
     cursor.object(|cursor, name| {
         if let Some(value) = count(cursor.value()?) {
-            note(name.raw(), value);
+            note(&name.decode_lossy(), value);
         }
         Ok(())
     })

@@ -42,6 +42,7 @@ pub(crate) fn target(profile: &Profile) -> Target<'_> {
         upstream_model: "up",
         public_model: "maker/m",
         profile,
+        output_limit: protocol::OutputLimit::default(),
     }
 }
 

@@ -20,6 +20,7 @@ fn sent(
         upstream_model: "up",
         public_model: "maker/m",
         profile,
+        output_limit: protocol::OutputLimit::default(),
     };
     let mut dropped = Dropped::new(Dialect::Chat);
     let body = write_request(dialect, request, &target, &mut dropped)?;

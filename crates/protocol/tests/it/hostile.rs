@@ -95,6 +95,11 @@ fn counts_keep_their_floor_for_any_bytes() {
 }
 
 #[test]
+fn escapes_change_no_decision_for_any_bytes() {
+    run(".json", ROUNDS * 5, bodies::guarded_names);
+}
+
+#[test]
 fn redaction_holds_for_any_bytes() {
     run(".json", ROUNDS * 5, bodies::redact);
 }

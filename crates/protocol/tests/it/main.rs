@@ -25,6 +25,7 @@ mod google_laws;
 mod google_native;
 mod google_writing;
 mod grammar;
+mod guarded;
 mod hostile;
 #[path = "../../../../fuzz/src/identities.rs"]
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]

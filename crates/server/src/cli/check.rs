@@ -35,6 +35,10 @@ fn show(plan: &Plan, config: &Config, context: &mut Context) -> Result<(), Stop>
         "health and metrics only: no admin token"
     };
     out.line(format!("admin   {} ({admin})", config.admin.listen))?;
+    let debt_limit = config.ledger.debt_limit;
+    out.line(format!(
+        "debt    at most {debt_limit} credits below a wallet's credit line"
+    ))?;
     out.line("")?;
     out.table(&channels(plan, config))?;
     out.line("")?;
@@ -149,6 +153,7 @@ fn plan_json(plan: &Plan, config: &Config) -> Value {
             "preset": channel.preset.as_str(),
             "base_url": channel.base_url(),
             "protocols": spoken,
+            "keeps_output_limit": channel.keeps_output_limit(),
             "live": idle.is_none(),
             "reason": idle.map(|(_, reason)| reason),
         })
@@ -181,6 +186,7 @@ fn plan_json(plan: &Plan, config: &Config) -> Value {
         "listen": config.server.listen,
         "admin": { "listen": config.admin.listen, "token": plan.admin_token.is_some() },
         "store": config.store.url.shown(),
+        "debt_limit": config.ledger.debt_limit.to_string(),
         "channels": channels.collect::<Vec<_>>(),
         "models": models.collect::<Vec<_>>(),
         "unlisted": unlisted.collect::<Vec<_>>(),

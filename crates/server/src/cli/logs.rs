@@ -6,10 +6,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use ledger::Micro;
 use serde_json::{Value, json};
-use store::{JournalEntry, JournalPlace, JournalQuery, JournalRow, KeyId, StatusRange, Store};
+use store::{
+    JournalEntry, JournalPlace, JournalQuery, JournalRow, KeyId, StatusRange, Store, StoreError,
+};
 
 use super::context::Context;
 use super::explain::Explanation;
+use super::patience::Patience;
 use super::stop::Stop;
 use super::table::{Side, Table};
 use super::wallet;
@@ -82,7 +85,8 @@ pub(super) async fn run(command: Logs, context: &mut Context) -> Result<(), Stop
     Ok(())
 }
 
-/// Shows what comes, until the program is interrupted.
+/// Shows what comes, until the program is interrupted. An outage of the database is waited for; what was written
+/// behind it is shown then.
 async fn follow(
     store: &Store,
     mut query: JournalQuery,
@@ -90,17 +94,22 @@ async fn follow(
     context: &mut Context,
 ) -> Result<(), Stop> {
     let mut shown = Shown::default();
+    let mut patience = Patience::default();
     if let Some(last) = rows.last().map(|entry| entry.place) {
         // What stood before it was not asked for.
         query.after = Some(last.earlier(LATE_MAX));
-        let mut before = newest(store, &query, u32::MAX).await?;
+        let mut before = patience
+            .ask(async || newest(store, &query, u32::MAX).await)
+            .await?;
         before.retain(|entry| entry.place <= last);
         shown.keep_new(before);
     }
     loop {
         tokio::time::sleep(FOLLOW_PAUSE).await;
         query.after = shown.look_after();
-        let rows = newest(store, &query, u32::MAX).await?;
+        let rows = patience
+            .ask(async || newest(store, &query, u32::MAX).await)
+            .await?;
         print(&shown.keep_new(rows), Heading::Hidden, context)?;
     }
 }
@@ -154,7 +163,7 @@ async fn newest(
     store: &Store,
     query: &JournalQuery,
     count: u32,
-) -> Result<Vec<JournalEntry>, Stop> {
+) -> Result<Vec<JournalEntry>, StoreError> {
     let mut rows: Vec<JournalEntry> = Vec::new();
     let mut wanted = count;
     while wanted > 0 {

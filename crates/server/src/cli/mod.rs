@@ -14,6 +14,7 @@ mod key;
 mod ledger;
 mod logs;
 mod output;
+mod patience;
 mod report;
 mod reprice;
 mod run;

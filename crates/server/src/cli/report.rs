@@ -80,6 +80,7 @@ struct Sums {
     input: u128,
     cached_input: u128,
     cache_write: u128,
+    cache_write_1h: u128,
     output: u128,
     tool_calls: u128,
     charge: i128,
@@ -88,13 +89,14 @@ struct Sums {
 }
 
 /// The columns behind the names, as CSV and JSON call them.
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "calls",
     "released",
     "abandoned",
     "input",
     "cached_input",
     "cache_write",
+    "cache_write_1h",
     "output",
     "tool_calls",
     "charge_micro",
@@ -148,6 +150,7 @@ impl Lines {
             sums.input += u128::from(meter.input);
             sums.cached_input += u128::from(meter.cached_input);
             sums.cache_write += u128::from(meter.cache_write);
+            sums.cache_write_1h += u128::from(meter.cache_write_1h);
             sums.output += u128::from(meter.output_total());
             sums.tool_calls += meter
                 .tools
@@ -232,6 +235,7 @@ impl Sums {
         self.input += other.input;
         self.cached_input += other.cached_input;
         self.cache_write += other.cache_write;
+        self.cache_write_1h += other.cache_write_1h;
         self.output += other.output;
         self.tool_calls += other.tool_calls;
         self.charge += other.charge;
@@ -239,7 +243,7 @@ impl Sums {
     }
 
     /// In the order of [`COLUMNS`].
-    fn cells(&self) -> [String; 10] {
+    fn cells(&self) -> [String; 11] {
         [
             self.settled.to_string(),
             self.released.to_string(),
@@ -247,6 +251,7 @@ impl Sums {
             self.input.to_string(),
             self.cached_input.to_string(),
             self.cache_write.to_string(),
+            self.cache_write_1h.to_string(),
             self.output.to_string(),
             self.tool_calls.to_string(),
             self.charge.to_string(),

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use store::{Store, TaskId, TaskListed, TaskQuery};
 
 use super::context::Context;
+use super::patience::Patience;
 use super::stop::Stop;
 use super::table::{Side, Table};
 use super::{wallet, when};
@@ -94,7 +95,8 @@ async fn query(store: &Store, filter: &Filter) -> Result<TaskQuery, Stop> {
     })
 }
 
-/// Shows tasks again and again: the whole table on a terminal, elsewhere what has changed.
+/// Shows tasks again and again: the whole table on a terminal, elsewhere what has changed. An outage of the
+/// database is waited for.
 async fn follow(
     store: &Store,
     query: &TaskQuery,
@@ -107,11 +109,15 @@ async fn follow(
         limit: 1,
         ..query.clone()
     };
+    let mut patience = Patience::default();
     let mut seen: HashMap<TaskId, (Box<str>, Option<u8>)> = HashMap::new();
     loop {
-        // First, so that the last look shows what was open at it.
-        let is_drained = drain && store.tasks(open.clone()).await?.total == 0;
-        let tasks = store.tasks(query.clone()).await?.tasks;
+        let look = async || {
+            // First, so that the last look shows what was open at it.
+            let is_drained = drain && store.tasks(open.clone()).await?.total == 0;
+            Ok((is_drained, store.tasks(query.clone()).await?.tasks))
+        };
+        let (is_drained, tasks) = patience.ask(look).await?;
         if is_live {
             context.out.line(FRESH_SCREEN)?;
             print(&tasks, context)?;

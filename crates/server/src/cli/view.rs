@@ -8,12 +8,15 @@ use store::{KeyRow, WalletRow};
 use super::table::{Side, Table};
 use super::when;
 
-/// A wallet with the members of the contract's balance.
+/// A wallet with the members of the contract's balance, and what its open calls are exposed to.
 pub(super) fn wallet_json(row: &WalletRow) -> Value {
     let mut members = Map::new();
     members.insert("id".to_owned(), json!(row.id));
     members.insert("name".to_owned(), json!(row.name));
     members.extend(part(&row.wallet, &ledger::Key::default(), "wallet"));
+    let exposed = row.wallet.exposed;
+    members.insert("exposed".to_owned(), json!(exposed.to_string()));
+    members.insert("exposed_micro".to_owned(), json!(exposed.get().to_string()));
     members.insert("created_at".to_owned(), json!(row.created_at));
     Value::Object(members)
 }
@@ -39,6 +42,7 @@ pub(super) fn wallet_table<'a>(rows: impl IntoIterator<Item = &'a WalletRow>) ->
         ("BALANCE", Side::Right),
         ("GIFT", Side::Right),
         ("FROZEN", Side::Right),
+        ("EXPOSED", Side::Right),
         ("CREDIT USED", Side::Right),
         ("CREDIT LIMIT", Side::Right),
         ("AVAILABLE", Side::Right),
@@ -53,6 +57,7 @@ pub(super) fn wallet_table<'a>(rows: impl IntoIterator<Item = &'a WalletRow>) ->
             wallet.balance.to_string(),
             wallet.gift_balance.to_string(),
             wallet.frozen.to_string(),
+            wallet.exposed.to_string(),
             wallet.credit_used.to_string(),
             wallet.credit_limit.to_string(),
             wallet.total_available().to_string(),
@@ -131,6 +136,7 @@ mod tests {
                 gift_balance: Micro::new(5_250_000),
                 credit_limit: Micro::new(50_000_000),
                 frozen: Micro::new(1),
+                exposed: Micro::new(2),
                 ..ledger::Wallet::default()
             },
             created_at: UnixMs::new(7),
@@ -156,6 +162,8 @@ mod tests {
             "credit_used_micro": "0",
             "credit_remaining": "50",
             "credit_remaining_micro": "50000000",
+            "exposed": "0.000002",
+            "exposed_micro": "2",
             "created_at": 7,
         });
         assert_eq!(value, expected);

@@ -22,6 +22,8 @@ pub struct Channel {
     pub protocols: Option<Vec<Protocol>>,
     /// The upstream can reach addresses that callers must not reach through it.
     pub private_network: bool,
+    /// Whether the upstream keeps the output limit of a request; by preset and address when absent.
+    pub keeps_output_limit: Option<bool>,
     /// The path of the entry, such as `channel[0]`.
     pub(super) key: String,
 }
@@ -31,6 +33,12 @@ impl Channel {
     pub fn base_url(&self) -> &str {
         let named = self.base_url.as_deref();
         named.or(self.preset.base_url()).unwrap_or_default()
+    }
+
+    /// Whether it keeps the output limit of a request.
+    pub fn keeps_output_limit(&self) -> bool {
+        let by_address = || self.preset.keeps_output_limit(self.base_url.as_deref());
+        self.keeps_output_limit.unwrap_or_else(by_address)
     }
 
     /// What it speaks.
@@ -60,6 +68,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Draft {
     let protocols = section.list("protocols", protocol);
     let mut private_network = false;
     section.flag("private_network", &mut private_network);
+    let keeps_output_limit = section.take("keeps_output_limit", value::flag);
 
     if section.is_empty_list("protocols") {
         let path = section.path_of("protocols");
@@ -85,6 +94,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Draft {
         credential,
         protocols: protocols.map(|list| list.into_iter().map(|at| at.value).collect()),
         private_network,
+        keeps_output_limit: keeps_output_limit.map(|at| at.value),
         key: section.path().to_owned(),
     });
     Draft { name, channel }

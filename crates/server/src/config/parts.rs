@@ -12,6 +12,7 @@ impl Config {
             gather: self.ledger.gather,
             queue_max: self.ledger.queue_max,
             queue_wait_max: self.ledger.queue_wait,
+            debt_limit: self.ledger.debt_limit,
             disk_floor_bytes: self.store.disk_floor_bytes,
             journal_retention_days: self.journal.retention_days,
             ..store::Settings::default()

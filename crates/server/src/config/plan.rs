@@ -153,6 +153,7 @@ fn spec_of(channel: &Channel, credential: Option<Secret>) -> ChannelSpec {
         credential,
         protocols: channel.protocols.clone(),
         private_network: channel.private_network,
+        keeps_output_limit: channel.keeps_output_limit,
     }
 }
 

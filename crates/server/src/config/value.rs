@@ -6,6 +6,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ledger::{DecimalError, Micro};
 use toml::de::DeValue;
 
 use super::tree::{Section, kind_of};
@@ -92,6 +93,27 @@ pub(super) fn positive<T: TryFrom<u64> + Default + PartialEq>(
         zero if zero == T::default() => Err("must be above 0".to_owned()),
         number => Ok(number),
     }
+}
+
+/// An amount of credits, as a decimal text or a whole number; not below 0.
+pub(super) fn credits(value: &DeValue<'_>) -> Result<Micro, String> {
+    let text = match value {
+        DeValue::String(text) => text.as_ref().to_owned(),
+        DeValue::Integer(_) => count::<u64>(value)?.to_string(),
+        other => {
+            let found = kind_of(other);
+            return Err(format!(
+                "must be a decimal text such as \"2.5\", found {found}"
+            ));
+        }
+    };
+    let amount: Micro = text
+        .parse()
+        .map_err(|error: DecimalError| error.to_string())?;
+    if amount.is_negative() {
+        return Err("must not be negative".to_owned());
+    }
+    Ok(amount)
 }
 
 /// A time above 0, given in milliseconds.
@@ -191,6 +213,28 @@ mod tests {
             read("0", positive::<u32>),
             Err("must be above 0".to_owned())
         );
+    }
+
+    #[test]
+    fn credits_are_exact_decimals() {
+        for (text, expected) in [
+            ("\"10\"", Ok(10_000_000)),
+            ("\"0.000001\"", Ok(1)),
+            ("25", Ok(25_000_000)),
+            ("0", Ok(0)),
+            ("-1", Err("must not be negative")),
+            ("\"-0.5\"", Err("must not be negative")),
+            (
+                "0.5",
+                Err("must be a decimal text such as \"2.5\", found a number with a fraction"),
+            ),
+        ] {
+            let read = read(text, credits).map(Micro::get);
+            assert_eq!(read, expected.map_err(str::to_owned), "{text}");
+        }
+        for text in ["\"ten\"", "\"0.0000001\"", "\"99999999999999\""] {
+            assert!(read(text, credits).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -76,6 +76,8 @@ async fn stage() -> (Stage, Key) {
     Plot::default()
         .setting("timeouts", "upstream_first_byte_ms = 1000")
         .setting("timeouts", "upstream_idle_ms = 1000")
+        // A thousand answers at once are to be refused by the upstream, not by the wallet.
+        .setting("ledger", "debt_limit = \"2000\"")
         .entries(
             r#"
             [[model]]

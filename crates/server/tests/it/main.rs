@@ -4,6 +4,7 @@
     reason = "a test that cannot go on has failed, and helpers are part of the tests"
 )]
 
+mod absurd_usage;
 mod admin;
 mod admission;
 mod auth;
@@ -21,6 +22,7 @@ mod clock;
 mod content_tasks;
 mod continuity;
 mod crash;
+mod debt;
 mod demo;
 mod embeddings;
 mod failover;
@@ -35,11 +37,13 @@ mod leaks;
 mod leaks_on_pairs;
 mod limits;
 mod logprobs;
+mod long_cache;
 mod many_tasks;
 mod media;
 mod nodes;
 mod omni;
 mod outage;
+mod output_limit;
 mod picture_prices;
 mod pictures;
 mod predict;
@@ -51,6 +55,7 @@ mod reload;
 mod shutdown;
 mod sockets;
 mod speech;
+mod standby;
 mod task_callbacks;
 mod task_kills;
 mod task_memory;

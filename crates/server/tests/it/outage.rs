@@ -4,9 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::harness::{Database, Mode, Plot, Request, ask, by_hand, eventually};
+use crate::harness::{
+    Answer, Channel, Cluster, DB_PASSWORD, Database, Mode, Plot, Request, Running, Stage, ask,
+    by_hand, eventually, signal,
+};
 
 const CALLERS: u64 = 8;
 
@@ -85,4 +89,189 @@ async fn an_outage_refuses_calls_and_charges_none_of_them() {
         "{usage} of {told}"
     );
     stage.verify().await;
+}
+
+/// A call that nobody can decide: never the caller's fault, and worth another try.
+#[track_caller]
+fn assert_undecided(answer: &Answer) {
+    assert_eq!(answer.failure(), (503, "service_unavailable".to_owned()));
+    assert!(answer.header("retry-after").is_some(), "{:?}", answer.head);
+}
+
+async fn is_ready(stage: &Stage) -> bool {
+    stage.admin_get("/readyz").await.status() == 200
+}
+
+/// Keys that a node has not met: one that nobody has asked with, and one that was recognised and has
+/// paid for nothing yet.
+#[tokio::test]
+async fn a_key_that_a_node_has_not_met_is_not_refused_while_the_database_is_away() {
+    let Some(database) = Database::shared() else {
+        eprintln!("not played: run it by scripts/with-postgres");
+        return;
+    };
+    let (database, cut) = database.behind_a_proxy().await;
+    let (stage, recognised) = Plot::default().database(database).funded().await;
+    let unmet = stage.key("w", &[]).await;
+    stage.get(&recognised, "/v1/models").await.ok();
+    cut.set(Mode::Cut);
+    for key in [&recognised, &unmet] {
+        assert_undecided(&stage.chat(key, &ask("hello")).await);
+        assert_undecided(&stage.get(key, "/v1/balance").await);
+    }
+    cut.set(Mode::Pass);
+    for key in [&recognised, &unmet] {
+        eventually("an answer", async || {
+            (stage.chat(key, &ask("hello")).await.status() == 200).then_some(())
+        })
+        .await;
+    }
+    stage.verify().await;
+}
+
+/// The connections that find keys are there, and the ledger gets none: a recognised key is not refused, and the
+/// node does not call itself ready.
+#[tokio::test]
+async fn a_node_that_gets_no_connection_is_not_ready_and_refuses_no_key() {
+    let Some(database) = Database::shared() else {
+        eprintln!("not played: run it by scripts/with-postgres");
+        return;
+    };
+    let (database, guest) = database.by_a_guest();
+    let (stage, key) = Plot::default().database(database).funded().await;
+    stage.get(&key, "/v1/models").await.ok();
+    eventually("readiness", async || is_ready(&stage).await.then_some(())).await;
+    guest.alter("CONNECTION LIMIT 0");
+    guest.end_sessions();
+    assert_undecided(&stage.chat(&key, &ask("hello")).await);
+    eventually("that the node is not ready", async || {
+        (!is_ready(&stage).await).then_some(())
+    })
+    .await;
+    eventually("the cause in the log", async || {
+        let log = stage.log();
+        let told = |line: &String| line.contains("too many connections (max_connections");
+        log.iter().any(told).then_some(())
+    })
+    .await;
+    guest.alter("CONNECTION LIMIT -1");
+    // Nobody calls a node that is not ready: it finds out by itself.
+    eventually("readiness", async || is_ready(&stage).await.then_some(())).await;
+    stage.chat(&key, &ask("hello")).await.ok();
+    stage.verify().await;
+}
+
+fn on(cluster: &Cluster) -> Plot {
+    Plot::default()
+        .database(Database::on(&[cluster], cluster))
+        .file("db-password", DB_PASSWORD)
+        .setting("store", "password = { file = \"db-password\" }")
+        .setting(
+            "store",
+            &format!("ca_file = \"{}\"", cluster.ca_file().display()),
+        )
+}
+
+/// Every answer within a restart is 200 or 503, also to keys that the node has not met; followers of the journal
+/// and of tasks miss nothing and tell nothing twice; the next start waits for the database.
+#[tokio::test]
+async fn a_restart_of_the_database_is_outlived() {
+    let Some(mut cluster) = Cluster::start().await else {
+        return;
+    };
+    let (mut stage, key) = on(&cluster).funded().await;
+    let mut keys = vec![key];
+    for _ in 0..20 {
+        keys.push(stage.key("w", &[]).await);
+    }
+    let follow = |words: &[&str]| {
+        let mut arguments = vec!["--config", "tollgate.toml", "--json"];
+        arguments.extend_from_slice(words);
+        Running::start(&arguments, stage.folder(), Channel::Stdout)
+    };
+    let mut logs = follow(&["logs", "--follow"]);
+    let mut tasks = follow(&["tasks", "follow"]);
+    let mut told = vec![answered(&stage, &keys[0]).await];
+    logs.line("a call", |line| line.contains(&told[0])).await;
+    for key in &keys {
+        // Recognised, and not met by the ledger.
+        stage.get(key, "/v1/models").await.ok();
+    }
+    cluster.stop();
+    for key in &keys[1..10] {
+        assert_undecided(&stage.chat(key, &ask("hello")).await);
+    }
+    eventually("that the node is not ready", async || {
+        (!is_ready(&stage).await).then_some(())
+    })
+    .await;
+    cluster.resume().await;
+    for key in &keys {
+        told.push(answered(&stage, key).await);
+    }
+    for id in &told {
+        logs.line("a call", |line| line.contains(id)).await;
+    }
+    let lines = logs.lines();
+    for id in &told {
+        let times = lines.iter().filter(|line| line.contains(id)).count();
+        assert_eq!(times, 1, "{id}");
+    }
+    signal("TERM", tasks.pid());
+    assert!(
+        tasks.ended().await.code().is_none(),
+        "it followed until now"
+    );
+    stage.verify().await;
+
+    // A start while the database is away.
+    cluster.stop();
+    stage.kill();
+    let mut starting = Running::start(
+        &["serve", "--config", "tollgate.toml"],
+        stage.folder(),
+        Channel::Stderr,
+    );
+    let waits = starting.line("a word", |line| line.contains("waiting for the database"));
+    let waits: Value = serde_json::from_str(&waits.await).unwrap();
+    let reason = waits["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("refused"), "{waits}");
+    signal("TERM", starting.pid());
+    assert!(starting.ended().await.success(), "{:?}", starting.lines());
+    let mut starting = Running::start(
+        &["serve", "--config", "tollgate.toml"],
+        stage.folder(),
+        Channel::Stderr,
+    );
+    starting
+        .line("a word", |line| line.contains("waiting for the database"))
+        .await;
+    cluster.resume().await;
+    starting
+        .line("its service", |line| line.contains("\"serving\""))
+        .await;
+    drop(starting);
+
+    // What stays wrong is an error at once.
+    std::fs::write(stage.folder().join("db-password"), "another").unwrap();
+    let refused = stage.cli(&["serve"]).await;
+    assert_eq!(refused.status.code(), Some(1), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("the password is wrong"),
+        "{}",
+        refused.stderr
+    );
+}
+
+/// The request id of a call that is answered in the end; nothing else than 503 comes before.
+async fn answered(stage: &Stage, key: &crate::harness::Key) -> String {
+    eventually("an answer", async || {
+        let answer = stage.chat(key, &ask("hello")).await;
+        if answer.status() != 200 {
+            assert_undecided(&answer);
+            return None;
+        }
+        Some(answer.header("x-request-id").unwrap().to_owned())
+    })
+    .await
 }

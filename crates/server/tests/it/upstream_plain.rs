@@ -159,18 +159,32 @@ async fn usage_that_is_none_is_counted_by_us() {
     stage.verify().await;
 }
 
-/// 3.2: without a usage report the charge is capped at the hold.
+/// 3.2: without a usage report the charge is what was counted, for which the hold grows. It is
+/// capped at the hold where it cannot.
 #[tokio::test]
 async fn a_charge_without_usage_never_exceeds_the_hold() {
     let (stage, key) = Stage::funded().await;
+    stage.wallet("thin", &["--balance", "0.012"]).await;
+    let thin = stage.key("thin", &[]).await;
     let body = ask("go");
-    stage
-        .sim
-        .queue_faults("sim-chat", "no-usage+chunks=3000", 1)
-        .unwrap();
-    stage.chat(&key, &body).await.ok();
     let hold = cost(read_head(&body), 0, crate::harness::OUTPUT_RESERVE);
-    assert_eq!(stage.usage(&key).await, hold);
+    for (key, grows) in [(&key, true), (&thin, false)] {
+        stage
+            .sim
+            .queue_faults("sim-chat", "no-usage+chunks=3000", 1)
+            .unwrap();
+        let answer = stage.chat(key, &body).await.ok().json();
+        let text = answer["choices"][0]["message"]["content"].as_str().unwrap();
+        let counted = cost(
+            read_head(&body),
+            0,
+            protocol::count::tokens(text.as_bytes()),
+        );
+        assert!(counted > hold);
+        let charge = if grows { counted } else { hold };
+        assert_eq!(stage.usage(key).await, charge);
+    }
+    stage.verify().await;
 }
 
 /// N6: a report beyond all money is as good as none, and raises an alarm.

@@ -68,6 +68,7 @@
 //! | `redacted` | reasoning comes back unreadable, where the protocol has a form for it |
 //! | `interleaved` | a part of the reasoning comes before each call (Responses, Messages) |
 //! | `demand-reasoning` | tool calls that came with reasoning must come back with it, and no literal of the vendor's stands for it |
+//! | `ignore-limit` | the answer is as long as it would be without the caller's token limit |
 //! | `content-filter` | the answer is stopped half way by the vendor's filter |
 //! | `blocked` `blocked=REASON` | the vendor's safety system stops the prompt, by `SAFETY` if not said otherwise |
 //! | `strict` | members that the protocol does not define are refused |

@@ -91,6 +91,7 @@ impl Script {
             "reply-bytes" => self.text.bytes = Some(number(value, 1, BYTES_MAX)?),
             "refuse" => self.text.refuse = Some(value.unwrap_or_default().to_owned()),
             "redacted" => self.reasoning.redacted = flag(value, true)?,
+            "ignore-limit" => self.text.ignore_limit = flag(value, true)?,
             "content-filter" => self.text.content_filter = flag(value, true)?,
             "cached" => self.cached = Some(count(value)?),
             "cache-write" => self.cache_write = Some(count(value)?),
@@ -351,7 +352,7 @@ mod tests {
     fn parts_of_the_answer_are_read() {
         let script = parsed(
             "m+no-done+no-finish+error-event=3+failure-event=4+garbage-event=0+no-usage+huge-event=1000\
-             +chunks=100+reply-bytes=5000+invalid-utf8+refuse+content-filter+blocked+cached=8\
+             +chunks=100+reply-bytes=5000+invalid-utf8+refuse+ignore-limit+content-filter+blocked+cached=8\
              +cache-write=9+strict+finish=OTHER+early-content+redacted+demand-reasoning+interleaved",
         );
         let expected = Script {
@@ -371,6 +372,7 @@ mod tests {
                 invalid_utf8: true,
                 refuse: Some(String::new()),
                 content_filter: true,
+                ignore_limit: true,
                 blocked: Some("SAFETY".to_owned()),
             },
             cached: Some(8),

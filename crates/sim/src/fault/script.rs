@@ -129,6 +129,7 @@ pub(crate) struct Text {
     /// The model declines, for a category where one is named.
     pub(crate) refuse: Option<String>,
     pub(crate) content_filter: bool,
+    pub(crate) ignore_limit: bool,
     /// The vendor's safety system stops the prompt, for this reason where the protocol tells one.
     pub(crate) blocked: Option<String>,
 }

@@ -56,7 +56,8 @@ pub(crate) fn think(prompt: &Prompt, script: &Script, choice: usize) -> Output {
     if script.text.content_filter {
         draft.filter_half();
     }
-    draft.finish(prompt.tokens_max, script.text.content_filter)
+    let tokens_max = prompt.tokens_max.filter(|_| !script.text.ignore_limit);
+    draft.finish(tokens_max, script.text.content_filter)
 }
 
 fn sentences(effort: Effort) -> usize {

@@ -38,14 +38,21 @@ impl Books {
             wall: admit.now,
             rates: self.rate_clock.at(admit.now),
         };
+        let debt_limit = self.debt_limit;
         let Some(mut rows) = self.rows_of(admit.key) else {
             return Err(unknown);
         };
         if rows.key.wallet_id != admit.wallet {
             return Err(unknown);
         }
-        let rates = ledger::admit(&mut rows.wallet.wallet, &mut rows.key.key, &admit.ask, time)
-            .map_err(|refusal| refused(refusal, &rows.key.key, time.rates))?;
+        let rates = ledger::admit(
+            &mut rows.wallet.wallet,
+            &mut rows.key.key,
+            &admit.ask,
+            debt_limit,
+            time,
+        )
+        .map_err(|refusal| refused(refusal, &rows.key.key, time.rates))?;
         let hold = OpenHold {
             wallet: rows.key.wallet,
             key: admit.key,
@@ -86,19 +93,20 @@ impl Books {
     pub(crate) fn extend(&mut self, extend: &Extend) -> Option<Result<(), AdmitError>> {
         let (key, held) = self.held(extend.hold)?;
         let now = self.rate_clock.at(extend.now);
+        let debt_limit = self.debt_limit;
         let mut rows = self.rows_of(key)?;
-        let Some(grown) = held.extended(&extend.more) else {
-            let refusal = Refusal::InsufficientQuota;
-            return Some(Err(refused(refusal, &rows.key.key, now)));
-        };
-        if let Err(refusal) = ledger::extend(
+        let grown = ledger::extend(
             &mut rows.wallet.wallet,
             &mut rows.key.key,
+            &held,
             &extend.more,
+            debt_limit,
             now,
-        ) {
-            return Some(Err(refused(refusal, &rows.key.key, now)));
-        }
+        );
+        let grown = match grown {
+            Ok(grown) => grown,
+            Err(refusal) => return Some(Err(refused(refusal, &rows.key.key, now))),
+        };
         rows.touch();
         self.set_held(extend.hold, grown);
         Some(Ok(()))
@@ -112,6 +120,7 @@ impl Books {
         let (key, ask, before, wallet) = (hold.key, hold.held, hold.booked, hold.wallet);
         let (opened_at, request_id) = (hold.opened_at, hold.request_id);
         let rates_at = self.rate_clock.at(stepping.now);
+        let debt_limit = self.debt_limit;
         let mut rows = self.rows_of(key)?;
         let stepped = ledger::step(
             &mut rows.wallet.wallet,
@@ -119,6 +128,7 @@ impl Books {
             &ask,
             before,
             &stepping.step,
+            debt_limit,
             stepping.now,
         );
         let stepped = match stepped {

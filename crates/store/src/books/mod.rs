@@ -17,5 +17,5 @@ pub(crate) use changes::{Opening, changed, edited, new_key};
 pub(crate) use draft::Draft;
 pub(crate) use pending::Posting;
 pub(crate) use rows::{BookKey, BookWallet, HoldRow, OpenHold};
-pub(crate) use sheet::Books;
+pub(crate) use sheet::{Books, Limits};
 pub(crate) use undone::Undone;

@@ -40,19 +40,23 @@ impl Pending {
         if self.postings.is_empty() {
             return;
         }
-        let (mut free, mut above, mut abandoned) = (0, 0, 0);
+        let (mut free, mut above, mut abandoned, mut unbookable) = (0, 0, 0, 0);
         for posting in &self.postings {
             if let What::Close { closing, hold, .. } = &posting.what {
                 let used = matches!(&closing.end, End::Settled { meter, .. } if !meter.is_empty());
                 let paid = posting.charge != Micro::ZERO || hold.booked != Micro::ZERO;
                 free += u64::from(used && !paid);
                 above += u64::from(posting.charge > hold.held.hold);
-                abandoned += u64::from(posting.kind == EntryKind::Abandoned);
+                let is_abandoned = posting.kind == EntryKind::Abandoned;
+                let was_settled = matches!(closing.end, End::Settled { .. });
+                abandoned += u64::from(is_abandoned);
+                unbookable += u64::from(is_abandoned && was_settled);
             }
         }
         counters.zero_charges.add(free);
         counters.above_hold.add(above);
         counters.abandoned.add(abandoned);
+        counters.unbookable.add(unbookable);
         counters.settled.add(&self.postings);
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ledger::{Key, RateClock, Wallet};
+use ledger::{Key, Micro, RateClock, Wallet};
 
 use super::pending::{Pending, Posting};
 use super::rows::{BookKey, BookWallet, OpenHold};
@@ -24,28 +24,40 @@ pub(crate) struct Books {
     /// How far apart the ids of holds are.
     pub(crate) hold_step: i64,
     pub(crate) open_holds: u64,
+    /// How far open calls may take a wallet below its credit line.
+    pub(crate) debt_limit: Micro,
     pub(crate) counters: Arc<Counters>,
     /// What limits per minute are counted by.
     pub(crate) rate_clock: RateClock,
 }
 
+/// What bounds the books.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Limits {
+    /// Wallet and key rows kept in memory, of each kind.
+    pub(crate) cached_rows_max: usize,
+    /// How far open calls may take a wallet below its credit line.
+    pub(crate) debt_limit: Micro,
+}
+
 /// Books without a row, in the place of those that somebody else has.
 impl Default for Books {
     fn default() -> Self {
-        Self::new(Epoch::new(0), 0, Arc::default())
+        Self::new(Epoch::new(0), Limits::default(), Arc::default())
     }
 }
 
 impl Books {
-    pub(crate) fn new(epoch: Epoch, cached_rows_max: usize, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(epoch: Epoch, limits: Limits, counters: Arc<Counters>) -> Self {
         Self {
-            wallets: Generations::new(cached_rows_max),
-            keys: Generations::new(cached_rows_max),
+            wallets: Generations::new(limits.cached_rows_max),
+            keys: Generations::new(limits.cached_rows_max),
             holds: IdMap::default(),
             pending: Pending::default(),
             last_hold: HoldId::first_of(epoch),
             hold_step: 1,
             open_holds: 0,
+            debt_limit: limits.debt_limit,
             counters,
             rate_clock: RateClock::default(),
         }

@@ -13,6 +13,7 @@ use tokio::task::LocalSet;
 
 use super::connect::{Role, Target};
 use super::directory::Directory;
+use super::health::Health;
 use super::journal::Journal;
 use super::lane::Lane;
 use super::link::Link;
@@ -24,6 +25,7 @@ use super::tasks::{self, DESKS, Tasks};
 use super::worker::Worker;
 use super::{entries, journal, lookups, verify};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::books::Limits;
 use crate::cache::IdHasher;
 use crate::chain::WalletHead;
 use crate::command::{Change, Command};
@@ -47,13 +49,14 @@ const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
 const EXPIRE_EVERY: Duration = Duration::from_millis(50);
 /// Books of a lane hold the rows of one batch.
 const BATCH_ROWS: usize = 1_024;
-/// How long a store that goes waits for its lease to be given back.
+/// How long a store that goes waits for its journal, and then for its lease to be given back.
 const GOODBYE_MAX: Duration = Duration::from_secs(2);
 
 pub(crate) struct Postgres {
     target: Arc<Target>,
     lanes: Vec<Arc<Queue>>,
     counters: Arc<Counters>,
+    health: Arc<Health>,
     node: Arc<Node>,
     directory: Directory,
     reads: Reads,
@@ -164,8 +167,10 @@ impl Postgres {
             move || lanes.iter().for_each(|lane| lane.expire())
         });
         let expiry = expiry.map_err(io)?;
+        let health = Arc::new(Health::default());
         let ledger = Ledger {
             target: Arc::clone(&target),
+            health: Arc::clone(&health),
             role: ledger_role(server, settings),
             lanes: lanes.clone(),
             node: Arc::clone(&node),
@@ -177,11 +182,15 @@ impl Postgres {
             .name("store-write".to_owned())
             .spawn(move || ledger.run(&runtime));
         let reads = Reads::new(&target, side.runtime.clone());
+        if node.is_serving() {
+            reads.watch(&health);
+        }
         let tasks = Tasks::new(
             &target,
             ledger_role(server, settings),
             side.runtime.clone(),
             &node,
+            settings.debt_limit,
             &counters,
         );
         Ok(Self {
@@ -189,6 +198,7 @@ impl Postgres {
             target,
             lanes,
             counters,
+            health,
             node,
             directory: Directory::new(),
             reads,
@@ -211,12 +221,12 @@ impl Postgres {
             Command::Step(stepping, _) => return self.lane(stepping.hold.lane()).push(command),
             Command::Close(closing) => return self.lane(closing.hold.lane()).push(command),
             Command::Uncount(hold) => return self.lane(hold.lane()).push(command),
-            Command::Balance(key, _) => self.wallet_of(*key).await,
+            Command::Balance(key, _) => self.wallet_of(*key).await?,
             Command::Change(change) => match change {
                 Change::CreateWallet { id, .. } => Some(*id),
                 Change::Wallet { wallet, .. } => Some(*wallet),
                 Change::CreateKey { new, .. } => Some(new.wallet),
-                Change::Key { key, .. } => self.wallet_of(*key).await,
+                Change::Key { key, .. } => self.wallet_of(*key).await?,
                 Change::PriceVersion { .. } => None,
             },
             Command::Task(_) | Command::Flush(_) => None,
@@ -244,16 +254,16 @@ impl Postgres {
         &self.lanes[number % self.lanes.len()]
     }
 
-    /// The wallet of a key; nothing when there is no such key, or nobody knows now.
-    async fn wallet_of(&self, key: KeyId) -> Option<WalletId> {
+    /// The wallet of a key; nothing when there is no such key.
+    async fn wallet_of(&self, key: KeyId) -> Result<Option<WalletId>, Refused> {
         if let Some(wallet) = self.directory.wallet_of(key) {
-            return Some(wallet);
+            return Ok(Some(wallet));
         }
-        self.find_key(key)
-            .await
-            .ok()
-            .flatten()
-            .map(|row| row.wallet)
+        let found = self.find_key(key).await.map_err(|error| {
+            tracing::warn!(%error, "the wallet of a key could not be looked up");
+            Refused::Closed
+        })?;
+        Ok(found.map(|row| row.wallet))
     }
 
     /// Returns when everything queued so far is durable.
@@ -283,7 +293,7 @@ impl Postgres {
     }
 
     pub(crate) fn healthy(&self) -> bool {
-        !self.counters.failing.get()
+        self.health.is_whole()
             && (self.journal.is_none() || self.node.is_leased())
             && self
                 .lanes
@@ -417,6 +427,7 @@ impl Postgres {
 /// What the ledger's thread needs.
 struct Ledger {
     target: Arc<Target>,
+    health: Arc<Health>,
     role: Role,
     lanes: Vec<Arc<Queue>>,
     node: Arc<Node>,
@@ -437,11 +448,16 @@ impl Ledger {
                     Arc::clone(queue),
                     Arc::clone(&self.node),
                     Arc::clone(&self.counters),
+                    Arc::clone(&self.health),
                     &self.settings,
                 );
                 let worker = || {
                     let link = Link::new(Arc::clone(&self.target), self.role);
-                    Worker::new(&lane, link, BATCH_ROWS)
+                    let limits = Limits {
+                        cached_rows_max: BATCH_ROWS,
+                        ..self.settings.book_limits()
+                    };
+                    Worker::new(&lane, link, limits)
                 };
                 let (main, patient) = (worker(), worker());
                 let waiting = tokio::task::spawn_local(Rc::clone(&lane).wait_for_locks(patient));
@@ -526,9 +542,18 @@ impl Drop for Postgres {
         if let Some(journal) = self.journal.take() {
             let (target, node) = (Arc::clone(&self.target), Arc::clone(&self.node));
             side.block_on(async move {
+                if tokio::time::timeout(GOODBYE_MAX, journal.flush())
+                    .await
+                    .is_err()
+                {
+                    let rows = journal.queued();
+                    tracing::error!(
+                        rows,
+                        "journal rows are lost: the database does not take them"
+                    );
+                }
+                journal.close();
                 let goodbye = async {
-                    journal.flush().await;
-                    journal.close();
                     let client = target.connect(Role::Keeper).await?;
                     node::give_back(&node, &client).await
                 };

@@ -120,7 +120,7 @@ impl Worker {
                     }
                     Err(failure) => {
                         let lost = failure.failed.trouble() == Trouble::Gone;
-                        if tried >= 2 || failure.in_doubt || !lost {
+                        if tried >= 2 || failure.doubt.is_some() || !lost {
                             return Err(Unmade::Failed(failure.failed));
                         }
                     }

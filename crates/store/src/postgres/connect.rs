@@ -1,19 +1,22 @@
 //! How the database is reached, and what every session agrees on first.
 
-use std::error::Error as _;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{Client, Config};
+use tokio_postgres::{Client, Config, SimpleQueryMessage};
 
 use super::tls::Tls;
 use super::trouble::Failed;
+use super::url::{self, Address};
 use crate::error::OpenError;
 use crate::settings::Server;
 
-/// How long connecting may take.
+/// How long the TCP connection to one address may take.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
+/// How long one server may take until its session can be used.
+const SESSION_MAX: Duration = Duration::from_secs(4);
 /// How long bytes may stay unacknowledged before the connection counts as lost.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// How long the database runs one of our statements on the ledger, and how long it lets a transaction
@@ -34,38 +37,27 @@ pub(super) enum Role {
     Tasks,
     /// Reads everything, however long it takes.
     Verify,
-    /// Writes the journal, which need not survive a power cut.
+    /// Writes the journal. Nobody waits for it, so its commits are as safe as all others: a crash or a failover
+    /// of the server takes no row that it has confirmed.
     Journal,
     /// Keeps the node's lease, and migrates.
     Keeper,
 }
 
-/// A database server.
+/// The database: one server, or several of which one is the primary.
 pub(super) struct Target {
-    config: Config,
+    servers: Vec<Address>,
+    /// The server that gave the last session, which is asked first.
+    last: AtomicUsize,
+    writable: bool,
     tls: Tls,
     place: String,
     pub(super) doubt_max: Duration,
 }
 
-/// Reads the URL; says what is wrong with it.
-fn read_url(server: &Server) -> Result<Config, String> {
-    let config: Config = server
-        .url
-        .parse()
-        .map_err(|error: tokio_postgres::Error| match error.source() {
-            Some(cause) => format!("{error}: {cause}"),
-            None => error.to_string(),
-        })?;
-    if config.get_hosts().is_empty() {
-        return Err("it names no host".to_owned());
-    }
-    Ok(config)
-}
-
 /// Whether a server can be spoken to at all; says why not.
 pub(crate) fn check(server: &Server) -> Result<(), String> {
-    read_url(server).map(drop)
+    url::read(server).map(drop)
 }
 
 impl Target {
@@ -75,18 +67,23 @@ impl Target {
             place: server.shown(),
             reason,
         };
-        let mut config = read_url(server).map_err(refused)?;
-        if let Some(password) = &server.password {
-            config.password(password);
+        let mut addresses = url::read(server).map_err(refused)?;
+        for address in &mut addresses.servers {
+            if let Some(password) = &server.password {
+                address.config.password(password);
+            }
+            address
+                .config
+                .connect_timeout(CONNECT_MAX)
+                .tcp_user_timeout(SILENCE_MAX)
+                .keepalives_idle(SILENCE_MAX)
+                .application_name("tollgate");
         }
-        config
-            .connect_timeout(CONNECT_MAX)
-            .tcp_user_timeout(SILENCE_MAX)
-            .keepalives_idle(SILENCE_MAX)
-            .application_name("tollgate");
         let tls = Tls::new(server.ca_file.as_deref()).map_err(refused)?;
         Ok(Self {
-            config,
+            servers: addresses.servers,
+            last: AtomicUsize::new(0),
+            writable: addresses.writable,
             tls,
             place,
             doubt_max: server.doubt_max,
@@ -98,33 +95,71 @@ impl Target {
         &self.place
     }
 
-    /// A new session. Its driver runs on the present runtime and ends with the client.
+    /// A new session on the first server that can be used, beginning with the one that was used last. Its
+    /// driver runs on the present runtime and ends with the client.
     pub(super) async fn connect(&self, role: Role) -> Result<Client, Failed> {
-        let connecting = async {
-            let client = if self.config.get_ssl_mode() == SslMode::Disable {
-                let (client, driver) = self.config.connect(tokio_postgres::NoTls).await?;
-                tokio::spawn(driven(driver));
-                client
-            } else {
-                let (client, driver) = self.config.connect(self.tls.clone()).await?;
-                tokio::spawn(driven(driver));
-                client
+        let first = self.last.load(Ordering::Relaxed);
+        let count = self.servers.len();
+        let mut failures = Vec::new();
+        for number in (first..first + count).map(|number| number % count) {
+            let Some(server) = self.servers.get(number) else {
+                continue;
             };
-            client.batch_execute(&role.settings()).await?;
-            Ok(client)
-        };
-        // The configured time is for each address; this is for all of it.
-        // On the heap: connecting is rare, and its state is large.
-        match tokio::time::timeout(CONNECT_MAX * 2, Box::pin(connecting)).await {
-            Ok(connected) => connected,
-            Err(_) => Err(Failed::Silent),
+            // On the heap: connecting is rare, and its state is large.
+            let connecting = Box::pin(self.connect_to(&server.config, role));
+            let connected = tokio::time::timeout(SESSION_MAX, connecting).await;
+            match connected.unwrap_or(Err(Failed::Silent)) {
+                Ok(client) => {
+                    self.last.store(number, Ordering::Relaxed);
+                    return Ok(client);
+                }
+                Err(failed) => failures.push((server.name.clone(), failed)),
+            }
+        }
+        match failures.pop() {
+            Some((_, failed)) if failures.is_empty() => Err(failed),
+            last => Err(Failed::EveryHost(
+                failures.into_iter().chain(last).collect(),
+            )),
         }
     }
 
+    async fn connect_to(&self, config: &Config, role: Role) -> Result<Client, Failed> {
+        let client = if config.get_ssl_mode() == SslMode::Disable {
+            let (client, driver) = config.connect(tokio_postgres::NoTls).await?;
+            tokio::spawn(driven(driver));
+            client
+        } else {
+            let (client, driver) = config.connect(self.tls.clone()).await?;
+            tokio::spawn(driven(driver));
+            client
+        };
+        let settings = format!("{}; SHOW transaction_read_only", role.settings());
+        let answers = client.simple_query(&settings).await?;
+        let is_read_only = answers.iter().any(|answer| match answer {
+            SimpleQueryMessage::Row(row) => {
+                let name = row
+                    .columns()
+                    .first()
+                    .map(tokio_postgres::SimpleColumn::name);
+                name == Some("transaction_read_only") && row.get(0) == Some("on")
+            }
+            _ => false,
+        });
+        if is_read_only && self.writable {
+            return Err(Failed::ReadOnly);
+        }
+        Ok(client)
+    }
+
     pub(super) fn refused(&self, failed: Failed) -> OpenError {
-        OpenError::Database {
-            place: self.place.clone(),
-            source: Box::new(failed),
+        let place = self.place.clone();
+        let is_temporary = failed.is_temporary();
+        let source = Box::new(failed);
+        if is_temporary {
+            OpenError::Away { place, source }
+        } else {
+            OpenError::Database { place, source }
         }
     }
 }
@@ -151,15 +186,10 @@ impl Role {
             Self::Journal => (READ_MAX, STEP_MAX),
             Self::Keeper => (Duration::from_secs(60), READ_MAX),
         };
-        let commit = match self {
-            Self::Journal => "SET synchronous_commit = off",
-            // What is promised is on the disk (reliability W13); a server that asks for more than
-            // that gets it.
-            _ => {
-                "SELECT set_config('synchronous_commit', 'on', false)
-                  WHERE current_setting('synchronous_commit') = 'off'"
-            }
-        };
+        // What is promised is on the disk (reliability W13); a server that asks for more than that
+        // gets it.
+        let commit = "SELECT set_config('synchronous_commit', 'on', false)
+                      WHERE current_setting('synchronous_commit') = 'off'";
         let idle = match self {
             Self::Ledger { step, .. } => step,
             Self::Verify => Duration::ZERO,

@@ -5,15 +5,16 @@
 //! connection of its own, waits for it. So the quiet do not wait behind the hot.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ledger::Micro;
 use rand::RngExt as _;
 use tokio::sync::Notify;
 
+use super::health::{Health, PROBE_EVERY, Part};
 use super::node::Node;
 use super::transaction::{Locks, NamedKey, Owned};
 use super::worker::Worker;
@@ -21,12 +22,13 @@ use crate::books::OpenHold;
 use crate::cache::{Generations, IdMap};
 use crate::call::Close;
 use crate::command::{Change, Command};
-use crate::durable::Batch;
+use crate::durable::{Batch, OpenBatch};
 use crate::error::AdmitError;
 use crate::ids::{Epoch, HoldId, KeyId, WalletId};
 use crate::queue::{Pace, Queue, Queued, Wake};
 use crate::settings::Settings;
 use crate::stats::Counters;
+use crate::sync::Instant;
 
 /// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -43,6 +45,7 @@ pub(super) struct Lane {
     pub(super) queue: Arc<Queue>,
     pub(super) node: Arc<Node>,
     pub(super) counters: Arc<Counters>,
+    pub(super) health: Arc<Health>,
     pub(super) state: RefCell<State>,
     batches: Cell<u64>,
     /// The last hold that was opened, by either worker.
@@ -64,6 +67,8 @@ struct LaneSettings {
 pub(super) struct State {
     /// Keys by their numbers, which never change.
     pub(super) known: Generations<KeyId, NamedKey>,
+    /// Keys that the database was asked for last and does not have.
+    pub(super) missing: HashSet<KeyId>,
     /// The open holds of this lane.
     pub(super) owned: IdMap<HoldId, Owned>,
     /// Holds of failed transactions whose calls have not ended yet. There are no more of them than calls
@@ -92,6 +97,7 @@ impl Lane {
         queue: Arc<Queue>,
         node: Arc<Node>,
         counters: Arc<Counters>,
+        health: Arc<Health>,
         settings: &Settings,
     ) -> Rc<Self> {
         Rc::new(Self {
@@ -99,8 +105,10 @@ impl Lane {
             queue,
             node,
             counters,
+            health,
             state: RefCell::new(State {
                 known: Generations::new(settings.cached_rows_max),
+                missing: HashSet::new(),
                 owned: IdMap::default(),
                 lost: IdMap::default(),
                 parked: VecDeque::new(),
@@ -133,8 +141,22 @@ impl Lane {
             ahead: false,
         };
         let mut last_work = now;
+        let mut probe_at = now;
         loop {
-            if self.queue.wait_as_task(&pace).await == Wake::End {
+            let probes = self.node.is_serving() && !self.queue.is_closed();
+            let wake = tokio::select! {
+                biased;
+                wake = self.queue.wait_as_task(&pace) => wake,
+                () = tokio::time::sleep_until(probe_at.into()), if probes => {
+                    if let Err(failed) = worker.probe().await {
+                        worker.not_begun(&failed, Vec::new());
+                    }
+                    probe_at = Instant::now() + PROBE_EVERY;
+                    pace = self.pace();
+                    continue;
+                }
+            };
+            if wake == Wake::End {
                 let parked = !self.state.borrow().parked.is_empty();
                 if !parked || last_work.elapsed() > LAST_TRIES {
                     break;
@@ -144,6 +166,7 @@ impl Lane {
             }
             let batches = self.batches.get();
             self.work(&mut worker).await;
+            probe_at = Instant::now() + PROBE_EVERY;
             if self.batches.get() > batches || !self.queue.is_closed() {
                 last_work = Instant::now();
             } else if last_work.elapsed() > LAST_TRIES {
@@ -200,6 +223,7 @@ impl Lane {
             })
             .collect();
         commands.append(&mut drained);
+        // Nobody asks while the node is not ready, and it is not ready before somebody has asked.
         if self.state.borrow().failures > 0
             && let Err(failed) = worker.probe().await
         {
@@ -207,7 +231,7 @@ impl Lane {
             self.count();
             return;
         }
-        worker.learn(&commands).await;
+        let commands = worker.learn(commands).await;
         let commands = self.behind_parked(commands);
         let left = worker.run(commands, Locks::Skip).await;
         if !left.is_empty() {
@@ -222,10 +246,17 @@ impl Lane {
         self.counters.lost_holds.set(state.lost.len() as u64);
     }
 
-    /// Something failed: the next work begins after a pause, and with a probe.
-    pub(super) fn failed(&self) {
+    /// Something failed: the next work begins after a pause, and with a probe. Answers whether that is news.
+    pub(super) fn failed(&self) -> bool {
         let mut state = self.state.borrow_mut();
         state.failures = state.failures.saturating_add(1);
+        self.note_health(false)
+    }
+
+    /// Something succeeded: whatever failed before is over.
+    pub(super) fn works(&self) {
+        self.state.borrow_mut().failures = 0;
+        self.note_health(true);
     }
 
     fn pace(&self) -> Pace {
@@ -392,6 +423,23 @@ impl Lane {
         self.counters.stuck_closes.set(state.stuck.len() as u64);
     }
 
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Notes whether the lane works. Answers whether that is news.
+    pub(super) fn note_health(&self, works: bool) -> bool {
+        let is_news = self.health.note(Part::Lane(self.number), works);
+        self.counters.failing.set(!self.health.lanes_work());
+        is_news
+    }
+
+    /// Whether it is known whose a key is, or that it is nobody's.
+    pub(super) fn is_decidable(&self, key: KeyId) -> bool {
+        let state = self.state.borrow();
+        state.known.peek(key).is_some() || state.missing.contains(&key)
+    }
+
     /// The last hold of an epoch that was opened here.
     pub(super) fn last_hold(&self, epoch: Epoch) -> HoldId {
         let last = self.last_hold.get();
@@ -406,7 +454,7 @@ impl Lane {
         self.last_hold.set(hold);
     }
 
-    pub(super) fn next_batch(&self) -> Arc<Batch> {
+    pub(super) fn next_batch(&self) -> OpenBatch {
         self.batches.set(self.batches.get() + 1);
         Batch::without_line(self.batches.get())
     }

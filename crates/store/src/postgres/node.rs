@@ -70,6 +70,11 @@ impl Node {
         Epoch::new(self.epoch.load(Ordering::Acquire))
     }
 
+    /// Whether this process serves calls; a command does not.
+    pub(super) fn is_serving(&self) -> bool {
+        !self.lease.is_zero()
+    }
+
     pub(super) fn lease(&self) -> Duration {
         self.lease
     }

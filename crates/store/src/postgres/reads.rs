@@ -8,6 +8,7 @@ use tokio::sync::Mutex;
 use tokio_postgres::Client;
 
 use super::connect::{READ_MAX, Role, Target};
+use super::health::{Health, PROBE_EVERY, PROBE_MAX, Part};
 use super::trouble::{Failed, Trouble};
 use crate::error::StoreError;
 
@@ -40,6 +41,29 @@ impl Reads {
             lookups: std::array::from_fn(|_| slot()),
             next: AtomicUsize::new(0),
             searches: slot(),
+        }
+    }
+
+    /// Tries the connections that find keys again and again, as long as the process lives.
+    pub(super) fn watch(&self, health: &Arc<Health>) {
+        for (number, slot) in self.lookups.iter().enumerate() {
+            let (slot, health) = (Arc::clone(slot), Arc::clone(health));
+            self.runtime.spawn(async move {
+                loop {
+                    let asking =
+                        slot.ask(&async |on: Arc<Client>| on.batch_execute("SELECT 1").await);
+                    let asked = tokio::time::timeout(PROBE_MAX, asking).await;
+                    let asked = asked.unwrap_or(Err(Failed::Silent.into()));
+                    let is_news = health.note(Part::Lookup(number), asked.is_ok());
+                    match asked {
+                        Err(error) if is_news => {
+                            tracing::error!(%error, "keys cannot be looked up");
+                        }
+                        _ => {}
+                    }
+                    tokio::time::sleep(PROBE_EVERY).await;
+                }
+            });
         }
     }
 
@@ -108,7 +132,7 @@ impl Slot {
         };
         match tokio::time::timeout(ANSWER_MAX, once).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => Err(StoreError::Unavailable),
+            Err(_) => Err(Failed::Silent.into()),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::columns::EntryColumns;
 type Read<T> = Result<T, tokio_postgres::Error>;
 
 /// Columns of a wallet, for [`wallet_row`].
-pub(super) const WALLET: &str = "w.n, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.entries, w.holds_opened, w.head, w.id, w.name, w.created_at";
+pub(super) const WALLET: &str = "w.n, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.entries, w.holds_opened, w.head, w.exposed, w.id, w.name, w.created_at";
 
 /// Columns of a key beside its wallet, for [`key_row`].
 pub(super) const KEY: &str = "k.n, k.wallet, k.enabled, k.expires_at, k.spend_limit, k.usage, k.frozen, k.open_holds, k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state, k.id, w.id, k.name, k.shown_prefix, k.created_at";
@@ -28,6 +28,7 @@ pub(super) fn wallet(row: &Row) -> Read<Wallet> {
         frozen: micro(row, 4)?,
         credit_limit: micro(row, 5)?,
         credit_used: micro(row, 6)?,
+        exposed: micro(row, 10)?,
     })
 }
 
@@ -44,9 +45,9 @@ pub(super) fn book_wallet(row: &Row) -> Read<BookWallet> {
 pub(super) fn wallet_row(row: &Row) -> Read<WalletRow> {
     Ok(WalletRow {
         wallet: wallet(row)?,
-        id: row.try_get(10)?,
-        name: row.try_get(11)?,
-        created_at: time(row, 12)?,
+        id: row.try_get(11)?,
+        name: row.try_get(12)?,
+        created_at: time(row, 13)?,
     })
 }
 
@@ -78,12 +79,13 @@ pub(super) fn key_row(row: &Row) -> Read<KeyRow> {
     })
 }
 
-/// What a hold keeps: amount, tokens and whether it counts, from its second column on.
+/// What a hold keeps: amount, tokens, whether it counts and its exposure, from its second column on.
 pub(super) fn held(row: &Row) -> Read<Ask> {
     Ok(Ask {
         hold: micro(row, 1)?,
         tokens: u64::try_from(row.try_get::<_, i64>(2)?).unwrap_or(0),
         counts: row.try_get(3)?,
+        exposure: micro(row, 4)?,
     })
 }
 

@@ -4,8 +4,8 @@ use tokio_postgres::{Client, Statement};
 
 /// Locks the wallets of a batch, in one order for all nodes. Everything else of a wallet is changed
 /// under this lock.
-const LOCK: &str = "SELECT n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head
-    FROM wallets WHERE n = ANY($1) ORDER BY n FOR NO KEY UPDATE";
+const LOCK: &str = "SELECT n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head,
+    exposed FROM wallets WHERE n = ANY($1) ORDER BY n FOR NO KEY UPDATE";
 
 /// The time after the locks were had, the transaction's name, and until when this node may open holds.
 const MOMENT: &str =
@@ -16,7 +16,7 @@ const KEYS: &str = "SELECT k.n, k.wallet, k.enabled, k.expires_at, k.spend_limit
     k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state
     FROM unnest($1::bigint[], $2::bigint[]) AS u (wallet, n) JOIN keys k ON k.wallet = u.wallet AND k.n = u.n";
 
-const HOLDS: &str = "SELECT h.id, h.amount, h.tokens, h.counts, h.request_id, h.opened_at, h.booked
+const HOLDS: &str = "SELECT h.id, h.amount, h.tokens, h.counts, h.exposure, h.request_id, h.opened_at, h.booked
     FROM unnest($1::bigint[], $2::bigint[]) AS u (wallet, id) JOIN holds h ON h.wallet = u.wallet AND h.id = u.id";
 
 /// Everything a batch has decided, in one statement: it happens as a whole or not at all.
@@ -24,10 +24,11 @@ const WRITE: &str = "WITH
     changed_wallets AS (
         UPDATE wallets w SET status = u.status, balance = u.balance, gift_balance = u.gift_balance, frozen = u.frozen,
             credit_limit = u.credit_limit, credit_used = u.credit_used, entries = u.entries,
-            holds_opened = u.holds_opened, head = u.head
+            holds_opened = u.holds_opened, head = u.head, exposed = u.exposed
         FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-            $8::bigint[], $9::bigint[], $53::bytea[])
-            AS u (n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head)
+            $8::bigint[], $9::bigint[], $53::bytea[], $54::bigint[])
+            AS u (n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head,
+                exposed)
         WHERE w.n = u.n),
     changed_keys AS (
         UPDATE keys k SET usage = u.usage, frozen = u.frozen, open_holds = u.open_holds, rpm_state = u.rpm_state,
@@ -36,13 +37,14 @@ const WRITE: &str = "WITH
             $16::bigint[]) AS u (wallet, n, usage, frozen, open_holds, rpm_state, tpm_state)
         WHERE k.wallet = u.wallet AND k.n = u.n),
     opened AS (
-        INSERT INTO holds (wallet, id, key, amount, tokens, counts, request_id, opened_at, booked)
+        INSERT INTO holds (wallet, id, key, amount, tokens, counts, request_id, opened_at, booked, exposure)
         SELECT * FROM unnest($17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[], $22::boolean[],
-            $23::text[], $24::bigint[], $49::bigint[])),
+            $23::text[], $24::bigint[], $49::bigint[], $55::bigint[])),
     changed_holds AS (
-        UPDATE holds h SET amount = u.amount, tokens = u.tokens, counts = u.counts, booked = u.booked
-        FROM unnest($25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::boolean[], $50::bigint[])
-            AS u (wallet, id, amount, tokens, counts, booked)
+        UPDATE holds h SET amount = u.amount, tokens = u.tokens, counts = u.counts, booked = u.booked,
+            exposure = u.exposure
+        FROM unnest($25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::boolean[], $50::bigint[],
+            $56::bigint[]) AS u (wallet, id, amount, tokens, counts, booked, exposure)
         WHERE h.wallet = u.wallet AND h.id = u.id),
     closed AS (
         DELETE FROM holds h USING unnest($30::bigint[], $31::bigint[]) AS u (wallet, id)

@@ -14,7 +14,7 @@ use super::link::{FLIGHT_MAX, Link, within};
 use super::node::Node;
 use super::transaction::{self, Locks, NamedKey, Needs, Owned, Uncommitted};
 use super::trouble::Failed;
-use crate::books::{Books, Closed};
+use crate::books::{Books, Closed, Limits};
 use crate::call::{Close, End, IfLost};
 use crate::ids::{Epoch, HoldId};
 use crate::stats::Counters;
@@ -43,10 +43,15 @@ pub(super) struct Swept {
 
 impl Sweeper {
     pub(super) fn new(target: &Arc<Target>, role: Role, counters: &Arc<Counters>) -> Self {
+        // It closes, and admits nobody.
+        let limits = Limits {
+            cached_rows_max: 1,
+            ..Limits::default()
+        };
         Self {
             target: Arc::clone(target),
             link: Link::new(Arc::clone(target), role),
-            books: Books::new(Epoch::new(0), 1, Arc::clone(counters)),
+            books: Books::new(Epoch::new(0), limits, Arc::clone(counters)),
         }
     }
 

@@ -150,9 +150,9 @@ pub(super) async fn begin(
             wallet: owned.wallet,
             key: owned.key.id,
             held: held(&row)?,
-            request_id: row.try_get::<_, &str>(4)?.into(),
-            opened_at: time(&row, 5)?,
-            booked: micro(&row, 6)?,
+            request_id: row.try_get::<_, &str>(5)?.into(),
+            opened_at: time(&row, 6)?,
+            booked: micro(&row, 7)?,
             row: HoldRow::Same,
         };
         books.holds.insert(id, hold);

@@ -55,7 +55,7 @@ pub(super) async fn verify(
     .await?;
     let holds =
         "SELECT id, wallet, key, amount, counts, EXISTS (SELECT 1 FROM tasks t WHERE t.hold = h.id
-                 AND t.wallet = h.wallet AND t.ended_at IS NULL), booked FROM holds h";
+                 AND t.wallet = h.wallet AND t.ended_at IS NULL), booked, exposure FROM holds h";
     each(&snapshot, holds, |row| {
         check.hold(&hold_found(row)?);
         Ok(())
@@ -108,7 +108,7 @@ pub(super) async fn each(
 fn wallet_found(row: &Row) -> Read<WalletFound> {
     Ok(WalletFound {
         n: row.try_get(0)?,
-        id: row.try_get(10)?,
+        id: row.try_get(11)?,
         wallet: wallet(row)?,
         entries: row.try_get(7)?,
         holds_opened: row.try_get(8)?,
@@ -134,5 +134,6 @@ fn hold_found(row: &Row) -> Read<HoldFound> {
         counts: row.try_get(4)?,
         of_task: row.try_get(5)?,
         booked: row.try_get(6)?,
+        exposure: row.try_get(7)?,
     })
 }

@@ -8,15 +8,16 @@ use std::time::Duration;
 use ledger::Micro;
 use rand::RngExt as _;
 
+use super::doubt::{Doubt, Fate};
 use super::lane::Lane;
-use super::link::{FLIGHT_MAX, Link, within};
-use super::transaction::{self, Begun, Locks, NamedKey, Needs, Owned, Uncommitted};
+use super::link::Link;
+use super::transaction::{self, Begun, Locks, Needs, Owned, Uncommitted};
 use super::trouble::{Failed, Trouble};
-use crate::books::{Books, Closed, Draft, Undone};
+use crate::books::{Books, Closed, Draft, Limits, Undone};
 use crate::call::{Admitted, Close, IfLost};
 use crate::command::{Change, Command, Granted};
 use crate::durable::Batch;
-use crate::error::AdmitError;
+use crate::error::{AdmitError, StoreError};
 use crate::ids::{HoldId, KeyId, WalletId};
 use crate::queue::Queued;
 
@@ -33,56 +34,14 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub(super) fn new(lane: &Rc<Lane>, link: Link, rows_max: usize) -> Self {
-        let mut books = Books::new(lane.node.epoch(), rows_max, Arc::clone(&lane.counters));
+    pub(super) fn new(lane: &Rc<Lane>, link: Link, limits: Limits) -> Self {
+        let mut books = Books::new(lane.node.epoch(), limits, Arc::clone(&lane.counters));
         books.hold_step = i64::try_from(HoldId::LANES_MAX).unwrap_or(1);
         Self {
             lane: Rc::clone(lane),
             link,
             books,
             needs: Needs::default(),
-        }
-    }
-
-    /// Learns the numbers of keys that were not met before.
-    pub(super) async fn learn(&mut self, commands: &[Queued]) {
-        let unknown: Vec<String> = {
-            let mut state = self.lane.state.borrow_mut();
-            let keys = commands.iter().filter_map(|queued| key_of(&queued.command));
-            let unknown = keys.filter(|key| state.known.get_mut(*key).is_none());
-            unknown.map(|key| key.to_string()).collect()
-        };
-        if unknown.is_empty() {
-            return;
-        }
-        let found = match self.link.session().await {
-            Ok(session) => {
-                let numbers = &session.sql.numbers;
-                let asked = async { session.client.query(numbers, &[&unknown]).await };
-                within(FLIGHT_MAX, asked).await
-            }
-            Err(failed) => Err(failed),
-        };
-        match found {
-            Ok(rows) => {
-                let mut state = self.lane.state.borrow_mut();
-                for row in rows {
-                    let read = || -> Result<NamedKey, tokio_postgres::Error> {
-                        Ok(NamedKey {
-                            id: row.try_get(0)?,
-                            n: row.try_get(1)?,
-                            wallet: row.try_get(2)?,
-                            wallet_id: row.try_get(3)?,
-                        })
-                    };
-                    if let Ok(key) = read() {
-                        state.known.insert(key.id, key);
-                    }
-                }
-                state.known.age();
-            }
-            // The batch finds out for itself.
-            Err(_) => self.link.hang_up(),
         }
     }
 
@@ -237,9 +196,10 @@ impl Worker {
 
     /// Keeps the closes, and tells the others that the ledger is not available.
     pub(super) fn not_begun(&mut self, failed: &Failed, commands: Vec<Queued>) {
-        tracing::error!(error = %failed, "the ledger could not begin a transaction");
-        self.lane.counters.failing.set(true);
-        self.lane.failed();
+        let is_news = self.lane.failed();
+        if is_news || !commands.is_empty() {
+            tracing::error!(error = %failed, "the ledger could not begin a transaction");
+        }
         let mut state = self.lane.state.borrow_mut();
         for queued in commands {
             match queued.command {
@@ -254,6 +214,10 @@ impl Worker {
         match command {
             Command::Admit(mut admit, reply) => {
                 if reply.is_closed() {
+                    return;
+                }
+                if !self.lane.is_decidable(admit.key) {
+                    drop(reply.send(Err(AdmitError::Unavailable)));
                     return;
                 }
                 if let Some(begun) = begun {
@@ -301,6 +265,9 @@ impl Worker {
             }
             // Not repeated when the batch fails: the hold then counts until it is closed.
             Command::Uncount(hold) => self.books.stop_counting(hold),
+            Command::Balance(key, reply) if !self.lane.is_decidable(key) => {
+                drop(reply.send(Err(StoreError::Unavailable)));
+            }
             Command::Balance(key, reply) => {
                 let balance = self.books.balance(key);
                 drop(reply.send(balance.map(|found| (found, batch.durable()))));
@@ -389,9 +356,7 @@ impl Worker {
             Err(failure) => {
                 tracing::error!(error = %failure.failed, commands = count, "a transaction of the ledger failed");
                 let closings = self.undo();
-                let counters = &self.lane.counters;
-                counters.failing.set(true);
-                counters.commits_failed.add(1);
+                self.lane.counters.commits_failed.add(1);
                 self.lane.failed();
                 if failure.failed.trouble() == Trouble::Inside {
                     // One of them spoils the transaction; alone they show which.
@@ -416,30 +381,9 @@ impl Worker {
         closings
     }
 
-    /// Writes what changes nothing, after a failure. Only a write can tell whether commits succeed again.
-    pub(super) async fn probe(&mut self) -> Result<(), Failed> {
-        let epoch = self.lane.node.epoch().get();
-        let probe = "UPDATE nodes SET closed_at = closed_at WHERE epoch = $1";
-        let probed = match self.link.session().await {
-            Ok(session) => within(FLIGHT_MAX, session.client.execute(probe, &[&epoch])).await,
-            Err(failed) => Err(failed),
-        };
-        match probed {
-            Ok(_) => {
-                self.went_well(0);
-                Ok(())
-            }
-            Err(failed) => {
-                self.link.hang_up();
-                Err(failed)
-            }
-        }
-    }
-
     pub(super) fn went_well(&self, count: u64) {
         let counters = &self.lane.counters;
-        self.lane.state.borrow_mut().failures = 0;
-        counters.failing.set(false);
+        self.lane.works();
         counters.batches.add(1);
         counters.commands.add(count);
     }
@@ -458,17 +402,18 @@ impl Worker {
             Some(session) => transaction::commit(session, &mut self.books).await,
             None => Err(Uncommitted::Undone(Failed::Silent)),
         };
-        let (failed, in_doubt) = match committed {
+        let (failed, doubt) = match committed {
             Ok(()) => return Ok(()),
-            Err(Uncommitted::Undone(failed)) => (failed, false),
+            Err(Uncommitted::Undone(failed)) => (failed, None),
             Err(Uncommitted::Doubtful(failed)) => {
-                match self.link.outcome(&begun.transaction).await {
-                    Some(true) => {
+                let doubt = self.link.doubt(&begun.transaction, &self.books);
+                match self.link.outcome(&doubt).await {
+                    Fate::Happened => {
                         self.books.count_committed();
                         return Ok(());
                     }
-                    Some(false) => (failed, false),
-                    None => (failed, true),
+                    Fate::Undone => (failed, None),
+                    Fate::Unknown | Fate::Unknowable => (failed, Some(doubt)),
                 }
             }
         };
@@ -477,25 +422,26 @@ impl Worker {
         } else {
             self.link.roll_back().await;
         }
-        Err(Failure { failed, in_doubt })
+        Err(Failure { failed, doubt })
     }
 
     /// Commits a batch of calls. A commit in doubt is asked about for as long as the node runs: a caller is
     /// told what the ledger says, or waits.
     async fn commit_calls(&mut self, begun: &Begun) -> Result<(), Failure> {
         let mut committed = self.commit(begun).await;
-        while let Err(Failure { failed, in_doubt }) = &mut committed
-            && *in_doubt
+        while let Err(Failure { failed, doubt }) = &mut committed
+            && let Some(asked) = doubt
             && !self.lane.queue.is_closed()
         {
-            self.lane.counters.failing.set(true);
-            match self.link.outcome(&begun.transaction).await {
-                Some(true) => {
+            self.lane.note_health(false);
+            match self.link.outcome(asked).await {
+                Fate::Happened => {
                     self.books.count_committed();
                     return Ok(());
                 }
-                Some(false) => *in_doubt = false,
-                None => {
+                // What neither opened nor closed a hold is made good by the close, if it was lost.
+                Fate::Undone | Fate::Unknowable => *doubt = None,
+                Fate::Unknown => {
                     tracing::error!(error = %failed, "it is not known whether a transaction of the ledger happened");
                 }
             }
@@ -548,14 +494,15 @@ impl Worker {
     }
 }
 
-/// Why a commit failed, and whether it is known that nothing happened.
+/// Why a commit failed.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) failed: Failed,
-    pub(super) in_doubt: bool,
+    /// It is not known whether it happened after all.
+    pub(super) doubt: Option<Doubt>,
 }
 
-fn key_of(command: &Command) -> Option<KeyId> {
+pub(super) fn key_of(command: &Command) -> Option<KeyId> {
     match command {
         Command::Admit(admit, _) => Some(admit.key),
         Command::Balance(key, _) | Command::Change(Change::Key { key, .. }) => Some(*key),

@@ -29,6 +29,7 @@ struct Wallets {
     entries: Vec<i64>,
     holds_opened: Vec<i64>,
     head: Vec<Head>,
+    exposed: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -53,6 +54,7 @@ struct NewHolds<'b> {
     request_id: Vec<&'b str>,
     opened_at: Vec<i64>,
     booked: Vec<i64>,
+    exposure: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -63,6 +65,7 @@ struct ChangedHolds {
     tokens: Vec<i64>,
     counts: Vec<bool>,
     booked: Vec<i64>,
+    exposure: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -108,6 +111,7 @@ impl<'b> Written<'b> {
                 to.entries.push(row.entries);
                 to.holds_opened.push(row.holds_opened);
                 to.head.push(row.head);
+                to.exposed.push(wallet.exposed.get());
             }
         }
         for id in &books.pending.keys {
@@ -142,6 +146,7 @@ impl<'b> Written<'b> {
                 to.request_id.push(&hold.request_id);
                 to.opened_at.push(hold.opened_at.get());
                 to.booked.push(hold.booked.get());
+                to.exposure.push(hold.held.exposure.get());
             }
         }
         for id in &books.pending.changed {
@@ -153,6 +158,7 @@ impl<'b> Written<'b> {
                 to.tokens.push(sql_tokens(hold.held.tokens));
                 to.counts.push(hold.held.counts);
                 to.booked.push(hold.booked.get());
+                to.exposure.push(hold.held.exposure.get());
             }
         }
         written.post(books);
@@ -193,7 +199,7 @@ impl<'b> Written<'b> {
         let (wallets, keys) = (&self.wallets, &self.keys);
         let (opened, changed, closed) = (&self.opened, &self.changed, &self.closed);
         let entries = &self.entries;
-        let columns: [&(dyn ToSql + Sync); 53] = [
+        let columns: [&(dyn ToSql + Sync); 56] = [
             &wallets.n,
             &wallets.status,
             &wallets.balance,
@@ -247,6 +253,9 @@ impl<'b> Written<'b> {
             &entries.part_of,
             &entries.booked,
             &wallets.head,
+            &wallets.exposed,
+            &opened.exposure,
+            &changed.exposure,
         ];
         session.client.execute(&session.sql.write, &columns).await?;
         Ok(())

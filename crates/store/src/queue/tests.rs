@@ -25,6 +25,7 @@ fn admission() -> (Command, Answer) {
     let (reply, answer) = oneshot::channel();
     let ask = Ask {
         hold: Micro::ZERO,
+        exposure: Micro::ZERO,
         tokens: 0,
         counts: true,
     };

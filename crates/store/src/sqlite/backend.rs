@@ -28,6 +28,7 @@ use super::verify::verify;
 use super::writer::{Shared, Writer};
 use super::{entries, journal, lookups, task_looks};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::books::Limits;
 use crate::call::{Admit, Admitted, Close};
 use crate::chain::WalletHead;
 use crate::command::Command;
@@ -40,6 +41,7 @@ use crate::queue::{Bounds, Queue, Refused};
 use crate::settings::Settings;
 use crate::stats::{Counters, Stats};
 use crate::store::Recovery;
+use crate::sync;
 use crate::task::TaskView;
 use crate::task_id::TaskId;
 use crate::task_list::{TaskPage, TaskQuery};
@@ -83,7 +85,7 @@ impl Sqlite {
     pub(crate) fn open_with(
         path: &Path,
         settings: &Settings,
-        gate: Arc<Mutex<u64>>,
+        gate: Arc<sync::Mutex<u64>>,
         prepare: impl FnOnce(&mut Connection) -> rusqlite::Result<()>,
     ) -> Result<(Self, Recovery), OpenError> {
         let lock = ServerLock::take(path)?;
@@ -119,7 +121,7 @@ impl Sqlite {
 
     pub(crate) fn attach(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
         let opened = for_command(path, settings)?;
-        let gate = Arc::new(Mutex::new(0));
+        let gate = Arc::new(sync::Mutex::new(0));
         let ballast = Arc::new(Ballast::none());
         // A command has one change to make and waits for it: nothing to gather for.
         let settings = Settings {
@@ -143,7 +145,7 @@ impl Sqlite {
         settings: &Settings,
         opened: Opened,
         counters: Arc<Counters>,
-        gate: Arc<Mutex<u64>>,
+        gate: Arc<sync::Mutex<u64>>,
         ballast: Arc<Ballast>,
         server: Option<Server>,
     ) -> Result<Self, OpenError> {
@@ -192,8 +194,8 @@ impl Sqlite {
         let writer_thread = std::thread::Builder::new()
             .name("store-write".to_owned())
             .spawn({
-                let (counters, rows_max) = (Arc::clone(&counters), settings.cached_rows_max);
-                move || write(&writer, epoch, rows_max, counters, turn, shared)
+                let (counters, limits) = (Arc::clone(&counters), settings.book_limits());
+                move || write(&writer, epoch, limits, counters, turn, shared)
             });
         let threads = vec![writer_thread.map_err(io)?, sync_thread];
         Ok(Self {
@@ -214,7 +216,7 @@ impl Sqlite {
         path: &Path,
         settings: &Settings,
         counters: &Arc<Counters>,
-        gate: &Arc<Mutex<u64>>,
+        gate: &Arc<sync::Mutex<u64>>,
         ballast: &Arc<Ballast>,
     ) -> Result<Ticker, OpenError> {
         let mut connection =
@@ -458,10 +460,11 @@ fn count_frames(writer: &mut Connection, counters: &Arc<Counters>) -> rusqlite::
     }))
 }
 
-fn write(
+/// The writer thread.
+pub(super) fn write(
     on: &Connection,
     epoch: crate::ids::Epoch,
-    rows_max: usize,
+    limits: Limits,
     counters: Arc<Counters>,
     turn: Turn,
     shared: Shared,
@@ -470,7 +473,7 @@ fn write(
         queue: Arc::clone(&shared.queue),
         line: Arc::clone(&shared.line),
     };
-    match Ledger::new(on, epoch, rows_max, counters, turn) {
+    match Ledger::new(on, epoch, limits, counters, turn) {
         Ok(ledger) => Writer::new(ledger, shared).run(),
         // The same statements were prepared a moment ago, for recovery.
         Err(error) => tracing::error!(%error, "the ledger's writer could not start"),

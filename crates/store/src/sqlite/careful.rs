@@ -2,13 +2,14 @@
 //! by itself is set aside, so that the others need not suffer for it.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::trouble::Trouble;
 use super::writer::Writer;
 use crate::call::Close;
 use crate::command::Command;
 use crate::error::AdmitError;
+use crate::sync::Instant;
 
 /// How often a close that the database refuses by itself is tried again.
 const STUCK_PAUSE: Duration = Duration::from_secs(60);
@@ -64,6 +65,10 @@ impl Writer<'_> {
                     return;
                 }
             }
+        }
+        // One that failed by itself says nothing about the others: who comes next is admitted.
+        if self.is_failing() {
+            self.careful = !self.probe();
         }
     }
 

@@ -66,7 +66,7 @@ impl Ledger<'_> {
         let found = self
             .connection
             .prepare_cached(&select)?
-            .query_row([id], |row| Ok((wallet_row(row)?, row.get(12)?)));
+            .query_row([id], |row| Ok((wallet_row(row)?, row.get("n")?)));
         let (stored, n) = found.optional()?.ok_or_else(missing)?;
         self.load_wallet(n)?;
         let row = self.books.wallets.get_mut(n).ok_or_else(missing)?;

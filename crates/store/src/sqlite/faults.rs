@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use ledger::{Ask, Meter, Micro, UnixMs};
-use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::backend::Sqlite;
 use super::files::beside;
 use crate::backend::Backend;
 use crate::faults::Faults;
+use crate::sync::Mutex;
 use crate::{
     Admit, AdmitError, Admitted, Basis, Close, Digest, End, EntryKind, EntryQuery, IfLost, KeyId,
     KeyLimits, KeyRow, Lost, MeterText, NewKey, NewWallet, OpenError, PriceVersion, Settings,
@@ -85,6 +85,7 @@ impl Rig {
     async fn admit_as(&self, request_id: &str) -> Result<Admitted, AdmitError> {
         let ask = Ask {
             hold: CREDIT,
+            exposure: Micro::ZERO,
             tokens: 0,
             counts: true,
         };
@@ -492,6 +493,7 @@ async fn below_the_floor_nobody_is_admitted_and_the_admitted_settle() {
     let (store, _) = Store::open(&floor).unwrap();
     let ask = Ask {
         hold: CREDIT,
+        exposure: Micro::ZERO,
         tokens: 0,
         counts: true,
     };

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::connect::PAGE_BYTES;
@@ -12,6 +11,7 @@ use super::disk::{BALLAST_BYTES, Ballast};
 use super::files::folder;
 use crate::disk::free_bytes;
 use crate::stats::Counters;
+use crate::sync::Mutex;
 
 /// How often the log and the disk are looked at.
 pub(super) const TICK: Duration = Duration::from_millis(250);

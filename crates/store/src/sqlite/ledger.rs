@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::pen::{Pen, Seen};
 use super::rows::{book_key, book_wallet, open_hold};
 use super::turn::Turn;
-use crate::books::{Books, OpenHold, Undone};
+use crate::books::{Books, Limits, OpenHold, Undone};
 use crate::cache::IdMap;
 use crate::call::{Close, IfLost};
 use crate::ids::{Epoch, HoldId, KeyId};
@@ -33,14 +33,14 @@ impl<'c> Ledger<'c> {
     pub(super) fn new(
         connection: &'c Connection,
         epoch: Epoch,
-        cached_rows_max: usize,
+        limits: Limits,
         counters: Arc<Counters>,
         turn: Turn,
     ) -> rusqlite::Result<Self> {
         Ok(Self {
             connection,
             pen: Pen::new(connection, Arc::clone(&counters), turn)?,
-            books: Books::new(epoch, cached_rows_max, counters),
+            books: Books::new(epoch, limits, counters),
             lost: IdMap::default(),
             epoch,
         })

@@ -1,9 +1,10 @@
 //! How busy the writer is, and what follows from that: how long a batch stays open, whether the next
 //! one follows at once, and when other processes have their turn.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::open_books::Tally;
+use crate::sync::Instant;
 
 /// From so many calls at once in one batch on, the next one stays open for company.
 const LOADED_CALLS: usize = 4;

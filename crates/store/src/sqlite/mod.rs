@@ -4,7 +4,7 @@
 //! `apply` takes commands to them, and `writer` runs it on its thread; while it sleeps in an open
 //! batch, callers decide on its books themselves (`open_books`). `keeper` folds the log and watches the
 //! disk, `reads` serves look-ups, `journal` is a file and a thread of its own. `backend` puts them
-//! together.
+//! together. In the tests of schedules (`schedules`) a checker decides which of their threads runs.
 
 mod apply;
 mod backend;
@@ -15,7 +15,7 @@ mod changes;
 mod connect;
 mod disk;
 mod entries;
-#[cfg(test)]
+#[cfg(all(test, not(feature = "schedules")))]
 mod faults;
 mod files;
 mod heads;
@@ -33,6 +33,8 @@ mod pen;
 mod reads;
 mod recovery;
 mod rows;
+#[cfg(all(test, feature = "schedules"))]
+mod schedules;
 mod schema;
 mod statements;
 mod task_looks;

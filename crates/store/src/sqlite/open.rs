@@ -49,7 +49,7 @@ pub(super) fn for_server(
     let mut ledger = Ledger::new(
         &writer,
         epoch,
-        settings.cached_rows_max,
+        settings.book_limits(),
         Arc::clone(counters),
         Turn::at(path, settings.lock_wait_max)?,
     )

@@ -8,15 +8,13 @@
 //! for the hold that is to be closed.
 
 use std::sync::Arc;
-use std::time::Instant;
-
-use parking_lot::Mutex;
 
 use crate::books::{Books, Closed, Draft};
 use crate::call::{Admit, Admitted, Close};
 use crate::durable::Durable;
 use crate::error::AdmitError;
 use crate::queue::Queue;
+use crate::sync::{Instant, Mutex};
 
 /// Where the writer leaves the books of an open batch.
 #[derive(Debug)]
@@ -157,7 +155,7 @@ impl Drop for Shut<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "schedules")))]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::time::Duration;
@@ -181,6 +179,7 @@ mod tests {
             key,
             ask: Ask {
                 hold: Micro::new(5),
+                exposure: Micro::ZERO,
                 tokens: 0,
                 counts: true,
             },

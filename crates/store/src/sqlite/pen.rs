@@ -175,6 +175,7 @@ impl<'c> Pen<'c> {
                 hold.request_id.as_str(),
                 hold.opened_at.get(),
                 hold.booked.get(),
+                hold.held.exposure.get(),
             ])?;
         }
         for (id, hold) in &draft.changed {
@@ -184,6 +185,7 @@ impl<'c> Pen<'c> {
                 sql_tokens(hold.held.tokens),
                 hold.held.counts,
                 hold.booked.get(),
+                hold.held.exposure.get(),
             ])?;
         }
         for (n, row) in &draft.wallets {
@@ -197,6 +199,7 @@ impl<'c> Pen<'c> {
                 row.entries,
                 row.holds_opened,
                 row.head,
+                wallet.exposed.get(),
             ])?;
         }
         for (n, key) in &draft.keys {

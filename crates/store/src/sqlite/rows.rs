@@ -10,7 +10,7 @@ use crate::columns::EntryColumns;
 use crate::ids::{KeyId, WalletId};
 
 /// Columns of a wallet, for [`wallet_row`].
-pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened, w.head";
+pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened, w.head, w.exposed";
 
 /// Columns of a key beside its wallet, for [`key_row`]; one that was never used has no state.
 pub(super) const KEY: &str = "k.id, w.id, k.name, k.shown_prefix, k.enabled, k.expires_at, k.spend_limit, coalesce(s.usage, 0), coalesce(s.frozen, 0), coalesce(s.open_holds, 0), k.rpm_limit, k.tpm_limit, k.concurrency_limit, coalesce(s.rpm_state, 0), coalesce(s.tpm_state, 0), k.created_at, k.n, k.wallet";
@@ -30,6 +30,7 @@ pub(super) fn wallet_row(row: &Row<'_>) -> rusqlite::Result<WalletRow> {
             frozen: micro(row, 5)?,
             credit_limit: micro(row, 6)?,
             credit_used: micro(row, 7)?,
+            exposed: micro(row, 12)?,
         },
         created_at: UnixMs::new(row.get(8)?),
     })
@@ -85,7 +86,7 @@ pub(super) fn book_key(row: &Row<'_>) -> rusqlite::Result<BookKey> {
 
 /// Columns of a hold, for [`open_hold`].
 pub(super) const HOLD: &str =
-    "h.wallet, k.id, h.amount, h.tokens, h.counts, h.request_id, h.opened_at, h.booked";
+    "h.wallet, k.id, h.amount, h.tokens, h.counts, h.request_id, h.opened_at, h.booked, h.exposure";
 
 pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
     Ok(OpenHold {
@@ -93,6 +94,7 @@ pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
         key: row.get(1)?,
         held: Ask {
             hold: micro(row, 2)?,
+            exposure: micro(row, 8)?,
             tokens: u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0),
             counts: row.get(4)?,
         },

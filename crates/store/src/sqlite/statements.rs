@@ -37,18 +37,18 @@ impl<'c> Statements<'c> {
             ))?,
             update_wallet: on.prepare(
                 "UPDATE wallets SET balance = ?2, gift_balance = ?3, frozen = ?4, credit_used = ?5, entries = ?6,
-                 holds_opened = ?7, head = ?8 WHERE n = ?1",
+                 holds_opened = ?7, head = ?8, exposed = ?9 WHERE n = ?1",
             )?,
             write_key_state: on.prepare(
                 "INSERT OR REPLACE INTO key_states (key, usage, frozen, open_holds, rpm_state, tpm_state)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?,
             open_hold: on.prepare(
-                "INSERT INTO holds (id, wallet, key, amount, tokens, counts, request_id, opened_at, booked)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT INTO holds (id, wallet, key, amount, tokens, counts, request_id, opened_at, booked, exposure)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?,
             change_hold: on.prepare(
-                "UPDATE holds SET amount = ?2, tokens = ?3, counts = ?4, booked = ?5 WHERE id = ?1",
+                "UPDATE holds SET amount = ?2, tokens = ?3, counts = ?4, booked = ?5, exposure = ?6 WHERE id = ?1",
             )?,
             delete_hold: on.prepare("DELETE FROM holds WHERE id = ?1")?,
             // A batch that fails is undone as a whole, so no statement need be able to undo itself.

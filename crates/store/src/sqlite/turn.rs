@@ -6,11 +6,12 @@
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::connect::{LOCK_STEP, Patience};
 use super::lock::open_beside;
 use crate::error::OpenError;
+use crate::sync::{Instant, sleep};
 
 /// The lock; dropping it, or the end of the process, gives it back.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ impl Turn {
             match self.file.try_lock() {
                 Ok(()) => self.held = true,
                 Err(TryLockError::WouldBlock) if begun.elapsed() < self.wait => {
-                    std::thread::sleep(LOCK_STEP);
+                    sleep(LOCK_STEP);
                 }
                 Err(TryLockError::WouldBlock) => {
                     return Err(refused(
@@ -76,7 +77,7 @@ fn refused(code: std::ffi::c_int, why: &str) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(code, Some(why.to_owned()))
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "schedules")))]
 mod tests {
     use super::*;
 

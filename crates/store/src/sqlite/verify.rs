@@ -30,7 +30,7 @@ pub(super) fn verify(on: &Connection, noted: &[WalletHead]) -> rusqlite::Result<
         Ok(())
     })?;
     let holds = "SELECT id, wallet, key, amount, counts, EXISTS (SELECT 1 FROM tasks t WHERE t.hold = holds.id
-                 AND t.ended_at IS NULL), booked FROM holds";
+                 AND t.ended_at IS NULL), booked, exposure FROM holds";
     each(&snapshot, holds, |row| {
         check.hold(&hold_found(row)?);
         Ok(())
@@ -78,7 +78,7 @@ pub(super) fn each(
 fn wallet_found(row: &Row<'_>) -> rusqlite::Result<WalletFound> {
     let stored = wallet_row(row)?;
     Ok(WalletFound {
-        n: row.get(12)?,
+        n: row.get("n")?,
         id: stored.id,
         wallet: stored.wallet,
         entries: row.get(9)?,
@@ -106,5 +106,6 @@ fn hold_found(row: &Row<'_>) -> rusqlite::Result<HoldFound> {
         counts: row.get(4)?,
         of_task: row.get(5)?,
         booked: row.get(6)?,
+        exposure: row.get(7)?,
     })
 }

@@ -12,10 +12,9 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ledger::Micro;
-use parking_lot::{Mutex, MutexGuard};
 
 use super::disk::Ballast;
 use super::ledger::Ledger;
@@ -25,9 +24,10 @@ use super::pen::{Pen, Seen};
 use super::trouble::Trouble;
 use crate::call::Close;
 use crate::command::Command;
-use crate::durable::{Batch, SyncLine};
+use crate::durable::{Batch, OpenBatch, SyncLine};
 use crate::queue::{Pace, Queue, Queued, Wake};
 use crate::stats::Counters;
+use crate::sync::{FaultPoint, Instant, Mutex, MutexGuard, fault_point, sleep};
 
 /// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -67,7 +67,7 @@ pub(super) struct Writer<'c> {
 
 /// A batch in the making.
 struct Round {
-    batch: Arc<Batch>,
+    batch: OpenBatch,
     opened: Instant,
     /// What stood at the gate when it began; nothing while the checkpointer was there.
     folds: Option<u64>,
@@ -85,7 +85,7 @@ enum Left {
     /// It is time to write, and to leave the lock.
     Over,
     /// What was taken out of the books could not be written.
-    Lost(Arc<Batch>, usize, rusqlite::Error),
+    Lost(OpenBatch, usize, rusqlite::Error),
     /// It was written, but somebody else has the lock now, or had it since.
     Parted(Option<rusqlite::Error>),
 }
@@ -192,6 +192,7 @@ impl<'c> Writer<'c> {
             self.not_begun(&error);
             return;
         }
+        fault_point(FaultPoint::Begun);
         let mut round = Round {
             batch: self.next_batch(),
             opened: Instant::now(),
@@ -210,6 +211,7 @@ impl<'c> Writer<'c> {
         }
         loop {
             self.decide(&mut round);
+            fault_point(FaultPoint::Decided);
             match self.stay_open(&mut round) {
                 Left::Queued => round.interrupted = true,
                 Left::Over => break,
@@ -252,7 +254,7 @@ impl<'c> Writer<'c> {
                 if let Some(until) = until.filter(|until| Instant::now() < *until) {
                     // Where one needed the writer others do, and can be decided on together.
                     if *interrupted {
-                        std::thread::sleep(load.nap());
+                        sleep(load.nap());
                     }
                     queue.wait_in_batch(until);
                     if queue.is_closed() {
@@ -376,7 +378,7 @@ impl<'c> Writer<'c> {
         self.ledger.books.counters.failing.get()
     }
 
-    pub(super) fn next_batch(&mut self) -> Arc<Batch> {
+    pub(super) fn next_batch(&mut self) -> OpenBatch {
         self.batches += 1;
         Batch::new(self.batches, &self.shared.line)
     }
@@ -395,13 +397,14 @@ impl<'c> Writer<'c> {
     /// Commits what was well begun, or undoes everything and keeps the closes.
     pub(super) fn end(
         &mut self,
-        batch: Arc<Batch>,
+        batch: OpenBatch,
         commands: usize,
         begun: rusqlite::Result<()>,
     ) -> Result<(), Trouble> {
         batch.seal();
         match begun.and_then(|()| self.ledger.commit()) {
             Ok(wrote) => {
+                fault_point(FaultPoint::Committed);
                 self.shared.line.push(batch, wrote);
                 self.committed(commands);
                 Ok(())
@@ -459,13 +462,17 @@ impl<'c> Writer<'c> {
 fn turn_over(
     pen: &mut Pen<'_>,
     shared: &Shared,
-    done: Arc<Batch>,
+    done: OpenBatch,
     next: &Arc<Batch>,
 ) -> Result<(), Left> {
     done.seal();
     let tally = shared.open_books.turn_over(&mut pen.draft, next.durable());
+    fault_point(FaultPoint::Drafted);
     match pen.put() {
-        Ok(wrote) => shared.line.push(done, wrote),
+        Ok(wrote) => {
+            fault_point(FaultPoint::Committed);
+            shared.line.push(done, wrote);
+        }
         Err(error) => return Err(Left::Lost(done, tally.commands, error)),
     }
     count_commit(&pen.counters, tally.commands);

@@ -78,6 +78,7 @@ impl Check {
         self.report.open_holds += 1;
         if let Some(sums) = self.wallets.get_mut(&wallet) {
             sums.frozen += amount;
+            sums.exposed += i128::from(hold.exposure);
             sums.open += 1;
         } else {
             self.differs(

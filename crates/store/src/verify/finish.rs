@@ -72,6 +72,12 @@ impl Check {
             for (rule, what, expected, stored) in [
                 (Rule::V1Frozen, "frozen", sums.frozen, wide(stored.frozen)),
                 (
+                    Rule::V1Frozen,
+                    "exposed",
+                    sums.exposed,
+                    wide(stored.exposed),
+                ),
+                (
                     Rule::V2Entries,
                     "balance",
                     sums.balance,

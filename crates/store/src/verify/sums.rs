@@ -34,6 +34,7 @@ pub(crate) struct HoldFound {
     pub(crate) wallet: i64,
     pub(crate) key: i64,
     pub(crate) amount: i64,
+    pub(crate) exposure: i64,
     pub(crate) counts: bool,
     /// Whether it belongs to an unfinished task, and so to no node.
     pub(crate) of_task: bool,
@@ -45,6 +46,7 @@ pub(crate) struct HoldFound {
 pub(super) struct WalletSums {
     pub(super) stored: WalletFound,
     pub(super) frozen: i128,
+    pub(super) exposed: i128,
     pub(super) open: i64,
     pub(super) closed: i64,
     pub(super) last_entry: i64,
@@ -73,6 +75,7 @@ impl WalletSums {
             stored,
             noted,
             frozen: 0,
+            exposed: 0,
             open: 0,
             closed: 0,
             last_entry: 0,

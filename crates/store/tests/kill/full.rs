@@ -117,6 +117,7 @@ async fn on_a_small_disk() {
 async fn admit(store: &Store, key: &KeyRow) -> Result<Admitted, AdmitError> {
     let ask = Ask {
         hold: HOLD,
+        exposure: Micro::ZERO,
         tokens: 10,
         counts: true,
     };

@@ -283,6 +283,7 @@ async fn calls(store: Store, key: KeyRow, price_version: PriceVersion) {
     for n in 0.. {
         let ask = Ask {
             hold: Micro::new(1_000),
+            exposure: Micro::new(500),
             tokens: 10,
             counts: true,
         };

@@ -66,6 +66,7 @@ pub(crate) async fn every_refusal_consumes_nothing(place: &Place) {
             &key,
             Ask {
                 hold,
+                exposure: Micro::ZERO,
                 tokens,
                 counts: true,
             },
@@ -277,6 +278,7 @@ pub(crate) async fn a_release_gives_everything_back(place: &Place) {
             &key,
             Ask {
                 hold: credits(4),
+                exposure: Micro::ZERO,
                 tokens: 900,
                 counts: true,
             },
@@ -296,6 +298,7 @@ pub(crate) async fn a_release_gives_everything_back(place: &Place) {
             &key,
             Ask {
                 hold: credits(4),
+                exposure: Micro::ZERO,
                 tokens: 1_000,
                 counts: true,
             },
@@ -354,6 +357,7 @@ pub(crate) async fn concurrency_counts_open_holds(place: &Place) {
             &key,
             Ask {
                 hold: credits(1),
+                exposure: Micro::ZERO,
                 tokens: 0,
                 counts: false,
             },

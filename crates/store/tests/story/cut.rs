@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -33,6 +34,7 @@ pub(crate) struct Cut {
     address: SocketAddr,
     mode: Arc<watch::Sender<Mode>>,
     lost: Arc<Mutex<u32>>,
+    turned_away: Arc<AtomicU32>,
 }
 
 impl Cut {
@@ -42,10 +44,13 @@ impl Cut {
         let address = listener.local_addr().unwrap();
         let mode = Arc::new(watch::Sender::new(Mode::Pass));
         let lost = Arc::new(Mutex::new(0));
+        let turned_away = Arc::new(AtomicU32::new(0));
         let (to, count) = (Arc::clone(&mode), Arc::clone(&lost));
+        let away = Arc::clone(&turned_away);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 if *to.borrow() == Mode::Cut {
+                    away.fetch_add(1, Ordering::Relaxed);
                     continue;
                 }
                 tokio::spawn(relay(client, server, Arc::clone(&to), Arc::clone(&count)));
@@ -55,6 +60,7 @@ impl Cut {
             address,
             mode,
             lost,
+            turned_away,
         }
     }
 
@@ -64,6 +70,11 @@ impl Cut {
 
     pub(crate) fn set(&self, mode: Mode) {
         self.mode.send_replace(mode);
+    }
+
+    /// How many connections found nobody.
+    pub(crate) fn turned_away(&self) -> u32 {
+        self.turned_away.load(Ordering::Relaxed)
     }
 
     /// How many answers were lost.

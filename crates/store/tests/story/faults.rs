@@ -13,19 +13,19 @@ use crate::place::{
 };
 
 /// A store that reaches its database through a proxy.
-struct Rig {
-    cut: Cut,
-    store: Store,
-    key: KeyRow,
+pub(crate) struct Rig {
+    pub(crate) cut: Cut,
+    pub(crate) store: Store,
+    pub(crate) key: KeyRow,
     version: PriceVersion,
 }
 
 impl Rig {
-    async fn new(place: &Place) -> Self {
+    pub(crate) async fn new(place: &Place) -> Self {
         Self::with(place.settings()).await
     }
 
-    async fn with(mut settings: Settings) -> Self {
+    pub(crate) async fn with(mut settings: Settings) -> Self {
         let Location::Server(server) = &mut settings.location else {
             panic!("a server is needed");
         };
@@ -53,7 +53,7 @@ impl Rig {
     }
 
     /// Waits until calls are admitted again.
-    async fn recovers(&self) {
+    pub(crate) async fn recovers(&self) {
         let begun = std::time::Instant::now();
         loop {
             assert!(

@@ -160,6 +160,7 @@ impl Tale {
             } => {
                 let ask = Ask {
                     hold: Micro::new(hold),
+                    exposure: Micro::new(hold / 2),
                     tokens,
                     counts,
                 };
@@ -171,6 +172,7 @@ impl Tale {
                 if let Some(hold) = self.hold(hold) {
                     let more = Ask {
                         hold: Micro::new(more),
+                        exposure: Micro::new(more / 2),
                         tokens: 10,
                         counts: false,
                     };

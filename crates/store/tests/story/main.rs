@@ -8,11 +8,13 @@ mod accounts;
 mod calls;
 mod chain;
 mod cut;
+mod debt;
 mod entries;
 mod faults;
 mod journal;
 mod law;
 mod nodes;
+mod outage;
 mod place;
 mod recovery;
 mod schema;
@@ -79,6 +81,9 @@ macro_rules! story {
                 calls::a_decision_becomes_durable,
                 calls::a_full_queue_is_busy,
                 calls::one_hot_wallet_beside_many_quiet_ones,
+                debt::exposure_is_kept_with_its_hold,
+                debt::two_hundred_dear_calls_stay_within_the_debt_limit,
+                debt::a_charge_that_does_not_fit_is_noted_and_counted,
                 entries::entries_tell_what_was_posted,
                 entries::entries_are_found_by_every_condition,
                 entries::everything_a_wallet_begins_with_is_an_entry,
@@ -133,6 +138,7 @@ story!(
         nodes::older_nodes_stop_before_entries_are_chained,
         nodes::three_nodes_race_for_seven_credits,
         nodes::limits_are_exact_on_three_nodes,
+        debt::three_nodes_stay_within_the_debt_limit,
         nodes::a_node_that_lost_its_lease_begins_anew,
         tasks::two_nodes_never_have_one_task,
         faults::a_commit_whose_answer_is_lost_happens_once,
@@ -142,5 +148,14 @@ story!(
         faults::a_slow_database_is_slow_and_right,
         faults::a_lock_holder_keeps_only_its_own_wallet_waiting,
         faults::a_close_that_cannot_be_booked_does_not_stop_the_others,
+        outage::a_key_that_was_not_met_before_is_not_refused_while_the_database_is_away,
+        outage::a_node_without_connections_says_so_and_refuses_no_key,
+        outage::a_role_that_may_not_write_is_told_in_words,
+        outage::a_full_disk_is_told_in_words_and_the_node_is_not_ready,
+        outage::wrong_credentials_are_no_outage,
+        outage::journal_rows_of_billed_calls_outlive_an_outage,
+        outage::journal_rows_that_waited_stand_behind_those_that_did_not,
+        outage::journal_rows_are_not_doubled_by_a_lost_answer,
+        outage::a_journal_row_that_cannot_be_written_is_dropped_alone,
     ]
 );

@@ -8,7 +8,7 @@ use store::{
     KeyRow, NewKey, NewWallet, PriceVersion, Recovery, Settings, Store, WalletId, WalletRow,
 };
 
-use crate::schema::{LockHolder, Schema};
+use crate::schema::{Guest, LockHolder, Schema};
 
 /// A database that can be opened again and again. What lies there goes with it.
 pub(crate) enum Place {
@@ -85,6 +85,14 @@ impl Place {
         }
     }
 
+    /// A role of its own on the server.
+    pub(crate) fn guest(&self) -> Guest<'_> {
+        match self {
+            Self::Sqlite(_) => panic!("SQLite has no roles"),
+            Self::Postgres(schema) => schema.guest(),
+        }
+    }
+
     /// Changes the database behind the store's back.
     pub(crate) fn tamper(&self, sql: &str) {
         self.try_tamper(sql).unwrap();
@@ -150,6 +158,7 @@ pub(crate) async fn funded(store: &Store, balance: Micro) -> KeyRow {
 pub(crate) fn ask(hold: Micro) -> Ask {
     Ask {
         hold,
+        exposure: Micro::ZERO,
         tokens: 0,
         counts: true,
     }
@@ -205,6 +214,15 @@ pub(crate) fn released(hold: HoldId) -> Close {
         hold,
         end: End::Released,
         now: NOW,
+    }
+}
+
+/// Looks until there is something to see.
+pub(crate) async fn eventually(what: &str, mut look: impl FnMut() -> bool) {
+    let begun = std::time::Instant::now();
+    while !look() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 

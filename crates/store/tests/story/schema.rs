@@ -32,6 +32,50 @@ impl Schema {
     }
 }
 
+/// A role of its own, which a test can take things from; gone when it is dropped.
+pub(crate) struct Guest<'s> {
+    schema: &'s Schema,
+    name: String,
+}
+
+impl Schema {
+    pub(crate) fn guest(&self) -> Guest<'_> {
+        let name = format!("guest_{}", WalletId::random()).to_lowercase();
+        let schema = &self.name;
+        let made = format!("CREATE ROLE {name} LOGIN; GRANT ALL ON SCHEMA {schema} TO {name}");
+        run_on(&self.url, &made).unwrap();
+        Guest { schema: self, name }
+    }
+}
+
+impl Guest<'_> {
+    pub(crate) fn server(&self) -> Server {
+        let url = self.schema.url();
+        Server::at(url.replace("tollgate@", &format!("{}@", self.name)))
+    }
+
+    /// Changes the role, and ends its sessions so that the next ones meet the change.
+    pub(crate) fn alter(&self, change: &str) {
+        let name = &self.name;
+        let sql = format!(
+            "ALTER ROLE {name} {change};
+             SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{name}'"
+        );
+        run_on(&self.schema.url, &sql).unwrap();
+    }
+}
+
+impl Drop for Guest<'_> {
+    fn drop(&mut self) {
+        let name = &self.name;
+        // What it made goes first; the server goes soon anyway.
+        drop(run_on(
+            &self.schema.url,
+            &format!("SET lock_timeout = 2000; DROP OWNED BY {name} CASCADE; DROP ROLE {name}"),
+        ));
+    }
+}
+
 /// A transaction that holds on to its locks until it is dropped.
 pub(crate) struct LockHolder {
     stop: Option<std::sync::mpsc::Sender<()>>,

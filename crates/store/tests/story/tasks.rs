@@ -31,6 +31,7 @@ fn standing(status: &str, progress: u8) -> TaskStanding {
 fn new_task(key: &KeyRow, price_version: PriceVersion, lease: Duration) -> NewTask {
     let ask = Ask {
         hold: credits(2),
+        exposure: Micro::ZERO,
         tokens: 0,
         counts: false,
     };

@@ -77,6 +77,8 @@ pub(crate) async fn each_planted_difference_is_found(place: &Place) {
             place.says("UPDATE key_states SET open_holds = 0", "UPDATE keys SET open_holds = 0"),
         ),
         (Rule::V1Frozen, "UPDATE holds SET amount = amount + 1"),
+        (Rule::V1Frozen, "UPDATE wallets SET exposed = exposed + 1"),
+        (Rule::V1Frozen, "UPDATE holds SET exposure = exposure + 1"),
         (Rule::V2Entries, "UPDATE wallets SET balance = balance + 1"),
         (Rule::V2Entries, "UPDATE wallets SET gift_balance = 1"),
         (Rule::V2Entries, "UPDATE entries SET balance_delta = balance_delta - 1 WHERE kind = 'settled'"),

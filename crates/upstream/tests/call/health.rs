@@ -17,6 +17,7 @@ fn spec(preset: Preset) -> ChannelSpec {
         credential: Some(Secret::new(SECRET)),
         protocols: None,
         private_network: false,
+        keeps_output_limit: None,
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) fn channel_to(base_url: &str, timeouts: Timeouts) -> Channel {
         credential: Some(Secret::new(SECRET)),
         protocols: None,
         private_network: false,
+        keeps_output_limit: None,
     };
     Channel::new(spec, timeouts).unwrap()
 }

@@ -203,7 +203,7 @@ fn write_output(
     dropped: &mut Dropped,
 ) {
     if let Some(limit) = request.output_tokens_max {
-        it.number("max_completion_tokens", limit);
+        it.number(target.output_limit.as_str(), limit);
     }
     match &request.format {
         None => {}

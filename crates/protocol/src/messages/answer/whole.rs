@@ -32,7 +32,7 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
             });
         }
         let value = cursor.value()?;
-        match name.raw() {
+        match &*name.decode_lossy() {
             "usage" if !value.is_null() => usage = read_usage(value, None),
             "type" if value.string().is_some_and(|kind| kind.is("error")) => {
                 error.get_or_insert(value);

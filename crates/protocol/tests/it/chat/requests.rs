@@ -19,6 +19,7 @@ fn write(request: &Request, profile: &Profile) -> Result<(Value, Vec<String>), F
         upstream_model: "up-2026",
         public_model: "maker/m",
         profile,
+        output_limit: protocol::OutputLimit::default(),
     };
     let mut dropped = Dropped::new(Dialect::Generate);
     let body = chat::write_request(request, &target, &mut dropped)?;
@@ -70,6 +71,7 @@ fn requests_of_real_clients_convert() {
                 upstream_model: "up-2026",
                 public_model: &head.model,
                 profile: &profile,
+                output_limit: protocol::OutputLimit::default(),
             };
             let mut dropped = Dropped::new(Dialect::Chat);
             let sent = write_request(to, &request, &target, &mut dropped).unwrap();

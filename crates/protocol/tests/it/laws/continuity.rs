@@ -178,6 +178,7 @@ fn send(caller: Dialect, upstream: Dialect, request: &Value, model: &str) -> Val
         upstream_model: "up-2026",
         public_model: model,
         profile: &profile,
+        output_limit: protocol::OutputLimit::default(),
     };
     let mut dropped = Dropped::new(caller);
     let sent = write_request(upstream, &request, &target, &mut dropped)

@@ -143,6 +143,7 @@ fn convert(from: Dialect, to: Dialect, body: &Value) -> Result<(Value, Vec<Strin
         upstream_model: "up-2026",
         public_model: MODEL,
         profile: &profile,
+        output_limit: protocol::OutputLimit::default(),
     };
     let mut dropped = Dropped::new(from);
     let sent = write_request(to, &request, &target, &mut dropped)?;

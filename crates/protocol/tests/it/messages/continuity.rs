@@ -35,6 +35,7 @@ fn asked(caller: Dialect, upstream: Dialect, body: &Value, model: &str) -> Value
         upstream_model: "up",
         public_model: model,
         profile: &profile,
+        output_limit: protocol::OutputLimit::default(),
     };
     let request = read_request(caller, body.to_string().as_bytes(), false).unwrap();
     let mut dropped = Dropped::new(caller);

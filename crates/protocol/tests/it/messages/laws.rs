@@ -368,7 +368,7 @@ proptest! {
             thinking: Some(if budget { Thinking::Budget } else { Thinking::Adaptive }),
             ..Profile::default()
         };
-        let target = Target { upstream_model: "up", public_model: "maker/m", profile: &profile };
+        let target = Target { upstream_model: "up", public_model: "maker/m", profile: &profile,     output_limit: protocol::OutputLimit::default(), };
         let mut request = request;
         prop_assume!(pair_results(&mut request.turns).is_ok());
         let mut dropped = Dropped::new(Dialect::Chat);

@@ -172,7 +172,7 @@ fn nulls_and_free_tiers_pass() {
         head(r#"{"model":"m/x","max_tokens":0,"messages":[1]}"#)
             .unwrap()
             .output_tokens_max,
-        Some(0)
+        None
     );
 }
 

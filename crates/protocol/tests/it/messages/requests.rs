@@ -72,6 +72,7 @@ pub(super) fn written(request: &Request, profile: &Profile) -> String {
         upstream_model: "up",
         public_model: "maker/m",
         profile,
+        output_limit: protocol::OutputLimit::default(),
     };
     let body = match write_request(request, &target, &mut dropped) {
         Ok(body) => body,

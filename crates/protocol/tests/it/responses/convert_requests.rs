@@ -17,6 +17,7 @@ fn target(profile: &Profile) -> Target<'_> {
         upstream_model: "up",
         public_model: MODEL,
         profile,
+        output_limit: protocol::OutputLimit::default(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use engine::Commit;
+use ledger::Micro;
 use toml::de::DeValue;
 
 use super::super::tree::Section;
@@ -17,6 +18,8 @@ pub struct Ledger {
     pub gather: Duration,
     /// How much of a call's output bound is held at a time; 0 holds all of it.
     pub output_reserve_tokens: u64,
+    /// How far open calls may take a wallet below its credit line, each at the most it may cost.
+    pub debt_limit: Micro,
     pub refuse_unpriced_tools: bool,
     pub refuse_unpriced_text: bool,
     /// How many admissions may wait for the writer.
@@ -31,6 +34,7 @@ impl Default for Ledger {
             commit: Commit::BeforeAnswer,
             gather: Duration::from_millis(1),
             output_reserve_tokens: 4_096,
+            debt_limit: store::Settings::DEBT_LIMIT,
             refuse_unpriced_tools: false,
             refuse_unpriced_text: false,
             queue_max: 4_096,
@@ -57,6 +61,7 @@ impl Ledger {
             &mut out.output_reserve_tokens,
             value::count,
         );
+        section.set("debt_limit", &mut out.debt_limit, value::credits);
         section.flag("refuse_unpriced_tools", &mut out.refuse_unpriced_tools);
         section.flag("refuse_unpriced_text", &mut out.refuse_unpriced_text);
         section.positive("queue_max", &mut out.queue_max);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::cluster::Cluster;
 use super::cut::Cut;
 
 #[derive(Debug, Clone)]
@@ -32,6 +33,35 @@ impl Database {
         let schema = format!("it_{}_{count}", std::process::id());
         psql(&server, &format!("CREATE SCHEMA {schema}")).unwrap();
         Some(Self::Postgres { server, schema })
+    }
+
+    /// A fresh one on servers of the test's own, of which one is the primary.
+    pub(crate) fn on(servers: &[&Cluster], primary: &Cluster) -> Self {
+        let schema = "it".to_owned();
+        primary.sql(&format!("CREATE SCHEMA {schema}"));
+        let hosts: Vec<String> = servers
+            .iter()
+            .map(|server| format!("localhost:{}", server.port()))
+            .collect();
+        let hosts = hosts.join(",");
+        let server = format!("postgres://tollgate@{hosts}/postgres?sslmode=verify-full");
+        Self::Postgres { server, schema }
+    }
+
+    /// The same by a role of its own, from which a test can take things.
+    pub(crate) fn by_a_guest(self) -> (Self, Guest) {
+        let Self::Postgres { server, schema } = self else {
+            panic!("a server is needed");
+        };
+        let guest = Guest {
+            name: format!("guest_of_{schema}"),
+            server: server.clone(),
+        };
+        let name = &guest.name;
+        let made = format!("CREATE ROLE {name} LOGIN; GRANT ALL ON SCHEMA {schema} TO {name}");
+        psql(&server, &made).unwrap();
+        let server = server.replace("tollgate@", &format!("{name}@"));
+        (Self::Postgres { server, schema }, guest)
     }
 
     /// The same, reached through a proxy that is started for it.
@@ -118,6 +148,26 @@ impl Database {
                 Lock::Postgres(child)
             }
         }
+    }
+}
+
+/// A role by which a gateway reaches its database.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    name: String,
+    server: String,
+}
+
+impl Guest {
+    /// Changes the role; its sessions go on.
+    pub(crate) fn alter(&self, change: &str) {
+        psql(&self.server, &format!("ALTER ROLE {} {change}", self.name)).unwrap();
+    }
+
+    /// Ends its sessions.
+    pub(crate) fn end_sessions(&self) {
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename";
+        psql(&self.server, &format!("{end} = '{}'", self.name)).unwrap();
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod answer;
 mod canned;
+mod cluster;
 mod connection;
 mod conversation;
 // The store's own faults are made by the same hand.
@@ -26,6 +27,7 @@ mod wait;
 
 pub(crate) use answer::{Answer, assert_openai_error};
 pub(crate) use canned::{CANNED_MODEL, CANNED_NAME, Canned};
+pub(crate) use cluster::{Cluster, DB_PASSWORD};
 pub(crate) use connection::{Connection, Ended};
 pub(crate) use conversation::{Conversation, Said};
 pub(crate) use cut::Mode;

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::super::harness::{Key, Plot, Stage};
 use super::{closed, connect, refusal, say, settled, until};
-use futures_util::SinkExt as _;
 
 /// Text costs 1,000 micro-credits a token, and audio next to nothing.
 const ENTRIES: &str = r#"

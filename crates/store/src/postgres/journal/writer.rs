@@ -1,140 +1,31 @@
-//! The journal's writer: a bounded list and a task that copies it in large batches.
+//! The journal's writer: a task that copies rows in large batches, and again until they are written.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ledger::UnixMs;
-use parking_lot::Mutex;
-use tokio::sync::{Notify, oneshot};
+use rand::RngExt as _;
 use tokio_postgres::Client;
-use tokio_postgres::binary_copy::BinaryCopyInWriter;
-use tokio_postgres::types::{ToSql, Type};
 
+use super::copy::{copy, plain};
 use super::days;
+use super::queue::Journal;
 use crate::clock;
-use crate::journal::{JournalRow, TIME_SHIFT, cut, number_of};
-use crate::journal_queue::{JournalBounds, JournalQueue, Queued};
-use crate::meter::MeterText;
+use crate::journal::{JournalRow, SET_BACK_MS_MAX, TIME_SHIFT, number_of};
 use crate::postgres::connect::{Role, Target};
 use crate::postgres::node::Node;
-use crate::postgres::trouble::Failed;
-use crate::stats::Counters;
+use crate::postgres::trouble::{Failed, Trouble};
 
-/// Nobody waits for a row, so many share a transaction.
-const GATHER: Duration = Duration::from_millis(100);
-/// A list of this length is written at once.
-const BATCH_ROWS: usize = 2_048;
 /// How often the tables of the days are seen to.
 const DAYS_EVERY: Duration = Duration::from_secs(3_600);
 const DAYS_AGAIN: Duration = Duration::from_secs(60);
-/// How long rows wait for a database that is away.
+/// How long one try may take.
 const COPY_MAX: Duration = Duration::from_secs(15);
+/// The first pause after a failure; it doubles up to the longest.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// The lowest bits of a row's number name the node that wrote it.
 const NODE_BITS: u32 = TIME_SHIFT / 2;
-
-const COPY: &str = "COPY calls (n, at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code,
-    stream, outcome, hold, meter, charge, admitted_us, queued_us, upstream_us, first_byte_us, total_us, dropped_params,
-    route_notes, request_body, response_body) FROM STDIN BINARY";
-
-/// The way to the journal.
-#[derive(Debug)]
-pub(in crate::postgres) struct Journal {
-    state: Mutex<State>,
-    wake: Notify,
-    counters: Arc<Counters>,
-    bounds: JournalBounds,
-    retention_days: u32,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    queue: JournalQueue,
-    flushes: Vec<oneshot::Sender<()>>,
-    closed: bool,
-}
-
-impl Journal {
-    pub(in crate::postgres) fn new(
-        counters: &Arc<Counters>,
-        bounds: JournalBounds,
-        retention_days: u32,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            state: Mutex::default(),
-            wake: Notify::new(),
-            counters: Arc::clone(counters),
-            bounds,
-            retention_days,
-        })
-    }
-
-    pub(in crate::postgres) fn append(&self, row: JournalRow) {
-        let mut state = self.state.lock();
-        let queued = if state.closed {
-            Queued::Dropped
-        } else {
-            state.queue.push(row, self.bounds)
-        };
-        let rows = state.queue.len();
-        drop(state);
-        self.counters.journal_queued(queued);
-        if rows == 1 || rows == BATCH_ROWS {
-            self.wake.notify_one();
-        }
-    }
-
-    /// Returns when what was appended so far is written.
-    pub(in crate::postgres) async fn flush(&self) {
-        let (reply, written) = oneshot::channel();
-        self.state.lock().flushes.push(reply);
-        self.wake.notify_one();
-        // A journal that has ended has written what it could.
-        drop(written.await);
-    }
-
-    pub(in crate::postgres) fn queued(&self) -> usize {
-        self.state.lock().queue.held()
-    }
-
-    /// Takes nothing more; the writer ends when the list is empty.
-    pub(in crate::postgres) fn close(&self) {
-        self.state.lock().closed = true;
-        self.wake.notify_one();
-    }
-
-    /// Waits for rows and some company for them; nothing when the journal has ended.
-    async fn next(
-        &self,
-        rows: &mut Vec<JournalRow>,
-        until: Instant,
-    ) -> Option<Vec<oneshot::Sender<()>>> {
-        let mut gathered = None;
-        self.state.lock().queue.written();
-        loop {
-            let due = {
-                let mut state = self.state.lock();
-                if state.closed && state.queue.is_empty() && state.flushes.is_empty() {
-                    return None;
-                }
-                let hurried =
-                    state.closed || !state.flushes.is_empty() || state.queue.len() >= BATCH_ROWS;
-                let now = Instant::now();
-                let due = match (state.queue.is_empty(), gathered) {
-                    (true, _) => until,
-                    (false, Some(due)) => due,
-                    (false, None) => *gathered.insert(now + GATHER),
-                };
-                if hurried || now >= due {
-                    state.queue.take(rows);
-                    return Some(std::mem::take(&mut state.flushes));
-                }
-                due
-            };
-            drop(tokio::time::timeout_at(due.into(), self.wake.notified()).await);
-        }
-    }
-}
 
 /// Writes the journal until it is closed and empty.
 pub(in crate::postgres) async fn write(
@@ -147,6 +38,7 @@ pub(in crate::postgres) async fn write(
         node,
         client: None,
         last: 0,
+        lock: rand::rng().random(),
     };
     let mut rows = Vec::new();
     let mut days_at = Instant::now();
@@ -157,17 +49,9 @@ pub(in crate::postgres) async fn write(
         let Some(flushes) = journal.next(&mut rows, days_at).await else {
             return;
         };
-        let count = rows.len() as u64;
-        if count > 0 {
-            match writer.write(&rows).await {
-                Ok(()) => journal.counters.journal_written.add(count),
-                Err(failed) => {
-                    tracing::warn!(error = %failed, rows = count, "journal rows could not be written");
-                    journal.counters.journal_dropped.add(count);
-                }
-            }
-        }
+        writer.write_all(&journal, &rows).await;
         rows.clear();
+        journal.taken_are_done();
         for flush in flushes {
             // Who no longer waits need not know.
             let _: Result<(), ()> = flush.send(());
@@ -181,6 +65,15 @@ struct Writer {
     client: Option<Client>,
     /// The number of the last row.
     last: i64,
+    /// The name of a lock that each of our transactions holds, so that one whose connection was lost has
+    /// ended when the next one begins.
+    lock: i64,
+}
+
+/// Where rows stand, of a try whose end is not known: all of them, or none.
+#[derive(Debug, Clone, Copy)]
+struct Doubtful {
+    first: i64,
 }
 
 impl Writer {
@@ -212,31 +105,105 @@ impl Writer {
         }
     }
 
-    /// Writes rows, once more on a new connection when the old one turns out to be gone.
-    async fn write(&mut self, rows: &[JournalRow]) -> Result<(), Failed> {
-        let numbers: Vec<i64> = rows.iter().map(|row| self.number(row.at)).collect();
-        let mut tried = 0;
-        loop {
-            tried += 1;
-            let copied = async {
-                let client = self.client().await?;
-                copy(client, rows, &numbers).await?;
-                Ok::<(), Failed>(())
-            };
-            let copied = match tokio::time::timeout(COPY_MAX, copied).await {
-                Ok(copied) => copied,
-                Err(_) => Err(Failed::Silent),
-            };
-            match copied {
-                Ok(()) => return Ok(()),
+    /// Writes rows, however long the database is away. A row that the database does not take by itself
+    /// is dropped and counted; so is everything when the store goes while the database is away.
+    async fn write_all(&mut self, journal: &Journal, rows: &[JournalRow]) {
+        let mut parts = vec![rows];
+        while let Some(part) = parts.pop() {
+            let count = part.len() as u64;
+            match self.write_part(journal, part).await {
+                Ok(()) => journal.counters.journal_written.add(count),
+                Err(_) if part.len() > 1 && !journal.is_closed() => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    parts.extend([second, first]);
+                }
                 Err(failed) => {
-                    self.client = None;
-                    if tried >= 2 {
-                        return Err(failed);
-                    }
+                    tracing::error!(error = %failed, rows = count, "journal rows are dropped");
+                    journal.counters.journal_dropped.add(count);
                 }
             }
         }
+    }
+
+    /// Writes rows together; fails only when one of them cannot be written, or the store goes.
+    async fn write_part(&mut self, journal: &Journal, rows: &[JournalRow]) -> Result<(), Failed> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut doubtful = None;
+        let mut failures: u32 = 0;
+        loop {
+            let numbers = self.numbers(rows, (failures > 0).then(clock::now));
+            let tried = self.try_write(rows, &numbers, &mut doubtful);
+            let written = match tokio::time::timeout(COPY_MAX, tried).await {
+                Ok(written) => written,
+                Err(_) => Err(Failed::Silent),
+            };
+            let Err(failed) = written else {
+                if failures > 1 {
+                    tracing::info!(rows = rows.len(), "the journal is written again");
+                }
+                return Ok(());
+            };
+            self.client = None;
+            failures = failures.saturating_add(1);
+            if is_a_rows_fault(&failed) || journal.is_closed() {
+                return Err(failed);
+            }
+            match failures {
+                // A connection may have died unseen.
+                1 => continue,
+                2 => {
+                    tracing::warn!(error = %failed, rows = rows.len(), "journal rows wait for the database");
+                }
+                _ => {}
+            }
+            let pause = PAUSE_MIN.saturating_mul(2_u32.saturating_pow(failures.min(10)));
+            journal.pause(pause.min(PAUSE_MAX)).await;
+        }
+    }
+
+    /// One try, in one transaction. What an earlier one may have written is not written again.
+    async fn try_write(
+        &mut self,
+        rows: &[JournalRow],
+        numbers: &[i64],
+        doubtful: &mut Option<Doubtful>,
+    ) -> Result<(), Failed> {
+        let lock = self.lock;
+        let client = self.client().await?;
+        client
+            .batch_execute(&format!("BEGIN; SELECT pg_advisory_xact_lock({lock})"))
+            .await?;
+        let (Some(row), Some(first)) = (rows.first(), numbers.first()) else {
+            return Ok(());
+        };
+        if let Some(before) = *doubtful {
+            let there = "SELECT EXISTS (SELECT 1 FROM calls WHERE n = $1 AND request_id = $2)";
+            let request_id = plain(&row.request_id);
+            let found = client
+                .query_one(there, &[&before.first, &request_id])
+                .await?;
+            if found.try_get(0)? {
+                client.batch_execute("COMMIT").await?;
+                return Ok(());
+            }
+        }
+        *doubtful = None;
+        copy(client, rows, numbers).await?;
+        *doubtful = Some(Doubtful { first: *first });
+        client.batch_execute("COMMIT").await?;
+        Ok(())
+    }
+
+    /// Numbers for rows, by the time of their calls. Rows that come late stand where they came, so that who
+    /// follows the journal meets them; but not so late that a search by time misses them.
+    fn numbers(&mut self, rows: &[JournalRow], late: Option<UnixMs>) -> Vec<i64> {
+        let time = |row: &JournalRow| match late {
+            Some(now) => now.min(row.at.plus_ms(SET_BACK_MS_MAX - 1)).max(row.at),
+            None => row.at,
+        };
+        rows.iter().map(|row| self.number(time(row))).collect()
     }
 
     /// Numbers grow with time, and no two nodes give the same.
@@ -248,84 +215,13 @@ impl Writer {
     }
 }
 
-async fn copy(
-    on: &Client,
-    rows: &[JournalRow],
-    numbers: &[i64],
-) -> Result<(), tokio_postgres::Error> {
-    let sink = on.copy_in(COPY).await?;
-    let types = [
-        Type::INT8,
-        Type::INT8,
-        Type::TEXT,
-        Type::TEXT,
-        Type::INT4,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::BOOL,
-        Type::TEXT,
-        Type::INT8,
-        Type::TEXT,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::INT8,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-    ];
-    let mut to = std::pin::pin!(BinaryCopyInWriter::new(sink, &types));
-    for (row, number) in rows.iter().zip(numbers) {
-        let times = &row.timings;
-        let columns: [&(dyn ToSql + Sync); 25] = [
-            number,
-            &row.at.get(),
-            &row.wallet.map(|wallet| wallet.to_string()),
-            &row.key.map(|key| key.to_string()),
-            &i32::from(row.status),
-            &plain(&row.request_id),
-            &plain(&row.model),
-            &plain(&row.endpoint),
-            &row.channel.as_deref().map(plain),
-            &row.upstream_model.as_deref().map(plain),
-            &row.code.as_deref().map(plain),
-            &row.stream,
-            &row.outcome.as_deref().map(plain),
-            &row.hold.map(crate::ids::HoldId::get),
-            &row.meter.as_ref().map(MeterText::as_str),
-            &row.charge.get(),
-            &times.admitted_us.map(micros),
-            &times.queued_us.map(micros),
-            &times.upstream_us.map(micros),
-            &times.first_byte_us.map(micros),
-            &micros(times.total_us),
-            &row.dropped_params.as_deref().map(plain),
-            &row.route_notes.as_deref().map(plain),
-            &row.request_body.as_deref().map(|body| plain(cut(body))),
-            &row.response_body.as_deref().map(|body| plain(cut(body))),
-        ];
-        to.as_mut().write(&columns).await?;
+/// Whether the same rows would fail again on any server: a value that does not fit, or breaks a rule.
+fn is_a_rows_fault(failed: &Failed) -> bool {
+    match failed {
+        Failed::Sql(error) => match error.code() {
+            Some(code) => matches!(code.code().get(..2), Some("22" | "23" | "54")),
+            None => failed.trouble() == Trouble::Inside,
+        },
+        _ => false,
     }
-    to.finish().await?;
-    Ok(())
-}
-
-/// A text of this database holds no zero character.
-fn plain(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') {
-        Cow::Owned(text.replace('\0', "\u{fffd}"))
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
-fn micros(us: u64) -> i64 {
-    i64::try_from(us).unwrap_or(i64::MAX)
 }

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::UnixMs;
+use ledger::{Micro, UnixMs};
 use tokio_postgres::types::ToSql;
 
 use super::super::connect::{Role, Target};
+use super::super::doubt::Fate;
 use super::super::link::{FLIGHT_MAX, Link, within};
 use super::super::node::Node;
 use super::super::transaction::{self, Begun, Locks, NamedKey, Needs, Owned, Uncommitted};
 use super::super::trouble::{Failed, Trouble};
-use crate::books::{Books, Closed};
+use crate::books::{Books, Closed, Limits};
 use crate::call::{Close, End, IfLost};
 use crate::error::{AdmitError, StoreError};
 use crate::ids::HoldId;
@@ -91,9 +92,14 @@ impl Desk {
         role: Role,
         node: &Arc<Node>,
         lane: usize,
+        debt_limit: Micro,
         counters: &Arc<Counters>,
     ) -> Self {
-        let mut books = Books::new(node.epoch(), STEP_ROWS, Arc::clone(counters));
+        let limits = Limits {
+            cached_rows_max: STEP_ROWS,
+            debt_limit,
+        };
+        let mut books = Books::new(node.epoch(), limits, Arc::clone(counters));
         books.hold_step = i64::try_from(HoldId::LANES_MAX).unwrap_or(1);
         Self {
             link: Link::new(Arc::clone(target), role),
@@ -326,13 +332,14 @@ impl Desk {
             Ok(()) => Ok(()),
             Err(Uncommitted::Undone(failed)) => Err(Unmade::Failed(failed)),
             Err(Uncommitted::Doubtful(failed)) => {
-                match self.link.outcome(&begun.transaction).await {
-                    Some(true) => {
+                let doubt = self.link.doubt(&begun.transaction, &self.books);
+                match self.link.outcome(&doubt).await {
+                    Fate::Happened => {
                         self.books.count_committed();
                         Ok(())
                     }
-                    Some(false) => Err(Unmade::Failed(failed)),
-                    None => Err(Unmade::InDoubt(failed)),
+                    Fate::Undone => Err(Unmade::Failed(failed)),
+                    Fate::Unknown | Fate::Unknowable => Err(Unmade::InDoubt(failed)),
                 }
             }
         }

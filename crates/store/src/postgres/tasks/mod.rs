@@ -10,6 +10,7 @@ mod steps;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ledger::Micro;
 use tokio::sync::{Mutex, Semaphore};
 
 use self::desk::Desk;
@@ -50,12 +51,14 @@ impl Tasks {
         role: Role,
         runtime: tokio::runtime::Handle,
         node: &Arc<Node>,
+        debt_limit: Micro,
         counters: &Arc<Counters>,
     ) -> Self {
         // The last numbers among the lanes: no lane of the ledger has them.
         let desk = |number| {
             let lane = HoldId::LANES_MAX - DESKS + number;
-            Arc::new(Mutex::new(Desk::new(target, role, node, lane, counters)))
+            let desk = Desk::new(target, role, node, lane, debt_limit, counters);
+            Arc::new(Mutex::new(desk))
         };
         Self {
             runtime,

@@ -1,0 +1,193 @@
+//! Which reports of usage are believed.
+//!
+//! A report beyond what a model can do is malformed (design, section 5): the call is billed by our
+//! own count, and the operator is told. One absurd report would otherwise fill a wallet's books, so
+//! that no later charge fits in.
+
+use ledger::{Meter, Micro};
+
+/// How often a report may exceed what a call can use at most. A true report may exceed the context:
+/// upstreams that run tools of their own read each result as further input.
+const FACTOR: i64 = 4;
+/// The same for a cost in dollars. What is held for it is priced in another unit, so it is a weaker
+/// measure.
+const COST_FACTOR: i64 = 100;
+/// A hold below this says nothing about what is absurd.
+const HOLD_LEAST: Micro = Micro::new(1_000_000);
+/// Calls of built-in tools that one answer may report.
+pub(crate) const TOOL_CALLS_MAX: u64 = 10_000;
+
+/// The most that an answer may report before its report counts as malformed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UsageLimits {
+    tokens: u64,
+    /// For seconds and for the tokens of films.
+    charge: Micro,
+    /// For a cost in dollars.
+    cost: Micro,
+}
+
+impl UsageLimits {
+    /// The limits of a call that can use `tokens` at most, and that is held for with `hold`.
+    pub(crate) fn new(tokens: u64, hold: Micro) -> Self {
+        let times = |factor: i64| {
+            let hold = hold.max(HOLD_LEAST).get();
+            Micro::new(hold.saturating_mul(factor))
+        };
+        Self {
+            tokens: tokens.saturating_mul(FACTOR.unsigned_abs()),
+            charge: times(FACTOR),
+            cost: times(COST_FACTOR),
+        }
+    }
+
+    /// Whether a report of `meter`, which costs `charge`, can be true. Pictures are not asked about:
+    /// those that are billed one by one were counted by us.
+    pub(crate) fn allow(&self, meter: &Meter, charge: Micro) -> bool {
+        let tokens = meter.input_total().saturating_add(meter.output_total());
+        let measured = meter.stt_seconds > 0 || meter.video_seconds > 0 || meter.video_tokens > 0;
+        tokens <= self.tokens
+            && (!measured || charge <= self.charge)
+            && (meter.usd_ticks == 0 || charge <= self.cost)
+            && meter.tools.values().all(|calls| *calls <= TOOL_CALLS_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_report_beyond_what_a_call_can_use_is_not_believed() {
+        let limits = UsageLimits::new(1_000, Micro::new(2_000_000));
+        let none = Meter::default;
+        let tools = |calls| BTreeMap::from([("web_search".to_owned(), calls)]);
+        for (meter, charge, is_plausible) in [
+            (none(), i64::MAX, true),
+            (
+                Meter {
+                    input: 3_000,
+                    output: 1_000,
+                    ..none()
+                },
+                1,
+                true,
+            ),
+            (
+                Meter {
+                    input: 3_000,
+                    output: 1_001,
+                    ..none()
+                },
+                1,
+                false,
+            ),
+            (
+                Meter {
+                    cached_input: u64::MAX,
+                    output: u64::MAX,
+                    ..none()
+                },
+                0,
+                false,
+            ),
+            (
+                Meter {
+                    audio_output: u64::MAX / 2,
+                    ..none()
+                },
+                0,
+                false,
+            ),
+            (
+                Meter {
+                    stt_seconds: 9,
+                    ..none()
+                },
+                8_000_000,
+                true,
+            ),
+            (
+                Meter {
+                    stt_seconds: 9,
+                    ..none()
+                },
+                8_000_001,
+                false,
+            ),
+            (
+                Meter {
+                    video_tokens: 9,
+                    ..none()
+                },
+                8_000_001,
+                false,
+            ),
+            (
+                Meter {
+                    video_seconds: 9,
+                    ..none()
+                },
+                8_000_001,
+                false,
+            ),
+            (
+                Meter {
+                    usd_ticks: 9,
+                    ..none()
+                },
+                200_000_000,
+                true,
+            ),
+            (
+                Meter {
+                    usd_ticks: 9,
+                    ..none()
+                },
+                200_000_001,
+                false,
+            ),
+            (
+                Meter {
+                    images: 9,
+                    ..none()
+                },
+                900_000_000,
+                true,
+            ),
+            (
+                Meter {
+                    tools: tools(10_000),
+                    ..none()
+                },
+                1,
+                true,
+            ),
+            (
+                Meter {
+                    tools: tools(10_001),
+                    ..none()
+                },
+                1,
+                false,
+            ),
+        ] {
+            let allowed = limits.allow(&meter, Micro::new(charge));
+            assert_eq!(allowed, is_plausible, "{meter:?} {charge}");
+        }
+    }
+
+    #[test]
+    fn a_hold_of_next_to_nothing_makes_no_report_absurd() {
+        let limits = UsageLimits::new(0, Micro::ZERO);
+        let ticks = Meter {
+            usd_ticks: 1,
+            ..Meter::default()
+        };
+        assert!(limits.allow(&ticks, Micro::new(100_000_000)));
+        let most = UsageLimits::new(u64::MAX, Micro::MAX);
+        assert!(most.allow(&ticks, Micro::MAX));
+    }
+}

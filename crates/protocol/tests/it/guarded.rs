@@ -1,0 +1,98 @@
+//! Guarded names and words are compared decoded: no escape hides them.
+
+use proptest::prelude::*;
+use protocol::native;
+use protocol::{Dialect, Tool};
+
+use crate::bodies::same_decisions;
+
+/// What a caller may not say, or is billed by, in each place where it can stand.
+const GUARDED: [&str; 35] = [
+    r#""provider":{"order":["x"]}"#,
+    r#""routing":"x""#,
+    r#""route":"fallback""#,
+    r#""routes":[1]"#,
+    r#""models":["a"]"#,
+    r#""fallbacks":["a"]"#,
+    r#""service_tier":"flex""#,
+    r#""service_tier":"priority""#,
+    r#""serviceTier":"priority""#,
+    r#""speed":"fast""#,
+    r#""store":true"#,
+    r#""background":true"#,
+    r#""deferred":true"#,
+    r#""thread":{"id":"t"}"#,
+    r#""conversation":"c""#,
+    r#""previous_response_id":"r""#,
+    r#""previous_interaction_id":"i""#,
+    r#""agent":"deep""#,
+    r#""environment":"e""#,
+    r#""webhook_config":{}"#,
+    r#""generationOutputConfig":{}"#,
+    r#""input":[{"type":"item_reference","id":"x"}]"#,
+    r#""response_format":{"type":"video"}"#,
+    r#""generation_config":{"video_config":{}}"#,
+    r#""tools":[{"type":"web_search_20260318"},{"type":"mcp"}]"#,
+    r#""tools":[{"googleSearch":{}},{"url_context":{}}]"#,
+    r#""web_search_options":{}"#,
+    r#""system":[{"type":"text","text":"x","cache_control":{"type":"ephemeral","ttl":"1h"}}]"#,
+    r#""mcp_servers":[{"url":"https://a.example"}]"#,
+    r#""generationConfig":{"maxOutputTokens":7,"candidateCount":3}"#,
+    r#""max_output_tokens":9,"n":4,"stream":true"#,
+    r#""messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]"#,
+    r#""quality":"high","size":"2K","sequential_image_generation":"auto","n":2"#,
+    r#""callback_url":"https://a.example","resolution":"1080p","duration":9"#,
+    r#""with_timestamps":true,"stream":true"#,
+];
+
+/// A request that every endpoint could take, were it not for `member`.
+fn request(member: &str) -> String {
+    let name = member.split('"').nth(1).unwrap();
+    let usual = [
+        ("model", r#""maker/public""#),
+        ("messages", r#"[{"role":"user","content":"hello"}]"#),
+        ("input", r#""hello""#),
+        ("contents", r#"[{"parts":[{"text":"hello"}]}]"#),
+        ("max_tokens", "5"),
+        ("prompt", r#""a cat""#),
+        ("text", r#""hello""#),
+    ];
+    let usual = usual.iter().filter(|(usual, _)| *usual != name);
+    let usual: Vec<_> = usual
+        .map(|(name, value)| format!(r#""{name}":{value}"#))
+        .collect();
+    format!("{{{member},{}}}", usual.join(","))
+}
+
+#[test]
+fn an_escaped_tool_is_seen() {
+    for (dialect, tools) in [
+        (Dialect::Chat, r#"[{"type":"web\u005fsearch"}]"#),
+        (
+            Dialect::Responses,
+            r#"[{"t\u0079pe":"web\u005fsearch_preview"}]"#,
+        ),
+        (
+            Dialect::Messages,
+            r#"[{"type":"web_search\u005f20260318"}]"#,
+        ),
+        (Dialect::Interactions, r#"[{"type":"google\u005fsearch"}]"#),
+        (Dialect::Generate, r#"[{"google\u0053earch":{}}]"#),
+    ] {
+        let body = bytes::Bytes::from(request(&format!(r#""tools":{tools}"#)));
+        let head = match dialect {
+            Dialect::Generate => native::read_named_head(&body, "maker/public", false),
+            _ => native::read_head(dialect, &body),
+        };
+        let tools: Vec<_> = head.unwrap().tools.iter().collect();
+        assert_eq!(tools, [Tool::WebSearch], "{dialect}");
+    }
+}
+
+proptest! {
+    /// The law: random escapes in any guarded member change no decision.
+    #[test]
+    fn escapes_change_no_decision(index in 0..GUARDED.len(), seed in any::<u64>()) {
+        same_decisions(&request(GUARDED[index]), seed);
+    }
+}

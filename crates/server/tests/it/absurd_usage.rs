@@ -1,0 +1,179 @@
+//! Reports beyond what a model can do: the call is billed by our own count, and the wallet's next
+//! calls are booked exactly.
+
+use serde_json::{Value, json};
+
+use crate::harness::{CANNED_MODEL, Canned, Key, Plot, Request, ask, by_hand, eventually, with};
+
+/// Half of what an amount can hold. At two credits per million it is all of it.
+const HALF: u64 = u64::MAX / 4;
+
+const TEXT: &str = r#"{ input = "2", output = "2" }"#;
+const PROFILE: &str = "{ context_tokens = 400000, max_output_tokens = 128000 }";
+
+struct Case {
+    name: &'static str,
+    upstream: String,
+    is_stream: bool,
+    entries: [&'static str; 3],
+    request: fn(&Key) -> Request,
+    /// What is charged at most.
+    charge_max: u64,
+}
+
+fn chat(key: &Key, more: &Value) -> Request {
+    let body = with(ask("hello"), &json!({ "model": CANNED_MODEL }));
+    Request::chat(&with(body, more)).bearer(&key.secret)
+}
+
+fn cases() -> Vec<Case> {
+    let answer = format!(
+        r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":"done"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":0,"completion_tokens":{HALF},"total_tokens":{HALF}}}}}"#
+    );
+    let chunk = r#"{"choices":[{"index":0,"delta":{"content":"done"},"finish_reason":"stop"}]}"#;
+    let usage = format!(
+        r#"{{"choices":[],"usage":{{"prompt_tokens":0,"completion_tokens":{HALF},"total_tokens":{HALF}}}}}"#
+    );
+    let vectors = format!(
+        r#"{{"object":"list","data":[{{"index":0,"embedding":[1.0]}}],"model":"x","usage":{{"prompt_tokens":{HALF},"total_tokens":{HALF}}}}}"#
+    );
+    let pictures = format!(
+        r#"{{"created":5,"data":[{{"b64_json":"QUJD"}}],"usage":{{"input_tokens":0,"output_tokens":{HALF},"total_tokens":{HALF}}}}}"#
+    );
+    let heard = format!(r#"{{"text":"Hi","duration":{}}}"#, HALF / 2);
+    vec![
+        Case {
+            name: "native",
+            upstream: answer.clone(),
+            is_stream: false,
+            entries: ["text", TEXT, PROFILE],
+            request: |key| chat(key, &json!({})),
+            charge_max: 100,
+        },
+        Case {
+            name: "native stream",
+            upstream: format!("data: {chunk}\n\ndata: {usage}\n\ndata: [DONE]\n\n"),
+            is_stream: true,
+            entries: ["text", TEXT, PROFILE],
+            request: |key| chat(key, &json!({ "stream": true })),
+            charge_max: 100,
+        },
+        Case {
+            name: "converted",
+            upstream: answer,
+            is_stream: false,
+            entries: ["text", TEXT, PROFILE],
+            request: |key| {
+                let body = json!({ "model": CANNED_MODEL, "max_tokens": 50,
+                    "messages": [{ "role": "user", "content": "hello" }] });
+                Request::post("/v1/messages")
+                    .header("x-api-key", &key.secret)
+                    .header("anthropic-version", "2023-06-01")
+                    .json(&body)
+            },
+            charge_max: 100,
+        },
+        Case {
+            name: "embeddings",
+            upstream: vectors,
+            is_stream: false,
+            entries: [
+                "embedding",
+                r#"{ input = "2" }"#,
+                "{ context_tokens = 8192 }",
+            ],
+            request: |key| {
+                let body = json!({ "model": CANNED_MODEL, "input": "hello" });
+                Request::post("/v1/embeddings")
+                    .bearer(&key.secret)
+                    .json(&body)
+            },
+            charge_max: 100,
+        },
+        Case {
+            name: "pictures",
+            upstream: pictures,
+            is_stream: false,
+            entries: [
+                "image",
+                r#"{ input = "2", output = "2", image_output = "2" }"#,
+                r#"{ base = "gpt-image", image_tokens_max = 1000 }"#,
+            ],
+            request: |key| {
+                let body = json!({ "model": CANNED_MODEL, "prompt": "x" });
+                Request::post("/v1/images/generations")
+                    .bearer(&key.secret)
+                    .json(&body)
+            },
+            charge_max: 2_100,
+        },
+        Case {
+            name: "transcript",
+            upstream: heard,
+            is_stream: false,
+            entries: ["audio", r#"{ stt_second = "0.000004" }"#, "{}"],
+            request: |key| {
+                let part = |name: &str, value: &str| {
+                    format!(
+                        "--b0\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n"
+                    )
+                };
+                let body =
+                    part("model", CANNED_MODEL) + &part("url", "https://audio.example/a.mp3");
+                Request::post("/v1/stt")
+                    .header("content-type", "multipart/form-data; boundary=b0")
+                    .bearer(&key.secret)
+                    .body(body + "--b0--\r\n")
+            },
+            charge_max: 86_400,
+        },
+    ]
+}
+
+#[tokio::test]
+async fn a_wallet_with_an_absurd_report_books_its_next_calls_exactly() {
+    for case in cases() {
+        let name = case.name;
+        let canned = if case.is_stream {
+            Canned::stream(&case.upstream).await
+        } else {
+            Canned::json(&case.upstream).await
+        };
+        let [kind, price, profile] = case.entries;
+        let mut entries = canned.entries_of(kind, price, profile);
+        if name == "converted" {
+            entries = entries.replace(
+                "preset = \"sim\"",
+                "preset = \"sim\"\nprotocols = [\"chat\"]",
+            );
+        }
+        let (stage, key) = Plot::default().entries(&entries).funded().await;
+        stage.send(&(case.request)(&key)).await.ok();
+        let counted = stage.usage(&key).await;
+        assert!(
+            counted > 0 && counted <= case.charge_max,
+            "{name}: {counted}"
+        );
+        eventually("the alarm in the log", async || {
+            let alarmed = |line: &String| line.contains("beyond what the model can do");
+            stage.log().iter().any(alarmed).then_some(())
+        })
+        .await;
+        let metrics = stage.admin_get("/metrics").await.ok();
+        let metric = "tollgate_usage_malformed_total 1";
+        assert!(
+            metrics.text().contains(metric),
+            "{name}: {}",
+            metrics.text()
+        );
+        assert!(
+            metrics.text().contains("tollgate_charges_unbookable 0"),
+            "{name}"
+        );
+
+        let answer = stage.chat(&key, &ask("count to 5")).await.ok().json();
+        let next = by_hand(&answer["usage"]);
+        assert_eq!(stage.usage(&key).await, counted + next, "{name}");
+        stage.verify().await;
+    }
+}

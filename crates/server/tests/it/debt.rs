@@ -1,0 +1,134 @@
+//! The bound on debt: parallel calls with the dearest answers, on one node and on three.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::harness::{
+    CANNED_MODEL, Canned, Connection, Database, Key, Plot, Request, Stage, ask, eventually, micro,
+    with,
+};
+
+/// The longest answer that the canned model can give, at 1.28 credits.
+const DEAREST: &str = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":128000,"total_tokens":128010}}"#;
+const COST: u64 = 1_280_013;
+/// The default of `ledger.debt_limit`, in micro-credits.
+const DEBT_LIMIT: u64 = 10_000_000;
+
+fn plot(canned: &Canned) -> Plot {
+    Plot::default()
+        .setting("ledger", "output_reserve_tokens = 4096")
+        .entries(&canned.entries())
+}
+
+async fn call(node: SocketAddr, key: &Key, body: &Value) -> (u16, String) {
+    let mut connection = Connection::open(node).await;
+    let request = Request::chat(body).bearer(&key.secret);
+    connection.send(&request).await;
+    let answer = connection.answer().await;
+    (answer.status(), answer.text().to_owned())
+}
+
+/// Two hundred buffered calls at once. The upstream keeps all answers until no call is left that is
+/// not refused, so that all admitted ones are open together.
+async fn race(stage: &Stage, canned: &Canned, nodes: &[SocketAddr]) {
+    stage.wallet("poor", &["--balance", "0.5"]).await;
+    let key = stage.key("poor", &[]).await;
+    let body = with(
+        ask("hello"),
+        &json!({ "model": CANNED_MODEL, "max_tokens": 5 }),
+    );
+    let mut asked = JoinSet::new();
+    for number in 0..200 {
+        let (node, key, body) = (nodes[number % nodes.len()], key.clone(), body.clone());
+        asked.spawn(async move { call(node, &key, &body).await });
+    }
+    // Half a credit and ten of debt are room for eight calls of 1.28.
+    for _ in 0..192 {
+        let (status, text) = asked.join_next().await.unwrap().unwrap();
+        assert_eq!(status, 402, "{text}");
+        assert!(text.contains("\"insufficient_quota\""), "{text}");
+        assert!(text.contains("could cost at most"), "{text}");
+    }
+    canned.came(8).await;
+    let exposed = stage.cli_json(&["wallet", "show", "poor"]).await;
+    assert!(micro(&exposed, "exposed") > 9 * 1_000_000, "{exposed}");
+    canned.open();
+    while let Some(answer) = asked.join_next().await {
+        assert_eq!(answer.unwrap().0, 200);
+    }
+    eventually("the calls to be settled", async || {
+        (stage.frozen(&key).await == 0).then_some(())
+    })
+    .await;
+    let wallet = stage.balance(&key).await["wallet"].clone();
+    let debt = micro(&wallet, "credit_used");
+    assert_eq!(debt, 8 * COST - 500_000);
+    assert!(debt <= DEBT_LIMIT);
+    let closed = stage.cli_json(&["wallet", "show", "poor"]).await;
+    assert_eq!(micro(&closed, "exposed"), 0);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn two_hundred_buffered_calls_stay_within_the_debt_limit() {
+    let canned = Canned::waiting(DEAREST).await;
+    let stage = plot(&canned).open().await;
+    race(&stage, &canned, &[stage.address()]).await;
+}
+
+#[tokio::test]
+async fn three_nodes_stay_within_the_debt_limit() {
+    let Some(database) = Database::shared() else {
+        eprintln!("not played: run it by scripts/with-postgres");
+        return;
+    };
+    let canned = Canned::waiting(DEAREST).await;
+    let mut stage = plot(&canned).database(database).open().await;
+    let mut nodes = vec![stage.address()];
+    for _ in 0..2 {
+        nodes.push(stage.another_node().await);
+    }
+    race(&stage, &canned, &nodes).await;
+}
+
+/// An upstream that keeps the caller's limit exposes a wallet to no more than that.
+#[tokio::test]
+async fn a_limit_that_the_upstream_keeps_is_the_worst_case() {
+    let canned = Canned::waiting(DEAREST).await;
+    let entries = canned.entries();
+    let keeping = entries.replace("[[model]]", "keeps_output_limit = true\n[[model]]");
+    for (entries, admitted) in [(&entries, false), (&keeping, true)] {
+        let stage = Plot::default()
+            .setting("ledger", "debt_limit = \"0\"")
+            .entries(entries)
+            .open()
+            .await;
+        stage.wallet("poor", &["--balance", "0.5"]).await;
+        let key = stage.key("poor", &[]).await;
+        canned.open();
+        let body = with(
+            ask("hello"),
+            &json!({ "model": CANNED_MODEL, "max_tokens": 5 }),
+        );
+        let answer = stage.chat(&key, &body).await;
+        assert_eq!(answer.status() == 200, admitted, "{}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn the_limit_is_told_by_check() {
+    let stage = Plot::default()
+        .setting("ledger", "debt_limit = \"2.5\"")
+        .open()
+        .await;
+    let told = stage.cli_json(&["check"]).await;
+    assert_eq!(told["debt_limit"], "2.5");
+    assert_eq!(told["channels"][0]["keeps_output_limit"], false);
+    let shown = stage.cli(&["check"]).await.stdout;
+    assert!(
+        shown.contains("at most 2.5 credits below a wallet's credit line"),
+        "{shown}"
+    );
+}

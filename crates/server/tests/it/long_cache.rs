@@ -1,0 +1,78 @@
+//! Writes to a cache of one hour: priced as a class of their own, or refused.
+
+use serde_json::{Value, json};
+
+use crate::harness::{CANNED_MODEL, CANNED_NAME, Canned, Dialect, Key, Plot, Request, Stage, with};
+
+const ANSWER: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{"input_tokens":10,"cache_creation_input_tokens":300,"cache_creation":{"ephemeral_5m_input_tokens":100,"ephemeral_1h_input_tokens":200},"output_tokens":2}}"#;
+
+async fn stage(canned: &Canned, cache_prices: &str) -> (Stage, Key) {
+    let price = format!("{{ input = \"4\", output = \"20\"{cache_prices} }}");
+    let profile = "{ context_tokens = 400000, max_output_tokens = 128000 }";
+    let entries = canned.entries_of("text", &price, profile).replace(
+        &format!("model = \"{CANNED_NAME}\""),
+        &format!("model = \"{CANNED_NAME}\", dialect = \"messages\""),
+    );
+    Plot::default().entries(&entries).funded().await
+}
+
+fn call(key: &Key, extra: &Value) -> Request {
+    let body = with(Dialect::Messages.ask("hello"), extra);
+    Dialect::Messages.call(&key.secret, CANNED_MODEL, body, false)
+}
+
+/// The places in which a cache can be asked for.
+fn asks() -> [Value; 3] {
+    let long = json!({ "type": "ephemeral", "ttl": "1h" });
+    [
+        json!({ "cache_control": long }),
+        json!({ "system": [{ "type": "text", "text": "x", "cache_control": long }] }),
+        json!({ "tools": [{ "name": "f", "input_schema": {}, "cache_control": long }] }),
+    ]
+}
+
+#[tokio::test]
+async fn one_hour_writes_have_their_own_price() {
+    let canned = Canned::json(ANSWER).await;
+    let prices = ", cache_write = \"5\", cache_write_1h = \"8\"";
+    let (stage, key) = stage(&canned, prices).await;
+    for ask in asks() {
+        let before = stage.usage(&key).await;
+        stage.send(&call(&key, &ask)).await.ok();
+        let charge = 10 * 4 + 100 * 5 + 200 * 8 + 2 * 20;
+        assert_eq!(stage.usage(&key).await - before, charge);
+    }
+    let report = stage.cli_json(&["ledger", "report"]).await;
+    assert!(report.to_string().contains("cache_write_1h"), "{report}");
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_card_without_their_price_refuses_them() {
+    let canned = Canned::json(ANSWER).await;
+    let (stage, key) = stage(&canned, ", cache_write = \"5\"").await;
+    for ask in asks() {
+        let refused = stage.send(&call(&key, &ask)).await;
+        let failure = Dialect::Messages.failure(&refused);
+        assert_eq!(failure, (400, "unsupported_parameter".to_owned()), "{ask}");
+    }
+    assert!(
+        canned.bodies().is_empty(),
+        "refused before the upstream is called"
+    );
+    assert_eq!(stage.usage(&key).await, 0);
+    // Five minutes are what the price is for.
+    let short = json!({ "cache_control": { "type": "ephemeral", "ttl": "5m" } });
+    stage.send(&call(&key, &short)).await.ok();
+    stage.verify().await;
+}
+
+/// A card without any price for caches bills all writes as input.
+#[tokio::test]
+async fn a_card_without_cache_prices_takes_the_input_price() {
+    let canned = Canned::json(ANSWER).await;
+    let (stage, key) = stage(&canned, "").await;
+    stage.send(&call(&key, &asks()[0])).await.ok();
+    assert_eq!(stage.usage(&key).await, 310 * 4 + 2 * 20);
+    stage.verify().await;
+}

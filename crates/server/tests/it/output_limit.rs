@@ -1,0 +1,204 @@
+//! Output beyond the limit that a request declares: it is held for as it comes, or cut.
+
+use serde_json::{Value, json};
+
+use crate::harness::{
+    CANNED_MODEL, Canned, Connection, Dialect, Key, Plot, Stage, Streaming, ask, cost, eventually,
+    micro, pairs, via, with,
+};
+
+/// A chat stream of so many words that reports no usage.
+fn words(count: usize) -> String {
+    let mut stream = String::new();
+    for _ in 0..count {
+        stream.push_str(
+            "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" wonderful\"}}]}\n\n",
+        );
+    }
+    stream + "data: [DONE]\n\n"
+}
+
+async fn wallet_at_rest(stage: &Stage, key: &Key) -> Value {
+    eventually("the settlement", async || {
+        let wallet = stage.balance(key).await["wallet"].clone();
+        (micro(&wallet, "frozen") == 0).then_some(wallet)
+    })
+    .await
+}
+
+fn declared(limit: u64) -> Value {
+    with(
+        ask("go"),
+        &json!({ "model": CANNED_MODEL, "max_tokens": limit }),
+    )
+}
+
+/// Growth follows what is observed, without end, and a refused step cuts the stream.
+#[tokio::test]
+async fn an_upstream_that_ignores_the_limit_is_cut_when_the_wallet_is_empty() {
+    let canned = Canned::stream(&words(60_000)).await;
+    let stage = Plot::default().entries(&canned.entries()).open().await;
+    stage.wallet("thin", &["--balance", "0.1"]).await;
+    let key = stage.key("thin", &[]).await;
+    let (events, _) = stage.stream(&key, &declared(5)).await.rest().await;
+    let last = events.last().unwrap().json();
+    assert_eq!(last["error"]["code"], "insufficient_quota", "{last}");
+    let wallet = wallet_at_rest(&stage, &key).await;
+    assert_eq!(micro(&wallet, "credit_used"), 0, "{wallet}");
+    // What was observed was paid for, up to one step.
+    assert!(micro(&wallet, "balance") < 45_000, "{wallet}");
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn what_comes_beyond_the_limit_is_paid_for() {
+    let canned = Canned::stream(&words(20_000)).await;
+    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+    let (events, _) = stage.stream(&key, &declared(5)).await.rest().await;
+    assert!(events.last().unwrap().is_done());
+    let words = protocol::count::tokens(" wonderful".repeat(20_000).as_bytes());
+    let usage = stage.usage(&key).await;
+    assert!(usage >= cost(0, 0, words), "{usage} for {words}");
+    stage.verify().await;
+}
+
+/// A whole answer without usage, and a stream that is over with its first read.
+#[tokio::test]
+async fn short_answers_beyond_the_limit_are_paid_for_too() {
+    let text = " wonderful".repeat(1_000);
+    let whole = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
+        "message": { "role": "assistant", "content": text } }] });
+    let least = cost(0, 0, protocol::count::tokens(text.as_bytes()));
+    let canned = Canned::json(&whole.to_string()).await;
+    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+    stage.chat(&key, &declared(5)).await.ok();
+    assert!(stage.usage(&key).await >= least);
+    stage.verify().await;
+
+    let one = json!({ "choices": [{ "index": 0, "delta": { "content": text } }] });
+    let canned = Canned::stream(&format!("data: {one}\n\ndata: [DONE]\n\n")).await;
+    let (stage, key) = Plot::default().entries(&canned.entries()).funded().await;
+    let (events, _) = stage.stream(&key, &declared(5)).await.rest().await;
+    assert!(events.last().unwrap().is_done());
+    assert!(stage.usage(&key).await >= least, "seen with its last event");
+    stage.verify().await;
+}
+
+/// S1: what comes while a left call drains is observed, and paid for.
+#[tokio::test]
+async fn who_hangs_up_pays_for_what_was_observed() {
+    let canned = Canned::lingering(words(30_000).trim_end_matches("data: [DONE]\n\n")).await;
+    let (stage, key) = Plot::default()
+        .setting("timeouts", "client_gone_drain_ms = 300")
+        .entries(&canned.entries())
+        .funded()
+        .await;
+    let mut stream = stage.stream(&key, &declared(5)).await;
+    stream.next().await.expect("content");
+    stream.leave();
+    wallet_at_rest(&stage, &key).await;
+    // 256 KiB are heard out at least: more than three thousand words of seventy bytes.
+    let usage = stage.usage(&key).await;
+    assert!(usage >= cost(0, 0, 3_000), "{usage}");
+    stage.verify().await;
+}
+
+/// A request with an output limit in its dialect's words.
+fn limited(dialect: Dialect, limit: i64) -> Value {
+    let extra = match dialect {
+        Dialect::Chat | Dialect::Messages => json!({ "max_tokens": limit }),
+        Dialect::Responses => json!({ "max_output_tokens": limit }),
+        Dialect::Generate => json!({ "generationConfig": { "maxOutputTokens": limit } }),
+        Dialect::Interactions => json!({ "generation_config": { "max_output_tokens": limit } }),
+    };
+    with(dialect.ask("go"), &extra)
+}
+
+/// A limit of nothing holds for as much as no limit does, in every dialect.
+#[tokio::test]
+async fn a_limit_of_zero_bounds_nothing() {
+    let stage = Stage::open().await;
+    stage.wallet("thin", &["--balance", "0.001"]).await;
+    let key = stage.key("thin", &[]).await;
+    for dialect in Dialect::ALL {
+        for limit in [0, -1] {
+            let body = limited(dialect, limit);
+            let call = dialect.call(&key.secret, "maker/chat", body, false);
+            let answer = stage.send(&call).await;
+            let (status, code) = dialect.failure(&answer);
+            let expected = match (dialect, limit) {
+                (Dialect::Messages, -1) => (400, "invalid_request"),
+                _ => (402, "insufficient_quota"),
+            };
+            assert_eq!((status, &*code), expected, "{dialect:?} {limit}");
+        }
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+}
+
+/// Every pair of dialects cuts a stream that cannot be paid any further, in the caller's own words.
+#[tokio::test]
+async fn every_dialect_is_cut_in_its_own_words() {
+    let (stage, _) = Plot::default()
+        .setting("ledger", "output_reserve_tokens = 100")
+        .paired("sim-chat+chunks=2000+chunk-delay=1ms+ignore-limit")
+        .await;
+    for (caller, upstream) in pairs() {
+        let name = format!("{}-{}", caller.name(), upstream.name());
+        stage.wallet(&name, &["--balance", "0.004"]).await;
+        let key = stage.key(&name, &[]).await;
+        let call = caller.call(&key.secret, &via(upstream), limited(caller, 20), true);
+        let mut connection = Connection::open(stage.address()).await;
+        connection.send(&call).await;
+        let head = connection.head().await.expect("an answer");
+        let (events, _) = Streaming::new(head, connection).rest().await;
+        let last = events.last().unwrap().json();
+        let told = last.to_string();
+        assert!(told.contains("insufficient_quota"), "{name}: {told}");
+        let wallet = wallet_at_rest(&stage, &key).await;
+        assert_eq!(micro(&wallet, "credit_used"), 0, "{name}: {wallet}");
+    }
+    stage.verify().await;
+}
+
+/// A server that does not know the name of a limit ignores it.
+#[tokio::test]
+async fn a_converted_request_has_the_limit_in_the_channels_words() {
+    let answer = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
+        "message": { "role": "assistant", "content": "done" } }] });
+    for (preset, profile, name) in [
+        ("openai", "", "max_completion_tokens"),
+        ("openai-compatible", "", "max_tokens"),
+        (
+            "openai-compatible",
+            "output_limit = \"max_completion_tokens\", ",
+            "max_completion_tokens",
+        ),
+        ("openai", "output_limit = \"max_tokens\", ", "max_tokens"),
+    ] {
+        let canned = Canned::json(&answer.to_string()).await;
+        let entries = canned.entries();
+        let entries = entries
+            .replace(
+                "preset = \"sim\"",
+                &format!(
+                    "preset = \"{preset}\"
+                credential = {{ file = \"upstream-key\" }}
+                protocols = [\"chat\"]"
+                ),
+            )
+            .replace("profile = { ", &format!("profile = {{ {profile}"));
+        let (stage, key) = Plot::default().entries(&entries).funded().await;
+        let call = Dialect::Messages.call(
+            &key.secret,
+            CANNED_MODEL,
+            limited(Dialect::Messages, 7),
+            false,
+        );
+        stage.send(&call).await.ok();
+        let sent: Value = serde_json::from_slice(&canned.bodies()[0]).unwrap();
+        assert_eq!(sent[name], 7, "{preset} {profile}: {sent}");
+        let names = ["max_tokens", "max_completion_tokens"];
+        assert_eq!(names.iter().filter(|it| sent.get(it).is_some()).count(), 1);
+    }
+}

@@ -1,0 +1,171 @@
+//! The primary of a synchronous pair dies under load and its standby takes over. The gateway reaches both by
+//! one URL, over TLS and with a password.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+
+use crate::harness::{
+    Cluster, DB_PASSWORD, Database, Plot, Request, ask, by_hand, eventually, run,
+};
+
+const CALLERS: usize = 8;
+
+/// What callers have seen so far.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Prices by request ids.
+    answered: Mutex<BTreeMap<String, u64>>,
+    refused: AtomicU64,
+    is_over: AtomicBool,
+}
+
+impl Seen {
+    fn count(&self) -> usize {
+        self.answered.lock().len()
+    }
+}
+
+/// A stage on a pair of servers, over TLS and with a password.
+fn on(primary: &Cluster, standby: &Cluster) -> Plot {
+    let ca_file = format!("ca_file = \"{}\"", primary.ca_file().display());
+    Plot::default()
+        .database(Database::on(&[primary, standby], primary))
+        .file("db-password", DB_PASSWORD)
+        .setting("store", "password = { file = \"db-password\" }")
+        .setting("store", &ca_file)
+}
+
+#[tokio::test]
+async fn what_was_answered_outlives_the_primary() {
+    let Some(mut primary) = Cluster::start().await else {
+        return;
+    };
+    let standby = primary.synchronous_standby().await;
+    let (stage, key) = on(&primary, &standby).funded().await;
+    let stage = Arc::new(stage);
+    let seen = Arc::new(Seen::default());
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        let (stage, key, seen) = (Arc::clone(&stage), key.clone(), Arc::clone(&seen));
+        callers.spawn(async move {
+            let request = Request::chat(&ask("reply with 5 words")).bearer(&key.secret);
+            while !seen.is_over.load(Ordering::Relaxed) {
+                let answer = stage.send(&request).await;
+                match answer.status() {
+                    200 => {
+                        let id = answer.header("x-request-id").unwrap().to_owned();
+                        let price = by_hand(&answer.json()["usage"]);
+                        seen.answered.lock().insert(id, price);
+                    }
+                    503 => {
+                        seen.refused.fetch_add(1, Ordering::Relaxed);
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                    }
+                    other => panic!("{other}: {}", answer.text()),
+                }
+            }
+        });
+    }
+    eventually("load", async || (seen.count() > 100).then_some(())).await;
+    let killed = Instant::now();
+    primary.kill();
+    let before = seen.count();
+    standby.promote();
+    let promoted = killed.elapsed();
+    eventually("answers again", async || {
+        (seen.count() > before + CALLERS).then_some(())
+    })
+    .await;
+    let went_on = killed.elapsed();
+    eventually("load", async || (seen.count() > before + 100).then_some(())).await;
+    seen.is_over.store(true, Ordering::Relaxed);
+    callers.join_all().await;
+    eventually("the calls to be settled", async || {
+        (stage.frozen(&key).await == 0).then_some(())
+    })
+    .await;
+    stage.verify().await;
+
+    let answered = seen.answered.lock().clone();
+    let refused = seen.refused.load(Ordering::Relaxed);
+    let told: u64 = answered.values().sum();
+    let usage = stage.usage(&key).await;
+    let price = answered.values().max().copied().unwrap_or(0);
+    eprintln!(
+        "{} answered, {refused} refused; promoted after {promoted:?}, calls went on after {went_on:?}; told {told}, booked {usage}",
+        answered.len(),
+    );
+    // What was answered is booked. A call whose commit was in doubt is refused, and may have been booked.
+    assert!(
+        usage >= told && usage <= told + refused * price,
+        "{usage} of {told}, {refused} refused"
+    );
+    let rows = stage.cli(&["logs", "--limit", "100000", "--json"]).await;
+    let journal: BTreeMap<String, u64> = rows
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .filter(|row| row["status"] == 200)
+        .fold(BTreeMap::new(), |mut counts, row| {
+            let id = row["request_id"].as_str().unwrap().to_owned();
+            *counts.entry(id).or_default() += 1;
+            counts
+        });
+    for id in answered.keys() {
+        assert_eq!(journal.get(id), Some(&1), "{id} in the journal");
+    }
+}
+
+/// A primary whose standby is gone commits for itself alone: who is answered on that would be forgotten with it.
+#[tokio::test]
+async fn nothing_is_answered_that_the_standby_does_not_have() {
+    let Some(mut primary) = Cluster::start().await else {
+        return;
+    };
+    let mut standby = primary.synchronous_standby().await;
+    let (stage, key) = on(&primary, &standby).funded().await;
+    let prompt = ask("reply with 5 words");
+    let answer = stage.chat(&key, &prompt).await.ok();
+    let price = by_hand(&answer.json()["usage"]);
+    eventually("the call to be settled", async || {
+        (stage.frozen(&key).await == 0).then_some(())
+    })
+    .await;
+    // A command that only reads may leave the primary alone.
+    let config = std::fs::read_to_string(stage.config_file()).unwrap();
+    let reading = config.replace("?sslmode", "?target_session_attrs=read-only&sslmode");
+    std::fs::write(stage.folder().join("reading.toml"), reading).unwrap();
+    let arguments = ["--config", "reading.toml", "ledger", "verify"];
+    let verified = run(&arguments, stage.folder()).await;
+    assert!(verified.status.success(), "{}", verified.stderr);
+
+    standby.kill();
+    let verified = run(&arguments, stage.folder()).await;
+    assert!(
+        verified.stderr.contains("database is not read only"),
+        "{}",
+        verified.stderr
+    );
+    let calls: [_; 4] = std::array::from_fn(|_| stage.chat(&key, &prompt));
+    for answer in futures_util::future::join_all(calls).await {
+        assert_eq!(answer.status(), 503, "{}", answer.text());
+    }
+    primary.kill();
+    standby.resume().await;
+    standby.promote();
+    eventually("answers again", async || {
+        (stage.chat(&key, &prompt).await.status() == 200).then_some(())
+    })
+    .await;
+    eventually("the calls to be settled", async || {
+        (stage.frozen(&key).await == 0).then_some(())
+    })
+    .await;
+    assert_eq!(stage.usage(&key).await, 2 * price);
+    stage.verify().await;
+}

@@ -1,0 +1,144 @@
+//! The way to the journal: a bounded list that never delays a call.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, oneshot};
+
+use crate::journal::JournalRow;
+use crate::journal_queue::{JournalBounds, JournalQueue, Queued};
+use crate::stats::Counters;
+
+/// Nobody waits for a row, so many share a transaction.
+const GATHER: Duration = Duration::from_millis(100);
+/// A list of this length is written at once.
+const BATCH_ROWS: usize = 2_048;
+/// Rows of calls without a hold take at most this part of the list.
+const UNHELD_SHARE: usize = 4;
+
+/// The way to the journal.
+#[derive(Debug)]
+pub(in crate::postgres) struct Journal {
+    state: Mutex<State>,
+    wake: Notify,
+    pub(super) counters: Arc<Counters>,
+    bounds: JournalBounds,
+    pub(super) retention_days: u32,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: JournalQueue,
+    flushes: Vec<oneshot::Sender<()>>,
+    closed: bool,
+}
+
+impl Journal {
+    pub(in crate::postgres) fn new(
+        counters: &Arc<Counters>,
+        bounds: JournalBounds,
+        retention_days: u32,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::default(),
+            wake: Notify::new(),
+            counters: Arc::clone(counters),
+            bounds,
+            retention_days,
+        })
+    }
+
+    pub(in crate::postgres) fn append(&self, row: JournalRow) {
+        // A call that had a hold may have been billed. While the database is away nobody gets a hold, so the
+        // rows of refused calls must not take the room of those.
+        let rows_max = match row.hold {
+            Some(_) => self.bounds.rows_max,
+            None => self.bounds.rows_max / UNHELD_SHARE,
+        };
+        let mut state = self.state.lock();
+        let queued = if state.closed {
+            Queued::Dropped
+        } else {
+            let bounds = JournalBounds {
+                rows_max,
+                ..self.bounds
+            };
+            state.queue.push(row, bounds)
+        };
+        let rows = state.queue.len();
+        drop(state);
+        self.counters.journal_queued(queued);
+        if rows == 1 || rows == BATCH_ROWS {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Returns when what was appended so far is written.
+    pub(in crate::postgres) async fn flush(&self) {
+        let (reply, written) = oneshot::channel();
+        self.state.lock().flushes.push(reply);
+        self.wake.notify_one();
+        // A journal that has ended has written what it could.
+        drop(written.await);
+    }
+
+    pub(in crate::postgres) fn queued(&self) -> usize {
+        self.state.lock().queue.held()
+    }
+
+    /// Whether nothing more is taken.
+    pub(super) fn is_closed(&self) -> bool {
+        self.state.lock().closed
+    }
+
+    /// What the writer took is written, or given up.
+    pub(super) fn taken_are_done(&self) {
+        self.state.lock().queue.written();
+    }
+
+    /// Waits a while, shorter when the journal is closed meanwhile.
+    pub(super) async fn pause(&self, pause: Duration) {
+        let until = Instant::now() + pause;
+        while Instant::now() < until && !self.is_closed() {
+            drop(tokio::time::timeout_at(until.into(), self.wake.notified()).await);
+        }
+    }
+
+    /// Takes nothing more; the writer ends when the list is empty.
+    pub(in crate::postgres) fn close(&self) {
+        self.state.lock().closed = true;
+        self.wake.notify_one();
+    }
+
+    /// Waits for rows and some company for them; nothing when the journal has ended.
+    pub(super) async fn next(
+        &self,
+        rows: &mut Vec<JournalRow>,
+        until: Instant,
+    ) -> Option<Vec<oneshot::Sender<()>>> {
+        let mut gathered = None;
+        loop {
+            let due = {
+                let mut state = self.state.lock();
+                if state.closed && state.queue.is_empty() && state.flushes.is_empty() {
+                    return None;
+                }
+                let hurried =
+                    state.closed || !state.flushes.is_empty() || state.queue.len() >= BATCH_ROWS;
+                let now = Instant::now();
+                let due = match (state.queue.is_empty(), gathered) {
+                    (true, _) => until,
+                    (false, Some(due)) => due,
+                    (false, None) => *gathered.insert(now + GATHER),
+                };
+                if hurried || now >= due {
+                    state.queue.take(rows);
+                    return Some(std::mem::take(&mut state.flushes));
+                }
+                due
+            };
+            drop(tokio::time::timeout_at(due.into(), self.wake.notified()).await);
+        }
+    }
+}

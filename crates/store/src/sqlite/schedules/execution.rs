@@ -1,0 +1,326 @@
+//! One execution: callers, the writer, the sync thread and those who disturb them; then the reckoning.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ledger::{Ask, Meter, Micro};
+use shuttle::future::block_on;
+use shuttle::thread;
+use tokio::sync::oneshot;
+
+use super::plan::{Mode, Plan};
+use super::world::{Database, Holds, NOW, Template, Told};
+use crate::call::{Admit, Admitted, Basis, Close, End, IfLost};
+use crate::command::Command;
+use crate::durable::SyncLine;
+use crate::meter::MeterText;
+use crate::queue::{Bounds, Queue};
+use crate::sqlite::backend::write;
+use crate::sqlite::disk::Ballast;
+use crate::sqlite::open_books::OpenBooks;
+use crate::sqlite::turn::Turn;
+use crate::sqlite::verify::verify;
+use crate::sqlite::writer::Shared;
+use crate::stats::Counters;
+use crate::sync::{Mutex, checked, sleep};
+
+const HOLD: Micro = Micro::new(5);
+const CHARGE: i64 = 3;
+const GATHER: Duration = Duration::from_millis(1);
+/// How long a turn is waited for; the writer has it for less.
+const TURN_WAIT: Duration = Duration::from_millis(100);
+
+pub(super) fn execute(plan: &Plan, template: &Arc<Template>) {
+    checked::begin(true, plan.panics);
+    let database = Arc::new(template.copy());
+    let node = Node::start(plan, template, &database);
+    let mut others = Vec::new();
+    for calls in plan.callers.clone() {
+        let (node, template) = (node.clone(), Arc::clone(template));
+        others.push(thread::spawn(move || {
+            for mode in calls {
+                node.call(mode, &template);
+            }
+        }));
+    }
+    let (folds, gate) = (plan.folds, Arc::clone(&node.gate));
+    others.push(thread::spawn(move || {
+        for _ in 0..folds {
+            let mut folded = gate.lock();
+            thread::yield_now();
+            *folded += 1;
+            drop(folded);
+            sleep(GATHER);
+        }
+    }));
+    let (commands, strangers) = (plan.commands, plan.strangers);
+    let beside = Arc::clone(&database);
+    others.push(thread::spawn(move || {
+        write_beside(&beside, commands, strangers)
+    }));
+    for other in others {
+        other.join().unwrap();
+    }
+    node.end();
+    node.reckon(plan, template, &database);
+}
+
+/// Another process writes, some times in its turn and some times out of it.
+fn write_beside(database: &Database, commands: u32, strangers: u32) {
+    if commands + strangers == 0 {
+        return;
+    }
+    let connection = database.writer();
+    // Nobody is switched to inside a transaction, so the lock is free or it is not.
+    connection.busy_timeout(Duration::ZERO).unwrap();
+    let update = "UPDATE wallets SET credit_limit = credit_limit + 1";
+    let mut turn = Turn::at(&database.path, TURN_WAIT).unwrap();
+    for _ in 0..commands {
+        if turn.take().is_ok() {
+            // The writer has the lock only in its turn.
+            connection.execute(update, []).unwrap();
+            turn.give_back();
+        }
+        sleep(GATHER);
+    }
+    for _ in 0..strangers {
+        let _ = connection.execute(update, []);
+        sleep(GATHER);
+    }
+}
+
+/// The parts of a store that its threads share.
+#[derive(Clone)]
+struct Node {
+    queue: Arc<Queue>,
+    line: Arc<SyncLine>,
+    open_books: Arc<OpenBooks>,
+    counters: Arc<Counters>,
+    gate: Arc<Mutex<u64>>,
+    told: Arc<Told>,
+    threads: Arc<parking_lot::Mutex<Vec<thread::JoinHandle<()>>>>,
+}
+
+impl Node {
+    fn start(plan: &Plan, template: &Template, database: &Arc<Database>) -> Self {
+        let queue = Arc::new(Queue::new(Bounds {
+            gather: GATHER,
+            waiting_max: plan.queue_max,
+            call_wait_max: Duration::MAX,
+            change_wait_max: Duration::MAX,
+        }));
+        let line = SyncLine::new(5 * GATHER, Arc::clone(&queue));
+        let node = Self {
+            open_books: Arc::new(OpenBooks::new(&queue)),
+            counters: Arc::default(),
+            gate: Arc::default(),
+            told: Arc::default(),
+            threads: Arc::default(),
+            queue,
+            line,
+        };
+        let shared = Shared {
+            queue: Arc::clone(&node.queue),
+            line: Arc::clone(&node.line),
+            open_books: Arc::clone(&node.open_books),
+            gate: Arc::clone(&node.gate),
+            ballast: Arc::new(Ballast::none()),
+            gather: GATHER,
+        };
+        let (connection, epoch) = (database.faulty_writer(plan), template.epoch);
+        let turn = Turn::at(&database.path, TURN_WAIT).unwrap();
+        let counters = Arc::clone(&node.counters);
+        let writer = thread::spawn(move || {
+            let run = || write(&connection, epoch, 16, counters, turn, shared);
+            drop(catch_unwind(AssertUnwindSafe(run)));
+        });
+        let (line, told, failing) = (
+            Arc::clone(&node.line),
+            Arc::clone(&node.told),
+            plan.failing_sync,
+        );
+        let reader = database.reader();
+        let syncer = thread::spawn(move || {
+            let mut synced = 0;
+            let sync = || {
+                synced += 1;
+                if failing == Some(synced - 1) {
+                    return Err(std::io::Error::other("as the checker wants"));
+                }
+                let on_disk = Holds::read(&reader);
+                thread::yield_now();
+                told.words(|words| words.on_disk = on_disk);
+                Ok(())
+            };
+            drop(catch_unwind(AssertUnwindSafe(|| line.run(sync))));
+        });
+        node.threads.lock().extend([writer, syncer]);
+        node
+    }
+
+    /// Decides on a call as the store does.
+    fn admit(&self, template: &Template, leaves: bool) -> Option<Admitted> {
+        if self.counters.failing.get() || self.line.is_broken() {
+            return None;
+        }
+        let admit = Admit {
+            wallet: template.wallet,
+            key: template.key,
+            ask: Ask {
+                hold: HOLD,
+                tokens: 0,
+                counts: true,
+            },
+            request_id: "req_1".into(),
+            now: NOW,
+        };
+        let admit = match self.open_books.admit(admit) {
+            Ok(decided) => return decided.ok(),
+            Err(admit) => admit,
+        };
+        let (reply, answer) = oneshot::channel();
+        self.queue.push(Command::Admit(admit, reply)).ok()?;
+        if leaves {
+            return None;
+        }
+        block_on(answer).ok()?.ok()?.accept()
+    }
+
+    fn call(&self, mode: Mode, template: &Template) {
+        let Some(admitted) = self.admit(template, mode == Mode::Leaves) else {
+            self.told.words(|words| words.refused += 1);
+            return;
+        };
+        let id = admitted.hold.get();
+        let meter = MeterText::from(&Meter {
+            input: u64::try_from(CHARGE).unwrap(),
+            ..Meter::default()
+        });
+        let close = |end, if_lost| {
+            let closing = Close {
+                hold: admitted.hold,
+                end,
+                now: NOW,
+                if_lost,
+            };
+            if let Err(closing) = self.open_books.close(closing) {
+                self.queue.push_close(Command::Close(closing));
+            }
+        };
+        let settle = |if_lost| {
+            let settled = End::Settled {
+                charge: Micro::new(CHARGE),
+                meter: meter.clone(),
+                price_version: template.price,
+                basis: Basis::Reported,
+                tokens: None,
+            };
+            close(settled, if_lost);
+        };
+        let durable = || {
+            let known = block_on(admitted.durable.wait());
+            if known.is_ok() {
+                self.told.words(|words| {
+                    assert!(
+                        words.on_disk.has(admitted.hold),
+                        "promised before it was synced"
+                    );
+                    words.promised.insert(id);
+                });
+            }
+            known.is_ok()
+        };
+        let answered = match mode {
+            Mode::Behind => {
+                settle(IfLost::Charge);
+                true
+            }
+            Mode::BehindSlow => {
+                durable();
+                settle(IfLost::Charge);
+                true
+            }
+            Mode::Together => {
+                settle(IfLost::Drop);
+                durable()
+            }
+            Mode::Waits => {
+                let durable = durable();
+                if durable {
+                    settle(IfLost::Charge);
+                } else {
+                    close(End::Released, IfLost::Drop);
+                }
+                durable
+            }
+            Mode::Releases | Mode::Leaves => {
+                close(End::Released, IfLost::Drop);
+                false
+            }
+        };
+        self.told.words(|words| {
+            if answered {
+                words.answered.insert(id, CHARGE);
+            } else {
+                words.free.insert(id);
+            }
+        });
+    }
+
+    /// Ends the threads as a store does that goes.
+    fn end(&self) {
+        self.queue.close();
+        let threads = std::mem::take(&mut *self.threads.lock());
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    }
+
+    /// What must be true when everybody has gone.
+    fn reckon(&self, plan: &Plan, template: &Template, database: &Database) {
+        let reader = database.reader();
+        let report = verify(&reader).unwrap();
+        assert!(report.is_clean(), "{:#?}", report.differences);
+        let holds = Holds::read(&reader);
+        self.told.words(|words| {
+            for id in &words.promised {
+                let there = holds.open.contains(id) || holds.closed.contains_key(id);
+                assert!(there, "hold {id} was promised and is gone");
+            }
+            let settled = holds
+                .closed
+                .iter()
+                .filter(|(_, (kind, _))| kind == "settled");
+            let settled: BTreeMap<i64, i64> =
+                settled.map(|(id, (_, charge))| (*id, *charge)).collect();
+            if plan.ends_badly() {
+                // What was in somebody's hands when it ended is abandoned at the next start.
+                for (id, charge) in &settled {
+                    let answered = words.answered.get(id) == Some(charge);
+                    assert!(answered || words.free.contains(id), "hold {id} is nobody's");
+                }
+            } else {
+                assert_eq!(settled, words.answered, "answers and charges differ");
+                assert!(holds.open.is_empty(), "{:?} stay open", holds.open);
+            }
+            let (counts, stats) = (&template.counts, self.counters.read());
+            if !plan.ends_badly() {
+                let left = (stats.lost_holds, stats.retried_closes, stats.stuck_closes);
+                assert_eq!(left, (0, 0, 0));
+            }
+            let answered = words.answered.len() as u64;
+            counts.answered.fetch_add(answered, Ordering::Relaxed);
+            counts
+                .lost
+                .fetch_add(words.free.len() as u64, Ordering::Relaxed);
+            counts.refused.fetch_add(words.refused, Ordering::Relaxed);
+            counts
+                .failed_commits
+                .fetch_add(stats.commits_failed, Ordering::Relaxed);
+            counts.rebooked.fetch_add(holds.noted, Ordering::Relaxed);
+        });
+    }
+}

@@ -1,0 +1,126 @@
+//! What goes wrong in an execution, and who takes part.
+
+use crate::sync::FaultPoint;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Plan {
+    /// Commits that fail, by their order: from the first to before the second.
+    pub(super) failing_commits: (u32, u32),
+    /// A commit that happens and is reported as failed.
+    pub(super) lying_commit: Option<u32>,
+    /// The sync that fails.
+    pub(super) failing_sync: Option<u32>,
+    /// Where a thread panics, after so many times there.
+    pub(super) panics: Option<(FaultPoint, u32)>,
+    /// Commands that may wait; with one, the queue is often full.
+    pub(super) queue_max: usize,
+    pub(super) callers: Vec<Vec<Mode>>,
+    /// How often the log is folded.
+    pub(super) folds: u32,
+    /// How often another process writes in its turn.
+    pub(super) commands: u32,
+    /// How often a program writes that knows of no turn.
+    pub(super) strangers: u32,
+}
+
+/// How a call ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// It is answered at once and closed then.
+    Behind,
+    /// It is answered at once and closed when its batch is known to be durable or lost.
+    BehindSlow,
+    /// It is closed at once and answered when its hold is durable.
+    Together,
+    /// It is closed and answered when its hold is durable.
+    Waits,
+    /// Nothing was delivered.
+    Releases,
+    /// Its caller leaves before the decision.
+    Leaves,
+}
+
+const MODES: [Mode; 6] = [
+    Mode::Behind,
+    Mode::BehindSlow,
+    Mode::Together,
+    Mode::Waits,
+    Mode::Releases,
+    Mode::Leaves,
+];
+pub(super) const POINTS: [FaultPoint; 5] = [
+    FaultPoint::Begun,
+    FaultPoint::Decided,
+    FaultPoint::Drafted,
+    FaultPoint::Committed,
+    FaultPoint::Syncing,
+];
+
+impl Plan {
+    /// The plan of a seed. The first ones have one kind of fault each, and later ones any.
+    pub(super) fn of(seed: u64) -> Self {
+        let mut dice = Dice(seed);
+        let has =
+            |dice: &mut Dice, kind: u64| seed % 8 == kind || seed % 8 == 7 && dice.below(3) == 0;
+        let mut plan = Self {
+            queue_max: if dice.below(4) == 0 { 1 } else { 16 },
+            ..Self::default()
+        };
+        let callers = 2 + dice.below(5);
+        plan.callers = (0..callers)
+            .map(|_| {
+                let calls = 1 + dice.below(3);
+                (0..calls).map(|_| *dice.pick(&MODES)).collect()
+            })
+            .collect();
+        if has(&mut dice, 1) {
+            let first = dice.below(6);
+            plan.failing_commits = (first, first + 1 + dice.below(4));
+        }
+        if has(&mut dice, 2) {
+            plan.lying_commit = Some(dice.below(6));
+        }
+        if has(&mut dice, 3) {
+            plan.failing_sync = Some(dice.below(4));
+        }
+        if has(&mut dice, 4) {
+            plan.panics = Some((*dice.pick(&POINTS), dice.below(5)));
+        }
+        if has(&mut dice, 5) {
+            plan.folds = 1 + dice.below(3);
+        }
+        if has(&mut dice, 6) {
+            plan.commands = dice.below(3);
+            plan.strangers = dice.below(3);
+        }
+        plan
+    }
+
+    /// Whether a promise may be broken without a word: what a disk holds after a failed sync is unknown,
+    /// and so is what a thread left behind that panicked.
+    pub(super) fn ends_badly(&self) -> bool {
+        self.failing_sync.is_some() || self.panics.is_some()
+    }
+}
+
+/// Numbers that depend on the seed alone.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: u32) -> u32 {
+        u32::try_from(self.next() % u64::from(end)).unwrap_or(0)
+    }
+
+    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        let last = u32::try_from(from.len()).unwrap_or(1);
+        let n = usize::try_from(self.below(last)).unwrap_or(0);
+        from.get(n).unwrap_or(&from[0])
+    }
+}

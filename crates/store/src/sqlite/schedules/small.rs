@@ -1,0 +1,202 @@
+//! Small parts, in every schedule there is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ledger::{Ask, Key, Micro, Wallet};
+use shuttle::future::block_on;
+use shuttle::scheduler::{DfsScheduler, RandomScheduler};
+use shuttle::{Runner, thread};
+
+use super::config;
+use super::world::NOW;
+use crate::books::{BookKey, BookWallet, Books, Draft};
+use crate::call::Admit;
+use crate::command::Command;
+use crate::durable::{Batch, SyncLine};
+use crate::ids::{HoldId, KeyId, WalletId};
+use crate::queue::{Bounds, Pace, Queue, Wake};
+use crate::sqlite::open_books::{OpenBooks, Tally};
+use crate::sync::{Instant, checked};
+
+/// More schedules than any of these has.
+const SCHEDULES_MAX: usize = 200_000;
+/// Where there are too many, so many of them.
+const RANDOM_SCHEDULES: usize = 2_000;
+
+/// Runs every schedule, and says how many there are.
+#[expect(clippy::print_stderr, reason = "whoever runs it wants to know")]
+fn in_every_schedule(what: &str, run: impl Fn() + Send + Sync + 'static) {
+    let scheduler = DfsScheduler::new(Some(SCHEDULES_MAX), false);
+    let count = Runner::new(scheduler, config()).run(move || {
+        checked::begin(false, None);
+        run();
+    });
+    assert!(count < SCHEDULES_MAX, "{what}: more than {count} schedules");
+    eprintln!("{what}: all {count} schedules");
+}
+
+fn queue() -> Arc<Queue> {
+    Arc::new(Queue::new(Bounds {
+        gather: Duration::from_millis(1),
+        waiting_max: 2,
+        call_wait_max: Duration::MAX,
+        change_wait_max: Duration::MAX,
+    }))
+}
+
+#[test]
+fn nobody_who_waits_is_left_in_the_queue() {
+    in_every_schedule("queue", || {
+        let queue = queue();
+        let writer = thread::spawn({
+            let queue = Arc::clone(&queue);
+            move || {
+                let now = Instant::now();
+                let pace = Pace {
+                    not_before: now,
+                    enough: usize::MAX,
+                    linger_until: now,
+                    due: None,
+                    ahead: false,
+                };
+                let (mut taken, mut drained) = (0, Vec::new());
+                while queue.wait(&pace) == Wake::Work {
+                    queue.drain(&mut drained);
+                    taken += drained.drain(..).count();
+                }
+                taken
+            }
+        });
+        let (reply, answer) = tokio::sync::oneshot::channel();
+        queue.push(Command::Flush(reply)).unwrap();
+        // Dropped by the writer, who has taken it; nobody else wakes it before.
+        assert!(block_on(answer).is_err());
+        queue.push_close(Command::Uncount(HoldId::new(1)));
+        queue.close();
+        assert_eq!(writer.join().unwrap(), 2);
+    });
+}
+
+/// The waiter comes before, between and behind the commit and the sync: too many schedules for all of them.
+#[test]
+fn who_waits_for_a_batch_learns_what_became_of_it() {
+    for fails in [false, true] {
+        let scheduler = RandomScheduler::new_from_seed(1, RANDOM_SCHEDULES);
+        Runner::new(scheduler, config()).run(move || {
+            checked::begin(true, None);
+            let line = SyncLine::new(Duration::from_millis(5), queue());
+            let batch = Batch::new(1, &line);
+            let durable = batch.durable();
+            let syncer = thread::spawn({
+                let line = Arc::clone(&line);
+                move || {
+                    line.run(|| match fails {
+                        false => Ok(()),
+                        true => Err(std::io::Error::other("as the checker wants")),
+                    });
+                }
+            });
+            let waiter = thread::spawn(move || block_on(durable.wait()).is_ok());
+            batch.seal();
+            line.push(batch, true);
+            assert_eq!(waiter.join().unwrap(), !fails);
+            line.close();
+            syncer.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn who_waits_for_a_batch_does_not_miss_its_mark() {
+    in_every_schedule("durable", || {
+        let batch = Batch::without_line(1);
+        let durable = batch.durable();
+        let waiter = thread::spawn(move || block_on(durable.wait()).is_ok());
+        batch.seal();
+        batch.done();
+        assert!(waiter.join().unwrap());
+    });
+}
+
+#[test]
+fn a_batch_that_is_dropped_undecided_is_lost_to_whoever_waits() {
+    in_every_schedule("dropped batch", || {
+        let batch = Batch::without_line(1);
+        let durable = batch.durable();
+        let waiter = thread::spawn(move || block_on(durable.wait()).is_err());
+        drop(batch);
+        assert!(waiter.join().unwrap());
+    });
+}
+
+/// A call is decided in the batch that it is told, or not at all.
+#[test]
+fn a_call_belongs_to_the_batch_that_it_was_told() {
+    in_every_schedule("open books", || {
+        let queue = queue();
+        let line = SyncLine::new(Duration::ZERO, Arc::clone(&queue));
+        let (first, second) = (Batch::new(1, &line), Batch::new(2, &line));
+        let open_books = Arc::new(OpenBooks::new(&queue));
+        let (wallet, key) = (WalletId::random(), KeyId::random());
+        let mut books = books(wallet, key);
+        let caller = thread::spawn({
+            let open_books = Arc::clone(&open_books);
+            move || {
+                let admit = Admit {
+                    wallet,
+                    key,
+                    ask: Ask {
+                        hold: Micro::new(5),
+                        tokens: 0,
+                        counts: true,
+                    },
+                    request_id: "req_1".into(),
+                    now: NOW,
+                };
+                let decided = open_books.admit(admit).ok();
+                decided.map(|decided| decided.unwrap())
+            }
+        });
+        let (mut draft, mut tally) = (Draft::default(), Tally::default());
+        open_books.lend(&mut books, first.durable(), &mut tally, || {
+            open_books.turn_over(&mut draft, second.durable());
+        });
+        first.done();
+        second.lose();
+        let drafted = draft.opened.first().map(|(id, ..)| *id);
+        let kept = books.pending.opened.first().copied();
+        match caller.join().unwrap() {
+            Some(told) if told.durable.is_done() => {
+                assert_eq!((drafted, kept), (Some(told.hold), None))
+            }
+            Some(told) => assert_eq!((drafted, kept), (None, Some(told.hold))),
+            None => assert_eq!((drafted, kept), (None, None)),
+        }
+    });
+}
+
+fn books(wallet_id: WalletId, key: KeyId) -> Books {
+    let mut books = Books::default();
+    let mut wallet = Wallet::default();
+    wallet.top_up(Micro::new(7)).unwrap();
+    let row = BookWallet {
+        wallet,
+        entries: 0,
+        holds_opened: 0,
+        dirty: false,
+    };
+    books.wallets.insert(1, row);
+    let row = BookKey {
+        n: 1,
+        wallet: 1,
+        wallet_id,
+        key: Key {
+            enabled: true,
+            ..Key::default()
+        },
+        dirty: false,
+    };
+    books.keys.insert(key, row);
+    books
+}

@@ -1,0 +1,236 @@
+//! What an execution runs on: a database of its own, and the record of what callers were told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use ledger::{Micro, UnixMs};
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use rusqlite::hooks::Wal;
+use tempfile::TempDir;
+
+use super::plan::Plan;
+use crate::accounts::{KeyLimits, NewKey, NewWallet};
+use crate::ids::{Digest, Epoch, HoldId, KeyId, PriceVersion, WalletId};
+use crate::sqlite::connect::{make_writer, open, reader};
+use crate::sqlite::ledger::Ledger;
+use crate::sqlite::open::prepared;
+use crate::sqlite::recovery::begin_epoch;
+use crate::sqlite::schema::Schema;
+use crate::sqlite::turn::Turn;
+
+pub(super) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
+/// What the wallet begins with: some calls find no money.
+const FUNDS: Micro = Micro::new(45);
+
+/// A database with one wallet and one key, of which every execution gets a copy.
+#[derive(Debug)]
+pub(super) struct Template {
+    folder: TempDir,
+    pub(super) epoch: Epoch,
+    pub(super) wallet: WalletId,
+    pub(super) key: KeyId,
+    pub(super) price: PriceVersion,
+    copies: AtomicU64,
+    pub(super) counts: Counts,
+}
+
+/// What all executions together have seen.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) answered: AtomicU64,
+    pub(super) lost: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) failed_commits: AtomicU64,
+    pub(super) rebooked: AtomicU64,
+}
+
+impl Template {
+    pub(super) fn new() -> Self {
+        // In memory where that is possible: nothing here is about the disk.
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory)
+        } else {
+            tempfile::tempdir()
+        };
+        let folder = folder.unwrap();
+        let path = folder.path().join("template.db");
+        let connection = prepared(&path, Schema::Ledger, Duration::ZERO).unwrap();
+        let epoch = begin_epoch(&connection, NOW).unwrap();
+        let turn = Turn::at(&path, Duration::ZERO).unwrap();
+        let mut ledger = Ledger::new(&connection, epoch, 16, Arc::default(), turn).unwrap();
+        ledger.begin().unwrap();
+        let (wallet, key) = (WalletId::random(), KeyId::random());
+        let new = NewWallet {
+            name: "acme".to_owned(),
+            balance: FUNDS,
+            gift: Micro::ZERO,
+            credit_limit: Micro::ZERO,
+        };
+        ledger.create_wallet(wallet, new, NOW).unwrap();
+        let new = NewKey {
+            wallet,
+            name: None,
+            digest: Digest::of(b"secret"),
+            shown_prefix: "sk".to_owned(),
+            limits: KeyLimits::default(),
+        };
+        ledger.create_key(key, new, NOW).unwrap();
+        let price = ledger.price_version("a/model", r#"{"input":"1"}"#, NOW);
+        let price = price.unwrap();
+        ledger.commit().unwrap();
+        drop(ledger);
+        // The last connection to leave folds the log into the file.
+        drop(connection);
+        Self {
+            folder,
+            epoch,
+            wallet,
+            key,
+            price,
+            copies: AtomicU64::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    pub(super) fn copy(&self) -> Database {
+        let n = self.copies.fetch_add(1, Ordering::Relaxed);
+        let folder = self.folder.path().join(n.to_string());
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("tollgate.db");
+        std::fs::copy(self.folder.path().join("template.db"), &path).unwrap();
+        Database { folder, path }
+    }
+
+    pub(super) fn summary(&self) -> String {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let Counts {
+            answered,
+            lost,
+            refused,
+            failed_commits,
+            rebooked,
+        } = &self.counts;
+        format!(
+            "{} calls answered, {} lost, {} refused; {} commits failed, {} charges booked without their hold",
+            read(answered),
+            read(lost),
+            read(refused),
+            read(failed_commits),
+            read(rebooked)
+        )
+    }
+}
+
+/// The database of one execution.
+#[derive(Debug)]
+pub(super) struct Database {
+    folder: PathBuf,
+    pub(super) path: PathBuf,
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Database {
+    /// A connection that writes, without syncs.
+    pub(super) fn writer(&self) -> Connection {
+        let mut connection = open(&self.path, rusqlite::OpenFlags::empty()).unwrap();
+        make_writer(&mut connection, Duration::ZERO).unwrap();
+        connection
+            .pragma_update(None, "synchronous", "OFF")
+            .unwrap();
+        connection
+    }
+
+    /// The writer's connection, with the faults of a plan.
+    pub(super) fn faulty_writer(&self, plan: &Plan) -> Connection {
+        let mut connection = self.writer();
+        let (first, end) = plan.failing_commits;
+        let tried = AtomicU32::new(0);
+        let veto = move || (first..end).contains(&tried.fetch_add(1, Ordering::Relaxed));
+        connection.commit_hook(Some(veto)).unwrap();
+        let lying = plan.lying_commit;
+        let committed = AtomicU32::new(0);
+        let lie = move |_: &mut Wal, _| {
+            if lying == Some(committed.fetch_add(1, Ordering::Relaxed)) {
+                let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
+                return Err(rusqlite::Error::SqliteFailure(error, None));
+            }
+            Ok(())
+        };
+        connection.wal_hook(Some(lie)).unwrap();
+        connection
+    }
+
+    pub(super) fn reader(&self) -> Connection {
+        reader(&self.path).unwrap()
+    }
+}
+
+/// The holds of a database: what closed them and at which charge, and which are open.
+#[derive(Debug, Default)]
+pub(super) struct Holds {
+    pub(super) closed: BTreeMap<i64, (String, i64)>,
+    pub(super) open: BTreeSet<i64>,
+    /// Charges that were booked without their hold.
+    pub(super) noted: u64,
+}
+
+impl Holds {
+    pub(super) fn read(on: &Connection) -> Self {
+        let mut holds = Self::default();
+        let mut select = on
+            .prepare_cached(
+                "SELECT closes, kind, charge, note FROM entries WHERE closes IS NOT NULL",
+            )
+            .unwrap();
+        let rows = select.query_map([], |row| {
+            let note: Option<String> = row.get(3)?;
+            Ok((row.get(0)?, (row.get(1)?, row.get(2)?), note.is_some()))
+        });
+        for row in rows.unwrap() {
+            let (hold, close, noted) = row.unwrap();
+            assert!(holds.closed.insert(hold, close).is_none(), "closed twice");
+            holds.noted += u64::from(noted);
+        }
+        let mut select = on.prepare_cached("SELECT id FROM holds").unwrap();
+        let rows = select.query_map([], |row| row.get(0)).unwrap();
+        holds.open = rows.map(Result::unwrap).collect();
+        holds
+    }
+
+    pub(super) fn has(&self, hold: HoldId) -> bool {
+        self.closed.contains_key(&hold.get()) || self.open.contains(&hold.get())
+    }
+}
+
+/// What callers were told. The checker does not know of its lock, which nobody holds for longer than a word.
+#[derive(Debug, Default)]
+pub(super) struct Told(Mutex<Words>);
+
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    /// Answered calls with their charge.
+    pub(super) answered: BTreeMap<i64, i64>,
+    /// Those among them whose hold was promised to be durable.
+    pub(super) promised: BTreeSet<i64>,
+    /// Calls that were admitted and then told to have failed, or released.
+    pub(super) free: BTreeSet<i64>,
+    pub(super) refused: u64,
+    /// What the disk held when the last sync began.
+    pub(super) on_disk: Holds,
+}
+
+impl Told {
+    pub(super) fn words<T>(&self, say: impl FnOnce(&mut Words) -> T) -> T {
+        say(&mut self.0.lock())
+    }
+}

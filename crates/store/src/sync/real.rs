@@ -1,0 +1,15 @@
+//! The real ones.
+
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
+pub(crate) use std::thread::sleep;
+pub(crate) use std::time::Instant;
+
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
+pub(crate) use tokio::runtime::{Handle, Id as RuntimeId};
+pub(crate) use tokio::time::timeout;
+
+use super::FaultPoint;
+
+/// Nothing strikes outside the tests of schedules.
+#[inline]
+pub(crate) fn fault_point(_: FaultPoint) {}

@@ -1,0 +1,154 @@
+//! The bound on debt: what open calls may cost at most beyond their holds.
+
+use ledger::{Ask, Micro, Refusal};
+use store::{
+    AdmitError, Admitted, EntryKind, EntryQuery, Extend, KeyRow, PriceVersion, Settings, Store,
+};
+
+use crate::place::{
+    NOW, Place, admission, ask, assert_clean, credits, funded, price, released, settled,
+};
+
+/// A call that holds a tenth of a credit and may cost two.
+const HOLD: Micro = Micro::new(100_000);
+const MOST: Micro = Micro::new(2_000_000);
+
+fn dear() -> Ask {
+    Ask {
+        exposure: MOST.checked_sub(HOLD).unwrap(),
+        ..ask(HOLD)
+    }
+}
+
+fn open(place: &Place, debt_limit: Micro) -> Store {
+    let settings = Settings {
+        debt_limit,
+        ..place.settings()
+    };
+    Store::open(&settings).unwrap().0
+}
+
+fn refusal<T: std::fmt::Debug>(result: Result<T, AdmitError>) -> Refusal {
+    match result {
+        Err(AdmitError::Refused { refusal, .. }) => refusal,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+pub(crate) async fn exposure_is_kept_with_its_hold(place: &Place) {
+    let store = open(place, credits(3));
+    let key = funded(&store, credits(1)).await;
+    let one = store.admit(admission(&key, dear())).await.unwrap();
+    let two = store.admit(admission(&key, dear())).await.unwrap();
+    let exposed = store.balance(&key.id).await.unwrap().0.exposed;
+    assert_eq!(exposed, Micro::new(3_800_000));
+    assert_clean(&store).await;
+    // Four credits are spoken for: one is there, three may be owed.
+    let before = store.balance(&key.id).await.unwrap();
+    let third = store.admit(admission(&key, dear())).await;
+    assert_eq!(refusal(third), Refusal::DebtLimitReached);
+    assert_eq!(store.balance(&key.id).await.unwrap(), before);
+
+    // A hold that grows takes over what it was exposed to, and only that.
+    let grow = |hold: Micro| Extend {
+        hold: one.hold,
+        more: ask(hold),
+        now: NOW,
+    };
+    store.extend(grow(Micro::new(500_000))).await.unwrap();
+    let grown = store.balance(&key.id).await.unwrap().0;
+    assert_eq!(
+        (grown.frozen, grown.exposed),
+        (Micro::new(700_000), Micro::new(3_300_000))
+    );
+    assert_clean(&store).await;
+
+    store.close(released(two.hold));
+    let rest = store.balance(&key.id).await.unwrap().0;
+    assert_eq!(rest.exposed, Micro::new(1_400_000));
+    let _left_open = store.admit(admission(&key, dear())).await.unwrap();
+    drop(store);
+
+    // The next start closes what was open, and gives back what it was exposed to.
+    let store = open(place, credits(3));
+    let back = store.balance(&key.id).await.unwrap().0;
+    assert_eq!((back.frozen, back.exposed), (Micro::ZERO, Micro::ZERO));
+    assert_clean(&store).await;
+}
+
+/// Two hundred calls at once on a wallet of one credit, each of which then costs its most.
+async fn race(nodes: &[Store], key: &KeyRow, version: PriceVersion, debt_limit: Micro) {
+    let mut asked = tokio::task::JoinSet::new();
+    for n in 0..200 {
+        let (node, key) = (n % nodes.len(), key.clone());
+        let store = nodes[node].clone();
+        asked.spawn(async move { (node, store.admit(admission(&key, dear())).await) });
+    }
+    let mut admitted: Vec<(usize, Admitted)> = Vec::new();
+    while let Some(answer) = asked.join_next().await {
+        match answer.unwrap() {
+            (node, Ok(call)) => admitted.push((node, call)),
+            (_, refused) => assert_eq!(refusal(refused), Refusal::DebtLimitReached),
+        }
+    }
+    // One credit and ten of debt are room for five calls of two.
+    assert_eq!(admitted.len(), 5);
+    for (node, call) in &admitted {
+        call.durable.wait().await.unwrap();
+        let cost = u64::try_from(MOST.get()).unwrap();
+        nodes[*node].close(settled(call.hold, version, cost));
+        nodes[*node].flush().await.unwrap();
+        let wallet = nodes[0].balance(&key.id).await.unwrap().0;
+        assert!(wallet.credit_used <= debt_limit, "{wallet:?}");
+    }
+    let wallet = nodes[0].balance(&key.id).await.unwrap().0;
+    assert_eq!(
+        (wallet.credit_used, wallet.exposed),
+        (credits(9), Micro::ZERO)
+    );
+    for node in nodes {
+        assert_clean(node).await;
+    }
+}
+
+pub(crate) async fn two_hundred_dear_calls_stay_within_the_debt_limit(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(1)).await;
+    race(&[store], &key, version, Settings::DEBT_LIMIT).await;
+}
+
+pub(crate) async fn three_nodes_stay_within_the_debt_limit(place: &Place) {
+    let nodes = [place.open(), place.open(), place.open()];
+    let version = price(&nodes[0]).await;
+    let key = funded(&nodes[0], credits(1)).await;
+    race(&nodes, &key, version, Settings::DEBT_LIMIT).await;
+}
+
+/// Plausible usage never comes near to it, but a charge that does not fit is told and not lost
+/// without a trace.
+pub(crate) async fn a_charge_that_does_not_fit_is_noted_and_counted(place: &Place) {
+    let store = place.open();
+    let version = price(&store).await;
+    let key = funded(&store, credits(10)).await;
+    let most = u64::try_from(i64::MAX).unwrap();
+    let one = store.admit(admission(&key, dear())).await.unwrap();
+    let two = store.admit(admission(&key, dear())).await.unwrap();
+    for call in [one.hold, two.hold] {
+        store.close(settled(call, version, most));
+        store.flush().await.unwrap();
+    }
+    let (wallet, used) = store.balance(&key.id).await.unwrap();
+    assert_eq!((wallet.frozen, wallet.exposed), (Micro::ZERO, Micro::ZERO));
+    assert_eq!(used.usage, Micro::MAX);
+    assert_eq!(store.stats().unbookable, 1);
+    let query = EntryQuery {
+        closes: Some(two.hold),
+        ..EntryQuery::default()
+    };
+    let entries = store.entries(query).await.unwrap();
+    assert_eq!(entries[0].kind, EntryKind::Abandoned);
+    let note = entries[0].note.as_deref().unwrap();
+    assert!(note.contains("9223372036854775807 micro"), "{note}");
+    assert_clean(&store).await;
+}

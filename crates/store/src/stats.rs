@@ -2,10 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::sync::AtomicBool;
-
 use crate::journal_queue::Queued;
 use crate::settled::SettledSums;
+use crate::sync::AtomicBool;
 
 /// A reading of the counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -60,6 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn a_report_beyond_what_a_call_can_use_is_not_believed() {
         let limits = UsageLimits::new(1_000, Micro::new(2_000_000));
         let none = Meter::default;

@@ -93,7 +93,7 @@ impl Scene {
             expires_at: None,
         };
         let arrival = Arrival {
-            key: key.clone(),
+            key,
             request_id: "req_1".into(),
             endpoint: "/v1/chat/completions",
             at: Instant::now(),

@@ -2,6 +2,7 @@
 """Tests of the scripts that nothing else would notice breaking."""
 
 import json
+import re
 import os
 import pathlib
 import stat
@@ -94,12 +95,12 @@ class BillOfMaterials(unittest.TestCase):
         self.assertEqual(len(refs), len(set(refs)))
 
     def test_every_crate_is_the_locked_one(self):
-        lock = (ROOT / "Cargo.lock").read_text()
+        lock = re.sub(r'source = ".*"\n', "", (ROOT / "Cargo.lock").read_text())
         for it in self.bill["components"]:
             locked = f'name = "{it["name"]}"\nversion = "{it["version"]}"\n'
             if not it["name"].startswith("tollgate-"):
                 checksum = it["hashes"][0]["content"]
-                locked += f'source = "registry+https://github.com/rust-lang/crates.io-index"\nchecksum = "{checksum}"\n'
+                locked += f'checksum = "{checksum}"\n'
             self.assertIn(locked, lock)
 
     def test_every_crate_is_reached_from_the_binary(self):
@@ -117,9 +118,12 @@ class BillOfMaterials(unittest.TestCase):
         packages = {it["name"]: it for it in workspace()}
         ours = {"tollgate-server", *filter(packages.get, self.components)}
         self.assertEqual(len(ours), 7)
-        dependencies = [dep for name in ours for dep in packages[name]["dependencies"]]
-        # An optional crate belongs to a feature that the binary is built without.
-        used = lambda kind: {dep["name"] for dep in dependencies if dep["kind"] == kind and not dep["optional"]}
+        used = lambda kind: {
+            dep["name"]
+            for name in ours
+            for dep in packages[name]["dependencies"]
+            if dep["kind"] == kind and not dep["optional"]
+        }
         self.assertLessEqual(used(None), set(self.components))
         for name in ("proptest", "insta", "s3s"):
             self.assertIn(name, used("dev"))

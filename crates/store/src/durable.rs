@@ -407,7 +407,8 @@ impl Drop for SyncEnd<'_> {
     }
 }
 
-#[cfg(all(test, not(feature = "schedules")))]
+#[cfg(test)]
+#[cfg(not(feature = "schedules"))]
 mod tests {
     use super::*;
     use crate::queue::Bounds;

@@ -434,5 +434,6 @@ impl From<Refused> for StoreError {
     }
 }
 
-#[cfg(all(test, not(feature = "schedules")))]
+#[cfg(test)]
+#[cfg(not(feature = "schedules"))]
 mod tests;

@@ -3,7 +3,7 @@
 //! An upstream's refusal is worth passing on, because it says which member is wrong and why. It
 //! may also say who the upstream is. A list of words to remove cannot win against that, so
 //! [`explain`] passes on only words that are known to be harmless: plain English and API words
-//! ([`vocabulary`]), small numbers, and the caller's own words. [`mask`] is for texts that are
+//! (`vocabulary.rs`), small numbers, and the caller's own words. [`mask`] is for texts that are
 //! content, such as the names of voices: it removes known kinds of identity and keeps the rest.
 
 mod explain;

@@ -1,6 +1,6 @@
 //! `tollgate check`: what a configuration comes to.
 
-use ledger::{PriceCard, PriceKey};
+use ledger::PriceKey;
 use serde_json::{Value, json};
 
 use super::context::Context;
@@ -61,12 +61,20 @@ fn show(plan: &Plan, config: &Config, context: &mut Context) -> Result<(), Stop>
 
 /// What an operator should know of models that are callable all the same.
 fn notes(plan: &Plan) -> Vec<(&str, &'static str)> {
-    let is_unpriced = |price: &PriceCard| {
-        price.unit_price(PriceKey::RealtimeMinute).is_some() && !price.prices_text()
-    };
-    let models = plan.models.iter().filter(|model| is_unpriced(&model.price));
-    let note = "text tokens of its realtime sessions have no price (`input`, `output`)";
-    models.map(|model| (model.id.as_str(), note)).collect()
+    const TEXT: &str = "text tokens of its realtime sessions have no price (`input`, `output`)";
+    const LONG_CACHE: &str =
+        "requests for a cache of one hour are refused, as `cache_write_1h` is not set";
+    let mut notes = Vec::new();
+    for model in &plan.models {
+        let is_realtime = model.price.unit_price(PriceKey::RealtimeMinute).is_some();
+        if is_realtime && !model.price.prices_text() {
+            notes.push((model.id.as_str(), TEXT));
+        }
+        if model.price.underprices_long_cache_writes() {
+            notes.push((model.id.as_str(), LONG_CACHE));
+        }
+    }
+    notes
 }
 
 fn channels(plan: &Plan, config: &Config) -> Table {

@@ -56,6 +56,11 @@ async fn a_card_without_their_price_refuses_them() {
         let failure = Dialect::Messages.failure(&refused);
         assert_eq!(failure, (400, "unsupported_parameter".to_owned()), "{ask}");
     }
+    let checked = stage.cli_json(&["check"]).await;
+    assert!(
+        checked["notes"].to_string().contains("cache_write_1h"),
+        "{checked}"
+    );
     assert!(
         canned.bodies().is_empty(),
         "refused before the upstream is called"

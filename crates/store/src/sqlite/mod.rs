@@ -15,7 +15,8 @@ mod changes;
 mod connect;
 mod disk;
 mod entries;
-#[cfg(all(test, not(feature = "schedules")))]
+#[cfg(test)]
+#[cfg(not(feature = "schedules"))]
 mod faults;
 mod files;
 mod heads;
@@ -33,7 +34,8 @@ mod pen;
 mod reads;
 mod recovery;
 mod rows;
-#[cfg(all(test, feature = "schedules"))]
+#[cfg(test)]
+#[cfg(feature = "schedules")]
 mod schedules;
 mod schema;
 mod statements;

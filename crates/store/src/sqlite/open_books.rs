@@ -155,7 +155,8 @@ impl Drop for Shut<'_> {
     }
 }
 
-#[cfg(all(test, not(feature = "schedules")))]
+#[cfg(test)]
+#[cfg(not(feature = "schedules"))]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::time::Duration;

@@ -77,7 +77,8 @@ fn refused(code: std::ffi::c_int, why: &str) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(code, Some(why.to_owned()))
 }
 
-#[cfg(all(test, not(feature = "schedules")))]
+#[cfg(test)]
+#[cfg(not(feature = "schedules"))]
 mod tests {
     use super::*;
 

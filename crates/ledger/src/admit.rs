@@ -89,10 +89,10 @@ impl Ask {
 
     /// The hold after it was extended by `more`: what is held now is no longer exposed.
     pub fn extended(&self, more: &Self) -> Option<Self> {
-        let uncovered = lowered(self.exposure, more.hold).unwrap_or(Micro::ZERO);
+        let exposed = self.exposure.checked_add(more.exposure)?;
         Some(Self {
             hold: self.hold.checked_add(more.hold)?,
-            exposure: uncovered.checked_add(more.exposure)?,
+            exposure: lowered(exposed, more.hold).unwrap_or(Micro::ZERO),
             tokens: self.tokens.saturating_add(more.tokens),
             counts: self.counts,
         })
@@ -251,6 +251,29 @@ mod tests {
             exposure: Micro::ZERO,
             tokens,
             counts: true,
+        }
+    }
+
+    #[test]
+    fn a_hold_that_grows_takes_over_what_was_exposed() {
+        // Hold and exposure before, those that are added, those afterwards.
+        for (before, more, after) in [
+            ((100, 900), (400, 0), (500, 500)),
+            ((100, 900), (1_000, 0), (1_100, 0)),
+            // A tool that nobody knew of costs more at worst, and is held for at once.
+            ((100, 900), (10_400, 10_000), (10_500, 500)),
+            ((100, 0), (10_000, 10_000), (10_100, 0)),
+        ] {
+            let of = |(hold, exposure): (i64, i64)| Ask {
+                exposure: Micro::new(exposure),
+                ..ask(hold, 0)
+            };
+            let grown = of(before).extended(&of(more)).unwrap();
+            assert_eq!(
+                (grown.hold.get(), grown.exposure.get()),
+                after,
+                "{before:?} {more:?}"
+            );
         }
     }
 

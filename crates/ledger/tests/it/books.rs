@@ -154,8 +154,9 @@ impl Books {
             return Ok(());
         };
         let (growth, exposure) = (more.hold.get(), more.exposure.get());
+        let exposed = (held.exposure.get() + exposure - growth).max(0);
         // What grows beyond what the call was known to cost at most.
-        let beyond = growth + exposure - held.exposure.get().min(growth);
+        let beyond = growth + exposed - held.exposure.get();
         let fits =
             self.covered(growth) && self.within_limit(key, growth) && self.within_debt(beyond);
         let before = (self.wallet, self.keys);
@@ -164,7 +165,6 @@ impl Books {
         prop_assert_eq!(extended.is_ok(), fits);
         if let Ok(grown) = extended {
             prop_assert_eq!(grown.hold.get(), held.hold.get() + growth);
-            let exposed = (held.exposure.get() - growth).max(0) + exposure;
             prop_assert_eq!(grown.exposure.get(), exposed);
             self.open[which].1 = grown;
         } else {

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
 use super::connect::STEP_MAX;
 use super::link::{FLIGHT_MAX, Link, ServedBy, within};
@@ -89,8 +90,11 @@ impl Link {
         let asked = within(FLIGHT_MAX, client.query_one(status, &[&doubt.transaction])).await;
         let status: Option<String> = match asked {
             Ok(row) => row.try_get(0)?,
-            // A server that never heard of it, because it lost its last writes.
-            Err(Failed::Sql(error)) if error.code().is_some() => return Ok(Fate::Undone),
+            // The id lies in the future of a server that lost its last writes. Any other error says nothing
+            // about the transaction.
+            Err(Failed::Sql(error)) if error.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
+                return Ok(Fate::Undone);
+            }
             Err(failed) => return Err(failed),
         };
         match (status.as_deref(), witness) {

@@ -74,6 +74,8 @@ pub(super) struct State {
     /// Holds of failed transactions whose calls have not ended yet. There are no more of them than calls
     /// that were under way when the first commit failed, since nobody is admitted until one succeeds.
     pub(super) lost: IdMap<HoldId, OpenHold>,
+    /// What the counters were told last of closes to repeat, lost holds and closes set aside.
+    counted: [u64; 3],
     /// Wallets that others have locked, with the commands that wait for them, first come first.
     parked: VecDeque<Parked>,
     /// Closes of failed transactions, in order.
@@ -111,6 +113,7 @@ impl Lane {
                 missing: HashSet::new(),
                 owned: IdMap::default(),
                 lost: IdMap::default(),
+                counted: [0; 3],
                 parked: VecDeque::new(),
                 retry: VecDeque::new(),
                 stuck: Vec::new(),
@@ -240,10 +243,20 @@ impl Lane {
         self.count();
     }
 
+    /// Tells what waits in this lane; the counters add up all lanes.
     fn count(&self) {
-        let state = self.state.borrow();
-        self.counters.retried_closes.set(state.retry.len() as u64);
-        self.counters.lost_holds.set(state.lost.len() as u64);
+        let mut state = self.state.borrow_mut();
+        let waiting = [state.retry.len(), state.lost.len(), state.stuck.len()].map(|it| it as u64);
+        let before = std::mem::replace(&mut state.counted, waiting);
+        let counters = [
+            &self.counters.retried_closes,
+            &self.counters.lost_holds,
+            &self.counters.stuck_closes,
+        ];
+        for ((counter, before), now) in counters.into_iter().zip(before).zip(waiting) {
+            counter.add(now);
+            counter.sub(before);
+        }
     }
 
     /// Something failed: the next work begins after a pause, and with a probe. Answers whether that is news.
@@ -420,7 +433,8 @@ impl Lane {
         if !state.stuck.is_empty() {
             state.stuck_due.get_or_insert(Instant::now() + STUCK_PAUSE);
         }
-        self.counters.stuck_closes.set(state.stuck.len() as u64);
+        drop(state);
+        self.count();
     }
 
     pub(super) fn number(&self) -> usize {

@@ -474,9 +474,11 @@ impl Worker {
             let hold = closing.hold;
             closing.now = begun.now;
             self.close(closing);
+            // One that was set aside again is still ours.
+            let closed = self.closed();
             match self.commit_calls(&begun).await {
                 Ok(()) => {
-                    self.disown(&[hold]);
+                    self.disown(&closed);
                     self.went_well(1);
                 }
                 Err(failure) => {

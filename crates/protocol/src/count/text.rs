@@ -75,9 +75,17 @@ impl Counter {
 
     /// Adds plain text.
     pub fn add(&mut self, text: &[u8]) {
-        if !self.is_idle {
-            self.bytes = self.bytes.saturating_add(text.len() as u64);
-            self.add_decoded(text);
+        if self.is_idle {
+            return;
+        }
+        self.bytes = self.bytes.saturating_add(text.len() as u64);
+        let mut rest = text;
+        while !rest.is_empty() {
+            let vectors = self.add_vectors::<false>(rest);
+            let behind = rest.get(vectors..).unwrap_or_default();
+            let (slow, next) = behind.split_at(behind.len().min(SLOW_BYTES));
+            self.add_bytes(slow);
+            rest = next;
         }
     }
 
@@ -88,16 +96,10 @@ impl Counter {
         }
         self.bytes = self.bytes.saturating_add(raw.len() as u64);
         let mut rest = raw;
-        while let Some(at) = memchr::memchr(b'\\', rest) {
-            let (plain, escape) = rest.split_at(at);
-            self.add_decoded(plain);
-            let after = escape.get(1..).unwrap_or_default();
-            let (c, length) = unescape(after);
-            let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
-            self.add_decoded(c.encode_utf8(&mut [0; 4]).as_bytes());
-            rest = after.get(length.max(1)..).unwrap_or_default();
+        while !rest.is_empty() {
+            let vectors = self.add_vectors::<true>(rest);
+            rest = self.add_escaped(rest.get(vectors..).unwrap_or_default());
         }
-        self.add_decoded(rest);
     }
 
     /// Adds a JSON string that has nothing to do with the text before it.
@@ -106,25 +108,64 @@ impl Counter {
         self.add_string(raw);
     }
 
-    fn add_decoded(&mut self, text: &[u8]) {
-        let mut rest = text;
+    /// Adds the whole vectors of ASCII at the beginning, and tells how many bytes they cover. With
+    /// `ESCAPES` it is the inside of a JSON string, and does not begin within an escape.
+    fn add_vectors<const ESCAPES: bool>(&mut self, text: &[u8]) -> usize {
+        let Some(&[first, second]) = text.first_chunk() else {
+            return 0;
+        };
+        let is_escape = |byte: Option<&u8>| ESCAPES && byte == Some(&b'\\');
+        if is_escape(Some(&first)) || is_escape(Some(&second)) {
+            return 0;
+        }
+        let (parts, mut end) = ascii_cost::<ESCAPES>(text);
+        if end <= AHEAD {
+            return 0;
+        }
+        // The vector code looks at the two bytes before each one, so the first two are added alone.
+        let ahead = u64::from(cost_of(self.last, first)) + u64::from(cost_of(first, second));
+        self.parts = self.parts.saturating_add(parts + ahead);
+        // A backslash costs nothing by itself: its escape is left for the slow way.
+        if is_escape(text.get(end - 1)) {
+            end -= 1;
+        }
+        self.last = match text.get(end - 1) {
+            Some(last) if !is_escape(text.get(end - 2)) => *last,
+            // What is escaped is not part of a word.
+            _ => 0,
+        };
+        end
+    }
+
+    fn add_bytes(&mut self, text: &[u8]) {
         let mut parts: u64 = 0;
-        while let Some(&first) = rest.first() {
-            // The vector code looks at the byte before each one, so the first is added alone.
-            parts = parts.saturating_add(u64::from(cost_of(self.last, first)));
-            let (ascii_parts, ascii_bytes) = ascii_cost(rest);
-            parts = parts.saturating_add(ascii_parts);
-            let (done, behind) = rest.split_at(ascii_bytes);
-            self.last = done.last().copied().unwrap_or(first);
-            // What fills no vector, and characters outside ASCII with some text around them.
-            let (slow, next) = behind.split_at(behind.len().min(SLOW_BYTES));
-            for byte in slow {
-                parts = parts.saturating_add(u64::from(cost_of(self.last, *byte)));
-                self.last = *byte;
-            }
-            rest = next;
+        for byte in text {
+            parts += u64::from(cost_of(self.last, *byte));
+            self.last = *byte;
         }
         self.parts = self.parts.saturating_add(parts);
+    }
+
+    /// Adds some bytes of the inside of a JSON string one by one, and gives back those behind them.
+    fn add_escaped<'a>(&mut self, raw: &'a [u8]) -> &'a [u8] {
+        let mut at = 0;
+        while at < SLOW_BYTES {
+            match raw.get(at) {
+                None => break,
+                Some(b'\\') => {
+                    let after = raw.get(at + 1..).unwrap_or_default();
+                    let (c, length) = unescape(after);
+                    let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+                    self.add_bytes(c.encode_utf8(&mut [0; 4]).as_bytes());
+                    at += 1 + length.max(1);
+                }
+                Some(byte) => {
+                    self.add_bytes(&[*byte]);
+                    at += 1;
+                }
+            }
+        }
+        raw.get(at..).unwrap_or_default()
     }
 }
 
@@ -135,48 +176,72 @@ const LANES: usize = 16;
 /// Vectors whose lanes can be counted in a byte each.
 const VECTORS_MAX: usize = 255;
 
-/// What the ASCII bytes behind the first one cost, and how many bytes that covers with the first:
-/// all whole vectors up to the first one with a byte outside ASCII.
-fn ascii_cost(text: &[u8]) -> (u64, usize) {
+/// Bytes that stand before the first vector.
+const AHEAD: usize = 2;
+
+/// What the ASCII bytes behind the first two cost, and how many bytes that covers with them: all
+/// whole vectors up to the first one with a byte outside ASCII.
+///
+/// With `ESCAPES` a backslash costs nothing, and the byte behind it is a sign and no letter. A vector
+/// with an escaped backslash or an escape of four digits ends the run: they are rare, and longer.
+fn ascii_cost<const ESCAPES: bool>(text: &[u8]) -> (u64, usize) {
     let mut parts: u64 = 0;
-    let mut at = 1;
-    if text.len() <= LANES {
-        return (parts, at);
-    }
+    let mut at = AHEAD;
     loop {
         // Each lane counts the bytes of a class. A match is 0xff, which is minus one.
         let mut cheap = u8x16::ZERO;
         let mut upper = u8x16::ZERO;
         let mut starts = u8x16::ZERO;
+        let mut slashes = u8x16::ZERO;
         let mut vectors = 0;
         while vectors < VECTORS_MAX {
-            let window = text.get(at - 1..at + LANES);
-            let Some((before, here)) =
-                window.and_then(|window| window.first_chunk().zip(window.last_chunk()))
-            else {
+            let window: Option<&[u8; AHEAD + LANES]> =
+                text.get(at - AHEAD..).and_then(<[u8]>::first_chunk);
+            let Some(window) = window else { break };
+            let Some((second, first, here)) = shifted(window) else {
                 break;
             };
-            let (before, here) = (u8x16::new(*before), u8x16::new(*here));
-            if here.to_bitmask() != 0 {
+            let mut stops = here;
+            let mut letters = ascii_letters(here);
+            let mut words = word_bytes(first);
+            let mut slash = u8x16::ZERO;
+            if ESCAPES {
+                slash = here.simd_eq(u8x16::splat(b'\\'));
+                let escaped = first.simd_eq(u8x16::splat(b'\\'));
+                stops |= escaped & (slash | here.simd_eq(u8x16::splat(b'u')));
+                letters &= !escaped;
+                words &= !second.simd_eq(u8x16::splat(b'\\'));
+            }
+            // A byte outside ASCII has its highest bit set, and so has a match.
+            if stops.to_bitmask() != 0 {
                 break;
             }
-            let letters = ascii_letters(here);
+            slashes -= slash;
             cheap -= letters | here.simd_eq(u8x16::splat(b' '));
             upper -= letters & (here & u8x16::splat(0x20)).simd_eq(u8x16::ZERO);
-            starts -= letters & !word_bytes(before);
+            starts -= letters & !words;
             at += LANES;
             vectors += 1;
         }
         let bytes = (vectors * LANES) as u64;
         let cheap = sum(cheap);
         parts += cheap * u64::from(cost::LOWER)
-            + (bytes - cheap) * u64::from(cost::SIGN)
+            + (bytes - cheap - sum(slashes)) * u64::from(cost::SIGN)
             + sum(upper) * u64::from(cost::UPPER - cost::LOWER)
             + sum(starts) * u64::from(cost::WORD);
         if vectors < VECTORS_MAX {
             return (parts, at);
         }
     }
+}
+
+/// The last sixteen bytes of a window, those one place before them, and those two places before.
+#[inline]
+fn shifted(window: &[u8; AHEAD + LANES]) -> Option<(u8x16, u8x16, u8x16)> {
+    let second = window.first_chunk()?;
+    let first = window.get(1..)?.first_chunk()?;
+    let here = window.last_chunk()?;
+    Some((u8x16::new(*second), u8x16::new(*first), u8x16::new(*here)))
 }
 
 /// Spaces and lower-case letters are counted together.
@@ -314,6 +379,28 @@ mod tests {
             let mut counter = Counter::default();
             counter.add(text.as_bytes());
             prop_assert_eq!(counter.parts, parts_one_by_one(text.as_bytes()));
+        }
+
+        #[test]
+        fn an_escaped_text_counts_as_what_it_says(
+            text in "([a-zA-Z ]{0,40}|[\"\\\\\n\t/u]{0,4}|[0-9.,;é界😀]{0,3}){0,12}",
+            is_ascii in any::<bool>(),
+        ) {
+            let mut raw = serde_json::to_string(&text).unwrap();
+            if is_ascii {
+                let escape = |unit: &u16| format!("\\u{unit:04x}");
+                let escaped = |c: char| {
+                    if c.is_ascii() {
+                        return c.to_string();
+                    }
+                    c.encode_utf16(&mut [0; 2]).iter().map(escape).collect()
+                };
+                raw = raw.chars().map(escaped).collect();
+            }
+            let inside = &raw[1..raw.len() - 1];
+            let mut whole = Counter::default();
+            whole.add_string(inside.as_bytes());
+            prop_assert_eq!(whole.parts, parts_one_by_one(text.as_bytes()), "{}", raw);
         }
 
         #[test]

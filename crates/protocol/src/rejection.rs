@@ -44,32 +44,15 @@ const OVERLOAD: [&str; 9] = [
     "unavailable",
 ];
 
-/// Words that say that the request itself is at fault.
-const REFUSED: [&str; 24] = [
+/// Words that say that the request itself is at fault, beside [`POLICY`] and [`IMAGE`].
+const REFUSED: [&str; 7] = [
     "invalid_request_error",
     "invalid_request",
     "invalid_argument",
     "bad_request",
     "badrequesterror",
     "context_length_exceeded",
-    "content_policy_violation",
-    "content_filter",
     "invalid_prompt",
-    "bio_policy",
-    "misalignment_policy_violation",
-    "invalid_image",
-    "invalid_image_format",
-    "invalid_image_mode",
-    "invalid_image_url",
-    "invalid_base64_image",
-    "image_too_large",
-    "image_too_small",
-    "image_parse_error",
-    "image_content_policy_violation",
-    "image_file_too_large",
-    "unsupported_image_media_type",
-    "empty_image_file",
-    "failed_to_download_image",
 ];
 
 /// Words that say that the content of the request is not allowed.
@@ -83,7 +66,7 @@ const POLICY: [&str; 6] = [
 ];
 
 /// Words that say that an image cannot be used.
-const IMAGE: [&str; 11] = [
+const IMAGE: [&str; 12] = [
     "invalid_image",
     "invalid_image_format",
     "invalid_image_mode",
@@ -94,6 +77,7 @@ const IMAGE: [&str; 11] = [
     "image_parse_error",
     "image_file_too_large",
     "unsupported_image_media_type",
+    "empty_image_file",
     "failed_to_download_image",
 ];
 
@@ -134,7 +118,7 @@ pub fn read_event(error: &[u8], public_model: &str) -> Failure {
         _ if complaint.says(&OVERLOAD) => Fault::Overload,
         Some(408 | 504) => Fault::Silence,
         Some(status @ (400 | 409..=498)) => Fault::Request(status),
-        None if complaint.says(&REFUSED) => Fault::Request(400),
+        None if complaint.blames_request() => Fault::Request(400),
         _ => Fault::Upstream,
     };
     let cause = format!("error in a 200: {}", complaint.for_log());
@@ -210,6 +194,10 @@ impl Complaint {
 
     fn says(&self, known: &[&str]) -> bool {
         self.words.iter().any(|word| known.contains(&word.as_str()))
+    }
+
+    fn blames_request(&self) -> bool {
+        self.says(&REFUSED) || self.says(&POLICY) || self.says(&IMAGE)
     }
 
     /// A number among the words is an HTTP status.

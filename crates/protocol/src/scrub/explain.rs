@@ -1,5 +1,7 @@
 //! Rewrites an upstream's refusal so that it explains and does not identify.
 
+use std::cell::Cell;
+
 use super::identity::{
     TEXT_BYTES_MAX, UPSTREAM, is_separator, is_vendor, kind_of, without_request_id,
 };
@@ -14,6 +16,10 @@ const READ_BYTES_MAX: usize = 4 << 10;
 const DIGITS_MAX: usize = 7;
 /// Longer indexes do not occur in member paths.
 const INDEX_DIGITS_MAX: usize = 4;
+/// Words of one text that are looked for in the request.
+const SEARCHES_MAX: u32 = 32;
+/// Longer paths are not looked for in the request.
+const PATH_PARTS_MAX: usize = 8;
 /// Fewer words beside a cut explain nothing.
 const KEPT_MIN: usize = 2;
 /// Longer codes are not passed on.
@@ -54,6 +60,7 @@ pub fn explain(text: &str, names: Names<'_>) -> Option<String> {
     let mut rest = without_request_id(text).trim();
     rest = rest.get(..boundary(rest, READ_BYTES_MAX)).unwrap_or(rest);
     let mut previous = String::new();
+    let searches = Cell::new(SEARCHES_MAX);
     while let Some(first) = rest.chars().next() {
         if shown.text.len() >= TEXT_BYTES_MAX {
             break;
@@ -66,7 +73,7 @@ pub fn explain(text: &str, names: Names<'_>) -> Option<String> {
         let length = rest.find(is_separator).unwrap_or(rest.len());
         let (word, after) = rest.split_at(length);
         let core = word.trim_end_matches(['.', ':', '!', '?']);
-        match judge(core, &previous, names) {
+        match judge(core, &previous, names, &searches) {
             Judgement::Keep => shown.keep(core),
             Judgement::Model => shown.keep(names.public),
             Judgement::Cut(mark) => shown.cut(mark),
@@ -82,10 +89,11 @@ pub fn explain(text: &str, names: Names<'_>) -> Option<String> {
 
 /// A member path of an upstream's error, if all of it is harmless.
 pub(crate) fn explain_path(path: &str, names: Names<'_>) -> Option<String> {
+    let searches = Cell::new(SEARCHES_MAX);
     let parts = path.split(is_separator).filter(|part| !part.is_empty());
     let is_harmless = |part: &str| {
         let part = part.trim_matches('.');
-        part.is_empty() || matches!(judge(part, "", names), Judgement::Keep)
+        part.is_empty() || matches!(judge(part, "", names, &searches), Judgement::Keep)
     };
     let is_short = path.len() <= TEXT_BYTES_MAX && !path.is_empty();
     (is_short && parts.into_iter().all(is_harmless)).then(|| path.to_owned())
@@ -161,7 +169,7 @@ fn boundary(text: &str, at: usize) -> usize {
     at
 }
 
-fn judge(word: &str, previous: &str, names: Names<'_>) -> Judgement {
+fn judge(word: &str, previous: &str, names: Names<'_>, searches: &Cell<u32>) -> Judgement {
     if word.is_empty() || word == names.public {
         return Judgement::Keep;
     }
@@ -171,20 +179,21 @@ fn judge(word: &str, previous: &str, names: Names<'_>) -> Judgement {
     if parts(word).any(|part| is_vendor(part) || names.hides(part)) || names.hides(word) {
         return Judgement::Cut(UPSTREAM);
     }
-    if names.caller_wrote(word) {
-        return Judgement::Keep;
-    }
-    if let Some(mark) = kind_of(word) {
-        return Judgement::Cut(mark);
-    }
-    let is_harmless = match number(word) {
+    let kind = kind_of(word);
+    let is_known = match number(word) {
         Some(digits) => digits <= DIGITS_MAX && !NUMBERED.contains(&previous),
-        None => is_harmless(word, names),
+        None => is_harmless(word),
     };
-    if is_harmless {
+    if kind.is_none() && is_known {
         return Judgement::Keep;
     }
-    Judgement::Cut(CUT)
+    // The request is searched last: it may be large.
+    let left = searches.get();
+    searches.set(left.saturating_sub(1));
+    if left > 0 && (names.caller_wrote(word) || kind.is_none() && is_callers_path(word, names)) {
+        return Judgement::Keep;
+    }
+    Judgement::Cut(kind.unwrap_or(CUT))
 }
 
 /// Whether the word is the upstream's name of the model, or has it inside.
@@ -243,7 +252,7 @@ fn number(word: &str) -> Option<usize> {
 }
 
 /// Whether a word that is not a number is made of harmless parts in a harmless form.
-fn is_harmless(word: &str, names: Names<'_>) -> bool {
+fn is_harmless(word: &str) -> bool {
     if !word.contains(char::is_alphanumeric) {
         return word.chars().count() <= 4;
     }
@@ -260,7 +269,7 @@ fn is_harmless(word: &str, names: Names<'_>) -> bool {
     }
     if let Some((left, right)) = word.split_once(':') {
         let both = [left, right].into_iter().all(|side| {
-            number(side).is_some_and(|digits| digits <= DIGITS_MAX) || is_harmless(side, names)
+            number(side).is_some_and(|digits| digits <= DIGITS_MAX) || is_harmless(side)
         });
         return both && !left.contains('.') && !right.contains(':');
     }
@@ -268,23 +277,31 @@ fn is_harmless(word: &str, names: Names<'_>) -> bool {
         return is_plain(left) && (is_plain(right) || right == "*");
     }
     if word.contains('.') {
-        return is_member_path(word, names);
+        return is_path(word, |_| false);
     }
     is_compound(word)
 }
 
-/// `messages.0.content`: members of the public protocols or of the request, and indexes.
-fn is_member_path(word: &str, names: Names<'_>) -> bool {
+/// A path with members that only this request has: `tools.0.input_schema.city`.
+fn is_callers_path(word: &str, names: Names<'_>) -> bool {
+    let word = word.strip_prefix('.').unwrap_or(word);
+    word.contains('.')
+        && word.split('.').count() <= PATH_PARTS_MAX
+        && is_path(word, |part| names.caller_named(part))
+}
+
+/// `messages.0.content`: members of the public protocols or those that `is_named` knows, and indexes.
+fn is_path(word: &str, is_named: impl Fn(&str) -> bool) -> bool {
     let is_index = |part: &str| {
         (1..=INDEX_DIGITS_MAX).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
     };
-    let is_name = |part: &str| {
+    let is_member_name = |part: &str| {
         let mut pieces = part.split(['_', '-']).flat_map(humps);
         !part.is_empty() && pieces.all(is_member)
     };
     word.split('.')
         .enumerate()
-        .all(|(at, part)| is_name(part) || at > 0 && is_index(part) || names.caller_named(part))
+        .all(|(at, part)| is_member_name(part) || at > 0 && is_index(part) || is_named(part))
 }
 
 /// `max_tokens`, `maxOutputTokens`, `non-empty`. A name in upper camel case is a class of somebody's

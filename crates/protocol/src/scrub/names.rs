@@ -2,6 +2,10 @@
 
 use bytes::Bytes;
 
+/// Words are looked for in this much of a request. A refusal is explained on the thread that serves
+/// other callers as well.
+const SEARCHED_BYTES_MAX: usize = 1 << 20;
+
 /// The names at both ends of a call: which must never be shown, and which are the caller's own.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Names<'a> {
@@ -30,8 +34,7 @@ impl<'a> Names<'a> {
     pub(super) fn caller_wrote(&self, word: &str) -> bool {
         !word.is_empty()
             && self
-                .request
-                .iter()
+                .searched()
                 .any(|piece| has_word(piece, word.as_bytes()))
     }
 
@@ -39,9 +42,17 @@ impl<'a> Names<'a> {
     pub(super) fn caller_named(&self, word: &str) -> bool {
         let quoted = format!("\"{word}\"");
         let finder = memchr::memmem::Finder::new(quoted.as_bytes());
-        self.request
-            .iter()
-            .any(|piece| finder.find(piece).is_some())
+        self.searched().any(|piece| finder.find(piece).is_some())
+    }
+
+    /// The beginning of the request, as far as words are looked for in it.
+    fn searched(&self) -> impl Iterator<Item = &[u8]> {
+        let mut left = SEARCHED_BYTES_MAX;
+        self.request.iter().map_while(move |piece| {
+            let part = piece.get(..piece.len().min(left))?;
+            left -= part.len();
+            (!part.is_empty()).then_some(part)
+        })
     }
 
     /// Whether a part of a word identifies the channel.

@@ -196,3 +196,28 @@ fn a_vendors_name_goes_even_when_the_caller_wrote_it_first() {
         "[upstream] refused the request of [upstream] at [upstream]: too long"
     );
 }
+
+/// A caller must not make a serving thread search megabytes for each of a thousand words.
+#[test]
+fn only_some_words_are_looked_for_and_only_in_the_beginning_of_a_request() {
+    let far = [
+        Bytes::from(vec![b' '; 1 << 20]),
+        Bytes::from_static(b"zork"),
+    ];
+    let near = [Bytes::from_static(b"zork")];
+    let told = |text: &str, request: &[Bytes]| {
+        let names = Names {
+            request,
+            ..Names::of_model("m", "maker/model")
+        };
+        explain(text, names)
+    };
+    let text = "the value zork is not valid";
+    assert_eq!(told(text, &near).as_deref(), Some(text));
+    assert_eq!(
+        told(text, &far).as_deref(),
+        Some("the value […] is not valid")
+    );
+    let many = format!("{}zork", "invalid value xyzzy ".repeat(32));
+    assert!(!told(&many, &near).unwrap().contains("zork"));
+}

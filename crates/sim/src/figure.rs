@@ -35,7 +35,8 @@ impl Figure {
             | UsageFault::Missing
             | UsageFault::Running
             | UsageFault::OnFinish
-            | UsageFault::Unasked => Self::Number(figure),
+            | UsageFault::Unasked
+            | UsageFault::Costed => Self::Number(figure),
             UsageFault::Zero => Self::Number(0),
             UsageFault::Negative => Self::Raw("-5"),
             UsageFault::Huge => Self::Number(9_000_000_000_000_000_000),

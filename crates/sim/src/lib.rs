@@ -8,6 +8,7 @@
 //! - [`Sim`] and [`serve()`] start it; `serve/exchange.rs` is the life of one call;
 //! - [`fault`] has the grammar of scripts behind a model's name, [`control`] the control endpoint
 //!   under `/_sim/`;
+//! - `habit/` has the habits of real upstreams, which scripts ask for like faults;
 //! - [`mind`] says how prompts steer the simulated model, whatever the protocol;
 //! - `chat/` is the chat completions protocol, `openai/` what its family shares;
 //! - `responses/` is the Responses protocol, `messages/` the Messages protocol;
@@ -48,6 +49,7 @@ mod figure;
 mod film;
 mod generate;
 mod google;
+mod habit;
 mod images;
 mod interactions;
 mod logprob;
@@ -76,6 +78,7 @@ mod voice;
 pub use calls::{Call, Counts, End};
 pub use content_task::TaskRecord;
 pub use fault::ScriptError;
+pub use habit::{context_overflow_vendors, no_such_model_vendors};
 pub use serve::{Settings, Sim, serve};
 pub use tokens::count_tokens;
 pub use told::{Hosted, Talked, Used};

@@ -1,7 +1,7 @@
 //! The streamed answer: chunks, made one at a time while they are sent.
 
 use super::answer::{Identity, outputs};
-use super::delta::{Chunk, ChunkChoice, Member};
+use super::delta::{Chunk, ChunkChoice, Delta, Member};
 use super::request::Request;
 use super::speaker::{Speaker, Spoken};
 use super::usage::{Figures, Usage};
@@ -223,7 +223,13 @@ impl Chunks {
         let usage = wanted
             .then(|| self.figures.told(self.script.usage))
             .flatten()?;
-        Some(self.write(EventKind::Usage, &[], Some(usage)))
+        let empty = (self.script.usage == UsageFault::Costed).then(|| ChunkChoice {
+            index: 0,
+            delta: Delta::role(false),
+            logprobs: None,
+            finish_reason: None,
+        });
+        Some(self.write(EventKind::Usage, empty.as_slice(), Some(usage)))
     }
 
     fn write(&mut self, kind: EventKind, choices: &[ChunkChoice], usage: Option<Usage>) -> Event {

@@ -77,7 +77,10 @@ impl Figures {
         if fault == UsageFault::Missing {
             return None;
         }
-        Some(self.written(|figure| Figure::bent(figure, fault)))
+        Some(Usage {
+            cost: (fault == UsageFault::Costed).then_some(Figure::Raw("0.00014")),
+            ..self.written(|figure| Figure::bent(figure, fault))
+        })
     }
 
     fn written(self, bend: impl Fn(u64) -> Figure) -> Usage {
@@ -101,6 +104,7 @@ impl Figures {
                 code_interpreter_calls: bend(self.hosted.code_runs),
                 file_search_calls: bend(self.hosted.file_searches),
             }),
+            cost: None,
         }
     }
 }
@@ -114,6 +118,9 @@ pub(super) struct Usage {
     completion_tokens_details: CompletionDetails,
     #[serde(skip_serializing_if = "Option::is_none")]
     server_side_tool_usage_details: Option<HostedDetails>,
+    /// What aggregators of several vendors add.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Figure>,
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -40,6 +40,8 @@
 //! | `wrong-type=swapped` | a stream where JSON was asked for, JSON where a stream was |
 //! | `empty-object` | `{}` |
 //! | `endless-line` | a line that does not end |
+//! | `no-such-model=VENDOR` | the refusal of an unknown model, in the words of that vendor (`habit/vendors.rs`) |
+//! | `context-overflow=VENDOR` | the refusal of a prompt that is too long, in the words of that vendor |
 //!
 //! | inside the answer | |
 //! |---|---|
@@ -57,6 +59,17 @@
 //! | `usage=running` | running figures on every event, as some vendors do |
 //! | `usage=on-finish` | usage on the finishing event, not on one of its own (Messages: nothing told at the start) |
 //! | `usage=unasked` | usage also when it was not asked for |
+//! | `usage=costed` | usage has a `cost`, and its chunk an empty choice instead of none (Chat) |
+//!
+//! | habits of real upstreams | correct answers in another form than the documented one |
+//! |---|---|
+//! | `without=MEMBER,MEMBER` | these members are left out wherever they stand: `sequence_number`, `output_index,content_index`, `index`, `modelVersion` |
+//! | `no-event-lines` | events have no `event:` line |
+//! | `late-done` | all `done` events come together, before the last event (Responses) |
+//! | `flat-end` | the members of the interaction stand in `interaction.completed` itself (Interactions) |
+//!
+//! Other habits have their own names above: `usage=zero`, `wrong-type=swapped` (a whole JSON answer to
+//! a stream request), `status=401`.
 //!
 //! | the model's behaviour | no faults, but steered alike |
 //! |---|---|
@@ -84,6 +97,7 @@
 mod parse;
 mod queue;
 mod script;
+mod value;
 
 pub use parse::ScriptError;
 

@@ -1,16 +1,16 @@
 //! Reads the grammar of scripts; see the module above.
 
-use super::script::{How, Instead, Place, Script, Status, Stop, UsageFault};
+use super::script::{How, Instead, Script, UsageFault};
+use super::value::{
+    count, duration, flag, hosted, names, needed, number, status, stop, usage, vendor, wrong_type,
+};
+use crate::habit::VendorRefusal;
 use std::fmt;
-use std::time::Duration;
 
-const DURATION_MAX: Duration = Duration::from_secs(3600);
 /// The longest text, event and count that a script may ask for.
 const BYTES_MAX: usize = 64 << 20;
 const CHUNKS_MAX: usize = 1_000_000;
 const PARTS_MAX: usize = 32;
-/// Calls of one tool of the upstream's own.
-const HOSTED_MAX: usize = 1_000;
 
 /// A script that cannot be read; the text says which part and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +78,10 @@ impl Script {
             "wrong-type" => self.instead = Some(wrong_type(value)?),
             "empty-object" => self.instead = Some(flag(value, Instead::EmptyObject)?),
             "endless-line" => self.instead = Some(flag(value, Instead::EndlessLine)?),
+            "no-such-model" => self.instead = Some(vendor(value, VendorRefusal::no_such_model)?),
+            "context-overflow" => {
+                self.instead = Some(vendor(value, VendorRefusal::context_overflow)?);
+            }
             "garbage-event" => self.events.garbage_after = Some(count(value)?),
             "error-event" => self.events.error_after = Some(count(value)?),
             "failure-event" => self.events.failure_after = Some(count(value)?),
@@ -108,6 +112,10 @@ impl Script {
             "continuation" => self.google.continuation = flag(value, true)?,
             "unsigned" => self.google.unsigned = flag(value, true)?,
             "no-call-ids" => self.google.no_call_ids = flag(value, true)?,
+            "without" => self.habits.without = names(value)?,
+            "no-event-lines" => self.habits.no_event_lines = flag(value, true)?,
+            "late-done" => self.habits.late_done = flag(value, true)?,
+            "flat-end" => self.habits.flat_end = flag(value, true)?,
             "tool-use" => self.google.tool_use_tokens = Some(count(value)?),
             _ => return Err("no such fault".to_owned()),
         }
@@ -119,139 +127,18 @@ impl Script {
 fn group_of(name: &str) -> &str {
     match name {
         "hang" | "reset" | "cut" | "truncate" => "hang, reset, cut or truncate",
-        "status" | "error-in-200" | "garbage" | "wrong-type" | "empty-object" | "endless-line" => {
-            "an answer's substitute"
-        }
+        "status" | "error-in-200" | "garbage" | "wrong-type" | "empty-object" | "endless-line"
+        | "no-such-model" | "context-overflow" => "an answer's substitute",
         "no-usage" => "usage",
         _ => name,
     }
 }
 
-fn needed(value: Option<&str>) -> Result<&str, String> {
-    value
-        .filter(|value| !value.is_empty())
-        .ok_or_else(|| "needs a value".to_owned())
-}
-
-fn flag<T>(value: Option<&str>, set: T) -> Result<T, String> {
-    match value {
-        None => Ok(set),
-        Some(_) => Err("takes no value".to_owned()),
-    }
-}
-
-fn hosted(value: Option<&str>) -> Result<u64, String> {
-    number(value, 0, HOSTED_MAX).map(|calls| calls as u64)
-}
-
-fn duration(value: Option<&str>) -> Result<Duration, String> {
-    let value = needed(value)?;
-    let unit_at = value
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(value.len());
-    let (digits, unit) = value.split_at(unit_at);
-    let number = digits.parse().ok();
-    let duration = match unit {
-        "ms" => number.map(Duration::from_millis),
-        "s" => number.map(Duration::from_secs),
-        "m" => number
-            .and_then(|minutes: u64| minutes.checked_mul(60))
-            .map(Duration::from_secs),
-        _ => None,
-    };
-    duration
-        .filter(|duration| *duration <= DURATION_MAX)
-        .ok_or_else(|| "needs a duration such as 200ms, 2s or 1m, at most an hour".to_owned())
-}
-
-fn stop(how: How, value: Option<&str>) -> Result<Stop, String> {
-    let place = match needed(value)? {
-        "head" if how == How::Truncate => return Err("needs a place in the body".to_owned()),
-        "head" => Place::Head,
-        "body" => Place::Byte(0),
-        "content" => Place::Content,
-        bytes => Place::Byte(
-            bytes
-                .parse()
-                .map_err(|_| "needs head, body, content or a number of bytes".to_owned())?,
-        ),
-    };
-    Ok(Stop { how, place })
-}
-
-fn number(value: Option<&str>, min: usize, max: usize) -> Result<usize, String> {
-    needed(value)?
-        .parse()
-        .ok()
-        .filter(|number| (min..=max).contains(number))
-        .ok_or_else(|| format!("needs a number from {min} to {max}"))
-}
-
-fn count(value: Option<&str>) -> Result<u64, String> {
-    needed(value)?
-        .parse()
-        .map_err(|_| "needs a number".to_owned())
-}
-
-fn status(value: Option<&str>) -> Result<Status, String> {
-    let value = needed(value)?;
-    let (code, more) = match value.split_once(':') {
-        Some((code, more)) => (code, Some(more)),
-        None => (value, None),
-    };
-    let code = code
-        .parse()
-        .ok()
-        .filter(|code| (300..600).contains(code))
-        .ok_or_else(|| "needs a status from 300 to 599".to_owned())?;
-    let retry_after_s = match more {
-        None => None,
-        Some(more) => Some(
-            more.strip_prefix("retry-after=")
-                .and_then(|seconds| seconds.parse().ok())
-                .ok_or_else(|| "only ':retry-after=SECONDS' may follow".to_owned())?,
-        ),
-    };
-    Ok(Status {
-        code,
-        retry_after_s,
-    })
-}
-
-fn wrong_type(value: Option<&str>) -> Result<Instead, String> {
-    match value {
-        None | Some("html") => Ok(Instead::HtmlPage),
-        Some("swapped") => Ok(Instead::Swapped),
-        Some(_) => Err("is html or swapped".to_owned()),
-    }
-}
-
-fn usage(value: Option<&str>) -> Result<UsageFault, String> {
-    Ok(match needed(value)? {
-        "zero" => UsageFault::Zero,
-        "negative" => UsageFault::Negative,
-        "huge" => UsageFault::Huge,
-        "overflow" => UsageFault::Overflow,
-        "string" => UsageFault::Text,
-        "fraction" => UsageFault::Fraction,
-        "shrinking" => UsageFault::Shrinking,
-        "running" => UsageFault::Running,
-        "on-finish" => UsageFault::OnFinish,
-        "unasked" => UsageFault::Unasked,
-        _ => {
-            return Err(
-                "is zero, negative, huge, overflow, string, fraction, shrinking, \
-                        running, on-finish or unasked"
-                    .to_owned(),
-            );
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::script::{Events, Google, Reasoning, Text, Times};
+    use super::super::script::{Events, Google, Place, Reasoning, Status, Stop, Text, Times};
     use super::*;
+    use std::time::Duration;
 
     fn parsed(model: &str) -> Result<Script, ScriptError> {
         let (_, text) = split_model(model);
@@ -408,6 +295,7 @@ mod tests {
             ("running", UsageFault::Running),
             ("on-finish", UsageFault::OnFinish),
             ("unasked", UsageFault::Unasked),
+            ("costed", UsageFault::Costed),
         ] {
             assert_eq!(parsed(&format!("m+usage={text}")).unwrap().usage, usage);
         }
@@ -430,6 +318,10 @@ mod tests {
             ("pieces=0", "pieces=0"),
             ("reply-bytes=99999999999", "reply-bytes=99999999999"),
             ("usage=odd", "usage=odd"),
+            ("no-such-model=nobody", "no-such-model=nobody"),
+            ("context-overflow", "context-overflow"),
+            ("without", "without"),
+            ("status=400+no-such-model=openai", "no-such-model=openai"),
             ("cut=-1", "cut=-1"),
             ("cut=1+reset=2", "reset=2"),
             ("no-usage+usage=zero", "usage=zero"),

@@ -1,5 +1,6 @@
 //! A parsed script, grouped by who acts on it.
 
+use crate::habit::{Habits, VendorRefusal};
 use crate::told::Hosted;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub(crate) struct Script {
     /// The word for the finish, whatever it truly was.
     pub(crate) finish: Option<String>,
     pub(crate) google: Google,
+    /// Forms that the vendor's documents do not show.
+    pub(crate) habits: Habits,
 }
 
 /// What only the Google protocols know.
@@ -81,6 +84,8 @@ pub(crate) enum Instead {
     Swapped,
     EmptyObject,
     EndlessLine,
+    /// A refusal in the words of a vendor, whatever protocol was called.
+    Refusal(&'static VendorRefusal),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +122,7 @@ pub(crate) enum UsageFault {
     Running,
     OnFinish,
     Unasked,
+    Costed,
 }
 
 /// What the model says whatever it was asked.

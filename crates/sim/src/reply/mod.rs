@@ -5,5 +5,5 @@ mod message;
 mod play;
 
 pub(crate) use identity::{Vendor, identity_headers, request_id};
-pub(crate) use message::{Event, EventKind, Reply, html_page};
+pub(crate) use message::{Content, Event, EventKind, Reply, html_page};
 pub(crate) use play::{BROKEN_SIGN, Play, Step};

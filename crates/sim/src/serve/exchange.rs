@@ -14,6 +14,7 @@ use crate::embeddings::Embeddings;
 use crate::fault::{How, Instead, Place, Script, Stop, split_model};
 use crate::generate::Generate;
 use crate::google;
+use crate::habit;
 use crate::images::{Edits, Generations};
 use crate::interactions::Interactions;
 use crate::messages::{self, Messages};
@@ -278,6 +279,7 @@ fn ask<P: Protocol>(call: &Call<'_>, state: &State, record: &Record) -> (Reply, 
         Some(Instead::ErrorIn200) => request.error_in_200(name),
         Some(Instead::HtmlPage) => html_page(),
         Some(Instead::EmptyObject) => request.empty_object(),
+        Some(Instead::Refusal(refusal)) => refusal.reply(name),
         // The play replaces the bytes; the head is that of the true answer.
         Some(Instead::Swapped | Instead::Garbage | Instead::EndlessLine) | None => {
             let used = Cell::new(None);
@@ -289,7 +291,7 @@ fn ask<P: Protocol>(call: &Call<'_>, state: &State, record: &Record) -> (Reply, 
                 used: &used,
             });
             record.used(used.get());
-            reply
+            habit::apply(reply, &script.habits)
         }
     };
     (reply, script)

@@ -9,6 +9,7 @@ mod faults;
 mod films;
 mod generate;
 mod google_laws;
+mod habits;
 mod hostile;
 mod interactions;
 mod laws;

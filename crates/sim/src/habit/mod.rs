@@ -1,0 +1,8 @@
+//! Habits of real upstreams: correct answers in a form that the vendor's documents do not show.
+
+mod form;
+mod vendors;
+
+pub(crate) use form::{Habits, apply};
+pub(crate) use vendors::VendorRefusal;
+pub use vendors::{context_overflow_vendors, no_such_model_vendors};

@@ -2,7 +2,7 @@
 //!
 //! `Admission` is the obligation. [`Admission::settle`] and [`Admission::release`] end it; one
 //! that is dropped on the way (its caller left, its future was cancelled, it panicked) closes
-//! itself by the formula of `reliability.md` 3.2, so that no path can leak a hold.
+//! itself by the formula for broken calls (B2), so that no path can leak a hold.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -15,7 +15,7 @@ pub fn now() -> UnixMs {
 
 /// Time that nobody sets: the wall clock's as it was at the first look, carried on by the monotonic clock.
 /// What tasks wait for is counted by it, so that a wall clock that jumps moves no lease and no deadline
-/// (reliability 7).
+/// (R6).
 pub(crate) fn steady() -> UnixMs {
     static FIRST_LOOK: LazyLock<(UnixMs, Instant)> = LazyLock::new(|| (now(), Instant::now()));
     let (wall, begun) = *FIRST_LOOK;

@@ -1,6 +1,6 @@
 //! Which reports of usage are believed.
 //!
-//! A report beyond what a model can do is malformed (design, section 5): the call is billed by our
+//! A report beyond what a model can do is malformed (N6): the call is billed by our
 //! own count, and the operator is told. One absurd report would otherwise fill a wallet's books, so
 //! that no later charge fits in.
 

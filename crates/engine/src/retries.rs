@@ -1,7 +1,7 @@
 //! How many upstream retries the node may still make.
 //!
 //! Retries multiply load exactly when upstreams suffer, so they come out of a budget that calls
-//! fill: one retry for every ten calls (`reliability.md` section 8, "Retries").
+//! fill: one retry for every ten calls (R4).
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

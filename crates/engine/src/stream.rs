@@ -366,7 +366,7 @@ impl Relay {
         }
     }
 
-    /// A node that stops has waited for its streams long enough (reliability 8, "drain").
+    /// A node that stops has waited for its streams long enough (R3).
     fn end_with_node(&mut self) {
         let is_ending = |it: &Admission| it.engine().ending.has_begun();
         if self.admission.as_deref().is_some_and(is_ending) {

@@ -34,7 +34,7 @@ pub struct Stepped {
 /// Books what a session has used beyond `booked`, and moves its hold ahead: as far as is wanted, or
 /// as is affordable.
 ///
-/// A dead key and a disabled wallet refuse it: a session ends at its next step (reliability K2).
+/// A dead key and a disabled wallet refuse it: a session ends at its next step (K2).
 /// A session pays before it uses, so it is exposed to nothing; its steps leave room for what other
 /// calls are exposed to. On a refusal nothing has changed.
 pub fn step(

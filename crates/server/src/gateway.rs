@@ -193,7 +193,7 @@ impl Gateway {
 }
 
 /// Channels with unfinished tasks that a plan does not have, and how many tasks. A task is asked about
-/// where it runs and nowhere else (reliability T8).
+/// where it runs and nowhere else (T8).
 pub(crate) async fn homeless_tasks(engine: &Engine, plan: &Plan) -> Vec<(String, u64)> {
     let channels = engine.store().task_channels().await;
     let channels = channels.unwrap_or_else(|error| {

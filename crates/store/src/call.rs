@@ -26,7 +26,7 @@ pub struct Admitted {
     pub hold: HoldId,
     /// What is left of the key's rates, for the response headers.
     pub rates: Rates,
-    /// No byte of the answer goes to the client before this (reliability W12).
+    /// No byte of the answer goes to the client before this (W12).
     pub durable: Durable,
 }
 
@@ -77,7 +77,7 @@ impl Close {
     }
 }
 
-/// How a hold ends (reliability 1.2).
+/// How a hold ends (W8).
 #[derive(Debug, Clone)]
 pub enum End {
     /// Usage is known or counted. A charge for reported usage is booked whatever was held. Of a
@@ -102,7 +102,7 @@ pub enum Basis {
     /// The upstream reported it: the charge is the price of the meter.
     Reported,
     /// We counted: the charge is the price of the meter, which the store caps at the hold and
-    /// what was booked before (reliability 3.2).
+    /// what was booked before (B2).
     Counted,
 }
 

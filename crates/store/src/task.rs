@@ -1,7 +1,7 @@
 //! Tasks: asynchronous work that outlives the call that asked for it, and its callbacks.
 //!
 //! A task's row is written with its hold before the upstream hears of it; its end is one transaction of
-//! settlement, snapshot and callback (reliability T1, T4). Whoever acts on a task holds a claim with a
+//! settlement, snapshot and callback (T1, T4). Whoever acts on a task holds a claim with a
 //! fencing number, and every write names that number (T7). Times to come are given as delays: what the
 //! time is, the database says where there are several nodes.
 

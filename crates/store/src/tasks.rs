@@ -176,7 +176,7 @@ impl Store {
             .await
     }
 
-    /// A task of this wallet; one of another wallet is not there (reliability T13).
+    /// A task of this wallet; one of another wallet is not there (T13).
     pub async fn find_task(
         &self,
         wallet: WalletId,

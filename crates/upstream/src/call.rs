@@ -102,7 +102,7 @@ pub struct Outgoing {
     /// A part of the body that stands in a file.
     pub spooled: Option<Spooled>,
     /// Headers of the caller's that the upstream should see. Those that stand on the list
-    /// of this crate go on, all others stay here (reliability.md, K5).
+    /// of this crate go on, all others stay here (K5).
     pub extra: HeaderMap,
 }
 

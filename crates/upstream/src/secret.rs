@@ -1,4 +1,4 @@
-//! An upstream credential that cannot be printed (reliability.md, K3).
+//! An upstream credential that cannot be printed (K3).
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How long a call may wait for what (reliability.md section 4, "Upstream time").
+//! How long a call may wait for what (L8).
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ use crate::engine::Engine;
 const ATTEMPT_WITHIN: Duration = Duration::from_secs(10);
 /// A claim outlasts an attempt and its note.
 const LEASE: Duration = Duration::from_secs(60);
-/// A slow receiver delays nobody else (reliability C3).
+/// A slow receiver delays nobody else (C3).
 const WORKERS: usize = 64;
 const WORKERS_PER_HOST: usize = 4;
 const WORKERS_PER_WALLET: usize = 16;

@@ -25,7 +25,7 @@ use crate::record::{Outcome, Record};
 use crate::tries::Tries;
 use crate::work::Arrival;
 
-/// How long a task may take, where its request does not say (reliability, section 2).
+/// How long a task may take, where its request does not say (T11).
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
 /// A video request of a known caller, its body read.

@@ -1,4 +1,4 @@
-//! Deletion: a task that waits is called off, one that has ended is taken out of view (reliability T12).
+//! Deletion: a task that waits is called off, one that has ended is taken out of view (T12).
 
 use std::sync::Arc;
 

@@ -26,11 +26,11 @@ const CLAIMS_MAX: u32 = 64;
 /// How long further places may become free when there was none, so that claims come in batches.
 const PLACES_PAUSE: Duration = Duration::from_millis(10);
 /// A poll takes so much of its claim at most: a claim outlasts the longest poll and its note
-/// (reliability T7).
+/// (T7).
 const POLL_SHARE: u32 = 3;
 /// A poll may bring the film itself.
 const POLL_BYTES_MAX: usize = 64 << 20;
-/// "No such task" is believed when it is said so often, over so long (reliability T11).
+/// "No such task" is believed when it is said so often, over so long (T11).
 const MISSING_MIN: u32 = 3;
 const MISSING_MS_MIN: i64 = 5 * 60 * 1000;
 /// The pause after the store has failed.
@@ -123,7 +123,7 @@ impl Engine {
         let name = row.claim.task.to_string();
         let task = self.task_of(&row, &name);
         let (Some(upstream), Some(endpoint)) = (&row.upstream, known.poll) else {
-            // Its creator died before it could note an answer; it is not sent again (reliability T3).
+            // Its creator died before it could note an answer; it is not sent again (T3).
             let outcome = known.video.write_failed(&task, Cause::Ambiguous, UNKNOWN);
             return self.end(&row, outcome, End::Abandoned).await;
         };
@@ -327,7 +327,7 @@ impl Engine {
         }
     }
 
-    /// Settlement, snapshot and callback, in one transaction (reliability T4).
+    /// Settlement, snapshot and callback, in one transaction (T4).
     pub(super) async fn end(&self, row: &TaskRow, outcome: Outcome, end: End) {
         let ended = TaskEnd {
             claim: row.claim,

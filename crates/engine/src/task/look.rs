@@ -8,7 +8,7 @@ use crate::engine::Engine;
 
 impl Engine {
     /// The latest snapshot of a task. A task of another wallet is as missing as one that never was, and
-    /// trouble of the store is not a missing task (reliability T13).
+    /// trouble of the store is not a missing task (T13).
     pub async fn task(&self, key: &KeyHead, id: &str) -> Result<Bytes, Failure> {
         let id = TaskId::parse(id).map_err(|_| Failure::task_not_found())?;
         let found = self.store.find_task(key.wallet, id).await;

@@ -4,7 +4,7 @@
 //! brings ours; `bill` says what an end costs; `callback` delivers; `look`, `list` and `delete` are its
 //! owner's. `heard` is an upstream's answer within the node's memory. `protocols` is the one file that knows
 //! the protocols by name. Each step is a verb of the store, so that a node that dies leaves nothing but rows
-//! from which any other goes on (reliability, section 2).
+//! from which any other goes on (T2).
 
 mod bill;
 mod callback;

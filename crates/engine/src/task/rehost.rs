@@ -2,7 +2,7 @@
 //! ours.
 //!
 //! Names are given and kept in the row before anything is copied, so that a second copy overwrites the first
-//! (reliability T9). A copy that fails for the time being is made again while the task's lifetime lasts; one
+//! (T9). A copy that fails for the time being is made again while the task's lifetime lasts; one
 //! that is no film ends the task (T10).
 
 use protocol::video::{Cause, Delivery, Hosted, MediaKind, Medium, Source};

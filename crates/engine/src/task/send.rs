@@ -107,7 +107,7 @@ impl Sender {
         }
     }
 
-    /// Another channel is tried only when no byte has left us (reliability T3).
+    /// Another channel is tried only when no byte has left us (T3).
     async fn try_routes(&mut self, mut record: Option<&mut Record>, within: Duration) -> Sending {
         let nobody_leaves = Progress::new(&self.engine);
         let mut last = Failure::upstream_error();

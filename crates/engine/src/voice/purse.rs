@@ -1,6 +1,6 @@
 //! The money of a session: a hold that goes ahead of what is used, step by step.
 //!
-//! Each step books what was used so far (reliability 1.2), so that a node that dies loses one step
+//! Each step books what was used so far (S11), so that a node that dies loses one step
 //! at most. What cannot be held is not used: frames wait for it, and a refusal ends the session.
 
 use std::future::{Future, pending};

@@ -1,4 +1,4 @@
-//! Whether the most a call may cost can be known beforehand (reliability N2).
+//! Whether the most a call may cost can be known beforehand (N2).
 
 use ledger::{PriceCard, PriceKey};
 use protocol::{Base, Kind, Profile};

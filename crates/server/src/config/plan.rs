@@ -98,7 +98,7 @@ pub(super) fn secrets<'c>(
     };
     if let Some(token) = &config.admin.token {
         // An absent token turns the admin API off, which is safe; an empty one looks like a
-        // token and is none (reliability K8).
+        // token and is none (K8).
         match token.look(environment) {
             Ok(Found::Text(text)) => secrets.admin_token = Some(AdminToken::new(&text)),
             Ok(Found::Absent(_)) => {}
@@ -157,7 +157,7 @@ fn spec_of(channel: &Channel, credential: Option<Secret>) -> ChannelSpec {
     }
 }
 
-/// The model as the engine takes it, or why it cannot be called (reliability N2).
+/// The model as the engine takes it, or why it cannot be called (N2).
 fn listed(model: &Model, idle: &[(String, String)]) -> Result<ModelSpec, String> {
     if !model.enabled {
         return Err("disabled".to_owned());

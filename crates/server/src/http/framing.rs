@@ -3,7 +3,7 @@
 //! The HTTP library is lenient where a proxy before us may have read otherwise, and a request whose end
 //! is in doubt lets a caller smuggle another one past that proxy. This reader accepts less than the
 //! library and agrees with it on all that it accepts, which `hostile.rs` shows for any bytes. A request
-//! that it does not accept is refused, and its connection closed (reliability 4, "framing").
+//! that it does not accept is refused, and its connection closed (L2).
 
 mod chunks;
 #[cfg(any(test, fuzzing))]

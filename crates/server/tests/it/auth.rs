@@ -268,7 +268,7 @@ async fn a_store_that_cannot_be_asked_is_not_a_wrong_key() {
     stage.verify().await;
 }
 
-/// Reliability 7, a locked database: refused in time, and well again afterwards.
+/// R8, a locked database: refused in time, and well again afterwards.
 #[tokio::test]
 async fn a_locked_database_refuses_calls_for_the_moment() {
     let (stage, key) = Plot::default()
@@ -296,7 +296,7 @@ async fn a_locked_database_refuses_calls_for_the_moment() {
     stage.verify().await;
 }
 
-/// Captures A4: whatever SDKs add is ignored.
+/// Whatever SDKs add is ignored.
 #[tokio::test]
 async fn unknown_headers_are_ignored() {
     let (stage, key) = Stage::funded().await;

@@ -1,4 +1,4 @@
-//! The memory for request bodies: no caller takes it from the others (reliability 4, "bodies in memory").
+//! The memory for request bodies: no caller takes it from the others (L4).
 
 use serde_json::json;
 

@@ -146,7 +146,7 @@ async fn the_catalog_wears_the_shape_of_the_path_it_is_asked_at() {
     assert_eq!(error["details"][0]["reason"], "model_not_found");
 }
 
-/// Captures A8, G10: SDKs probe paths that are not exposed and must be able to read the refusal.
+/// SDKs probe paths that are not exposed and must be able to read the refusal.
 #[tokio::test]
 async fn an_unknown_path_is_a_404_in_the_envelope_of_its_family() {
     let (stage, key) = Stage::funded().await;

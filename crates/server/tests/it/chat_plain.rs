@@ -143,7 +143,7 @@ async fn betas_reach_an_upstream_of_the_callers_own_protocol() {
     }
 }
 
-/// Captures A1: an explicit null means absent.
+/// An explicit null means absent.
 #[tokio::test]
 async fn members_that_are_null_are_absent() {
     let (stage, key) = Stage::funded().await;
@@ -260,7 +260,7 @@ async fn tools_schemas_images_and_choices_go_through() {
     stage.verify().await;
 }
 
-/// Captures C1: history comes back as an SDK dumped it.
+/// History comes back as an SDK dumped it.
 #[tokio::test]
 async fn dumped_history_is_taken_back() {
     let (stage, key) = Stage::funded().await;

@@ -1,4 +1,4 @@
-//! Callers that leave: what they pay, and that the upstream is told (S1, reliability 3.2).
+//! Callers that leave: what they pay, and that the upstream is told (S1, B1, B2).
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -154,7 +154,7 @@ async fn a_long_answer_is_not_heard_out_to_its_end() {
     stage.verify().await;
 }
 
-/// Design, "client leaves": hanging up just before a buffered answer does not make it free.
+/// B2: hanging up just before a buffered answer does not make it free.
 #[tokio::test]
 async fn leaving_before_a_buffered_answer_costs_the_answer() {
     let (stage, key) = Stage::funded().await;

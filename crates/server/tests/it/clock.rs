@@ -1,5 +1,5 @@
 //! A wall clock that jumps under load: limits, leases, deadlines and tasks stay as they are, and only the end of
-//! a key follows it (reliability 7). The clock is played with Debian's `faketime`.
+//! a key follows it (R6). The clock is played with Debian's `faketime`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

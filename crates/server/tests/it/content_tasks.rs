@@ -323,7 +323,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     assert_eq!(stage.frozen(&key).await, 0);
 }
 
-/// Reliability T3: a refusal is told as one; anything else without an id is ambiguous, and sent once.
+/// T3: a refusal is told as one; anything else without an id is ambiguous, and sent once.
 #[tokio::test]
 async fn a_creation_is_sent_once_and_told_as_it_is() {
     for (faults, status, retry) in [
@@ -637,7 +637,7 @@ async fn a_draft_is_promoted_by_its_owner_where_it_was_made() {
     assert_eq!(stage.sim.calls_of("sim-film-1").len(), calls);
 }
 
-/// Reliability 7, kill@poll, @copy and @terminal: from the row it goes on, ends once and settles once.
+/// T2, T4, T9: killed in a poll, in the copy and around the last commit, it goes on from its row and ends once.
 #[tokio::test]
 async fn killed_again_and_again_each_task_ends_and_settles_once() {
     let (mut stage, key) = plot().funded().await;

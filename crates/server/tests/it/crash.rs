@@ -55,7 +55,7 @@ async fn call_on(
     }
 }
 
-/// Reliability 7: killed under load, twenty times in a row. Nothing stays frozen, every rule
+/// B5: killed under load, twenty times in a row. Nothing stays frozen, every rule
 /// holds, and what a caller was told of its spending is still true.
 #[tokio::test]
 async fn killed_under_load_twenty_times_in_a_row() {
@@ -123,7 +123,7 @@ async fn a_call_that_dies_with_its_node_is_abandoned() {
     stage.verify().await;
 }
 
-/// Reliability 8, "start": one server for one database.
+/// R1: one server for one database.
 #[tokio::test]
 async fn a_second_server_on_the_same_data_is_refused() {
     let (stage, key) = Stage::funded().await;
@@ -141,7 +141,7 @@ async fn a_second_server_on_the_same_data_is_refused() {
     stage.verify().await;
 }
 
-/// Reliability 7: a damaged file is named and left alone.
+/// R10: a damaged file is named and left alone.
 #[tokio::test]
 async fn a_corrupt_database_is_refused_and_not_touched() {
     let (mut stage, _) = Stage::funded().await;

@@ -162,7 +162,7 @@ async fn only_the_model_of_an_answer_changes() {
     assert_eq!(stage.usage(&key).await, 1, "7 tokens at 0.1, rounded up");
 }
 
-/// Captures E1: both encodings are given, whichever of them the upstream knows.
+/// Both encodings are given, whichever of them the upstream knows.
 #[tokio::test]
 async fn vectors_come_in_the_encoding_that_was_asked_for() {
     let (stage, key) = stage().await;

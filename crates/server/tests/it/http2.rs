@@ -1,4 +1,4 @@
-//! HTTP/2: callers that take nothing, and many streams of one key (reliability 4 and S4).
+//! HTTP/2: callers that take nothing, and many streams of one key (L11, S4).
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

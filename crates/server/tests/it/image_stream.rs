@@ -65,7 +65,7 @@ async fn previews_sharpen_and_the_result_carries_usage() {
     stage.verify().await;
 }
 
-/// Design, "Seedream stream": the completion event carries the last picture.
+/// The completion event carries the last picture.
 #[tokio::test]
 async fn single_results_pass_and_the_completion_carries_the_last() {
     let (stage, key) = stage().await;

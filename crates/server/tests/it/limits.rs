@@ -1,4 +1,4 @@
-//! Bounds of reliability section 4 on what a request may bring: sizes, forms, times, numbers.
+//! Input limits: sizes, forms, times and numbers of requests (L1, L3, L6, L7, L11).
 
 use std::time::{Duration, Instant};
 

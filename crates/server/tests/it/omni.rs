@@ -134,7 +134,7 @@ async fn a_creation_is_sent_once_and_its_trouble_shows_in_the_task() {
     }
 }
 
-/// Reliability T7: a blocking call whose worker died is never sent again.
+/// T7: a blocking call whose worker died is never sent again.
 #[tokio::test]
 async fn killed_in_its_blocking_call_the_task_fails_and_nothing_stays_frozen() {
     let (mut stage, key) = plot().funded().await;

@@ -227,7 +227,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     assert_eq!((stage.upstream_calls(), stage.frozen(&key).await), (0, 0));
 }
 
-/// Reliability T3: a refusal is told as one; anything else without a name is ambiguous, and sent once.
+/// T3: a refusal is told as one; anything else without a name is ambiguous, and sent once.
 #[tokio::test]
 async fn a_creation_is_sent_once_and_told_as_it_is() {
     for (faults, status, retry) in [
@@ -248,7 +248,7 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
     }
 }
 
-/// Reliability T11: trouble with a poll is no end.
+/// T11: trouble with a poll is no end.
 #[tokio::test]
 async fn polls_that_fail_do_not_end_an_operation() {
     let (stage, key) = plot().funded().await;
@@ -329,7 +329,7 @@ async fn what_is_no_film_is_not_paid_for() {
     stage.verify().await;
 }
 
-/// Reliability 7, kill@poll, @copy and @terminal: from the row it goes on, ends once and settles once.
+/// T2, T4, T9: killed in a poll, in the copy and around the last commit, it goes on from its row and ends once.
 #[tokio::test]
 async fn killed_again_and_again_each_operation_ends_and_settles_once() {
     let (mut stage, key) = plot().funded().await;

@@ -183,7 +183,7 @@ fn shapes() -> Vec<Refusal> {
         .collect()
 }
 
-/// Contract, chat and common rules; limits of reliability 4 on JSON.
+/// L5, and what `docs/api/chat-completions.md` says is refused.
 #[tokio::test]
 async fn a_refused_call_costs_nothing_and_reaches_nobody() {
     let (stage, key) = Stage::funded().await;
@@ -252,7 +252,7 @@ async fn a_body_at_its_bounds_is_served() {
     }
 }
 
-/// Contract, common rules 2.
+/// `docs/api/README.md`: an `Idempotency-Key` is refused.
 #[tokio::test]
 async fn an_idempotency_key_is_refused_on_model_calls_alone() {
     let (stage, key) = Stage::funded().await;

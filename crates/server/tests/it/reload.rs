@@ -58,7 +58,7 @@ async fn a_hangup_reloads_at_once() {
     assert!(listed(&stage, &key).await.contains(&json!("maker/new")));
 }
 
-/// Reliability 7: the old config stays, the error names line and key.
+/// R5: the old configuration stays, and the error names line and key.
 #[tokio::test]
 async fn a_bad_file_changes_nothing_and_is_reported() {
     let (mut stage, key) = Stage::funded().await;

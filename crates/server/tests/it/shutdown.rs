@@ -1,4 +1,4 @@
-//! Being told to stop: open work is finished, and the end is clean (reliability 8, "drain").
+//! Being told to stop: open work is finished, and the end is clean (R3).
 
 use std::time::{Duration, Instant};
 

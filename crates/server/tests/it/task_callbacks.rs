@@ -129,7 +129,7 @@ async fn every_kind_of_end_is_told() {
     }
 }
 
-/// Reliability, section 5: no form of a refused address is ever connected to.
+/// A3: no form of a refused address is ever connected to.
 #[tokio::test]
 async fn callbacks_to_addresses_that_are_not_public_never_arrive() {
     let (stage, key) = videos::plot().funded().await;

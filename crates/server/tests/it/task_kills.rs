@@ -1,4 +1,4 @@
-//! Reliability 7 for tasks: `kill -9` at each named point. Whatever the point, a task ends once, is settled
+//! `kill -9` at each named point of a task's life (T1, T3, T4, T9, C1). Whatever the point, a task ends once, is settled
 //! once and told one to four times with the bytes that a look-up shows, and the books hold.
 
 use serde_json::{Value, json};

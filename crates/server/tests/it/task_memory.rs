@@ -1,4 +1,4 @@
-//! Reliability S5: what upstreams send about tasks stays within the node's memory, and leaves callers theirs.
+//! S5: what upstreams send about tasks stays within the node's memory, and leaves callers theirs.
 
 use serde_json::json;
 

@@ -34,7 +34,7 @@ pub(crate) async fn create_on(node: SocketAddr, key: &Key, prompt: &str) -> Stri
     answer.json()["request_id"].as_str().unwrap().to_owned()
 }
 
-/// Reliability T7: two nodes, one killed midway; all tasks end, none is polled by two at once, each is
+/// T7: two nodes, one killed midway; all tasks end, none is polled by two at once, each is
 /// settled once. `TOLLGATE_TASKS=1000` is the long proof.
 #[tokio::test]
 async fn two_nodes_follow_many_tasks_and_one_of_them_dies() {
@@ -138,7 +138,7 @@ async fn operators_list_show_and_follow_tasks() {
     assert_eq!(last["status"], "done", "{}", followed.stdout);
 }
 
-/// Reliability T8: a channel that still has tasks may take no new work, but it may not go.
+/// T8: a channel that still has tasks may take no new work, but it may not go.
 #[tokio::test]
 async fn a_channel_with_open_tasks_cannot_be_taken_away() {
     let (stage, key) = plot().funded().await;

@@ -14,7 +14,7 @@ async fn impatient() -> (Stage, Key) {
         .await
 }
 
-/// Design, "upstream trouble"; reliability 3.2: nothing was delivered, so nothing is charged.
+/// B3: nothing was delivered, so nothing is charged.
 #[tokio::test]
 async fn a_call_that_gets_no_answer_costs_nothing() {
     let (stage, key) = impatient().await;
@@ -123,7 +123,7 @@ async fn a_refused_credential_takes_the_channel_out() {
     assert!(alarmed, "{:?}", stage.log());
 }
 
-/// N6, 3.2: missing usage is estimated, zero usage is zero, whatever is no count is missing.
+/// N6, B4: missing usage is estimated, zero usage is zero, whatever is no count is missing.
 #[tokio::test]
 async fn usage_that_is_none_is_counted_by_us() {
     let (stage, key) = Stage::funded().await;

@@ -32,7 +32,7 @@ fn text_of(events: &[Event]) -> String {
         .collect()
 }
 
-/// S3, 3.2: before the first content there is still a status to tell it with, and nothing to pay.
+/// S3, B3: before the first content there is still a status to tell it with, and nothing to pay.
 #[tokio::test]
 async fn a_stream_that_fails_before_content_is_a_plain_error() {
     let (stage, key) = impatient().await;
@@ -72,7 +72,7 @@ async fn a_stream_that_fails_before_content_is_a_plain_error() {
     stage.verify().await;
 }
 
-/// S2, 3.2, 3.3: after content the protocol's own error ends the stream, never an invented end.
+/// S2, B2: after content the protocol's own error ends the stream, never an invented end.
 #[tokio::test]
 async fn a_stream_that_breaks_after_content_ends_with_the_error_event() {
     let (stage, key) = impatient().await;
@@ -275,7 +275,7 @@ async fn an_oversized_event_ends_the_stream_with_an_error() {
     stage.verify().await;
 }
 
-/// Reliability 7: cut at each byte of a recorded stream, the bill equals 3.2.
+/// S2, B1, B2: cut at each byte of a recorded stream.
 #[tokio::test]
 async fn a_stream_cut_at_each_byte_is_never_told_as_finished() {
     let (stage, key) = Stage::funded().await;

@@ -207,7 +207,7 @@ async fn what_the_model_cannot_do_is_refused_before_the_upstream_hears_of_it() {
     assert_eq!(stage.frozen(&key).await, 0);
 }
 
-/// Reliability T3: a refusal is told as one; anything else without an id is ambiguous, and sent once.
+/// T3: a refusal is told as one; anything else without an id is ambiguous, and sent once.
 #[tokio::test]
 async fn a_creation_is_sent_once_and_told_as_it_is() {
     for (faults, status, retry) in [
@@ -228,7 +228,7 @@ async fn a_creation_is_sent_once_and_told_as_it_is() {
     }
 }
 
-/// Reliability T11: trouble with a poll is no end.
+/// T11: trouble with a poll is no end.
 #[tokio::test]
 async fn polls_that_fail_do_not_end_a_task() {
     let (stage, key) = plot().funded().await;
@@ -246,7 +246,7 @@ async fn polls_that_fail_do_not_end_a_task() {
     stage.verify().await;
 }
 
-/// Reliability 7, kill@poll and @terminal: from the row it goes on, ends once and settles once.
+/// T2, T4, killed in a poll and around the last commit: from the row it goes on, ends once and settles once.
 #[tokio::test]
 async fn killed_again_and_again_each_task_ends_and_settles_once() {
     let (mut stage, key) = plot().funded().await;

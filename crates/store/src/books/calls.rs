@@ -182,7 +182,7 @@ impl Books {
         }
     }
 
-    /// Ends a hold: the first close is booked, any other changes nothing (reliability W8).
+    /// Ends a hold: the first close is booked, any other changes nothing (W8).
     pub(crate) fn close(&mut self, closing: Close) -> Closed {
         let Some(hold) = self.holds.get(&closing.hold) else {
             return Closed::Late;

@@ -186,7 +186,7 @@ impl Role {
             Self::Journal => (READ_MAX, STEP_MAX),
             Self::Keeper => (Duration::from_secs(60), READ_MAX),
         };
-        // What is promised is on the disk (reliability W13); a server that asks for more than that
+        // What is promised is on the disk (W13); a server that asks for more than that
         // gets it.
         let commit = "SELECT set_config('synchronous_commit', 'on', false)
                       WHERE current_setting('synchronous_commit') = 'off'";

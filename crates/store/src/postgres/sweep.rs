@@ -80,7 +80,7 @@ impl Sweeper {
             Some(on) if !on.is_closed() => &*on,
             _ => claims.insert(self.target.connect(Role::Keeper).await?),
         };
-        // An outage must not orphan the living (reliability 1.2).
+        // An outage must not orphan the living (R7).
         if node.has_seen_a_lease() {
             close_silent(on).await?;
         }

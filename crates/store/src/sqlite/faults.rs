@@ -1,4 +1,4 @@
-//! What stays true when the database fails (reliability section 7).
+//! What stays true when the database fails (R8).
 
 mod under_load;
 

@@ -2,7 +2,7 @@
 //!
 //! Only the writer thread has one (and recovery, before that thread starts). Rows are cached
 //! between transactions; the cache is dropped when a transaction fails and when another process
-//! has written (reliability W14).
+//! has written (W14).
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;

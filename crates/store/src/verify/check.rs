@@ -1,4 +1,4 @@
-//! Recomputes every invariant from the rows it is fed (reliability 1.3).
+//! Recomputes every invariant from the rows it is fed (V1 to V9 of `docs/invariants.md`).
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! `ledger verify`: what the entries say against what is stored (reliability 1.3).
+//! `ledger verify`: what the entries say against what is stored (V1 to V9 of `docs/invariants.md`).
 //!
 //! The check is fed rows and knows no database; a store reads them in one snapshot.
 

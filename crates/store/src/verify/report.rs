@@ -1,4 +1,4 @@
-//! What `ledger verify` answers (reliability 1.3).
+//! What `ledger verify` answers (V1 to V9 of `docs/invariants.md`).
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub struct Difference {
     pub found: String,
 }
 
-/// The checks, as reliability 1.3 numbers them, and the chain.
+/// The checks, as `docs/invariants.md` numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
     /// Open holds are what is frozen.

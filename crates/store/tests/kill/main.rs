@@ -199,7 +199,7 @@ async fn a_dead_nodes_holds_come_back_one_lease_later() {
     assert_clean(&other).await;
 }
 
-/// Reliability 7: a node stopped past its lease and resumed. Its late closes change nothing, and it begins anew.
+/// R7: a node stopped past its lease and resumed. Its late closes change nothing, and it begins anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_stopped_past_its_lease_changes_nothing_late() {
     let folder = tempfile::tempdir().unwrap();

@@ -50,7 +50,14 @@ pub(crate) async fn a_wallet_is_found_by_name_and_id(place: &Place) {
     for name in ["acme".to_owned(), row.id.to_string()] {
         assert_eq!(store.find_wallet(&name).await.unwrap().unwrap().id, row.id);
     }
-    for name in ["Acme", "acm", "", "%", "wal_0000000000000000"] {
+    for name in [
+        "Acme",
+        "acm",
+        "",
+        "%",
+        "acme' OR '1' = '1",
+        "wal_0000000000000000",
+    ] {
         assert!(store.find_wallet(name).await.unwrap().is_none(), "{name}");
     }
 }

@@ -518,7 +518,7 @@ pub(crate) async fn one_hot_wallet_beside_many_quiet_ones(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// Limits per minute are not locked by a clock that is set back, and a key's end follows it (reliability 7).
+/// Limits per minute are not locked by a clock that is set back, and a key's end follows it (R6).
 /// `PostgreSQL` has its own clock.
 pub(crate) async fn a_clock_that_jumps_moves_only_the_end_of_a_key(place: &Place) {
     let store = place.open();

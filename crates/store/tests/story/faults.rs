@@ -1,4 +1,4 @@
-//! What stays true when the database is away, slow, or silent at the wrong moment (reliability section 7).
+//! What stays true when the database is away, slow, or silent at the wrong moment (R8).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -143,7 +143,7 @@ async fn race(nodes: &[Store], key: &KeyRow, calls: usize) -> Vec<(usize, Admitt
     admitted
 }
 
-/// Reliability 7: two nodes, last credit; many calls for k.
+/// W7: two nodes, last credit; many calls for k.
 pub(crate) async fn three_nodes_race_for_seven_credits(place: &Place) {
     let nodes = [place.open(), place.open(), place.open()];
     let version = price(&nodes[0]).await;
@@ -205,7 +205,7 @@ pub(crate) async fn limits_are_exact_on_three_nodes(place: &Place) {
     assert_clean(&nodes[0]).await;
 }
 
-/// Reliability 7: a node that was silent for longer than its lease. Here somebody else says so; how it is to be
+/// R7: a node that was silent for longer than its lease. Here somebody else says so; how it is to be
 /// really silent is told in `kill.rs`.
 pub(crate) async fn a_node_that_lost_its_lease_begins_anew(place: &Place) {
     let (first, other) = (place.open(), place.open());

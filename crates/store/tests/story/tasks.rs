@@ -165,7 +165,7 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
     let view = store.find_task(key.wallet, id).await.unwrap().unwrap();
     assert_eq!((&*view.status, &*view.snapshot), ("done", &b"the end"[..]));
     assert!(view.is_ended);
-    // An end is final (reliability T6).
+    // An end is final (T6).
     assert!(!end(&store, &opened, row.claim).await);
     assert!(!note(&store, row.claim, NONE).await);
     assert!(claim(&store, LONG).await.is_empty());
@@ -178,7 +178,7 @@ pub(crate) async fn a_task_goes_from_its_hold_to_its_callback(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// Reliability T7: whoever claims later fences off whoever claimed before.
+/// T7: whoever claims later fences off whoever claimed before.
 pub(crate) async fn a_claim_is_worth_nothing_once_another_has_it(place: &Place) {
     let store = place.open();
     let key = funded(&store, credits(10)).await;
@@ -246,7 +246,7 @@ pub(crate) async fn a_refused_task_leaves_nothing(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// Reliability 1.2: a task's hold is the task's, and what a node had claimed is free when it comes back.
+/// T2: a task's hold is the task's, and what a node had claimed is free when it comes back.
 pub(crate) async fn a_task_outlives_its_process(place: &Place) {
     let (store, _) = Store::open(&named(place, "one")).unwrap();
     let key = funded(&store, credits(10)).await;
@@ -283,7 +283,7 @@ pub(crate) async fn a_task_outlives_its_process(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// Reliability C1: an attempt counts from its claim on, and one that was not made does not.
+/// C1: an attempt counts from its claim on, and one that was not made does not.
 pub(crate) async fn a_callback_is_tried_until_it_is_told_or_given_up(place: &Place) {
     let store = place.open();
     let key = funded(&store, credits(10)).await;
@@ -439,7 +439,7 @@ pub(crate) async fn tasks_are_listed_hidden_and_forgotten(place: &Place) {
     assert_clean(&store).await;
 }
 
-/// Reliability 1.3, V8.
+/// V8.
 pub(crate) async fn a_task_that_lacks_something_is_found(place: &Place) {
     for (tamper, lacks) in [
         (

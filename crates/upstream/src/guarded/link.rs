@@ -123,7 +123,7 @@ impl Link {
     }
 }
 
-/// Paths and queries of others' addresses often hold their secrets (reliability.md, K4).
+/// Paths and queries of others' addresses often hold their secrets (K4).
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}/…", self.url.scheme(), self.authority())

@@ -3,7 +3,7 @@
 //! Whoever names an address may mean to reach through us what he cannot reach himself. So a
 //! [`Link`] is judged by its words, every address behind its name by the [`Policy`], and the
 //! connection goes to the very address that was judged; each redirect begins anew
-//! (reliability.md section 5). [`Guarded`] does the calls; links and policy are pure.
+//! (A1, A2, A3). [`Guarded`] does the calls; links and policy are pure.
 
 mod body;
 mod client;

@@ -1,4 +1,4 @@
-//! Which addresses we call for others (reliability.md section 5).
+//! Which addresses we call for others (A3).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -16,7 +16,7 @@ const FIELDS_MAX: usize = 128;
 const PROVISIONAL_MAX: u8 = 8;
 
 /// What is kept of an answer's head. Everything else an upstream says of itself stops here
-/// (reliability.md, K5).
+/// (K5).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) status: u16,

@@ -15,7 +15,7 @@ use crate::video::{
     Protocol, Standing, Task,
 };
 
-/// What the platform grants a task beyond the upstream's own time for it (reliability, section 2).
+/// What the platform grants a task beyond the upstream's own time for it (T11).
 const GRACE: Duration = Duration::from_secs(3600);
 
 /// The memo of a task whose result is a draft.

@@ -52,7 +52,7 @@ impl Realtime {
                 Ok(()) => Verdict::Relay,
                 Err(failure) => Verdict::refuse(failure, event.id()),
             },
-            // What cannot be read counts by its bytes (reliability S7).
+            // What cannot be read counts by its bytes (S7).
             Err(Unread::NoEvent) => {
                 self.hear(self.input.ticks_of_base64(text));
                 Verdict::Relay

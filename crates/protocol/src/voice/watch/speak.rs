@@ -30,7 +30,7 @@ impl Speak {
                 }
             }
             Ok(_) => {}
-            // What cannot be read is counted as it is (reliability S7).
+            // What cannot be read is counted as it is (S7).
             Err(Unread::NoEvent) => self.count(text),
             Err(Unread::Ambiguous(failure)) => return Err(failure),
         }

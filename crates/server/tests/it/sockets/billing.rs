@@ -100,7 +100,7 @@ async fn the_steps_of_a_session_add_up_to_its_price() {
     );
 }
 
-/// Reliability 1.2: a crash loses one step at most, and what was booked stays.
+/// S11: a crash loses one step at most, and what was booked stays.
 #[tokio::test]
 async fn a_node_that_is_killed_loses_one_step_at_most() {
     let (mut stage, key) = stage().await;
@@ -119,7 +119,7 @@ async fn a_node_that_is_killed_loses_one_step_at_most() {
     stage.verify().await;
 }
 
-/// Reliability K2: sockets end at the next step.
+/// K2: sockets end at the next step.
 #[tokio::test]
 async fn a_disabled_key_ends_its_session_at_the_next_step() {
     let (stage, key) = stage().await;

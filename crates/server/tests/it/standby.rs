@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use crate::harness::{
-    Cluster, DB_PASSWORD, Database, Plot, Request, ask, by_hand, eventually, run,
+    Cluster, DB_PASSWORD, Database, Plot, Request, Stage, ask, by_hand, eventually, run,
 };
 
 const CALLERS: usize = 8;
@@ -105,20 +105,32 @@ async fn what_was_answered_outlives_the_primary() {
         usage >= told && usage <= told + refused * price,
         "{usage} of {told}, {refused} refused"
     );
-    let rows = stage.cli(&["logs", "--limit", "100000", "--json"]).await;
-    let journal: BTreeMap<String, u64> = rows
-        .stdout
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
-        .filter(|row| row["status"] == 200)
-        .fold(BTreeMap::new(), |mut counts, row| {
-            let id = row["request_id"].as_str().unwrap().to_owned();
-            *counts.entry(id).or_default() += 1;
-            counts
-        });
+    // The gateway writes the journal after it has answered.
+    let journal = eventually("the journal to have every answered call", async || {
+        let rows = answered_rows(&stage).await;
+        answered
+            .keys()
+            .all(|id| rows.contains_key(id))
+            .then_some(rows)
+    })
+    .await;
     for id in answered.keys() {
         assert_eq!(journal.get(id), Some(&1), "{id} in the journal");
     }
+}
+
+/// How many rows the journal has of each call that was answered with 200.
+async fn answered_rows(stage: &Stage) -> BTreeMap<String, u64> {
+    let rows = stage.cli(&["logs", "--limit", "100000", "--json"]).await;
+    let mut counts = BTreeMap::new();
+    for line in rows.stdout.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        if row["status"] == 200 {
+            let id = row["request_id"].as_str().unwrap().to_owned();
+            *counts.entry(id).or_default() += 1;
+        }
+    }
+    counts
 }
 
 /// A primary whose standby is gone commits for itself alone: who is answered on that would be forgotten with it.

@@ -36,7 +36,8 @@ pub(crate) fn told(opaque: &Opaque, own: Dialect) -> Cow<'_, str> {
     }
 }
 
-/// The text of a signature in a request, if the model that it goes to has made it.
+/// The text of a signature in a request, if the model that it goes to has made it and the channel
+/// speaks the dialect that it came in. One without a mark came in its caller's own dialect.
 pub(crate) fn sent<'a>(
     opaque: Option<&'a Opaque>,
     own: Dialect,

@@ -3,7 +3,7 @@
 
 use super::dropped::Dropped;
 use super::path::Path;
-use super::request::{Part, Request, Role};
+use super::request::{Part, Request, Role, Thought};
 use crate::failure::Failure;
 
 /// A conversation of two sides.
@@ -23,29 +23,33 @@ pub struct Side<'a> {
     pub parts: Vec<(Path, &'a Part)>,
 }
 
-/// Arranges the conversation. Parts that only the caller's dialect knows are left out and listed;
-/// a user turn of nothing else is refused, since the model would not see that it was asked.
-pub fn arrange<'a>(request: &'a Request, dropped: &mut Dropped) -> Result<Arranged<'a>, Failure> {
+/// Arranges the conversation. Parts that only the caller's dialect knows and thoughts that are not
+/// for this model (`is_own` tells) are left out and listed. A turn of the model that says nothing
+/// then is gone; one of the user is refused, since the model would not see that it was asked.
+pub fn arrange<'a>(
+    request: &'a Request,
+    is_own: impl Fn(&Thought) -> bool,
+    dropped: &mut Dropped,
+) -> Result<Arranged<'a>, Failure> {
     let mut arranged = Arranged::default();
     let mut last_prompt = None;
     for turn in &request.turns {
         let mut lost = None;
         let mut kept = false;
         for (path, part) in &turn.parts {
+            if !is_sayable(turn.role, part, &is_own) {
+                dropped.path(*path);
+                lost = Some(*path);
+                continue;
+            }
+            kept = true;
             match (turn.role, part) {
-                (_, Part::Foreign) => {
-                    dropped.path(*path);
-                    lost = Some(*path);
-                    continue;
-                }
                 (Role::System | Role::Developer, Part::Text(text)) => {
                     arranged.system.push(text);
                     last_prompt = Some((*path, part));
                 }
-                (Role::System | Role::Developer, _) => dropped.path(*path),
                 (role, part) => say(&mut arranged.sides, role, (*path, part)),
             }
-            kept = true;
         }
         if let (Role::User, Some(path), false) = (turn.role, lost, kept) {
             let message = format!("Nothing of `{path}` can be sent to this model.");
@@ -61,6 +65,18 @@ pub fn arrange<'a>(request: &'a Request, dropped: &mut Dropped) -> Result<Arrang
         say(&mut arranged.sides, Role::User, prompt);
     }
     Ok(arranged)
+}
+
+/// Whether this part can stand in a turn of this role.
+fn is_sayable(role: Role, part: &Part, is_own: impl Fn(&Thought) -> bool) -> bool {
+    match (role, part) {
+        (_, Part::Text(_)) => true,
+        (Role::System | Role::Developer, _) | (_, Part::Foreign) => false,
+        (_, Part::Refusal(_) | Part::Image(_) | Part::Document(_)) => true,
+        (role, Part::Thought(thought)) => role == Role::Assistant && is_own(thought),
+        (role, Part::ToolCall(_)) => role == Role::Assistant,
+        (role, Part::ToolResult(_)) => role == Role::User,
+    }
 }
 
 fn say<'a>(sides: &mut Vec<Side<'a>>, role: Role, part: (Path, &'a Part)) {
@@ -107,7 +123,7 @@ mod tests {
     fn shown(turns: Vec<(Role, Vec<Part>)>) -> String {
         let request = request(turns);
         let mut dropped = Dropped::new(Dialect::Chat);
-        let arranged = match arrange(&request, &mut dropped) {
+        let arranged = match arrange(&request, |thought| thought.opaque.is_some(), &mut dropped) {
             Ok(arranged) => arranged,
             Err(failure) => return failure.to_string(),
         };
@@ -156,6 +172,19 @@ mod tests {
             (
                 vec![(User, vec![text("u")]), (Assistant, vec![Part::Foreign])],
                 "system [] | User: u | dropped messages[1].content[0]",
+            ),
+            // A turn that is gone leaves no gap between those around it.
+            (
+                vec![
+                    (User, vec![text("u1")]),
+                    (Assistant, vec![Part::Thought(Thought::default())]),
+                    (User, vec![text("u2")]),
+                ],
+                "system [] | User: u1 u2 | dropped messages[1].content[0]",
+            ),
+            (
+                vec![(Assistant, vec![Part::Thought(Thought::default())])],
+                "invalid_request: The request says nothing to the model.",
             ),
         ] {
             assert_eq!(shown(turns), expected);

@@ -40,7 +40,8 @@ impl Carry {
 /// vendor's clients know.
 pub(super) fn write_call_head(it: &mut Object<'_>, id: &str, signature: Option<&Opaque>) {
     it.text("id", id).text("type", "function");
-    if let Some(opaque) = signature.filter(|opaque| opaque.origin == Dialect::Generate) {
+    let of_call = |opaque: &&Opaque| matches!(opaque.origin, Dialect::Generate | Dialect::Chat);
+    if let Some(opaque) = signature.filter(of_call) {
         write_extra(it, &opaque.wrap());
     }
 }

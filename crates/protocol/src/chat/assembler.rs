@@ -224,8 +224,7 @@ impl Assembler {
         let number = self.number_of(&piece)?;
         let arguments = piece.arguments.unwrap_or_default();
         let signature = piece.signature.map(|text| Opaque {
-            // The extension holds the signature that the vendor's own dialect has.
-            origin: Dialect::Generate,
+            origin: Dialect::Chat,
             model: self.model.clone(),
             text: text.into(),
         });

@@ -38,9 +38,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     guard::service_tier(&members)?;
 
     let stream = members.boolean("stream")?.unwrap_or(false);
-    let mut edits: Vec<Edit> = passing
-        .unwrap_signatures(Dialect::Generate, &model)
-        .collect();
+    let mut edits: Vec<Edit> = passing.unwrap_signatures(Dialect::Chat, &model).collect();
     edits.extend(passing.unload_ids());
     edits.extend(guard::without_nulls(&members, body, &["deferred"]));
     let mut include_usage = false;

@@ -3,11 +3,11 @@
 
 use crate::canon::{
     Arranged, Calling, Dropped, Field, Image, ImageDetail, ImageSource, Part, Path, Request, Role,
-    Side, Target, Tool, ToolResult, arrange, choose, mime,
+    Side, Target, Thought, Tool, ToolResult, arrange, choose, mime,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::json::write::{Array, Object, array, object, raw};
+use crate::json::write::{Array, Object, object, raw};
 use crate::json::{Cursor, Shape};
 use crate::profile::{Profile, Thinking};
 use crate::signature;
@@ -22,7 +22,11 @@ pub fn write_request(
     target: &Target<'_>,
     dropped: &mut Dropped,
 ) -> Result<Vec<u8>, Failure> {
-    let Arranged { system, sides } = arrange(request, dropped)?;
+    let is_own = |thought: &Thought| {
+        let opaque = thought.opaque.as_ref();
+        signature::sent(opaque, Dialect::Generate, target.public_model).is_some()
+    };
+    let Arranged { system, sides } = arrange(request, is_own, dropped)?;
     let detail = one_detail(request, dropped);
     leave_out(request, dropped);
     let choice = choose(request, dropped)?;
@@ -136,20 +140,11 @@ fn content(contents: &mut Array<'_>, role: &str, write: impl FnOnce(&mut Array<'
 }
 
 fn write_side(contents: &mut Array<'_>, side: &Side<'_>, target: &Target<'_>) {
-    let mut parts = Vec::new();
-    let role = if side.role == Role::Assistant {
-        array(&mut parts, |parts| write_model(parts, side, target));
-        "model"
-    } else {
-        array(&mut parts, |parts| write_user(parts, side, target.profile));
-        "user"
-    };
-    // A turn of nothing but thoughts of another model says nothing to this one.
-    if parts != b"[]" {
-        contents.object(|content| {
-            content.text("role", role);
-            content.value("parts", |out| out.append(&mut parts));
-        });
+    match side.role {
+        Role::Assistant => content(contents, "model", |parts| write_model(parts, side, target)),
+        _ => content(contents, "user", |parts| {
+            write_user(parts, side, target.profile);
+        }),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::canon::{
     Arranged, Calling, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Part,
-    Reasoning, Request, Role, Side, Target, ToolResult, arguments, arrange, choose, is_zero, mime,
-    sampled,
+    Reasoning, Request, Role, Side, Target, Thought, ToolResult, arguments, arrange, choose,
+    is_zero, mime, sampled,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -20,7 +20,11 @@ pub fn write_request(
     target: &Target<'_>,
     dropped: &mut Dropped,
 ) -> Result<Vec<u8>, Failure> {
-    let Arranged { system, sides } = arrange(request, dropped)?;
+    let is_own = |thought: &Thought| {
+        let opaque = thought.opaque.as_ref();
+        signature::sent(opaque, Dialect::Interactions, target.public_model).is_some()
+    };
+    let Arranged { system, sides } = arrange(request, is_own, dropped)?;
     leave_out(request, dropped);
     let choice = choose(request, dropped)?;
     let mut out = Vec::with_capacity(1024);

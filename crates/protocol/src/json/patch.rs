@@ -37,6 +37,28 @@ impl Edit {
     }
 }
 
+/// What must go of a list so that only some of its items are left, with the commas between them.
+pub(crate) fn gaps(spans: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
+    let mut gaps = Vec::new();
+    let mut before: Option<usize> = None;
+    let mut gap: Option<Range<usize>> = None;
+    for (span, kept) in spans.iter().zip(kept) {
+        if !kept {
+            let start = gap.map_or(span.start, |gap| gap.start);
+            gap = Some(start..span.end);
+            continue;
+        }
+        if let Some(gap) = gap.take() {
+            gaps.push(gap.start..span.start);
+        }
+        before = Some(span.end);
+    }
+    if let Some(gap) = gap {
+        gaps.push(before.unwrap_or(gap.start)..gap.end);
+    }
+    gaps
+}
+
 /// The changed text as one piece.
 pub fn apply(body: &Bytes, edits: Vec<Edit>) -> Bytes {
     if edits.is_empty() {

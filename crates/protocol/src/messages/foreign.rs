@@ -3,49 +3,67 @@
 //! A conversation may change its model. What another vendor's model thought came to the caller as
 //! thinking blocks whose signatures we wrapped; an upstream of this dialect would refuse them.
 
+use std::ops::Range;
+
 use crate::canon::Opaque;
-use crate::json::patch::Edit;
+use crate::json::patch::{Edit, gaps};
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::word::Word;
 
 /// How every value that we wrapped begins, quote included.
 static WRAPPED: Word = Word::new("\"Z3cxf");
 
-/// The edits that take the thoughts out of `messages`; none, at no cost, in a history without.
+/// The edits that take the thoughts out of `messages`; none, at no cost, in a history without. A
+/// message of nothing else goes with them, since an empty one would be refused.
 pub(super) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
     if !WRAPPED.is_in(messages.text().as_bytes()) {
         return edits;
     }
+    let mut list = List::default();
     // The text has been checked before: what cannot be walked through holds nothing of ours.
     let _ = each_item(messages, |message| {
-        if let Some(content) = member(message, "content")?
-            && content.shape() == Shape::Array
-        {
-            edits.extend(without_thoughts(content)?);
+        let blocks = match member(message, "content")? {
+            Some(content) if content.shape() == Shape::Array => blocks(content)?,
+            _ => List::default(),
+        };
+        let says_something = blocks.kept.is_empty() || blocks.kept.contains(&true);
+        if says_something {
+            edits.extend(blocks.edits());
         }
+        list.push(message, says_something);
         Ok(())
     });
+    edits.extend(list.edits());
     edits
 }
 
-/// The edit of one message's content, if there is anything to take out.
-fn without_thoughts(content: Raw<'_>) -> Result<Option<Edit>, SyntaxError> {
-    let mut kept = vec![b'['];
-    let mut found = false;
+/// The items of a list, and which of them stay.
+#[derive(Default)]
+struct List {
+    spans: Vec<Range<usize>>,
+    kept: Vec<bool>,
+}
+
+impl List {
+    fn push(&mut self, item: Raw<'_>, kept: bool) {
+        self.spans.push(item.span());
+        self.kept.push(kept);
+    }
+
+    fn edits(&self) -> impl Iterator<Item = Edit> {
+        gaps(&self.spans, &self.kept).into_iter().map(Edit::remove)
+    }
+}
+
+/// The blocks of one message's content.
+fn blocks(content: Raw<'_>) -> Result<List, SyntaxError> {
+    let mut list = List::default();
     each_item(content, |block| {
-        if is_foreign(block)? {
-            found = true;
-            return Ok(());
-        }
-        if kept.len() > 1 {
-            kept.push(b',');
-        }
-        kept.extend_from_slice(block.text().as_bytes());
+        list.push(block, !is_foreign(block)?);
         Ok(())
     })?;
-    kept.push(b']');
-    Ok(found.then(|| Edit::replace(content.span(), kept)))
+    Ok(list)
 }
 
 fn is_foreign(block: Raw<'_>) -> Result<bool, SyntaxError> {

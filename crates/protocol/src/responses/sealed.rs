@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::canon::Opaque;
 use crate::dialect::Dialect;
-use crate::json::patch::Edit;
+use crate::json::patch::{Edit, gaps};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
 use crate::word::Word;
 
@@ -69,28 +69,6 @@ fn seal(item: Raw<'_>) -> Result<Option<(Range<usize>, Opaque)>, SyntaxError> {
         Ok::<(), SyntaxError>(())
     })?;
     Ok(found)
-}
-
-/// What must go of a list so that only some of its items are left, with the commas between them.
-fn gaps(spans: &[Range<usize>], kept: &[bool]) -> Vec<Range<usize>> {
-    let mut gaps = Vec::new();
-    let mut before: Option<usize> = None;
-    let mut gap: Option<Range<usize>> = None;
-    for (span, kept) in spans.iter().zip(kept) {
-        if !kept {
-            let start = gap.map_or(span.start, |gap| gap.start);
-            gap = Some(start..span.end);
-            continue;
-        }
-        if let Some(gap) = gap.take() {
-            gaps.push(gap.start..span.start);
-        }
-        before = Some(span.end);
-    }
-    if let Some(gap) = gap {
-        gaps.push(before.unwrap_or(gap.start)..gap.end);
-    }
-    gaps
 }
 
 #[cfg(test)]

@@ -512,7 +512,10 @@ fn signatures_come_back_to_the_upstream_that_made_them() {
             };
             let mut dropped = Dropped::new(caller);
             let body = write_request(upstream, &request, &target, &mut dropped).unwrap();
-            assert!(dropped.is_empty());
+            assert_eq!(
+                dropped.is_empty(),
+                model == "maker/m" || upstream == Dialect::Generate
+            );
             serde_json::from_slice::<Value>(&body).unwrap()
         };
         let place = |body: &Value| match upstream {

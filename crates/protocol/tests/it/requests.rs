@@ -47,7 +47,7 @@ fn loads_of_other_models_stay_here() {
         text: "x".into(),
     };
     let own = Opaque {
-        origin: Dialect::Generate,
+        origin: Dialect::Chat,
         model: "maker/m".into(),
         text: "sig".into(),
     };

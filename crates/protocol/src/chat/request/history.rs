@@ -233,10 +233,10 @@ impl<'r> History<'r> {
     }
 }
 
-/// A signature as the client kept it: ours, or one from the vendor's own front end.
+/// A signature as the client kept it: marked by us, or one that a chat upstream made.
 fn signature(text: String) -> Opaque {
     Opaque::unwrap(&text).unwrap_or_else(|| Opaque {
-        origin: Dialect::Generate,
+        origin: Dialect::Chat,
         model: "".into(),
         text: text.into(),
     })

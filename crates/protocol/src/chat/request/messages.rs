@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use super::EXTRA;
 use crate::canon::{
-    Dropped, Image, ImageDetail, ImageSource, Opaque, Part, Path, Role, Target, ToolCall,
-    ToolResult, Turn, data_uri,
+    Dropped, Image, ImageDetail, ImageSource, Part, Path, Role, Target, ToolCall, ToolResult, Turn,
+    data_uri,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::write::{Array, Object};
+use crate::signature;
 
 /// Stands in a tool's result for a picture, which follows as a user's.
 const PICTURE: &str = "[image]";
@@ -120,13 +121,17 @@ impl Messages<'_, '_> {
                 _ => self.dropped.path(*path),
             }
         }
+        // Many upstreams refuse a message of the model that says nothing.
+        if content.is_empty() && refusal.is_empty() && calls.is_empty() {
+            return;
+        }
         let target = self.target;
         self.list.object(|it| {
             it.text("role", "assistant");
-            if !content.is_empty() || calls.is_empty() && refusal.is_empty() {
-                it.text("content", &content);
-            } else {
+            if content.is_empty() {
                 it.null("content");
+            } else {
+                it.text("content", &content);
             }
             if !refusal.is_empty() {
                 it.text("refusal", &refusal);
@@ -170,12 +175,9 @@ fn write_call(it: &mut Object<'_>, call: &ToolCall, target: &Target<'_>) {
         it.text("name", &call.name)
             .text("arguments", &call.arguments);
     });
-    let is_ours = |opaque: &&Opaque| {
-        let knows = opaque.model.is_empty() || *opaque.model == *target.public_model;
-        opaque.origin == Dialect::Generate && knows
-    };
-    if let Some(opaque) = call.opaque.as_ref().filter(is_ours) {
-        write_extra(it, &opaque.text);
+    let signature = signature::sent(call.opaque.as_ref(), Dialect::Chat, target.public_model);
+    if let Some(signature) = signature {
+        write_extra(it, signature);
     }
 }
 

@@ -35,6 +35,9 @@ pub fn write_request(
                 .turns
                 .iter()
                 .try_for_each(|turn| messages.turn(turn));
+            if result.is_ok() && messages.list.is_empty() {
+                result = Err(Failure::invalid("The request says nothing to the model."));
+            }
         });
         if result.is_ok() {
             result = write_tools(it, request, dropped);

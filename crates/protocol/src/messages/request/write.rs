@@ -3,7 +3,7 @@
 use serde_json::Number;
 
 use super::schema;
-use super::sent::{resumes_without_thought, sent};
+use super::sent::{resumes_without_thought, sent, signed};
 use super::thinking::{Hindrance, Plan};
 use super::tools::Offer;
 use super::turns;
@@ -20,7 +20,11 @@ pub fn write_request(
     for name in &request.unknown {
         dropped.name(name);
     }
-    let arranged = arrange(request, dropped)?;
+    let arranged = arrange(
+        request,
+        |thought| signed(thought, target).is_some(),
+        dropped,
+    )?;
     let system = arranged.system.clone();
     let sides = sent(arranged, target, dropped)?;
     let offer = Offer::new(request, &sides, dropped)?;

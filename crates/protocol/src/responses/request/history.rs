@@ -214,10 +214,9 @@ fn take_signature(turn: &mut Turn) -> Option<Opaque> {
     match turn.parts.last_mut() {
         Some((_, Part::Thought(thought)))
             if thought.text.is_empty()
-                && thought
-                    .opaque
-                    .as_ref()
-                    .is_some_and(|opaque| opaque.origin == Dialect::Generate) =>
+                && thought.opaque.as_ref().is_some_and(|opaque| {
+                    matches!(opaque.origin, Dialect::Generate | Dialect::Chat)
+                }) =>
         {
             let opaque = thought.opaque.take();
             turn.parts.pop();

@@ -7,7 +7,7 @@ mod read;
 mod write;
 
 pub(super) use answer::{Answer, Citation, Item, Part, skip};
-pub(super) use object::{Ending, Object};
+pub(super) use object::{Ending, Object, Said};
 pub(super) use output::ItemId;
 pub use read::read_response;
 pub use write::write_response;

@@ -7,6 +7,9 @@ use crate::responses::request::{INSTRUCTIONS, write_choice, write_format, write_
 use crate::responses::usage::write_usage;
 use crate::usage::Usage;
 
+/// What a refusal says whose upstream gave no words for it.
+const REFUSED: &str = "The model refused to answer.";
+
 /// The parts of the object that are the same in every event of a stream.
 #[derive(Debug)]
 pub(in crate::responses) struct Object {
@@ -26,13 +29,35 @@ pub(in crate::responses) enum Ending<'a> {
     Failed(&'a Failure),
 }
 
+/// What kinds of words an answer holds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::responses) struct Said {
+    text: bool,
+    refusal: bool,
+}
+
+impl Said {
+    /// Notes a piece of a text or of a refusal.
+    pub(in crate::responses) fn note(&mut self, is_refusal: bool, words: &str) {
+        self.refusal |= is_refusal && !words.is_empty();
+        self.text |= !is_refusal && !words.is_empty();
+    }
+
+    /// The words for a refusal that an upstream told by its stop reason alone, behind a text.
+    /// Clients know a refusal by its part of the message.
+    pub(in crate::responses) fn missing_refusal(self, stop: &Stop) -> Option<&'static str> {
+        let is_missing = matches!(stop, Stop::Refusal { .. }) && self.text && !self.refusal;
+        is_missing.then_some(REFUSED)
+    }
+}
+
 impl Ending<'_> {
     /// How a finished answer ended. A refusal that says nothing is told as a filter, since
     /// clients look for its text.
-    pub(in crate::responses) fn of(stop: &Stop, has_said: bool) -> Self {
+    pub(in crate::responses) fn of(stop: &Stop, said: Said) -> Self {
         match stop {
             Stop::End | Stop::Sequence(_) | Stop::ToolCalls => Self::Completed,
-            Stop::Refusal { .. } if has_said => Self::Completed,
+            Stop::Refusal { .. } if said.text || said.refusal => Self::Completed,
             Stop::Length | Stop::ContextFull => Self::Incomplete(Some("max_output_tokens")),
             Stop::Refusal { .. } | Stop::Filter(_) => Self::Incomplete(Some("content_filter")),
             Stop::Paused => Self::Incomplete(None),

@@ -1,6 +1,6 @@
 //! Writes a whole answer of the common form.
 
-use super::object::{Ending, Object};
+use super::object::{Ending, Object, Said};
 use super::output::{self, ItemId};
 use crate::canon::{Block, Echo, Folded, Response};
 
@@ -13,19 +13,21 @@ pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
         parts: Vec::new(),
         ids,
     };
-    let has_said = response.blocks.iter().any(is_said);
-    let ending = Ending::of(&response.stop, has_said);
+    let mut said = Said::default();
     for block in &response.blocks {
+        if let Block::Text | Block::Refusal = block.block {
+            said.note(block.block == Block::Refusal, &block.text);
+        }
         items.block(block);
     }
+    if let Some(words) = said.missing_refusal(&response.stop) {
+        items.part(true, words, &[], &[]);
+    }
+    let ending = Ending::of(&response.stop, said);
     items.close_message(ending.item_status());
     let mut out = Vec::with_capacity(items.out.len() + 1024);
     Object::new(echo).write(&mut out, &ending, &items.out, response.usage.as_ref());
     out
-}
-
-fn is_said(folded: &Folded) -> bool {
-    matches!(folded.block, Block::Text | Block::Refusal) && !folded.text.is_empty()
 }
 
 /// The output as it grows.
@@ -41,9 +43,6 @@ impl Items {
     fn block(&mut self, folded: &Folded) {
         match &folded.block {
             Block::Text | Block::Refusal => {
-                if !self.parts.is_empty() {
-                    self.parts.push(b',');
-                }
                 let is_refusal = folded.block == Block::Refusal;
                 let citations = folded.citations.iter();
                 let mut annotations = Vec::new();
@@ -52,13 +51,7 @@ impl Items {
                 }
                 let mut logprobs = Vec::new();
                 output::push_logprobs(&mut logprobs, &folded.logprobs);
-                output::part(
-                    &mut self.parts,
-                    is_refusal,
-                    &folded.text,
-                    &annotations,
-                    &logprobs,
-                );
+                self.part(is_refusal, &folded.text, &annotations, &logprobs);
             }
             Block::Thought => {
                 let opaque = folded.opaque.as_ref().map(output::sealed);
@@ -82,6 +75,14 @@ impl Items {
             let (id, out) = self.next("rs");
             output::reasoning(out, &id, "", Some(&output::sealed(opaque)));
         }
+    }
+
+    /// Adds a part to the message; `annotations` and `logprobs` are the insides of lists.
+    fn part(&mut self, is_refusal: bool, text: &str, annotations: &[u8], logprobs: &[u8]) {
+        if !self.parts.is_empty() {
+            self.parts.push(b',');
+        }
+        output::part(&mut self.parts, is_refusal, text, annotations, logprobs);
     }
 
     /// The place of the next item, and its id.

@@ -39,6 +39,11 @@ impl Message {
         }
     }
 
+    /// Whether the open part is a refusal.
+    pub(super) fn is_refusing(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| part.is_refusal)
+    }
+
     /// Begins another part.
     pub(super) fn open_part(
         &mut self,

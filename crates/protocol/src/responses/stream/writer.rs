@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::joined::Joined;
 use crate::json::write;
 use crate::responses::error::write_first_failure;
-use crate::responses::response::{Ending, ItemId, Object, output};
+use crate::responses::response::{Ending, ItemId, Object, Said, output};
 use crate::usage::Usage;
 
 /// Writes one stream.
@@ -27,8 +27,7 @@ pub struct Writer {
     count: u64,
     open: Open,
     usage: Option<Usage>,
-    /// Whether any text or refusal went out.
-    has_said: bool,
+    said: Said,
 }
 
 /// The open item.
@@ -70,7 +69,7 @@ impl Writer {
             count: 0,
             open: Open::Nothing,
             usage: None,
-            has_said: false,
+            said: Said::default(),
         }
     }
 
@@ -144,7 +143,9 @@ impl Writer {
     fn delta(&mut self, delta: Delta, out: &mut Joined) {
         match (&mut self.open, delta) {
             (Open::Message(message), delta) => {
-                self.has_said |= matches!(&delta, Delta::Text(text) if !text.is_empty());
+                if let Delta::Text(text) = &delta {
+                    self.said.note(message.is_refusing(), text);
+                }
                 message.delta(delta, self.count, &mut self.sender, out);
             }
             (Open::Thought { id, text, .. }, Delta::Text(more)) if !more.is_empty() => {
@@ -307,7 +308,12 @@ impl Writer {
     }
 
     fn finish(&mut self, stop: &Stop, out: &mut Joined) {
-        let ending = Ending::of(stop, self.has_said);
+        if let Some(words) = self.said.missing_refusal(stop) {
+            self.start_part(true, out);
+            self.delta(Delta::Text(words.to_owned()), out);
+            self.stop(out);
+        }
+        let ending = Ending::of(stop, self.said);
         self.close_message(ending.item_status(), out);
         self.end(&ending, out);
     }

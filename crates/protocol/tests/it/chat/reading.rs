@@ -446,7 +446,7 @@ fn whole_answers_become_blocks() {
     );
     assert_eq!(response.usage.unwrap().output, 2);
     let signature = Opaque {
-        origin: Dialect::Generate,
+        origin: Dialect::Chat,
         model: "maker/m".into(),
         text: "sig".into(),
     };

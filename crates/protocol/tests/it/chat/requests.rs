@@ -208,7 +208,7 @@ fn signatures_are_read_from_the_extension_for_them() {
     let ours = opaque(Dialect::Generate, "maker/m", "sig");
     for (text, expected) in [
         (ours.wrap(), ours.clone()),
-        ("cmF3".to_owned(), opaque(Dialect::Generate, "", "cmF3")),
+        ("cmF3".to_owned(), opaque(Dialect::Chat, "", "cmF3")),
     ] {
         let request = read(&json!({"model": "maker/m", "messages": [
             {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f"},
@@ -427,13 +427,13 @@ fn what_chat_cannot_say_is_listed() {
                 id: "1".to_owned(),
                 name: "f".to_owned(),
                 arguments: "{".to_owned(),
-                opaque: Some(opaque(Dialect::Generate, "maker/m", "sig")),
+                opaque: Some(opaque(Dialect::Chat, "maker/m", "sig")),
             }),
             Part::ToolCall(ToolCall {
                 id: "2".to_owned(),
                 name: "f".to_owned(),
                 arguments: "{}".to_owned(),
-                opaque: Some(opaque(Dialect::Generate, "maker/other", "sig")),
+                opaque: Some(opaque(Dialect::Generate, "maker/m", "sig")),
             }),
         ],
     ));
@@ -453,7 +453,7 @@ fn what_chat_cannot_say_is_listed() {
         body["response_format"],
         json!({"type": "json_schema", "json_schema": {"name": "response", "schema": {"type": "object"}}})
     );
-    // A signature goes to the model that made it alone.
+    // A signature goes only to the model that made it, by a channel of the dialect it came in.
     let calls = &body["messages"][1]["tool_calls"];
     assert_eq!(
         calls[0]["extra_content"]["google"]["thought_signature"],

@@ -8,7 +8,7 @@ use protocol::profile::Thinking;
 use protocol::{Dialect, Profile};
 use serde_json::{Value, json};
 
-use super::{MODEL, echo, upstream_answer};
+use super::{MODEL, echo, pairs, upstream_answer};
 
 /// A request by a caller of this dialect that wants to be told what the model thinks.
 fn question(dialect: Dialect) -> Value {
@@ -226,5 +226,40 @@ fn a_tool_loop_of_three_turns_keeps_its_signatures() {
             let seen = caller != upstream && strings(&sent).contains(&signature(0));
             assert!(!seen, "{caller} to {upstream}: {sent}");
         }
+    }
+}
+
+/// A client may send back what an upstream of its own dialect signed. No other vendor is shown it.
+#[test]
+fn a_signature_without_a_mark_stays_in_its_dialect() {
+    const SIGNATURE: &str = "RXFRQnNpZ25lZA";
+    for (caller, upstream) in pairs().filter(|(caller, upstream)| caller != upstream) {
+        let mut request = question(caller);
+        let answer = match caller {
+            Dialect::Chat => json!({"choices": [{"message": {"role": "assistant", "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}}]}),
+            Dialect::Responses => json!({"output": [
+                {"type": "reasoning", "summary": [], "encrypted_content": SIGNATURE},
+                {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}]}),
+            Dialect::Messages => json!({"content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": SIGNATURE},
+                {"type": "tool_use", "id": "call_1", "name": "f", "input": {}}]}),
+            Dialect::Generate => json!({"candidates": [{"content": {"role": "model", "parts": [
+                {"functionCall": {"id": "call_1", "name": "f", "args": {}}, "thoughtSignature": SIGNATURE}]}}]}),
+            Dialect::Interactions => json!({"steps": [
+                {"type": "thought", "signature": SIGNATURE},
+                {"type": "function_call", "id": "call_1", "name": "f", "arguments": {}}]}),
+        };
+        go_on(caller, &mut request, &answer);
+        if caller == Dialect::Chat {
+            let extra = json!({"google": {"thought_signature": SIGNATURE}});
+            request["messages"][1]["tool_calls"][0]["extra_content"] = extra;
+        }
+        assert!(request.to_string().contains(SIGNATURE), "{request}");
+        let sent = send(caller, upstream, &request, MODEL);
+        assert!(
+            !sent.to_string().contains(SIGNATURE),
+            "{caller} to {upstream}: {sent}"
+        );
     }
 }

@@ -1,7 +1,9 @@
 //! Laws that hold for every pair of dialects.
 
 mod continuity;
+mod emptied;
 mod logprobs;
+mod refused;
 mod requests;
 mod streams;
 
@@ -15,6 +17,9 @@ fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
     let to_all = |from| Dialect::ALL.into_iter().map(move |to| (from, to));
     Dialect::ALL.into_iter().flat_map(to_all)
 }
+
+/// What a Responses caller is told where the upstream has no words for its refusal.
+const REFUSED: &str = "The model refused to answer.";
 
 const MODEL: &str = "maker/m";
 

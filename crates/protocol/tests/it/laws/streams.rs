@@ -7,7 +7,7 @@ use protocol::convert::{Transcoder, convert_answer};
 use protocol::native::{Broken, Seen};
 use protocol::{Dialect, Failure, Joined, Usage};
 
-use super::{MODEL, echo, pairs, upstream_answer, upstream_stream};
+use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
 use crate::grammar::{self, Call, End, Heard};
 
 /// What a caller got of a stream that came in pieces of the given sizes, in turn.
@@ -87,8 +87,10 @@ fn gist(heard: &Heard) -> Gist {
             ..call.clone()
         }
     });
+    // Words of ours, for an upstream that has none.
+    let refusal = heard.refusal.strip_suffix(REFUSED);
     Gist {
-        text: format!("{}{}", heard.text, heard.refusal),
+        text: format!("{}{}", heard.text, refusal.unwrap_or(&heard.refusal)),
         thoughts: heard.thoughts.clone(),
         calls: calls.collect(),
         end,

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::canon::Opaque;
+use protocol::canon::carrier::{self, Carried};
 use protocol::native::{Head, read_head, write_request};
 use protocol::{Code, Dialect, Failure, Family};
 
@@ -236,10 +237,26 @@ fn thoughts_of_other_vendors_are_not_sent_to_this_one() {
         &format!("{theirs} , {text}"),
         &format!("{own}, {text} ,{theirs}"),
     );
-    let without = body(text, &format!("{own},{text}"));
+    let without = body(text, &format!("{own}, {text}"));
     assert_eq!(sent(&with), without);
     let untouched = body(&format!("{own} , {text}"), text);
     assert_eq!(sent(&untouched), untouched);
+    // An empty message would be refused.
+    let lone = body(&format!("{theirs},{theirs}"), text);
+    let gone = body(text, text).replace(
+        &format!(r#",{{"content":[{text}],"role":"assistant"}} ,"#),
+        ",",
+    );
+    assert_eq!(sent(&lone), gone);
+    // An id beside a thought may carry a load, too.
+    let carried = Carried {
+        opaque: Some(foreign),
+        ..Carried::default()
+    };
+    let call = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#);
+    let loaded = call(&carrier::load("call_1", &carried));
+    let with = body(&format!("{theirs},{loaded}"), text);
+    assert_eq!(sent(&with), body(&call("call_1"), text));
 }
 
 proptest! {

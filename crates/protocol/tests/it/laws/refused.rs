@@ -1,0 +1,140 @@
+//! A refusal stays one: whatever dialect the upstream speaks, the caller's client can tell it from
+//! a plain answer, in a whole answer as in a stream.
+
+use protocol::Dialect;
+use protocol::canon::{Block, Delta, Event, Fold, Stop};
+use protocol::convert::convert_answer;
+
+use super::streams::relay;
+use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
+use crate::grammar::{self, End, Heard};
+
+/// What the callers of each dialect hear of a refusal, in the order of [`Dialect::ALL`]: the text,
+/// the refusal's own words and the end.
+type Row = [(&'static str, &'static str, &'static str); 5];
+
+/// Text and refusal both; the text is the refusal where the dialect has one place for words.
+const fn row(text: &'static str, words: &'static str) -> Row {
+    [
+        (text, words, "stop"),
+        (text, words, "completed"),
+        ("Well.No.", "", "refusal"),
+        ("Well.No.", "", "SAFETY"),
+        ("Well.No.", "", "completed"),
+    ]
+}
+
+/// By the dialect of the upstream, for a refusal in words behind a text.
+const IN_WORDS: [Row; 5] = [
+    row("Well.", "No."),
+    row("Well.", "No."),
+    // The words are text here; the stop reason says that they are a refusal.
+    [
+        ("Well.No.", "", "content_filter"),
+        ("Well.No.", REFUSED, "completed"),
+        ("Well.No.", "", "refusal"),
+        ("Well.No.", "", "SAFETY"),
+        ("Well.No.", "", "completed"),
+    ],
+    // This vendor refuses by a filter.
+    [
+        ("Well.No.", "", "content_filter"),
+        ("Well.No.", "", "incomplete: content_filter"),
+        ("Well.No.", "", "refusal"),
+        ("Well.No.", "", "SAFETY"),
+        ("Well.No.", "", "incomplete"),
+    ],
+    // There is no word for a refusal.
+    [
+        ("Well.No.", "", "stop"),
+        ("Well.No.", "", "completed"),
+        ("Well.No.", "", "end_turn"),
+        ("Well.No.", "", "STOP"),
+        ("Well.No.", "", "completed"),
+    ],
+];
+
+/// By the dialect of the upstream, for an answer that the upstream broke off.
+const SILENT: [Row; 5] = [
+    filtered(),
+    [
+        ("Well.", REFUSED, "stop"),
+        ("Well.", REFUSED, "completed"),
+        ("Well.The model refused to answer.", "", "refusal"),
+        ("Well.The model refused to answer.", "", "SAFETY"),
+        ("Well.The model refused to answer.", "", "completed"),
+    ],
+    [
+        ("Well.", "", "content_filter"),
+        ("Well.", REFUSED, "completed"),
+        ("Well.", "", "refusal"),
+        ("Well.", "", "SAFETY"),
+        ("Well.", "", "completed"),
+    ],
+    filtered(),
+    [
+        ("Well.", "", "stop"),
+        ("Well.", "", "completed"),
+        ("Well.", "", "end_turn"),
+        ("Well.", "", "STOP"),
+        ("Well.", "", "completed"),
+    ],
+];
+
+const fn filtered() -> Row {
+    [
+        ("Well.", "", "content_filter"),
+        ("Well.", "", "incomplete: content_filter"),
+        ("Well.", "", "refusal"),
+        ("Well.", "", "SAFETY"),
+        ("Well.", "", "incomplete"),
+    ]
+}
+
+/// An answer that is refused, in words or by its stop reason alone.
+fn refused(in_words: bool) -> Vec<Event> {
+    let said = |block, text: &str| {
+        let text = Delta::Text(text.to_owned());
+        [
+            Event::BlockStart(block),
+            Event::Delta(text),
+            Event::BlockStop,
+        ]
+    };
+    let mut events = vec![Event::Start];
+    events.extend(said(Block::Text, "Well."));
+    if in_words {
+        events.extend(said(Block::Refusal, "No."));
+    }
+    events.push(Event::Finish(Stop::Refusal { category: None }));
+    events
+}
+
+fn heard(heard: Heard) -> (String, String, String) {
+    let End::Finished(end) = heard.end else {
+        panic!("{heard:?} has not ended");
+    };
+    (heard.text, heard.refusal, end)
+}
+
+#[test]
+fn a_refusal_is_told_as_one_in_every_dialect() {
+    let place = |dialect: Dialect| Dialect::ALL.iter().position(|it| *it == dialect).unwrap();
+    for (in_words, table) in [(true, &IN_WORDS), (false, &SILENT)] {
+        let events = refused(in_words);
+        for (from, to) in pairs() {
+            let (text, words, end) = table[place(from)][place(to)];
+            let expected = (text.to_owned(), words.to_owned(), end.to_owned());
+            let relayed = relay(from, to, &upstream_stream(from, &events), &[]);
+            let streamed = grammar::hear(to, &relayed.text).unwrap();
+            assert_eq!(heard(streamed), expected, "stream of {from} to {to}");
+
+            let mut fold = Fold::default();
+            let mut whole = events.iter().cloned().filter_map(|event| fold.push(event));
+            let body = upstream_answer(from, &whole.next().unwrap().unwrap());
+            let answer = convert_answer(from, to, &body, &echo(to, "ours", MODEL)).unwrap();
+            let whole = grammar::read(to, &answer.pieces.into_bytes()).unwrap();
+            assert_eq!(heard(whole), expected, "{from} to {to}");
+        }
+    }
+}

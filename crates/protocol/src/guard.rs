@@ -22,6 +22,8 @@ const FREE_TIERS: [&str; 4] = ["auto", "default", "standard", "standard_only"];
 
 /// The longest model id.
 const MODEL_BYTES_MAX: usize = 256;
+/// The longest name of a voice.
+const VOICE_BYTES_MAX: usize = 256;
 
 /// Refuses client routing controls (contract, "Rules common to all model-call endpoints").
 pub fn routing(members: &Members<'_>) -> Result<(), Failure> {
@@ -29,17 +31,6 @@ pub fn routing(members: &Members<'_>) -> Result<(), Failure> {
         if members.get(name)?.is_some() {
             return Err(Failure::routing_not_supported(name));
         }
-    }
-    Ok(())
-}
-
-/// Refuses routing controls and paid tiers that stand in a form or a query.
-pub fn query_choice(name: &str, value: &str) -> Result<(), Failure> {
-    if let Some(name) = ROUTING.into_iter().find(|it| *it == name) {
-        return Err(Failure::routing_not_supported(name));
-    }
-    if name == "service_tier" && !FREE_TIERS.contains(&value) {
-        return Err(Failure::service_tier_not_supported("service_tier"));
     }
     Ok(())
 }
@@ -147,11 +138,62 @@ pub fn model_id(id: &str) -> Result<(), Failure> {
     Err(Failure::invalid(format!("The model id {wrong}.")).param("model"))
 }
 
+/// Refuses texts that cannot name a voice. The name stands in the path of the upstream's address,
+/// and nothing in it may lead to another path, however often a server on the way decodes it.
+pub fn voice_id(id: &str) -> Result<(), Failure> {
+    let is_named = |sign: char| sign.is_alphanumeric() || "-_.: ()'~+@,!".contains(sign);
+    let is_path = id.contains("..") || id.chars().all(|sign| sign == '.');
+    if id.len() <= VOICE_BYTES_MAX && id.chars().all(is_named) && !is_path {
+        return Ok(());
+    }
+    Err(Failure::invalid("The voice id is not one.").param("voice_id"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::failure::Code;
     use crate::json::Spelling;
+
+    #[test]
+    fn voice_ids_lead_nowhere_else() {
+        for id in ["eve", "Eve", "v-1_2.x", "maker:eve", "Zoë (calm)", "声"] {
+            assert_eq!(voice_id(id), Ok(()), "{id}");
+        }
+        let too_long = "v".repeat(VOICE_BYTES_MAX + 1);
+        for id in [
+            "",
+            ".",
+            "..",
+            "...",
+            "../eve",
+            "a/b",
+            "/eve",
+            "eve/",
+            "..\\eve",
+            "a\\b",
+            "%2e%2e",
+            "%2F",
+            "..%2Feve",
+            "%252e%252e%252f",
+            "a%5cb",
+            "a%00",
+            "eve\0",
+            "eve\n",
+            "eve?x=1",
+            "eve#x",
+            "eve;x=1",
+            "eve&x",
+            "a..b",
+            "\u{ff0f}eve",
+            "\u{2215}eve",
+            "\u{200b}eve",
+            &too_long,
+        ] {
+            let failure = voice_id(id).unwrap_err();
+            assert_eq!(failure.param.as_deref(), Some("voice_id"), "{id:?}");
+        }
+    }
 
     fn check(body: &str) -> Result<(), Failure> {
         let members = Members::read(body.as_bytes(), Spelling::One)?;

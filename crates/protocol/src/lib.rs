@@ -15,6 +15,7 @@ pub mod dialect;
 pub mod embeddings;
 mod envelope;
 pub mod failure;
+pub mod field;
 pub mod generate;
 pub mod guard;
 pub mod images;

@@ -49,6 +49,9 @@ async fn list(
     record: &mut Record,
 ) -> Result<Bytes, Failure> {
     guard::model_id(&call.model)?;
+    if let Some(voice) = &call.voice {
+        guard::voice_id(voice)?;
+    }
     let mut tries = model::find(engine, &call.model, None)?;
     let model = Arc::clone(tries.model());
     let progress = Progress::new(engine);

@@ -34,6 +34,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     }
     guard::not_kept(&members, "deferred")?;
     guard::not_kept(&members, "store")?;
+    passing.refuse_stored(Dialect::Chat, &members)?;
     guard::routing(&members)?;
     guard::service_tier(&members)?;
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::failure::Failure;
+use crate::field;
 use crate::guard;
 use crate::json::{Integer, Members};
 use crate::multipart::{Form, Part};
@@ -53,13 +54,16 @@ impl<'a> Fields<'a> {
                 guard::routing(members)?;
                 guard::service_tier(members)
             }
-            Self::Form(_) => {
-                for name in guard::ROUTING {
-                    if self.is_set(name)? {
-                        return Err(Failure::routing_not_supported(name));
+            Self::Form(form) => {
+                for part in &form.parts {
+                    // A file is no choice; its name must be one all the same.
+                    if part.file_name.is_some() {
+                        field::base(&part.name)?;
+                    } else {
+                        field::check(&part.name, &part.text())?;
                     }
                 }
-                guard::free_tier("service_tier", self.text("service_tier")?.as_deref())
+                Ok(())
             }
         }
     }

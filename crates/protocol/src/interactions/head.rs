@@ -49,6 +49,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     for name in REFERENCES {
         guard::no_reference(&members, name)?;
     }
+    passing.refuse_stored(Dialect::Interactions, &members)?;
     guard::routing(&members)?;
     guard::service_tier(&members)?;
 

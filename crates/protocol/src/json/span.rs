@@ -367,6 +367,14 @@ fn fold(name: &str, spelling: Spelling) -> Option<Box<str>> {
     Some(folded.into_boxed_str())
 }
 
+/// A name in the form in which all its spellings are equal: in lower case, without underscores.
+pub(crate) fn folded(name: &str) -> Cow<'_, str> {
+    match fold(name, Spelling::SnakeOrCamel) {
+        Some(folded) => Cow::Owned(folded.into_string()),
+        None => Cow::Borrowed(name),
+    }
+}
+
 /// One bit of 64, which a name shares with few others: by its ends, and its length when folded.
 fn trace(name: &[u8], underscores: usize) -> u64 {
     let end = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte));

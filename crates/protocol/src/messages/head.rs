@@ -1,6 +1,7 @@
 //! Reads the head of a Messages request: what we must know, and what the contract refuses.
 
 use super::foreign::remove_thoughts;
+use crate::dialect::Dialect;
 use crate::failure::{Detail, Failure};
 use crate::guard;
 use crate::json::{Integer, Members, Raw, Shape, Spelling};
@@ -40,6 +41,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     };
     let output_tokens_max = output_tokens_max(&members)?;
     no_thread(&members)?;
+    passing.refuse_stored(Dialect::Messages, &members)?;
     guard::routing(&members)?;
     guard::service_tier(&members)?;
     guard::tier(&members, "speed")?;

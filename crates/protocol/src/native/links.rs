@@ -57,14 +57,14 @@ fn collect(
     }
 }
 
-fn holds_words(dialect: Dialect, member: &str) -> bool {
+pub(super) fn holds_words(dialect: Dialect, member: &str) -> bool {
     // What a tool was told stands here in one dialect; in others it is the conversation.
     let is_tool_input = dialect == Dialect::Messages && member == "input";
     is_tool_input || WORDS.contains(&member)
 }
 
 /// `url`, `image_url`, `fileUri`, `server_url` …
-fn names_a_place(member: &str) -> bool {
+pub(super) fn names_a_place(member: &str) -> bool {
     let ending = member.len().checked_sub(3).and_then(|at| member.get(at..));
     ending.is_some_and(|it| it.eq_ignore_ascii_case("url") || it.eq_ignore_ascii_case("uri"))
 }

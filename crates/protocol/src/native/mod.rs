@@ -14,6 +14,7 @@ pub(crate) mod passing;
 pub(crate) mod places;
 mod request;
 mod sighting;
+mod stored;
 mod stream;
 pub(crate) mod written;
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::stored;
 use crate::canon::carrier;
 use crate::count::{InputCount, JsonCounter, Reading};
 use crate::dialect::Dialect;
@@ -64,6 +65,10 @@ pub(crate) fn read_members<'a>(
 
 /// The strings of a request, as far as they matter.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four things that are so or not, each by itself"
+)]
 pub(crate) struct Passing<'a> {
     counter: JsonCounter<'a>,
     body_bytes: usize,
@@ -79,6 +84,8 @@ pub(crate) struct Passing<'a> {
     name: Cow<'a, str>,
     loaded_ids: Vec<Text<'a>>,
     wrapped_signatures: Vec<Text<'a>>,
+    /// Whether something may be named that is kept with the upstream.
+    may_be_stored: bool,
 }
 
 impl Passing<'_> {
@@ -91,6 +98,18 @@ impl Passing<'_> {
     /// Whether a `cache_control` asks for a cache that is kept longer than the usual five minutes.
     pub(crate) fn has_long_cache(&self) -> bool {
         self.has_long_cache
+    }
+
+    /// Refuses a request that names what is kept with the upstream.
+    pub(crate) fn refuse_stored(
+        &self,
+        dialect: Dialect,
+        members: &Members<'_>,
+    ) -> Result<(), Failure> {
+        if self.may_be_stored {
+            stored::refuse(dialect, members)?;
+        }
+        Ok(())
     }
 
     /// The request's input tokens. Built-in tools bring in text that only the context bounds.
@@ -131,6 +150,7 @@ impl Passing<'_> {
 impl<'a> Strings<'a> for Passing<'a> {
     fn name(&mut self, name: Text<'a>) {
         self.name = name.decode_lossy();
+        self.may_be_stored = self.may_be_stored || stored::may_name(&self.name);
         self.counter.name(name);
     }
 
@@ -142,6 +162,7 @@ impl<'a> Strings<'a> for Passing<'a> {
                 self.wrapped_signatures.push(text);
             }
         }
+        self.may_be_stored = self.may_be_stored || stored::may_address(&self.name, text);
         if self.cache_control_depth == Some(self.depth) && self.name == "ttl" {
             self.has_long_cache |= !text.is("5m");
         }

@@ -1,6 +1,7 @@
 //! Reads the head of a Responses request: what we must know, and what the contract refuses.
 
 use super::sealed;
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
 use crate::json::patch::Edit;
@@ -11,7 +12,7 @@ use crate::tool::Tools;
 
 const READ_BY_MODEL: ReadByModel = ReadByModel {
     conversation: "input",
-    text: &["instructions", "tools", "text", "prompt"],
+    text: &["instructions", "tools", "text"],
 };
 
 /// Reads the head of a request. Ranges are left to the upstream to judge; what we read ourselves
@@ -31,6 +32,8 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     guard::not_kept(&members, "background")?;
     guard::no_reference(&members, "previous_response_id")?;
     guard::no_reference(&members, "conversation")?;
+    guard::no_reference(&members, "prompt")?;
+    passing.refuse_stored(Dialect::Responses, &members)?;
     guard::routing(&members)?;
     guard::service_tier(&members)?;
     input(&members)?;
@@ -73,11 +76,7 @@ fn keep_nothing(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
 fn input(members: &Members<'_>) -> Result<(), Failure> {
     let wrong = |why: &'static str| Err(Failure::invalid(why).param("input"));
     let Some(input) = members.get("input")? else {
-        // A prompt template brings its own input.
-        return match members.get("prompt")? {
-            Some(_) => Ok(()),
-            None => wrong("`input` is required."),
-        };
+        return wrong("`input` is required.");
     };
     match input.shape() {
         Shape::String | Shape::Array if input.is_empty() => wrong("`input` must not be empty."),

@@ -3,6 +3,7 @@
 use super::watch::Listened;
 use crate::address::is_web;
 use crate::failure::Failure;
+use crate::field;
 use crate::guard;
 use crate::multipart::{Form, Part};
 
@@ -54,10 +55,10 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
     let mut file = None;
     let mut fields = Form::default();
     for part in form.parts {
-        if part.name != FILE {
-            guard::query_choice(&part.name.to_ascii_lowercase(), &part.text())?;
+        let name = field::base(&part.name)?;
+        if name != FILE {
+            field::check(&part.name, &part.text())?;
         }
-        let name = part.name.to_ascii_lowercase();
         let place = match name.as_str() {
             "model" => &mut model,
             "url" => &mut url,
@@ -69,7 +70,7 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
         };
         // Two readers could take two of them, or another spelling.
         if place.is_some() || part.name != name {
-            let twice = format!("`{name}` must stand in the form once, in lower case.");
+            let twice = format!("`{name}` must stand in the form once, under this name.");
             return Err(Failure::invalid(twice).param(name));
         }
         *place = Some(part);
@@ -282,6 +283,40 @@ mod tests {
             (vec![("model", "m/v"), ("file", "")], 400, Some("file")),
             (
                 vec![("model", "m/v"), ("file", "x"), ("provider", "y")],
+                400,
+                Some("provider"),
+            ),
+            (
+                vec![("model", "m/v"), ("model_id", "m/w"), ("file", "x")],
+                400,
+                Some("model"),
+            ),
+            (
+                vec![("model", "m/v"), ("model[]", "m/w"), ("file", "x")],
+                400,
+                Some("model"),
+            ),
+            (
+                vec![("model", "m/v"), (" model", "m/w"), ("file", "x")],
+                400,
+                None,
+            ),
+            (
+                vec![("model", "m/v"), ("file[]", "y"), ("file", "x")],
+                400,
+                Some("file"),
+            ),
+            (
+                vec![
+                    ("model", "m/v"),
+                    ("file", "x"),
+                    ("URL", "https://a.example"),
+                ],
+                400,
+                Some("url"),
+            ),
+            (
+                vec![("model", "m/v"), ("file", "x"), ("Provider[order]", "y")],
                 400,
                 Some("provider"),
             ),

@@ -7,7 +7,7 @@ use protocol::{Dialect, Tool};
 use crate::bodies::same_decisions;
 
 /// What a caller may not say, or is billed by, in each place where it can stand.
-const GUARDED: [&str; 35] = [
+const GUARDED: [&str; 42] = [
     r#""provider":{"order":["x"]}"#,
     r#""routing":"x""#,
     r#""route":"fallback""#,
@@ -40,13 +40,21 @@ const GUARDED: [&str; 35] = [
     r#""generationConfig":{"maxOutputTokens":7,"candidateCount":3}"#,
     r#""max_output_tokens":9,"n":4,"stream":true"#,
     r#""messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]"#,
+    r#""prompt":{"id":"pmpt_1"}"#,
+    r#""tools":[{"type":"file_search","vector_store_ids":["vs_1"]}]"#,
+    r#""tools":[{"type":"code_interpreter","container":{"type":"auto","file_ids":["f"]}}]"#,
+    r#""input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]"#,
+    r#""messages":[{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}}]}]"#,
+    r#""contents":[{"parts":[{"fileData":{"fileUri":"files/abc"}}]}]"#,
+    r#""tools":[{"fileSearch":{"fileSearchStoreNames":["fileSearchStores/a"]}}]"#,
     r#""quality":"high","size":"2K","sequential_image_generation":"auto","n":2"#,
     r#""callback_url":"https://a.example","resolution":"1080p","duration":9"#,
     r#""with_timestamps":true,"stream":true"#,
 ];
 
-/// A request that every endpoint could take, were it not for `member`.
-fn request(member: &str) -> String {
+/// A request that every endpoint could take, were it not for `member`. In one dialect a prompt is a
+/// stored template, so that there is one request with it and one without.
+fn request(member: &str, with_prompt: bool) -> String {
     let name = member.split('"').nth(1).unwrap();
     let usual = [
         ("model", r#""maker/public""#),
@@ -57,7 +65,9 @@ fn request(member: &str) -> String {
         ("prompt", r#""a cat""#),
         ("text", r#""hello""#),
     ];
-    let usual = usual.iter().filter(|(usual, _)| *usual != name);
+    let usual = usual
+        .iter()
+        .filter(|(usual, _)| *usual != name && (with_prompt || *usual != "prompt"));
     let usual: Vec<_> = usual
         .map(|(name, value)| format!(r#""{name}":{value}"#))
         .collect();
@@ -79,7 +89,7 @@ fn an_escaped_tool_is_seen() {
         (Dialect::Interactions, r#"[{"type":"google\u005fsearch"}]"#),
         (Dialect::Generate, r#"[{"google\u0053earch":{}}]"#),
     ] {
-        let body = bytes::Bytes::from(request(&format!(r#""tools":{tools}"#)));
+        let body = bytes::Bytes::from(request(&format!(r#""tools":{tools}"#), false));
         let head = match dialect {
             Dialect::Generate => native::read_named_head(&body, "maker/public", false),
             _ => native::read_head(dialect, &body),
@@ -93,6 +103,8 @@ proptest! {
     /// The law: random escapes in any guarded member change no decision.
     #[test]
     fn escapes_change_no_decision(index in 0..GUARDED.len(), seed in any::<u64>()) {
-        same_decisions(&request(GUARDED[index]), seed);
+        for with_prompt in [false, true] {
+            same_decisions(&request(GUARDED[index], with_prompt), seed);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::Uri;
-use protocol::{Failure, guard};
+use protocol::{Failure, field};
 
 /// The pairs of a query, as they were written.
 #[derive(Debug)]
@@ -53,20 +53,50 @@ impl<'u> Query<'u> {
         found.map(|pair| decoded(pair.value)).collect()
     }
 
-    /// Refuses routing controls and paid tiers.
+    /// Refuses routing controls and paid tiers, and other names of the model.
     pub(crate) fn refuse_choices(&self) -> Result<(), Failure> {
         for pair in &self.0 {
-            guard::query_choice(&pair.name, &decoded(pair.value)?)?;
+            field::check(&pair.name, &decoded(pair.value)?)?;
         }
         Ok(())
     }
 
-    /// The pairs of all other names, as they were written.
-    pub(crate) fn without(&self, name: &str) -> String {
-        let others = self.0.iter().filter(|pair| pair.name != name);
-        let others: Vec<&str> = others.map(|pair| pair.raw).collect();
-        others.join("&")
+    /// The pairs that an upstream gets, as they were written: all but the one of this name, and
+    /// those that hold a credential. The caller's key is ours to check and nobody else's to see.
+    pub(crate) fn for_upstream(&self, without: &str, key: &str) -> Result<String, Failure> {
+        let mut kept: Vec<&str> = Vec::with_capacity(self.0.len());
+        for pair in &self.0 {
+            let is_kept = pair.name != without
+                && !names_credential(&pair.name)
+                && !decoded(pair.value)?.contains(key)
+                && !pair.name.contains(key);
+            if is_kept {
+                kept.push(pair.raw);
+            }
+        }
+        Ok(kept.join("&"))
     }
+}
+
+/// Names under which clients put a key into a query, without their signs between words.
+const CREDENTIALS: [&str; 11] = [
+    "accesstoken",
+    "apikey",
+    "apitoken",
+    "authorization",
+    "authtoken",
+    "key",
+    "secret",
+    "token",
+    "xalphaapikey",
+    "xapikey",
+    "xgoogapikey",
+];
+
+fn names_credential(name: &str) -> bool {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    let folded: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    CREDENTIALS.contains(&folded.as_str())
 }
 
 /// Undoes the encoding of forms: `+` is a blank.
@@ -100,7 +130,37 @@ mod tests {
         assert_eq!(query.get("model").unwrap().as_deref(), Some("maker/m x"));
         assert_eq!(query.get("none").unwrap(), None);
         assert!(query.get("a").is_err());
-        assert_eq!(query.without("model"), "a=1%2B2&b&a=%20");
+        let sent = query.for_upstream("model", "sk-1").unwrap();
+        assert_eq!(sent, "a=1%2B2&b&a=%20");
+    }
+
+    #[test]
+    fn no_credential_is_sent_on() {
+        for pair in [
+            "key=sk-1",
+            "key=",
+            "k%65y=other",
+            "KEY=sk-1",
+            "api_key=x",
+            "Api-Key=x",
+            "apikey=x",
+            "access_token=x",
+            "token=x",
+            "x-goog-api-key=x",
+            "Authorization=Bearer+x",
+            "note=sk-1",
+            "note=Bearer%20sk%2D1",
+            "sk-1=note",
+            "sk%2D1",
+        ] {
+            let uri = uri(&format!("model=m&language=en&{pair}&voice=a%20b"));
+            let query = Query::read(&uri).unwrap();
+            let sent = query.for_upstream("model", "sk-1").unwrap();
+            assert_eq!(sent, "language=en&voice=a%20b", "{pair}");
+        }
+        let uri = uri("keyterm=a&keyterms=b&turnkey=c");
+        let sent = Query::read(&uri).unwrap().for_upstream("model", "sk-1");
+        assert_eq!(sent.unwrap(), "keyterm=a&keyterms=b&turnkey=c");
     }
 
     #[test]
@@ -124,6 +184,12 @@ mod tests {
             ("service_tier=flex", true),
             ("provider=x", true),
             ("routes=", true),
+            ("Provider=x", true),
+            ("model=a&model_id=b", true),
+            ("model=a&model%5B%5D=b", true),
+            ("model=a&%20model=b", true),
+            ("model=a&model%00=b", true),
+            ("reasoning.effort=high&keyterm=a&keyterm=b", false),
         ] {
             let uri = uri(query);
             let found = Query::read(&uri).unwrap().refuse_choices();

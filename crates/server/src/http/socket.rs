@@ -8,11 +8,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Version};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use protocol::Failure;
 use protocol::voice::Listened;
+use protocol::{Failure, Family};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::catch::catch_panic;
+use super::credentials;
 use super::query::Query;
 use super::reply::Visit;
 use super::service::{Shared, refuse_idempotency_key};
@@ -88,11 +89,13 @@ pub(super) async fn open(
     };
     let model = query.get("model")?;
     let model = model.ok_or_else(|| Failure::invalid("`model` is required.").param("model"))?;
+    let key = credentials::find(Family::OpenAi, request.headers(), request.uri());
+    let key = key.map_err(|_| Failure::invalid_api_key())?;
     let call = SocketCall {
         arrival: visit.arrival(caller),
         kind,
         model: model.into_owned(),
-        query: query.without("model"),
+        query: query.for_upstream("model", key)?,
     };
     let socket = shared.engine.open_socket(call).await?;
     Ok(Switch {

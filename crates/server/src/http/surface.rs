@@ -297,8 +297,7 @@ fn named_call(path: &str, aliases: bool) -> Option<Endpoint> {
 
 fn named_voice(path: &str) -> Option<Endpoint> {
     let voice = percent_decoded(path.strip_prefix("/v1/tts/voices/")?)?;
-    let is_one = !voice.is_empty() && voice != "." && voice != "..";
-    is_one.then(|| Endpoint::Voices(Some(voice.into_owned())))
+    (!voice.is_empty()).then(|| Endpoint::Voices(Some(voice.into_owned())))
 }
 
 fn named_model(path: &str) -> Endpoint {

@@ -50,7 +50,7 @@ async fn a_file_that_is_only_named_holds_the_whole_context() {
     stage.wallet("thin", &["--balance", "0.5"]).await;
     stage.wallet("wide", &["--balance", "1"]).await;
     let file = json!({ "model": CANNED_MODEL, "messages": [{ "role": "user", "content": [
-        { "type": "file", "file": { "file_id": "file-1" } },
+        { "type": "file", "file": { "file_url": "https://a.example/1.pdf" } },
     ] }] });
     let body = with(ask("hello"), &file);
     let key = stage.key("thin", &[]).await;

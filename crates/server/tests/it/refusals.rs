@@ -283,3 +283,40 @@ async fn a_stranger_learns_nothing_from_a_wrong_body() {
     let answer = stage.send(&request).await;
     assert_eq!(answer.failure(), (401, "invalid_api_key".to_owned()));
 }
+
+/// All callers share the operator's account with an upstream: nobody may name what is kept there.
+#[tokio::test]
+async fn what_is_kept_upstream_cannot_be_named() {
+    let (stage, key) = Stage::funded().await;
+    for (path, more) in [
+        (
+            "/v1/responses",
+            json!({ "prompt": { "id": "pmpt_1" }, "input": "x" }),
+        ),
+        (
+            "/v1/responses",
+            json!({ "input": "x", "tools": [{ "type": "file_search", "vector_store_ids": ["vs_1"] }] }),
+        ),
+        (
+            "/v1/responses",
+            json!({ "input": [{ "role": "user", "content": [{ "type": "input_file", "file_id": "f" }] }] }),
+        ),
+        (
+            "/v1/chat/completions",
+            json!({ "messages": [{ "role": "user", "content": [
+                { "type": "file", "file": { "file_id": "f" } },
+            ] }] }),
+        ),
+    ] {
+        let body = with(json!({ "model": "maker/chat" }), &more).to_string();
+        // An escape hides nothing.
+        for body in [body.replace("_id", "\\u005fid"), body] {
+            let request = Request::post(path).bearer(&key.secret).body(body.as_str());
+            let answer = stage.send(&request).await;
+            let refused = (400, "stateful_not_supported".to_owned());
+            assert_eq!(answer.failure(), refused, "{body}");
+        }
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+    stage.verify().await;
+}

@@ -206,3 +206,39 @@ async fn voices_are_listed_for_free() {
     }
     assert_eq!(stage.usage(&key).await, 0);
 }
+
+/// The name of a voice stands in the upstream's path and leads nowhere else.
+#[tokio::test]
+async fn a_voice_id_that_is_a_path_is_refused() {
+    let (stage, key) = stage().await;
+    for voice in [
+        "..",
+        "%2e%2e",
+        ".",
+        "..%2F",
+        "..%2Fadmin",
+        "%2e%2e%2fadmin",
+        "%2E%2E%5Cadmin",
+        "a%2Fb",
+        "a/b",
+        "%2Fa",
+        "..%5c",
+        "a%5Cb",
+        "%252e%252e%252f",
+        "..%252F",
+        "%25252e",
+        "a%00b",
+        "a%0Ab",
+        "a%3Fx=1",
+        "a%23b",
+        "a%3Bb",
+        "%E2%88%95a",
+        "%EF%BC%8Fa",
+    ] {
+        let target = format!("/v1/tts/voices/{voice}?model=maker/voice");
+        let answer = stage.get(&key, &target).await;
+        let refused = (400, "invalid_request".to_owned());
+        assert_eq!(answer.failure(), refused, "{voice}");
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+}

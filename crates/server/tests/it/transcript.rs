@@ -227,3 +227,37 @@ fn peak_kib(pid: u32) -> u64 {
     let peak = peak.unwrap().trim().trim_end_matches(" kB");
     peak.parse().unwrap()
 }
+
+/// A field that the upstream could take for the model is not sent beside ours.
+#[tokio::test]
+async fn the_model_is_named_in_one_way_alone() {
+    let (stage, key) = stage().await;
+    for name in [
+        "Model",
+        "model[]",
+        "model[0]",
+        " model",
+        "model ",
+        "model_id",
+        "modelId",
+        "model\0",
+        "mo\\del",
+        "%6dodel",
+        "MODEL",
+        "model\\",
+        "m\u{f6}del",
+    ] {
+        for path in ["/v1/stt", "/v1/audio/transcriptions"] {
+            let parts = [
+                ("model", text("maker/ears")),
+                (name, text("other")),
+                ("file", wav(100)),
+            ];
+            let answer = stage.send(&form(&key, path, &parts)).await;
+            let refused = (400, "invalid_request".to_owned());
+            assert_eq!(answer.failure(), refused, "{name:?}");
+        }
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(stage.frozen(&key).await, 0);
+}

@@ -83,12 +83,14 @@ impl Realtime {
                     self.refuse_another_model(&session)?;
                     refuse_resumption(&session)?;
                     refuse_file_search(&session)?;
+                    refuse_template(&session, "session.prompt")?;
                 }
                 self.text.note_context(event.get("session")?);
             }
             "response.create" => {
                 if let Some(response) = event.object("response")? {
                     refuse_file_search(&response)?;
+                    refuse_template(&response, "response.prompt")?;
                     // Items that are only for this response sound like any other.
                     let mut ticks = 0u64;
                     for item in objects_of(response.get("input")?, "response.input")? {
@@ -241,6 +243,15 @@ fn refuse_resumption(session: &Members<'_>) -> Result<(), Failure> {
     }
     let why = "Session resumption is not available.";
     Err(Failure::stateful_not_supported(why).param("session.resumption"))
+}
+
+/// A template is kept in the operator's account, which all callers share.
+fn refuse_template(holder: &Members<'_>, path: &'static str) -> Result<(), Failure> {
+    if holder.get("prompt")?.is_some() {
+        let why = "Stored prompts are not available.";
+        return Err(Failure::stateful_not_supported(why).param(path));
+    }
+    Ok(())
 }
 
 /// There are no stored files to look into.

@@ -377,6 +377,18 @@ fn what_would_be_kept_is_refused_and_the_session_goes_on() {
         ),
         (r#"{"type":"response.create","event_id":"e1"}"#, None),
         (
+            r#"{"type":"session.update","event_id":"e1","session":{"pr\u006fmpt":{"id":"pmpt_1"}}}"#,
+            Some("session.prompt"),
+        ),
+        (
+            r#"{"type":"response.create","event_id":"e1","response":{"prompt":{"id":"pmpt_1"}}}"#,
+            Some("response.prompt"),
+        ),
+        (
+            r#"{"type":"response.create","event_id":"e1","response":{"prompt":null}}"#,
+            None,
+        ),
+        (
             r#"{"type":"session.update","event_id":"e1","session":{"model":"m/v"}}"#,
             None,
         ),

@@ -112,7 +112,7 @@ fn what_only_looks_refused_is_read() {
         ),
         with(r#","service_tier":"auto","provider":null"#),
         with(r#","metadata":{"conversation":"x"}"#),
-        r#"{"model":"m","input":null,"prompt":{"id":"pmpt_1"}}"#.to_owned(),
+        with(r#","prompt":null"#),
         r#"{"model":"m","input":[{"role":"user","content":"item_reference","id":"msg_1"}]}"#
             .to_owned(),
         r#"{"model":"m","input":[{"id":"rs_1","type":"reasoning","summary":[]}]}"#.to_owned(),

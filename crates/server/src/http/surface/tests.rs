@@ -210,7 +210,7 @@ fn paths_name_their_endpoint_and_family() {
         (
             "GET",
             "/v1/tts/voices/..",
-            Endpoint::Unknown,
+            Endpoint::Voices(Some("..".to_owned())),
             Family::OpenAi,
         ),
         (

@@ -68,7 +68,7 @@ async fn the_models_name_alone_is_changed() {
 }
 
 #[tokio::test]
-async fn nothing_of_the_caller_reaches_the_upstream_but_its_query() {
+async fn nothing_of_the_caller_reaches_the_upstream_but_its_query_without_keys() {
     let (echo, stage, key) = stage(Habit::Echoes).await;
     let mut headers = bearer(&key);
     for (name, value) in [
@@ -80,7 +80,8 @@ async fn nothing_of_the_caller_reaches_the_upstream_but_its_query() {
     ] {
         headers.insert(name, value.parse().unwrap());
     }
-    let target = format!("{TARGET}&voice=a%20b");
+    let secret = &key.secret;
+    let target = format!("{TARGET}&key={secret}&voice=a%20b&api_key={secret}&note={secret}");
     let mut socket = connect_with(&stage, headers, &target).await.unwrap();
     socket.close(None).await.unwrap();
     let (target, headers) = echo.handshake();

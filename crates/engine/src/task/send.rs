@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::Failure;
 use protocol::video::{Accepted, Addressee, Cause, Creation};
+use protocol::{Code, Failure};
 use store::{End, TaskAccepted, TaskRow, TaskUpstream};
 use upstream::{Endpoint, Outgoing, Sent};
 
@@ -99,9 +99,13 @@ impl Sender {
                 // What cannot be noted ends with its lease.
                 let _ = self.go_on(accepted, upstream).await;
             }
-            Sending::Refused(failure) | Sending::Unsent(failure) => {
-                let message = &failure.message;
-                self.fail(Cause::Refused, message, End::Released).await;
+            Sending::Refused(failure) => {
+                let cause = cause_of(failure.code);
+                self.fail(cause, &failure.message, End::Released).await;
+            }
+            Sending::Unsent(failure) => {
+                let cause = Cause::Unreachable;
+                self.fail(cause, &failure.message, End::Released).await;
             }
             Sending::Unknown(_) => self.fail(Cause::Ambiguous, UNKNOWN, End::Abandoned).await,
         }
@@ -286,5 +290,14 @@ impl Sender {
         let task = self.engine.task_of(&self.row, &name);
         let outcome = self.known.video.write_failed(&task, cause, message);
         self.engine.end(&self.row, outcome, end).await;
+    }
+}
+
+/// Whose fault a refusal is.
+fn cause_of(code: Code) -> Cause {
+    match code {
+        Code::UpstreamOverloaded => Cause::Overloaded,
+        Code::UpstreamError | Code::UpstreamTimeout => Cause::Upstream,
+        _ => Cause::Refused,
     }
 }

@@ -13,8 +13,12 @@ const INVALID_ARGUMENT: i64 = 3;
 pub(super) const DEADLINE_EXCEEDED: i64 = 4;
 /// `google.rpc.Code`: it is not there.
 const NOT_FOUND: i64 = 5;
+/// `google.rpc.Code`: there is no room.
+const RESOURCE_EXHAUSTED: i64 = 8;
 /// `google.rpc.Code`: something broke inside.
 pub(super) const INTERNAL: i64 = 13;
+/// `google.rpc.Code`: nobody is there.
+const UNAVAILABLE: i64 = 14;
 /// The greatest of those codes.
 const CODE_MAX: i64 = 16;
 
@@ -22,18 +26,53 @@ const CODE_MAX: i64 = 16;
 pub(super) const fn code_of(cause: Cause) -> i64 {
     match cause {
         Cause::Refused => INVALID_ARGUMENT,
+        Cause::Overloaded => RESOURCE_EXHAUSTED,
+        Cause::Unreachable => UNAVAILABLE,
         Cause::Gone => NOT_FOUND,
-        Cause::Ambiguous | Cause::Media => INTERNAL,
+        Cause::Ambiguous | Cause::Upstream | Cause::Media => INTERNAL,
     }
 }
 
 /// The code and the message of an upstream's error.
 pub(super) fn read_error(error: &Value, task: &Task<'_>) -> (i64, Option<String>) {
-    let code = error["code"].as_i64();
-    let code = code.filter(|code| (1..=CODE_MAX).contains(code));
+    let code = match &error["code"] {
+        Value::Number(number) => number.as_i64().and_then(code_of_number),
+        Value::String(label) => code_of_label(label),
+        _ => None,
+    };
+    let code = code.or_else(|| code_of_label(error["status"].as_str()?));
     let message = error["message"].as_str().map(|text| clean(text, task));
     let message = message.filter(|message| !message.is_empty());
     (code.unwrap_or(INTERNAL), message)
+}
+
+/// The code that a number stands for: itself, or an HTTP status. A status that refuses our credential is
+/// nothing that the caller could mend.
+fn code_of_number(number: i64) -> Option<i64> {
+    match number {
+        1..=CODE_MAX => Some(number),
+        400 | 413 | 422 => Some(INVALID_ARGUMENT),
+        404 => Some(NOT_FOUND),
+        429 => Some(RESOURCE_EXHAUSTED),
+        503 => Some(UNAVAILABLE),
+        408 | 504 => Some(DEADLINE_EXCEEDED),
+        _ => None,
+    }
+}
+
+/// The code of a status label.
+fn code_of_label(label: &str) -> Option<i64> {
+    const LABELS: [(&str, i64); 6] = [
+        ("INVALID_ARGUMENT", INVALID_ARGUMENT),
+        ("DEADLINE_EXCEEDED", DEADLINE_EXCEEDED),
+        ("NOT_FOUND", NOT_FOUND),
+        ("RESOURCE_EXHAUSTED", RESOURCE_EXHAUSTED),
+        ("INTERNAL", INTERNAL),
+        ("UNAVAILABLE", UNAVAILABLE),
+    ];
+    let mut labels = LABELS.into_iter();
+    let found = labels.find(|(known, _)| known.eq_ignore_ascii_case(label));
+    found.map(|(_, code)| code)
 }
 
 /// What an upstream says, without its name.
@@ -79,5 +118,58 @@ pub(super) fn used(task: &Task<'_>, hosted: &Hosted) -> Used {
     Used {
         seconds,
         ..Used::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const TASK: Task<'_> = Task {
+        id: "t",
+        model: "maker/film",
+        upstream_model: "film-1",
+        created_ms: 0,
+        now_ms: 0,
+        memo: None,
+        public_url: "",
+    };
+
+    #[test]
+    fn each_cause_has_the_code_that_tells_what_to_do_about_it() {
+        for (cause, code) in [
+            (Cause::Refused, 3),
+            (Cause::Gone, 5),
+            (Cause::Overloaded, 8),
+            (Cause::Ambiguous, 13),
+            (Cause::Upstream, 13),
+            (Cause::Media, 13),
+            (Cause::Unreachable, 14),
+        ] {
+            assert_eq!(code_of(cause), code, "{cause:?}");
+        }
+    }
+
+    #[test]
+    fn codes_of_upstreams_are_read_as_numbers_statuses_and_labels() {
+        for (error, code) in [
+            (json!({ "code": 3 }), 3),
+            (json!({ "code": 8, "status": "INTERNAL" }), 8),
+            (json!({ "code": 14 }), 14),
+            (json!({ "code": 400 }), 3),
+            (json!({ "code": 429 }), 8),
+            (json!({ "code": 503 }), 14),
+            (json!({ "code": 504 }), 4),
+            (json!({ "code": "resource_exhausted" }), 8),
+            (json!({ "code": 401, "status": "UNAUTHENTICATED" }), 13),
+            (json!({ "status": "UNAVAILABLE" }), 14),
+            (json!({ "code": "generation_failed" }), 13),
+            (json!({ "code": 17 }), 13),
+            (json!(null), 13),
+        ] {
+            assert_eq!(read_error(&error, &TASK).0, code, "{error}");
+        }
     }
 }

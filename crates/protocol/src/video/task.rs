@@ -1,5 +1,7 @@
 //! What all video protocols say of a task.
 
+use serde_json::Value;
+
 use super::media::Delivery;
 
 /// A task as its protocol sees it.
@@ -104,8 +106,45 @@ pub enum Cause {
     Ambiguous,
     /// The upstream refused the creation after the caller had its answer.
     Refused,
+    /// The upstream had no room for the creation.
+    Overloaded,
+    /// The upstream could not be reached, so that it never heard of the creation.
+    Unreachable,
+    /// The upstream refused us and not the caller: our credential, or our name of the model.
+    Upstream,
     /// The upstream no longer knows the task.
     Gone,
     /// The result is no film.
     Media,
+}
+
+/// The progress that an upstream tells of a task that goes on, in whole per cent: 100 means done to a reader.
+pub(super) fn percent(told: &Value) -> Option<u8> {
+    let told = told.as_f64()?;
+    let mut whole = (0..=99).rev();
+    whole.find(|percent| f64::from(*percent) <= told)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn progress_is_told_in_whole_per_cent() {
+        for (told, shown) in [
+            (json!(0), Some(0)),
+            (json!(37), Some(37)),
+            (json!(37.5), Some(37)),
+            (json!(99.99), Some(99)),
+            (json!(100), Some(99)),
+            (json!(1e300), Some(99)),
+            (json!(-0.5), None),
+            (json!("37"), None),
+            (json!(null), None),
+        ] {
+            assert_eq!(percent(&told), shown, "{told}");
+        }
+    }
 }

@@ -5,6 +5,17 @@ use serde_json::{Value, json};
 use crate::harness::{Answer, Dialect, Key, Plot, Request, Stage, eventually};
 
 const ENTRIES: &str = r#"
+[[channel]]
+name = "nowhere"
+preset = "sim"
+base_url = "http://127.0.0.1:1/v1"
+credential = { file = "upstream-key" }
+[[model]]
+id = "maker/omni-nowhere"
+kind = "video"
+routes = [{ channel = "nowhere", model = "sim-omni" }]
+price = { video_second = "0.1" }
+profile = { base = "omni-1.1" }
 [[model]]
 id = "maker/omni"
 kind = "video"
@@ -112,7 +123,9 @@ async fn an_interaction_without_a_film_costs_nothing_and_says_why() {
 async fn a_creation_is_sent_once_and_its_trouble_shows_in_the_task() {
     for (faults, is_code) in [
         ("status=400", 3),
-        ("status=429", 3),
+        ("status=429", 8),
+        // Our own credential, which the caller cannot mend.
+        ("status=401", 13),
         ("status=500", 13),
         ("empty-object", 13),
         ("wrong-type", 13),
@@ -132,6 +145,18 @@ async fn a_creation_is_sent_once_and_its_trouble_shows_in_the_task() {
         assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
         stage.verify().await;
     }
+}
+
+#[tokio::test]
+async fn an_upstream_that_cannot_be_reached_is_told_as_such() {
+    let (stage, key) = plot().funded().await;
+    let body = json!({ "model": "maker/omni-nowhere", "input": "x" });
+    let id = create(&stage, &key, &body).await;
+    let shown = ended(&stage, &key, &id).await.json();
+    assert_eq!(shown["status"], "failed", "{shown}");
+    assert_eq!(shown["steps"][0]["error"]["code"], 14, "{shown}");
+    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    stage.verify().await;
 }
 
 /// T7: a blocking call whose worker died is never sent again.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::snapshot::{write_error, write_filtered, write_running};
 use crate::video::google::{INTERNAL, clean, delivery, read_error, read_video};
 use crate::video::media::Source;
-use crate::video::task::{Outcome, Polled, Task};
+use crate::video::task::{Outcome, Polled, Task, percent};
 
 /// The longest operation name that is kept.
 const NAME_BYTES_MAX: usize = 512;
@@ -60,9 +60,8 @@ pub(super) fn read_poll(status: u16, body: &[u8], task: &Task<'_>) -> Polled {
 /// Progress is not part of what is shown, but operators like to see it.
 fn running(operation: &Map<String, Value>, task: &Task<'_>) -> Polled {
     let metadata = operation.get("metadata");
-    let percent = metadata.and_then(|it| it["progressPercent"].as_u64());
-    let percent = percent.map(|percent| u8::try_from(percent.min(99)).unwrap_or(99));
-    Polled::Running(percent.map(|percent| write_running(task, Some(percent))))
+    let told = metadata.and_then(|it| percent(&it["progressPercent"]));
+    Polled::Running(told.map(|percent| write_running(task, Some(percent))))
 }
 
 /// The first video, wherever this family of upstreams puts it.

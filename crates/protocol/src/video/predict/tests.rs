@@ -401,6 +401,10 @@ fn every_answer_to_a_poll_is_understood() {
             200,
             &format!(r#"{{{name},"done":false,"metadata":{{"progressPercent":37}}}}"#),
         ),
+        read(
+            200,
+            &format!(r#"{{{name},"done":false,"metadata":{{"progressPercent":37.5}}}}"#),
+        ),
         read(200, &format!(r#"{{{name},"done":"yes"}}"#)),
         read(200, "{}"),
         read(200, "[]"),

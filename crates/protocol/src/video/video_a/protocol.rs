@@ -33,7 +33,12 @@ impl Protocol for VideoA {
     fn write_failed(&self, task: &Task<'_>, cause: Cause, message: &str) -> Outcome {
         let code = match cause {
             Cause::Refused => "invalid_argument",
-            Cause::Ambiguous | Cause::Gone | Cause::Media => "internal_error",
+            Cause::Overloaded
+            | Cause::Unreachable
+            | Cause::Upstream
+            | Cause::Ambiguous
+            | Cause::Gone
+            | Cause::Media => "internal_error",
         };
         snapshot::write_failed(task, code, message)
     }

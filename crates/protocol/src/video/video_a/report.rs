@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use super::snapshot::{error, snapshot, usage, write_expired, write_failed, write_pending};
 use crate::scrub::{Names, explain, explain_code};
-use crate::video::task::{Outcome, Polled, Task, Used};
+use crate::video::task::{Outcome, Polled, Task, Used, percent};
 
 /// Reads the answer to a poll. A running task is told by 202 whatever its body; old answers of finished
 /// ones have no `status`.
@@ -36,9 +36,7 @@ fn told(value: &Value, task: &Task<'_>) -> Polled {
 }
 
 fn running(value: Option<&Value>, task: &Task<'_>) -> Polled {
-    let progress = value.and_then(|value| value["progress"].as_u64());
-    // 100 means done to a reader.
-    let progress = progress.map(|progress| u8::try_from(progress.min(99)).unwrap_or(99));
+    let progress = value.and_then(|value| percent(&value["progress"]));
     Polled::Running(progress.map(|progress| write_pending(task, progress)))
 }
 
@@ -150,6 +148,7 @@ mod tests {
             read(202, ""),
             read(202, "<html>"),
             read(202, r#"{"status":"pending","progress":37}"#),
+            read(202, r#"{"status":"pending","progress":37.5}"#),
             read(200, r#"{"status":"pending","progress":100}"#),
             read(
                 200,

@@ -58,6 +58,8 @@ pub enum Code {
     MethodNotAllowed,
     /// The path is a socket, the request does not ask for one.
     UpgradeRequired,
+    /// The path is no socket, and the request asks for one.
+    WebSocketNotSupported,
     /// The caller was too slow.
     RequestTimeout,
     /// The task is running and cannot be deleted.
@@ -88,7 +90,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for tests and documents.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::InvalidRequest,
         Self::ModelNotSupported,
         Self::RoutingNotSupported,
@@ -105,6 +107,7 @@ impl Code {
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::UpgradeRequired,
+        Self::WebSocketNotSupported,
         Self::RequestTimeout,
         Self::TaskRunning,
         Self::TaskCancelled,
@@ -139,6 +142,7 @@ impl Code {
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::UpgradeRequired => "upgrade_required",
+            Self::WebSocketNotSupported => "websocket_not_supported",
             Self::RequestTimeout => "request_timeout",
             Self::TaskRunning => "task_running",
             Self::TaskCancelled => "task_cancelled",
@@ -172,7 +176,7 @@ impl Code {
             Self::WalletDisabled => 403,
             Self::ModelNotFound | Self::TaskNotFound | Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
-            Self::UpgradeRequired => 426,
+            Self::UpgradeRequired | Self::WebSocketNotSupported => 426,
             Self::RequestTimeout => 408,
             Self::TaskRunning | Self::TaskCancelled => 409,
             Self::RequestTooLarge => 413,
@@ -214,7 +218,8 @@ pub struct Fault {
     pub detail: Option<&'static Detail>,
     /// For the `retry-after` header.
     pub retry_after_s: Option<u32>,
-    /// For the `x-should-retry` header: `false` where a repeat could create or charge twice.
+    /// For the `x-should-retry` header: `false` where a repeat could create or charge twice. See
+    /// [`Failure::retry_advice`].
     pub should_retry: Option<bool>,
     /// For the log alone, never for the caller.
     pub cause: Option<Box<str>>,
@@ -386,6 +391,15 @@ impl Failure {
         )
     }
 
+    /// 426 `websocket_not_supported`. Clients that prefer sockets take this status as a sign to speak plain HTTP;
+    /// after a 404 they would try the socket again.
+    pub fn websocket_not_supported() -> Self {
+        Self::new(
+            Code::WebSocketNotSupported,
+            "This path is no WebSocket: send a plain HTTP request.",
+        )
+    }
+
     /// 408 `request_timeout`.
     pub fn request_timeout() -> Self {
         Self::new(
@@ -521,6 +535,13 @@ impl Failure {
     /// The HTTP status to answer with.
     pub fn status(&self) -> u16 {
         self.status.unwrap_or_else(|| self.code.status())
+    }
+
+    /// What the `x-should-retry` header says, if it says anything. Some clients repeat a request whose key was
+    /// refused, in the hope of a fresh one.
+    pub fn retry_advice(&self) -> Option<bool> {
+        let is_final = matches!(self.status(), 401 | 403);
+        self.should_retry.or(is_final.then_some(false))
     }
 
     /// The whole error body in the envelope of `family`.

@@ -91,6 +91,9 @@ pub fn read_json(asked: Asked, body: &Bytes) -> Result<Request, Failure> {
         ));
     }
     let members = Members::read(body, Spelling::One)?;
+    if asked == Asked::Edit {
+        check_list(&members)?;
+    }
     let sources = match (asked, members.get("layer_decomposition")?) {
         // Elsewhere the form of `image` is the model's own affair.
         (Asked::Generation, None) => loose_sources(&members)?,
@@ -98,6 +101,16 @@ pub fn read_json(asked: Asked, body: &Bytes) -> Result<Request, Failure> {
     };
     let fields = Fields::Json(members);
     read(asked, &fields, sources, Body::Json(body.clone()))
+}
+
+/// The source pictures of an edit are an `image` or a list of `images` (contract, "POST /v1/images/edits").
+fn check_list(members: &Members<'_>) -> Result<(), Failure> {
+    let images = members.get("images")?;
+    if images.is_some_and(|images| images.shape() != Shape::Array) {
+        let message = "`images` must be an array of pictures.";
+        return Err(Failure::invalid(message).param("images"));
+    }
+    Ok(())
 }
 
 /// Reads an edit that came as a form.

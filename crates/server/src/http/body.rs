@@ -42,18 +42,28 @@ pub(crate) fn check_json_headers(headers: &HeaderMap) -> Result<(), Failure> {
     check_plain(headers)?;
     if is_multipart(headers) {
         return Err(Failure::unsupported_media_type(
-            "This endpoint takes a JSON body, not a form.",
+            "This endpoint does not take a body of this type; send JSON.",
         ));
     }
     Ok(())
 }
 
-/// Whether the body is a form.
-pub(crate) fn is_multipart(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.as_bytes().get(..10))
-        .is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"))
+/// Whether the body is a form. No other kind of `multipart` is one.
+pub(crate) fn is_form(headers: &HeaderMap) -> bool {
+    media_type(headers).eq_ignore_ascii_case(b"multipart/form-data")
+}
+
+fn is_multipart(headers: &HeaderMap) -> bool {
+    let start = media_type(headers).get(..10);
+    start.is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"))
+}
+
+/// The type of the body, without its parameters.
+fn media_type(headers: &HeaderMap) -> &[u8] {
+    let value = headers.get(header::CONTENT_TYPE);
+    let value = value.map_or(&b""[..], |value| value.as_bytes());
+    let mut parts = value.split(|byte| *byte == b';');
+    parts.next().unwrap_or_default().trim_ascii()
 }
 
 /// What reads the form that the headers announce.
@@ -258,4 +268,31 @@ fn poll_body(
 
 fn too_large(bytes_max: usize) -> Failure {
     Failure::request_too_large(u64::try_from(bytes_max).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_form_data_is_a_form() {
+        for (content_type, form, json) in [
+            ("multipart/form-data; boundary=x", true, false),
+            ("Multipart/Form-Data;boundary=x", true, false),
+            (" multipart/form-data ", true, false),
+            ("multipart/mixed; boundary=x", false, false),
+            ("multipart/related; boundary=x", false, false),
+            ("multipart/form-data-x; boundary=x", false, false),
+            ("multipart/", false, false),
+            ("application/json", false, true),
+            ("text/plain; charset=utf-8", false, true),
+            ("", false, true),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, content_type.parse().unwrap());
+            assert_eq!(is_form(&headers), form, "{content_type}");
+            assert_eq!(check_json_headers(&headers).is_ok(), json, "{content_type}");
+        }
+        assert!(!is_form(&HeaderMap::new()));
+    }
 }

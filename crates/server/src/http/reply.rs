@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use engine::{Aborted, Answer, AnswerBody, Arrival, Caller, Place, Unanswered};
-use http::header::{CONNECTION, CONTENT_RANGE, CONTENT_TYPE, HeaderName, RETRY_AFTER, UPGRADE};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderName, RETRY_AFTER, UPGRADE,
+};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use ledger::Rates;
@@ -143,15 +145,23 @@ impl Visit {
             StatusCode::from_u16(failure.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = self.response(status, JSON, whole(document));
         let headers = response.headers_mut();
-        if failure.code == Code::UpgradeRequired {
+        // The protocol that is spoken here goes with the status (RFC 9110, 15.5.22).
+        let spoken = match failure.code {
+            Code::UpgradeRequired => Some(WEBSOCKET),
+            Code::WebSocketNotSupported => Some(HeaderValue::from_static("HTTP/1.1")),
+            _ => None,
+        };
+        if let Some(spoken) = spoken {
             headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-            headers.insert(UPGRADE, WEBSOCKET);
+            headers.insert(UPGRADE, spoken);
+        }
+        if failure.code == Code::UpgradeRequired {
             headers.insert(SOCKET_VERSION, HeaderValue::from_static("13"));
         }
         if let Some(seconds) = failure.retry_after_s {
             headers.insert(RETRY_AFTER, seconds.into());
         }
-        if let Some(should) = failure.should_retry {
+        if let Some(should) = failure.retry_advice() {
             headers.insert(
                 SHOULD_RETRY,
                 HeaderValue::from_static(if should { "true" } else { "false" }),
@@ -195,6 +205,18 @@ impl Drop for Visit {
         let tally = &self.connection.tally;
         tally.ended(self.endpoint, self.arrived.elapsed());
     }
+}
+
+/// The answer to HEAD: the headers of the answer to GET, and nothing behind them.
+pub(super) fn without_content(response: Response<ReplyBody>) -> Response<ReplyBody> {
+    let (mut head, mut reply) = response.into_parts();
+    // An empty answer has no length to tell: a medium that has not changed.
+    if let Some(bytes) = reply.size_hint().exact().filter(|bytes| *bytes > 0) {
+        let told = head.headers.entry(CONTENT_LENGTH);
+        told.or_insert_with(|| bytes.into());
+    }
+    reply.body = whole(Vec::new());
+    Response::from_parts(head, reply)
 }
 
 fn whole(document: Vec<u8>) -> AnswerBody {

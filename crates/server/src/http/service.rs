@@ -8,7 +8,7 @@ use engine::{
     Caller, EmbeddingsCall, Engine, ImagesBody, ImagesCall, LastKey, Named, NamedContents, Tally,
     TaskAsk, TextCall, Unanswered, VideoCall, ids,
 };
-use http::{HeaderMap, HeaderName, Request, Response, Uri};
+use http::{HeaderMap, HeaderName, Method, Request, Response, Uri};
 use hyper::body::Incoming;
 use ledger::Balance;
 use protocol::images::Asked;
@@ -20,7 +20,7 @@ use super::catch::catch_panic;
 use super::charge::Payer;
 use super::listener::{Limits, Seat};
 use super::pulse::Pulse;
-use super::reply::{ReplyBody, Visit};
+use super::reply::{self, ReplyBody, Visit};
 use super::socket::{self, Switch};
 use super::surface::{Endpoint, Surface};
 use super::{catalog, credentials, media, tasks, voice};
@@ -52,6 +52,16 @@ pub(crate) async fn serve(
     connection: Arc<Connection>,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
+    let is_head = request.method() == Method::HEAD;
+    let response = answer(connection, request).await;
+    if is_head {
+        reply::without_content(response)
+    } else {
+        response
+    }
+}
+
+async fn answer(connection: Arc<Connection>, request: Request<Incoming>) -> Response<ReplyBody> {
     let Connection { shared, pulse, .. } = &*connection;
     let surface = Surface::find(request.method(), request.uri().path(), shared.aliases);
     // Only calls take places: a node full of them still tells balances and its catalog.
@@ -118,6 +128,9 @@ async fn dispatch(
 ) -> Result<Served, Unanswered> {
     let engine = &shared.engine;
     check_head(request.headers(), request.uri(), &shared.limits)?;
+    if socket::is_misplaced(&surface.endpoint, &request, shared.aliases) {
+        return Err(Failure::websocket_not_supported().into());
+    }
     if surface.endpoint == Endpoint::Unknown {
         return Err(Failure::not_found("There is no such endpoint.").into());
     }
@@ -333,7 +346,7 @@ async fn images(
     refuse_idempotency_key(request.headers())?;
     let bounds = bounds(shared, shared.limits.body_image_bytes);
     let payer = payer(shared, caller);
-    let is_form = asked == Asked::Edit && body::is_multipart(request.headers());
+    let is_form = asked == Asked::Edit && body::is_form(request.headers());
     let body = if is_form {
         let reader = body::form_reader(request.headers())?;
         let (form, share) = body::read_form(request.into_body(), reader, bounds, payer).await?;

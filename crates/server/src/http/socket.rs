@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use engine::{Caller, OpenSocket, SocketCall, SocketKind, Unanswered};
 use http::header::{CONNECTION, UPGRADE};
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Version};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
@@ -17,6 +17,7 @@ use super::credentials;
 use super::query::Query;
 use super::reply::Visit;
 use super::service::{Shared, refuse_idempotency_key};
+use super::surface::{Endpoint, Surface};
 
 const KEY: HeaderName = HeaderName::from_static("sec-websocket-key");
 const VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
@@ -106,10 +107,23 @@ pub(super) async fn open(
     })
 }
 
+/// Whether a request asks for a socket where something else is served.
+pub(super) fn is_misplaced(
+    endpoint: &Endpoint,
+    request: &Request<Incoming>,
+    aliases: bool,
+) -> bool {
+    request.method() == Method::GET
+        && !matches!(endpoint, Endpoint::Socket(_))
+        && has_token(request.headers(), &UPGRADE, "websocket")
+        && Surface::is_path(request.uri().path(), aliases)
+}
+
 /// The proof that we understood the handshake; a request that is none must upgrade.
 fn accepted(request: &Request<Incoming>) -> Result<HeaderValue, Failure> {
     let headers = request.headers();
-    let is_websocket = has_token(headers, &UPGRADE, "websocket")
+    let is_websocket = request.method() == Method::GET
+        && has_token(headers, &UPGRADE, "websocket")
         && has_token(headers, &CONNECTION, "upgrade")
         && headers.get(VERSION).is_some_and(|it| it == "13")
         && request.version() == Version::HTTP_11;

@@ -99,8 +99,7 @@ impl Surface {
         let path = unaliased(path, aliases);
         let path = &*path;
         let endpoint = match method.as_str() {
-            "GET" => medium(path).unwrap_or_else(|| asked(path)),
-            "HEAD" => medium(path).unwrap_or(Endpoint::Unknown),
+            "GET" | "HEAD" => medium(path, aliases).unwrap_or_else(|| asked(path)),
             "POST" => called(path, aliases),
             "DELETE" => deleted(path),
             _ => Endpoint::Unknown,
@@ -109,6 +108,13 @@ impl Surface {
             endpoint,
             family: family(method, path),
         }
+    }
+
+    /// Whether something is served at a path, with whatever method.
+    pub(crate) fn is_path(path: &str, aliases: bool) -> bool {
+        [Method::GET, Method::POST, Method::DELETE]
+            .iter()
+            .any(|method| Self::find(method, path, aliases).endpoint != Endpoint::Unknown)
     }
 
     /// The path as logs and metrics may show it: ids replaced by their names.
@@ -162,13 +168,14 @@ impl Surface {
 
 /// `/media/{id}.mp4`, and the name that clients of Generate Content know, which has no ending: what they
 /// ask for are videos.
-fn medium(path: &str) -> Option<Endpoint> {
+fn medium(path: &str, aliases: bool) -> Option<Endpoint> {
     if let Some(name) = path.strip_prefix("/media/") {
         return Some(Endpoint::Media(media::Asked::Look, MediaName::parse(name)));
     }
-    let id = path
-        .strip_prefix("/v1beta/files/")?
-        .strip_suffix(":download")?;
+    let file = path
+        .strip_prefix("/v1beta/files/")
+        .or_else(|| path.strip_prefix("/v1/files/").filter(|_| aliases));
+    let id = file?.strip_suffix(":download")?;
     let name = MediaId::parse(id).map(|id| MediaName {
         id,
         kind: MediaType::Mp4,
@@ -315,6 +322,7 @@ fn named_model(path: &str) -> Endpoint {
 /// The family is read off the request line alone, so that it is known for what is not served as
 /// well.
 fn family(method: &Method, path: &str) -> Family {
+    let is_asking = method == Method::GET || method == Method::HEAD;
     let below = |root: &str| {
         path.strip_prefix(root)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -323,8 +331,9 @@ fn family(method: &Method, path: &str) -> Family {
     // a path that only asks, a colon is the model's own.
     let is_action = |root: &str| {
         let rest = path.strip_prefix(root);
-        method != Method::GET && rest.is_some_and(|rest| rest.contains(':'))
+        !is_asking && rest.is_some_and(|rest| rest.contains(':'))
     };
+    let is_download = path.starts_with("/v1/files/") && path.ends_with(":download");
     if below("/v1/messages") {
         Family::Messages
     } else if below("/v1beta/interactions") || below("/v1/interactions") {
@@ -332,7 +341,8 @@ fn family(method: &Method, path: &str) -> Family {
     } else if below("/v1beta")
         || below("/upload")
         || is_action("/v1/models/")
-        || (method == Method::GET && operation(path).is_some())
+        || is_download
+        || (is_asking && operation(path).is_some())
     {
         Family::Google
     } else {

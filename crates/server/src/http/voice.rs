@@ -41,7 +41,7 @@ pub(super) async fn transcript(
 ) -> Result<Served, Unanswered> {
     const FIELDS_BYTES: usize = 1 << 20;
     refuse_idempotency_key(request.headers())?;
-    if !body::is_multipart(request.headers()) {
+    if !body::is_form(request.headers()) {
         let message = "This endpoint takes `multipart/form-data`.";
         return Err(Failure::unsupported_media_type(message).into());
     }

@@ -517,6 +517,8 @@ async fn an_edit_without_what_it_needs_is_refused() {
     for body in [
         json!({ "model": "maker/gpt", "prompt": "x" }),
         json!({ "model": "maker/gpt", "prompt": "x", "images": [] }),
+        json!({ "model": "maker/gpt", "prompt": "x", "images": { "image_url": "https://a/b.png" } }),
+        json!({ "model": "maker/content", "prompt": "x", "images": "https://a/b.png" }),
         json!({ "model": "maker/gpt", "prompt": "x", "image": {} }),
         json!({ "model": "maker/gpt", "image": { "url": "https://a/b.png" } }),
         json!({ "prompt": "x", "image": { "url": "https://a/b.png" } }),
@@ -551,6 +553,21 @@ async fn an_edit_without_what_it_needs_is_refused() {
         assert_eq!(refused.status(), 400, "{fields:?}");
         refused.openai_error();
     }
+    // Only one kind of `multipart` is a form.
+    let (content_type, body) = form(
+        &[("model", "maker/gpt"), ("prompt", "x")],
+        &[("image", &source)],
+    );
+    let mixed = content_type.replace("form-data", "mixed");
+    let request = Request::post("/v1/images/edits")
+        .bearer(&key.secret)
+        .header("content-type", &mixed)
+        .body(body);
+    let refused = stage.send(&request).await;
+    assert_eq!(
+        refused.failure(),
+        (415, "unsupported_media_type".to_owned())
+    );
     let (content_type, mut body) = form(&[("model", "maker/gpt"), ("prompt", "x")], &[]);
     body.truncate(body.len() - 10);
     let cut = Request::post("/v1/images/edits")

@@ -46,6 +46,7 @@ mod outage;
 mod output_limit;
 mod picture_prices;
 mod pictures;
+mod plain_http;
 mod predict;
 mod prompt_count;
 mod rates;

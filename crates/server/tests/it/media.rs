@@ -65,15 +65,18 @@ async fn media_are_served_without_a_key_under_fixed_types() {
 async fn clients_of_generate_content_find_their_file() {
     let stage = Stage::open().await;
     keep(&stage, &format!("{ID}.mp4"), &film());
-    let target = format!("/v1beta/files/{ID}:download?alt=media");
-    let answer = get(&stage, &target, &[]).await.ok();
-    assert_eq!(answer.body, film());
-    assert_eq!(answer.header("content-type"), Some("video/mp4"));
-    let disposition = format!("attachment; filename=\"{ID}.mp4\"");
-    assert_eq!(answer.header("content-disposition"), Some(&*disposition));
-    // Their SDK sends its key along, which is no reason to refuse.
-    let answer = get(&stage, &target, &[("x-goog-api-key", "whatever")]).await;
-    assert_eq!(answer.ok().body, film());
+    // The newest SDK asks under `/v1`.
+    for version in ["v1beta", "v1"] {
+        let target = format!("/{version}/files/{ID}:download?alt=media");
+        let answer = get(&stage, &target, &[]).await.ok();
+        assert_eq!(answer.body, film());
+        assert_eq!(answer.header("content-type"), Some("video/mp4"));
+        let disposition = format!("attachment; filename=\"{ID}.mp4\"");
+        assert_eq!(answer.header("content-disposition"), Some(&*disposition));
+        // It sends its key along, which is no reason to refuse.
+        let answer = get(&stage, &target, &[("x-goog-api-key", "whatever")]).await;
+        assert_eq!(answer.ok().body, film());
+    }
 }
 
 #[tokio::test]
@@ -196,10 +199,12 @@ async fn what_is_missing_expired_or_misspelt_is_the_same_404() {
     told.dedup();
     assert_eq!(told.len(), 1);
     for id in [ID, expired, "files"] {
-        let target = format!("/v1beta/files/{id}:download?alt=media");
-        let answer = get(&stage, &target, &[]).await;
-        assert_eq!(answer.status(), 404, "{target}");
-        assert_eq!(answer.json()["error"]["status"], "NOT_FOUND", "{target}");
+        for version in ["v1beta", "v1"] {
+            let target = format!("/{version}/files/{id}:download?alt=media");
+            let answer = get(&stage, &target, &[]).await;
+            assert_eq!(answer.status(), 404, "{target}");
+            assert_eq!(answer.json()["error"]["status"], "NOT_FOUND", "{target}");
+        }
     }
 }
 

@@ -5,6 +5,13 @@ use super::*;
 fn paths_name_their_endpoint_and_family() {
     let model = |id: &str| Endpoint::Model(id.to_owned());
     let task = || Endpoint::Task("018f0000-0000-7000-8000-00000000000a".to_owned());
+    let film = Endpoint::Media(
+        media::Asked::Save,
+        Some(MediaName {
+            id: MediaId::parse("0123456789abcdefghijklmnopqrstuv").unwrap(),
+            kind: MediaType::Mp4,
+        }),
+    );
     let named = |id: &str, stream: bool| {
         Endpoint::Named(Named {
             model: id.to_owned(),
@@ -25,6 +32,19 @@ fn paths_name_their_endpoint_and_family() {
             Family::OpenAi,
         ),
         ("GET", "/v1/models", Endpoint::Models, Family::OpenAi),
+        ("HEAD", "/v1/models", Endpoint::Models, Family::OpenAi),
+        (
+            "HEAD",
+            "/v1beta/models/a:b",
+            Endpoint::GoogleModel("a:b".into()),
+            Family::Google,
+        ),
+        (
+            "HEAD",
+            "/v1/models/maker/m:free",
+            model("maker/m:free"),
+            Family::OpenAi,
+        ),
         (
             "GET",
             "/v1/models/maker/m",
@@ -256,6 +276,24 @@ fn paths_name_their_endpoint_and_family() {
             task(),
             Family::Interactions,
         ),
+        (
+            "GET",
+            "/v1/files/0123456789abcdefghijklmnopqrstuv:download",
+            film.clone(),
+            Family::Google,
+        ),
+        (
+            "HEAD",
+            "/v1beta/files/0123456789abcdefghijklmnopqrstuv:download",
+            film,
+            Family::Google,
+        ),
+        (
+            "GET",
+            "/v1/files/0123456789abcdefghijklmnopqrstuv",
+            Endpoint::Unknown,
+            Family::OpenAi,
+        ),
         ("GET", "/v1/nothing", Endpoint::Unknown, Family::OpenAi),
         ("GET", "/v1beta/nothing", Endpoint::Unknown, Family::Google),
         ("GET", "/", Endpoint::Unknown, Family::OpenAi),
@@ -272,6 +310,10 @@ fn paths_name_their_endpoint_and_family() {
 
 #[test]
 fn aliases_can_be_switched_off() {
+    let id = "0123456789abcdefghijklmnopqrstuv";
+    let target = format!("/v1/files/{id}:download");
+    let surface = Surface::find(&Method::GET, &target, false);
+    assert_eq!(surface.endpoint, Endpoint::Unknown);
     for path in [
         "/v1/audio/speech",
         "/v1/interactions",

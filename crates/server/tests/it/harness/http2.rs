@@ -38,6 +38,26 @@ impl Http2 {
             .header("content-type", "application/json")
             .body(Full::from(body.to_string()))
             .unwrap();
+        self.send(request).await
+    }
+
+    /// The head of the answer to a request without a body.
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        target: &str,
+        key: &Key,
+    ) -> http::Response<Incoming> {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("http://gateway{target}"))
+            .header("authorization", format!("Bearer {}", key.secret))
+            .body(Full::default())
+            .unwrap();
+        self.send(request).await
+    }
+
+    async fn send(&self, request: http::Request<Full<Bytes>>) -> http::Response<Incoming> {
         let mut sender = self.0.clone();
         within("a place", sender.ready()).await.unwrap();
         within("an answer", sender.send_request(request))

@@ -262,7 +262,7 @@ impl Assembler {
     fn number_of(&mut self, piece: &CallPiece<'_>) -> Result<usize, Broken> {
         let last = match piece.index {
             Some(index) => self.by_index.get(&index).copied(),
-            None => self.calls.len().checked_sub(1),
+            None => self.by_id(piece).or(self.calls.len().checked_sub(1)),
         };
         let known = last.and_then(|number| Some((number, self.calls.get(number)?)));
         if let Some((number, call)) = known {
@@ -270,7 +270,14 @@ impl Assembler {
                 .id
                 .as_ref()
                 .is_some_and(|id| !call.id.is_empty() && **id != call.id);
-            if !(another_id && piece.name.is_some()) {
+            // Without an index, what follows a whole call is the next one.
+            let follows = piece.index.is_none()
+                && call.braces.is_whole()
+                && piece
+                    .arguments
+                    .as_ref()
+                    .is_some_and(|text| !text.is_empty());
+            if !((another_id || follows) && piece.name.is_some()) {
                 return Ok(number);
             }
         }
@@ -284,6 +291,11 @@ impl Assembler {
             self.by_index.insert(index, number);
         }
         Ok(number)
+    }
+
+    fn by_id(&self, piece: &CallPiece<'_>) -> Option<usize> {
+        let id = piece.id.as_deref().filter(|id| !id.is_empty())?;
+        self.calls.iter().rposition(|call| call.id == id)
     }
 
     fn wait(&mut self, bytes: usize) -> Result<(), Broken> {

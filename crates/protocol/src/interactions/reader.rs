@@ -54,7 +54,7 @@ pub struct Reader {
 /// A step and what is known of it.
 #[derive(Debug)]
 struct Waiting {
-    index: u64,
+    index: Option<u64>,
     step: Step,
     pieces: VecDeque<Piece>,
     stopped: bool,
@@ -87,7 +87,7 @@ impl Reader {
         if frame.event() == Some(b"error") {
             return Err(Broken::Failure(rejection::read_event(data, &self.model)));
         }
-        self.event(utf8(data)?, out)
+        self.event(utf8(data)?, frame, out)
     }
 
     /// The upstream has closed the stream: an error, unless the interaction was completed.
@@ -99,9 +99,9 @@ impl Reader {
         }
     }
 
-    fn event(&mut self, text: &str, out: &mut Vec<Event>) -> Result<(), Broken> {
-        let mut kind = Cow::default();
-        let mut index = 0;
+    fn event(&mut self, text: &str, frame: &Frame, out: &mut Vec<Event>) -> Result<(), Broken> {
+        let mut kind = None;
+        let mut index = None;
         let [
             mut interaction,
             mut step,
@@ -115,12 +115,8 @@ impl Reader {
             let value = cursor.value()?;
             let some = Some(value).filter(|value| !value.is_null());
             match name {
-                "event_type" => {
-                    kind = value
-                        .string()
-                        .map_or_else(Cow::default, |text| text.decode_lossy());
-                }
-                "index" => index = value.integer().map_or(0, Integer::saturating),
+                "event_type" => kind = value.string().map(|text| text.decode_lossy()),
+                "index" => index = value.integer().map(Integer::saturating),
                 "interaction" => interaction = some,
                 "step" => step = some,
                 "delta" => delta = some,
@@ -132,6 +128,8 @@ impl Reader {
             Ok(())
         })?;
         cursor.end()?;
+        let named = || frame.event().map(String::from_utf8_lossy);
+        let kind = kind.or_else(named).unwrap_or_default();
         if error.is_some() || kind == "error" {
             let error = error.map_or(text, |error| error.text());
             let failure = rejection::read_event(error.as_bytes(), &self.model);
@@ -168,12 +166,15 @@ impl Reader {
 
     fn start(
         &mut self,
-        index: u64,
+        index: Option<u64>,
         (step, pieces): (Step, Vec<Piece>),
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
-        // A step that begins again has stopped.
-        self.stop(index, out)?;
+        // A step that begins again has stopped; without indexes, steps come one after another.
+        for waiting in &mut self.steps {
+            waiting.stopped |= waiting.index == index;
+        }
+        self.tell(out)?;
         if matches!(step, Step::Call { .. }) {
             self.calls += 1;
         }
@@ -189,9 +190,13 @@ impl Reader {
         self.tell(out)
     }
 
-    fn piece(&mut self, index: u64, piece: Piece, out: &mut Vec<Event>) -> Result<(), Broken> {
-        let known = |waiting: &&mut Waiting| waiting.index == index && !waiting.stopped;
-        if let Some(waiting) = self.steps.iter_mut().find(known) {
+    fn piece(
+        &mut self,
+        index: Option<u64>,
+        piece: Piece,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        if let Some(waiting) = self.running(index) {
             waiting.pieces.push_back(piece);
         } else {
             // Some begin without saying so.
@@ -202,11 +207,20 @@ impl Reader {
         self.tell(out)
     }
 
-    fn stop(&mut self, index: u64, out: &mut Vec<Event>) -> Result<(), Broken> {
-        for waiting in &mut self.steps {
-            waiting.stopped |= waiting.index == index;
+    fn stop(&mut self, index: Option<u64>, out: &mut Vec<Event>) -> Result<(), Broken> {
+        if let Some(waiting) = self.running(index) {
+            waiting.stopped = true;
         }
         self.tell(out)
+    }
+
+    /// The step that an event is about: the last one that has begun, if it has no index.
+    fn running(&mut self, index: Option<u64>) -> Option<&mut Waiting> {
+        let mut running = self.steps.iter_mut().rev().filter(|step| !step.stopped);
+        match index {
+            Some(_) => running.find(|waiting| waiting.index == index),
+            None => running.next(),
+        }
     }
 
     /// Tells what is known of the first step, and of the next ones when it has stopped.
@@ -261,7 +275,7 @@ impl Reader {
         // A stream has told its steps before.
         if let Some(steps) = steps.filter(|_| !self.teller.told) {
             walk::array::<Broken>(&mut Cursor::new(steps.text()), "steps", |cursor, number| {
-                let index = u64::try_from(number).unwrap_or(u64::MAX);
+                let index = u64::try_from(number).ok();
                 self.start(index, read_step(cursor.value()?)?, out)?;
                 self.stop(index, out)
             })?;

@@ -42,7 +42,7 @@ enum State {
 /// A block that has begun.
 #[derive(Debug)]
 struct Open {
-    index: u64,
+    index: Option<u64>,
     /// Nothing for a block that only this dialect knows.
     block: Option<Block>,
     /// Text or arguments that wait to be told.
@@ -114,7 +114,8 @@ impl Reader {
         if let Some(error) = fields.take("error") {
             return Err(failed(error.text().as_bytes(), &self.model));
         }
-        let Some(kind) = fields.string("type") else {
+        let named = || frame.event().map(String::from_utf8_lossy);
+        let Some(kind) = fields.string("type").or_else(named) else {
             return Err(Broken::malformed("an event has no type"));
         };
         match kind.as_ref() {
@@ -184,11 +185,11 @@ impl Reader {
         let Some(block) = fields.take("content_block") else {
             return Err(Broken::malformed("a block begins without one"));
         };
-        if self
-            .open
-            .iter()
-            .any(|open| open.index == index && !open.closed)
-        {
+        let mut open = self.open.iter_mut().filter(|open| !open.closed);
+        if index.is_none() {
+            // Without indexes, blocks come one after another.
+            open.for_each(|open| open.closed |= open.index.is_none());
+        } else if open.any(|open| open.index == index) {
             return Err(Broken::malformed("a block begins twice"));
         }
         self.open.push_back(Open::new(index, block::read(block)?));
@@ -203,8 +204,7 @@ impl Reader {
             return Err(Broken::malformed("a piece of a block is missing"));
         };
         let kind = delta.string("type").unwrap_or_default();
-        let is_open = |open: &&mut Open| open.index == index && !open.closed;
-        if self.open.iter_mut().find(is_open).is_none() {
+        if self.running(index).is_none() {
             let block = match kind.as_ref() {
                 "text_delta" => Block::Text,
                 "thinking_delta" => Block::Thought,
@@ -213,16 +213,24 @@ impl Reader {
             self.open
                 .push_back(Open::new(index, Some(Found::empty(block))));
         }
-        if let Some(open) = self.open.iter_mut().find(is_open) {
+        if let Some(open) = self.running(index) {
             open.add(&kind, delta)?;
         }
         self.tell(out);
         Ok(())
     }
 
-    fn block_stop(&mut self, index: u64, out: &mut Vec<Event>) {
-        let mut open = self.open.iter_mut();
-        if let Some(open) = open.find(|open| open.index == index && !open.closed) {
+    /// The block that an event is about: the last one that has begun, if it has no index.
+    fn running(&mut self, index: Option<u64>) -> Option<&mut Open> {
+        let mut open = self.open.iter_mut().rev().filter(|open| !open.closed);
+        match index {
+            Some(_) => open.find(|open| open.index == index),
+            None => open.next(),
+        }
+    }
+
+    fn block_stop(&mut self, index: Option<u64>, out: &mut Vec<Event>) {
+        if let Some(open) = self.running(index) {
             open.closed = true;
         }
         self.tell(out);
@@ -269,10 +277,10 @@ impl Reader {
     }
 }
 
-/// The index of a block; the first one if it is not told.
-fn index(fields: &mut Fields<'_>) -> u64 {
+/// The index of a block, if it is told.
+fn index(fields: &mut Fields<'_>) -> Option<u64> {
     let index = fields.take("index").and_then(|index| index.integer());
-    index.map_or(0, Integer::saturating)
+    index.map(Integer::saturating)
 }
 
 impl Found {
@@ -287,7 +295,7 @@ impl Found {
 }
 
 impl Open {
-    fn new(index: u64, found: Option<Found>) -> Self {
+    fn new(index: Option<u64>, found: Option<Found>) -> Self {
         let mut open = Self {
             index,
             block: None,

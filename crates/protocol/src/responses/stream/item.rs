@@ -5,6 +5,29 @@ use crate::dialect::Dialect;
 use crate::native::Broken;
 use crate::responses::response::{Citation, Item, Part};
 
+use super::items::Address;
+
+/// What an item is, as far as that makes a difference to its pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Message,
+    Reasoning,
+    Call,
+    /// An item that only this dialect knows.
+    Other,
+}
+
+impl Kind {
+    pub(super) fn of(item: &Item<'_>) -> Self {
+        match &*item.kind {
+            "message" => Self::Message,
+            "reasoning" => Self::Reasoning,
+            "function_call" => Self::Call,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// Which part of a message, and whether it refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PartKey {
@@ -20,11 +43,22 @@ pub(super) enum Source {
 }
 
 /// One item.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct State {
+    pub(super) kind: Kind,
+    /// The first id it was called by.
+    pub(super) id: Option<Box<str>>,
+    pub(super) call_id: Option<Box<str>>,
+    pub(super) index: Option<u64>,
+    /// Whether its beginning was told.
+    pub(super) added: bool,
+    /// Parts of a summary that have begun.
+    pub(super) summary_parts: u64,
     open: Open,
     /// Parts of a message of which some text went out.
-    told: Vec<u64>,
+    told: Vec<PartKey>,
+    /// Whether a part has begun that has no index and no text yet.
+    part_begins: bool,
     /// Parts of a message that are complete.
     closed: Vec<u64>,
     /// Where the last piece of reasoning was told.
@@ -34,14 +68,12 @@ pub(super) struct State {
     /// Events that wait for their turn.
     pub(super) waiting: Vec<Event>,
     pub(super) has_call: bool,
-    pub(super) is_refused: bool,
     pub(super) progress: Progress,
 }
 
 /// How far an item is.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
-    #[default]
     Running,
     Done,
     /// Done, and everything of it has gone out.
@@ -64,20 +96,100 @@ enum Open {
 }
 
 impl State {
+    pub(super) fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            id: None,
+            call_id: None,
+            index: None,
+            added: false,
+            summary_parts: 0,
+            open: Open::Nothing,
+            told: Vec::new(),
+            part_begins: false,
+            closed: Vec::new(),
+            source: None,
+            early: String::new(),
+            waiting: Vec::new(),
+            has_call: false,
+            progress: Progress::Running,
+        }
+    }
+
+    /// Whether an event that names no known item can be about this one: it is not done, and has
+    /// no other name.
+    pub(super) fn may_be(&self, address: Address<'_>) -> bool {
+        let has_other_id = address.id.is_some() && self.id.is_some();
+        let has_other_index = address.index.is_some() && self.index.is_some();
+        !self.is_done() && !has_other_id && !has_other_index
+    }
+
+    /// Takes the names it was called by, unless it has others.
+    pub(super) fn learn(&mut self, address: Address<'_>) {
+        if self.id.is_none() {
+            self.id = address.id.map(Into::into);
+        }
+        self.index = self.index.or(address.index);
+    }
+
+    /// Whether the model refused in it.
+    pub(super) fn is_refused(&self) -> bool {
+        self.told.iter().any(|key| key.is_refusal)
+    }
+
+    /// Whether later items may go on before this one is done. Without indexes, items come one
+    /// after another, and some upstreams say that they are done at the end of the answer alone.
+    /// The pieces of a call belong into one block.
+    pub(super) fn gives_way(&self) -> bool {
+        self.index.is_none() && self.kind != Kind::Call
+    }
+
+    /// A part begins that has no index.
+    pub(super) fn next_part(&mut self) {
+        self.part_begins = true;
+    }
+
+    /// The part that a piece without an index belongs to.
+    pub(super) fn part_in_progress(&mut self, is_refusal: bool) -> u64 {
+        let begins = std::mem::take(&mut self.part_begins);
+        let mut told = self.told.iter().rev();
+        let current = told.find(|key| self.is_in_progress(**key, is_refusal));
+        match current {
+            Some(key) if !begins => key.index,
+            _ => self.next_index(),
+        }
+    }
+
+    /// The part that is complete, where it has no index.
+    pub(super) fn part_to_close(&self, is_refusal: bool) -> u64 {
+        let mut told = self.told.iter();
+        let first = told.find(|key| self.is_in_progress(**key, is_refusal));
+        first.map_or_else(|| self.next_index(), |key| key.index)
+    }
+
+    fn is_in_progress(&self, key: PartKey, is_refusal: bool) -> bool {
+        key.is_refusal == is_refusal && !self.closed.contains(&key.index)
+    }
+
+    fn next_index(&self) -> u64 {
+        let told = self.told.iter().map(|key| key.index);
+        let last = told.chain(self.closed.iter().copied()).max();
+        last.map_or(0, |last| last.saturating_add(1))
+    }
+
     pub(super) fn text(&mut self, key: PartKey, text: &str, tokens: Vec<Token>) {
         if (text.is_empty() && tokens.is_empty()) || self.is_done() {
             return;
         }
         if !matches!(self.open, Open::Part { key: open, .. } if open == key) {
             self.close();
-            self.is_refused |= key.is_refusal;
             let block = if key.is_refusal {
                 Block::Refusal
             } else {
                 Block::Text
             };
             self.start(block);
-            self.told.push(key.index);
+            self.told.push(key);
             self.open = Open::Part {
                 key,
                 is_cited: false,
@@ -111,10 +223,10 @@ impl State {
             index,
             is_refusal: part.is_refusal,
         };
-        if part.is_reasoning || self.closed.contains(&index) {
+        if self.closed.contains(&index) {
             return;
         }
-        if !self.told.contains(&index) {
+        if self.told.iter().all(|key| key.index != index) {
             self.text(key, &part.text, part.logprobs.clone());
         }
         if let Open::Part { key, is_cited } = self.open
@@ -151,7 +263,7 @@ impl State {
         self.push(Delta::Text(text.to_owned()));
     }
 
-    pub(super) fn call(&mut self, index: u64, item: &Item<'_>, name: &str) {
+    pub(super) fn call(&mut self, number: usize, item: &Item<'_>, name: &str) {
         if self.has_call || self.is_done() {
             return;
         }
@@ -159,7 +271,7 @@ impl State {
         self.has_call = true;
         let id = item.call_id.as_ref().or(item.id.as_ref());
         self.start(Block::ToolCall {
-            id: id.map_or_else(|| format!("call_{index}"), ToString::to_string),
+            id: id.map_or_else(|| format!("call_{number}"), ToString::to_string),
             name: name.to_owned(),
         });
         self.open = Open::Call {
@@ -183,7 +295,12 @@ impl State {
         }
     }
 
-    pub(super) fn done(&mut self, index: u64, item: &Item<'_>, model: &str) -> Result<(), Broken> {
+    pub(super) fn done(
+        &mut self,
+        number: usize,
+        item: &Item<'_>,
+        model: &str,
+    ) -> Result<(), Broken> {
         if self.is_done() {
             return Ok(());
         }
@@ -203,7 +320,7 @@ impl State {
                 let Some(name) = &item.name else {
                     return Err(Broken::malformed("a tool call has no name"));
                 };
-                self.call(index, item, name);
+                self.call(number, item, name);
                 if self.open
                     == (Open::Call {
                         has_arguments: false,
@@ -272,7 +389,7 @@ impl State {
         self.waiting.push(Event::Delta(delta));
     }
 
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         if std::mem::take(&mut self.open) != Open::Nothing {
             self.waiting.push(Event::BlockStop);
         }

@@ -3,10 +3,11 @@
 //! Upstreams may work on several items at once. One item is live and its events go out as they
 //! come; those of the others wait until it is done. What was not told piece by piece is taken from
 //! the event that tells it whole.
+//!
+//! An event names its item by id, by index, by both or by neither. The id decides; the index is
+//! asked when the id says nothing, because some upstreams give an item a new id in every event.
 
-use std::collections::BTreeMap;
-
-use super::item::{PartKey, Progress, Source, State};
+use super::item::{Kind, PartKey, Progress, Source, State};
 use crate::canon::{Event, Token};
 use crate::native::Broken;
 use crate::responses::response::{Citation, Item, Part};
@@ -15,96 +16,163 @@ use crate::responses::response::{Citation, Item, Part};
 #[derive(Debug)]
 pub(super) struct Items {
     model: Box<str>,
-    /// By output index.
-    states: BTreeMap<u64, State>,
+    /// In the order in which they were first heard of.
+    states: Vec<State>,
     /// The item whose events go out.
-    live: Option<u64>,
+    live: Option<usize>,
+}
+
+/// Which item an event is about, as far as it says.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Address<'a> {
+    pub(super) id: Option<&'a str>,
+    pub(super) index: Option<u64>,
+}
+
+impl<'a> Address<'a> {
+    fn of(item: &'a Item<'_>, index: Option<u64>) -> Self {
+        let id = item.id.as_deref().filter(|id| !id.is_empty());
+        Self { id, index }
+    }
 }
 
 impl Items {
     pub(super) fn new(model: &str) -> Self {
         Self {
             model: model.into(),
-            states: BTreeMap::new(),
+            states: Vec::new(),
             live: None,
         }
     }
 
+    /// How many items there are.
+    pub(super) fn count(&self) -> usize {
+        self.states.len()
+    }
+
     /// Whether a tool was called.
     pub(super) fn has_calls(&self) -> bool {
-        let mut states = self.states.values();
-        states.any(|state| state.has_call)
+        self.states.iter().any(|state| state.has_call)
     }
 
     /// Whether the model refused.
     pub(super) fn is_refused(&self) -> bool {
-        let mut states = self.states.values();
-        states.any(|state| state.is_refused)
-    }
-
-    /// The item that an event without an index is about.
-    pub(super) fn current(&self) -> u64 {
-        let last = self.states.keys().next_back();
-        last.copied().unwrap_or(0)
+        self.states.iter().any(State::is_refused)
     }
 
     /// An item begins.
-    pub(super) fn added(&mut self, index: u64, item: &Item<'_>, out: &mut Vec<Event>) {
-        let state = self.state(index);
-        if let ("function_call", Some(name)) = (&*item.kind, &item.name) {
-            state.call(index, item, name);
+    pub(super) fn added(&mut self, index: Option<u64>, item: &Item<'_>, out: &mut Vec<Event>) {
+        let number = self.number_of_added(index, item);
+        if let Some(state) = self.states.get_mut(number) {
+            state.added = true;
+            if let (Kind::Call, Some(name)) = (state.kind, &item.name) {
+                state.call(number, item, name);
+            }
         }
         self.flush(out);
+    }
+
+    /// A part of a message begins.
+    pub(super) fn part_added(&mut self, address: Address<'_>, index: Option<u64>) {
+        if let (None, Some(state)) = (index, self.state(address, Kind::Message)) {
+            state.next_part();
+        }
     }
 
     /// A piece of a message.
     pub(super) fn text(
         &mut self,
-        index: u64,
-        part: PartKey,
+        address: Address<'_>,
+        part: (Option<u64>, bool),
         text: &str,
         tokens: Vec<Token>,
         out: &mut Vec<Event>,
     ) {
-        self.state(index).text(part, text, tokens);
+        if let Some(state) = self.state(address, Kind::Message) {
+            let (index, is_refusal) = part;
+            let index = index.unwrap_or_else(|| state.part_in_progress(is_refusal));
+            state.text(PartKey { index, is_refusal }, text, tokens);
+        }
         self.flush(out);
     }
 
     /// A source of a message.
-    pub(super) fn cite(&mut self, index: u64, at: u64, citation: Citation, out: &mut Vec<Event>) {
-        self.state(index).cite(at, citation);
+    pub(super) fn cite(
+        &mut self,
+        address: Address<'_>,
+        part: Option<u64>,
+        citation: Citation,
+        out: &mut Vec<Event>,
+    ) {
+        if let Some(state) = self.state(address, Kind::Message) {
+            let part = part.unwrap_or_else(|| state.part_in_progress(false));
+            state.cite(part, citation);
+        }
         self.flush(out);
     }
 
     /// A part of a message is complete.
-    pub(super) fn part_done(&mut self, index: u64, at: u64, part: &Part<'_>, out: &mut Vec<Event>) {
-        self.state(index).part_done(at, part);
+    pub(super) fn part_done(
+        &mut self,
+        address: Address<'_>,
+        index: Option<u64>,
+        part: &Part<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        if let (false, Some(state)) = (part.is_reasoning, self.state(address, Kind::Message)) {
+            let index = index.unwrap_or_else(|| state.part_to_close(part.is_refusal));
+            state.part_done(index, part);
+        }
+        self.flush(out);
+    }
+
+    /// A part of a summary begins.
+    pub(super) fn summary_added(&mut self, address: Address<'_>) {
+        if let Some(state) = self.state(address, Kind::Reasoning) {
+            state.summary_parts = state.summary_parts.saturating_add(1);
+        }
+    }
+
+    /// A piece of a summary.
+    pub(super) fn summary(
+        &mut self,
+        address: Address<'_>,
+        part: Option<u64>,
+        text: &str,
+        out: &mut Vec<Event>,
+    ) {
+        if let Some(state) = self.state(address, Kind::Reasoning) {
+            let part = part.unwrap_or_else(|| state.summary_parts.saturating_sub(1));
+            state.thought(Source::Summary(part), text);
+        }
         self.flush(out);
     }
 
     /// A piece of reasoning.
-    pub(super) fn thought(&mut self, index: u64, source: Source, text: &str, out: &mut Vec<Event>) {
-        self.state(index).thought(source, text);
+    pub(super) fn thought(&mut self, address: Address<'_>, text: &str, out: &mut Vec<Event>) {
+        if let Some(state) = self.state(address, Kind::Reasoning) {
+            state.thought(Source::Itself, text);
+        }
         self.flush(out);
     }
 
     /// A piece of a call's arguments.
-    pub(super) fn arguments(&mut self, index: u64, text: &str, out: &mut Vec<Event>) {
-        self.state(index).arguments(text);
+    pub(super) fn arguments(&mut self, address: Address<'_>, text: &str, out: &mut Vec<Event>) {
+        if let Some(state) = self.state(address, Kind::Call) {
+            state.arguments(text);
+        }
         self.flush(out);
     }
 
     /// An item is complete.
     pub(super) fn done(
         &mut self,
-        index: u64,
+        index: Option<u64>,
         item: &Item<'_>,
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
-        let state = self.states.entry(index).or_default();
-        state.done(index, item, &self.model)?;
-        self.flush(out);
-        Ok(())
+        let number = self.number_of_done(index, item);
+        self.complete(number, item, out)
     }
 
     /// The answer is complete, and holds these items.
@@ -113,42 +181,181 @@ impl Items {
         output: &[Item<'_>],
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
-        // An upstream may count from one or leave items out here; what it told is not told again.
-        let told = self.states.len();
-        for (index, item) in (0..).zip(output) {
-            if self.states.contains_key(&index) || output.len() > told {
-                self.done(index, item, out)?;
-            }
+        // Upstreams leave items out here, count from one, or give them other ids than before: an
+        // item that is not known by name is the next of its kind. What was told is not told again.
+        let named: Vec<Option<usize>> = output.iter().map(|item| self.named(item)).collect();
+        let mut taken = named.iter().flatten().copied().collect::<Vec<usize>>();
+        for (item, known) in output.iter().zip(&named) {
+            let kind = Kind::of(item);
+            let next = known.or_else(|| {
+                let mut states = self.states.iter().enumerate();
+                let is_next = |(number, state): &(usize, &State)| {
+                    state.kind == kind && !taken.contains(number)
+                };
+                states.find(is_next).map(|(number, _)| number)
+            });
+            let number = next.unwrap_or_else(|| self.open(Address::default(), kind));
+            taken.push(number);
+            self.complete(number, item, out)?;
         }
-        for state in self.states.values_mut() {
+        for state in &mut self.states {
             state.abandon()?;
         }
         self.flush(out);
         Ok(())
     }
 
-    fn state(&mut self, index: u64) -> &mut State {
-        self.states.entry(index).or_default()
+    fn complete(
+        &mut self,
+        number: usize,
+        item: &Item<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        if let Some(state) = self.states.get_mut(number) {
+            state.done(number, item, &self.model)?;
+        }
+        self.flush(out);
+        Ok(())
+    }
+
+    /// The item that a piece of this kind belongs to.
+    fn state(&mut self, address: Address<'_>, kind: Kind) -> Option<&mut State> {
+        let fits = |state: &State| state.kind == kind;
+        let number = self
+            .by_id(address.id)
+            .or_else(|| self.by_index(address.index).filter(|it| self.is(*it, fits)))
+            .or_else(|| {
+                let is_open = |state: &State| fits(state) && state.may_be(address);
+                self.states.iter().rposition(is_open)
+            })
+            .unwrap_or_else(|| self.open(address, kind));
+        let state = self.states.get_mut(number)?;
+        state.learn(address);
+        Some(state)
+    }
+
+    fn number_of_added(&mut self, index: Option<u64>, item: &Item<'_>) -> usize {
+        let kind = Kind::of(item);
+        let address = Address::of(item, index);
+        // Its pieces may have come first.
+        let is_it = |state: &State| state.kind == kind && (!state.added || address.id.is_none());
+        let known = self
+            .by_id(address.id)
+            .or_else(|| self.by_index(index).filter(|it| self.is(*it, is_it)))
+            .or_else(|| {
+                let is_it = |state: &State| is_it(state) && !state.added && state.may_be(address);
+                self.states.iter().rposition(is_it)
+            });
+        self.named_or_open(known, address, item)
+    }
+
+    fn number_of_done(&mut self, index: Option<u64>, item: &Item<'_>) -> usize {
+        let kind = Kind::of(item);
+        let address = Address::of(item, index);
+        let is_it = |state: &State| {
+            let is_unnamed = state.id.is_none() || address.id.is_none();
+            state.kind == kind && (is_unnamed || state.progress == Progress::Running)
+        };
+        let known = self
+            .named(item)
+            .or_else(|| self.by_index(index).filter(|it| self.is(*it, is_it)))
+            .or_else(|| {
+                let is_it = |state: &State| state.kind == kind && state.may_be(address);
+                self.states.iter().position(is_it)
+            });
+        self.named_or_open(known, address, item)
+    }
+
+    /// The item that is called so, by either of its ids.
+    fn named(&self, item: &Item<'_>) -> Option<usize> {
+        let call_id = item.call_id.as_deref().filter(|id| !id.is_empty());
+        self.by_id(Address::of(item, None).id).or_else(|| {
+            let is_it = |state: &State| call_id.is_some() && state.call_id.as_deref() == call_id;
+            self.states.iter().rposition(is_it)
+        })
+    }
+
+    fn by_id(&self, id: Option<&str>) -> Option<usize> {
+        let id = id?;
+        let is_it = |state: &State| state.id.as_deref() == Some(id);
+        self.states.iter().rposition(is_it)
+    }
+
+    /// The last item of this index: some upstreams give all of them the same.
+    fn by_index(&self, index: Option<u64>) -> Option<usize> {
+        let index = index?;
+        let is_it = |state: &State| state.index == Some(index);
+        self.states.iter().rposition(is_it)
+    }
+
+    fn is(&self, number: usize, test: impl Fn(&State) -> bool) -> bool {
+        self.states.get(number).is_some_and(test)
+    }
+
+    fn named_or_open(
+        &mut self,
+        known: Option<usize>,
+        address: Address<'_>,
+        item: &Item<'_>,
+    ) -> usize {
+        let number = known.unwrap_or_else(|| self.open(address, Kind::of(item)));
+        if let Some(state) = self.states.get_mut(number) {
+            state.learn(address);
+            if state.call_id.is_none() {
+                state.call_id = item.call_id.as_deref().map(Into::into);
+            }
+        }
+        number
+    }
+
+    fn open(&mut self, address: Address<'_>, kind: Kind) -> usize {
+        let mut state = State::new(kind);
+        state.learn(address);
+        self.states.push(state);
+        self.states.len() - 1
     }
 
     /// Lets out what waits, as far as it is its turn.
     fn flush(&mut self, out: &mut Vec<Event>) {
         loop {
-            if self.live.is_none() {
-                let mut states = self.states.iter();
-                let next = states.find(|(_, state)| state.progress != Progress::Over);
-                self.live = next.map(|(index, _)| *index);
-            }
-            let live = self.live.and_then(|index| self.states.get_mut(&index));
-            let Some(state) = live else {
+            let Some(live) = self.live.or_else(|| self.next_live()) else {
+                return;
+            };
+            self.live = Some(live);
+            let after = self.after(live);
+            let Some(state) = self.states.get_mut(live) else {
                 return;
             };
             out.append(&mut state.waiting);
-            if state.progress == Progress::Running {
+            if state.progress != Progress::Running {
+                state.progress = Progress::Over;
+                self.live = None;
+            } else if let Some(after) = after.filter(|_| state.gives_way()) {
+                state.close();
+                out.append(&mut state.waiting);
+                self.live = Some(after);
+            } else {
                 return;
             }
-            state.progress = Progress::Over;
-            self.live = None;
         }
+    }
+
+    /// The first item that has something to say; by its index, where it has one.
+    fn next_live(&self) -> Option<usize> {
+        let states = self.states.iter().enumerate();
+        let waiting = states.filter(|(_, state)| state.progress != Progress::Over);
+        let place = |number: usize, state: &State| {
+            let number = u64::try_from(number).unwrap_or(u64::MAX);
+            state.index.unwrap_or(number)
+        };
+        let next = waiting.min_by_key(|(number, state)| (place(*number, state), *number));
+        next.map(|(number, _)| number)
+    }
+
+    /// The next item that was heard of later than this one.
+    fn after(&self, number: usize) -> Option<usize> {
+        let mut later = self.states.iter().enumerate().skip(number + 1);
+        let next = later.find(|(_, state)| state.progress != Progress::Over);
+        next.map(|(number, _)| number)
     }
 }

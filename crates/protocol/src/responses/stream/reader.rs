@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::item::{PartKey, Source};
-use super::items::Items;
+use super::items::{Address, Items};
 use crate::canon::{Event, Token};
 use crate::json::{Cursor, Integer, Raw, utf8, walk};
 use crate::logprobs;
@@ -11,6 +10,9 @@ use crate::native::Broken;
 use crate::rejection;
 use crate::responses::response::{Answer, Citation, Item, Part, skip};
 use crate::sse::{Data, Frame};
+
+/// Items of one answer. Each event looks through all of them.
+const ITEMS_MAX: usize = 1024;
 
 /// Reads one stream. Whatever comes, the events that go out obey their grammar.
 #[derive(Debug)]
@@ -25,9 +27,10 @@ pub struct Reader {
 #[derive(Default)]
 struct Told<'a> {
     kind: Option<Cow<'a, str>>,
+    item_id: Option<Cow<'a, str>>,
     output_index: Option<u64>,
-    content_index: u64,
-    summary_index: u64,
+    content_index: Option<u64>,
+    summary_index: Option<u64>,
     /// What is added, or what was said altogether.
     text: Option<Cow<'a, str>>,
     item: Option<Item<'a>>,
@@ -131,12 +134,20 @@ impl Reader {
             return Err(self.failure(text));
         }
         self.start(out);
-        self.event(&kind, told, out)
+        self.event(&kind, told, out)?;
+        if self.items.count() > ITEMS_MAX {
+            return Err(Broken::malformed("the answer has too many items"));
+        }
+        Ok(())
     }
 
     fn event(&mut self, kind: &str, told: Told<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
         let items = &mut self.items;
-        let index = told.output_index.unwrap_or_else(|| items.current());
+        let index = told.output_index;
+        let address = Address {
+            id: told.item_id.as_deref().filter(|id| !id.is_empty()),
+            index,
+        };
         let text = told.text.unwrap_or_default();
         match kind {
             "response.output_item.added" => {
@@ -144,28 +155,32 @@ impl Reader {
                     items.added(index, &item, out);
                 }
             }
+            "response.content_part.added" => {
+                let is_reasoning = told.part.is_some_and(|part| part.is_reasoning);
+                if !is_reasoning {
+                    items.part_added(address, told.content_index);
+                }
+            }
             "response.output_text.delta" | "response.refusal.delta" => {
-                let key = PartKey {
-                    index: told.content_index,
-                    is_refusal: kind == "response.refusal.delta",
-                };
-                items.text(index, key, &text, told.logprobs, out);
+                let part = (told.content_index, kind == "response.refusal.delta");
+                items.text(address, part, &text, told.logprobs, out);
             }
             "response.output_text.annotation.added" => {
                 if let Some(citation) = told.annotation {
-                    items.cite(index, told.content_index, citation, out);
+                    items.cite(address, told.content_index, citation, out);
                 }
             }
             "response.content_part.done" => {
                 if let Some(part) = told.part {
-                    items.part_done(index, told.content_index, &part, out);
+                    items.part_done(address, told.content_index, &part, out);
                 }
             }
+            "response.reasoning_summary_part.added" => items.summary_added(address),
             "response.reasoning_summary_text.delta" => {
-                items.thought(index, Source::Summary(told.summary_index), &text, out);
+                items.summary(address, told.summary_index, &text, out);
             }
-            "response.reasoning_text.delta" => items.thought(index, Source::Itself, &text, out),
-            "response.function_call_arguments.delta" => items.arguments(index, &text, out),
+            "response.reasoning_text.delta" => items.thought(address, &text, out),
+            "response.function_call_arguments.delta" => items.arguments(address, &text, out),
             "response.output_item.done" => {
                 if let Some(item) = told.item {
                     items.done(index, &item, out)?;
@@ -189,7 +204,11 @@ impl<'a> Told<'a> {
         walk::object(cursor, "event", |cursor, name| {
             match name {
                 "type" => told.kind = walk::string(cursor, name)?,
-                "output_index" => told.output_index = Some(index(cursor, name)?),
+                "item_id" => {
+                    let id = cursor.value()?.string();
+                    told.item_id = id.map(|id| id.decode_lossy());
+                }
+                "output_index" => told.output_index = index(cursor, name)?,
                 "content_index" => told.content_index = index(cursor, name)?,
                 "summary_index" => told.summary_index = index(cursor, name)?,
                 "delta" => told.text = walk::string(cursor, name)?,
@@ -207,6 +226,6 @@ impl<'a> Told<'a> {
     }
 }
 
-fn index(cursor: &mut Cursor<'_>, name: &str) -> Result<u64, Broken> {
-    Ok(walk::integer(cursor, name)?.map_or(0, Integer::saturating))
+fn index(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<u64>, Broken> {
+    Ok(walk::integer(cursor, name)?.map(Integer::saturating))
 }

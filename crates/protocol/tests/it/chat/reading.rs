@@ -171,6 +171,28 @@ fn streams_become_blocks() {
             &["call 1 f {}", "call 2 g {}", "ToolCalls"],
         ),
         (
+            "no index, calls interleaved by their ids",
+            vec![
+                calls(&[json!({"id": "1", "function": {"name": "f", "arguments": "{\"a\""}})]),
+                calls(&[json!({"id": "2", "function": {"name": "g", "arguments": "{\"b\""}})]),
+                calls(&[json!({"id": "1", "function": {"arguments": ":1}"}})]),
+                calls(&[json!({"id": "2", "function": {"arguments": ":2}"}})]),
+            ],
+            &["call 1 f {\"a\":1}", "call 2 g {\"b\":2}", "ToolCalls"],
+        ),
+        (
+            "no index and no ids, calls one after another",
+            vec![calls(&[
+                json!({"function": {"name": "f", "arguments": "{\"a\":1}"}}),
+                json!({"function": {"name": "f", "arguments": "{\"a\":2}"}}),
+            ])],
+            &[
+                "call call_69d2d2714bb94ab1_0 f {\"a\":1}",
+                "call call_69d2d2714bb94ab1_1 f {\"a\":2}",
+                "ToolCalls",
+            ],
+        ),
+        (
             "the name comes late",
             vec![
                 calls(&[json!({"index": 0, "id": "1"})]),

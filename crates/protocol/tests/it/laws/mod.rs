@@ -2,6 +2,7 @@
 
 mod continuity;
 mod emptied;
+mod gaps;
 mod logprobs;
 mod refused;
 mod requests;

@@ -137,7 +137,7 @@ const LETTERS: &str = "[a-zé界\u{2028}\u{85}\"\\\\\n ]{1,8}";
 
 /// Answers as upstreams of a dialect give them. Blocks of one kind do not follow each other,
 /// since some dialects cannot tell them apart.
-fn any_answer(origin: Dialect) -> impl Strategy<Value = Vec<Event>> {
+pub(super) fn any_answer(origin: Dialect) -> impl Strategy<Value = Vec<Event>> {
     let opaque = move |text: &str| {
         Event::Delta(Delta::Opaque(Opaque {
             origin,

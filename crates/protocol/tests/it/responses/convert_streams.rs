@@ -118,6 +118,18 @@ fn message(text: &str) -> Value {
     json!({"type": "message", "content": [{"type": "output_text", "text": text, "annotations": []}]})
 }
 
+fn message_called(id: &str, text: &str) -> Value {
+    let mut message = message(text);
+    message["id"] = id.into();
+    message
+}
+
+fn named_delta(id: &str, index: u64, text: &str) -> String {
+    event(
+        json!({"type": "response.output_text.delta", "item_id": id, "output_index": index, "content_index": 0, "delta": text}),
+    )
+}
+
 fn completed(output: Value) -> String {
     event(
         json!({"type": "response.completed", "response": {"status": "completed", "output": output}}),
@@ -223,10 +235,43 @@ fn what_was_left_out_is_taken_from_what_is_whole() {
         ),
         // An item that is done is not begun again.
         (
+            item(0, "done", call("a", "{}"))
+                + &item(0, "added", call("a", ""))
+                + &delta("function_call_arguments", 0, "{}")
+                + &completed(json!([])),
+            "a({}) ToolCalls",
+        ),
+        // Another item with the same index is another item.
+        (
             item(0, "done", message("Hello"))
                 + &item(0, "added", call("a", ""))
                 + &completed(json!([])),
+            told,
+        ),
+        // Reasoning that only the last event tells, and a text that is not told again.
+        (
+            delta("output_text", 0, "Hello")
+                + &completed(json!([{"type": "reasoning", "summary": []}, message("Hello")])),
             "Text(Hello) End",
+        ),
+        // An id that is another one in every event, as it is sealed anew each time.
+        (
+            item(0, "added", message_called("m1", ""))
+                + &named_delta("m2", 0, "Hel")
+                + &named_delta("m3", 0, "lo")
+                + &item(0, "done", message_called("m4", "Hello"))
+                + &completed(json!([message_called("m5", "Hello")])),
+            "Text(Hello) End",
+        ),
+        // The same index for every item, which are told apart by their ids.
+        (
+            item(0, "added", message_called("m1", ""))
+                + &named_delta("m1", 0, "Hello")
+                + &item(0, "added", call("a", ""))
+                + &item(0, "done", message_called("m1", "Hello"))
+                + &item(0, "done", call("a", "{}"))
+                + &completed(whole()),
+            told,
         ),
         // A refusal ends the answer by itself.
         (
@@ -321,6 +366,14 @@ fn a_stream_that_breaks_is_no_answer() {
     assert_eq!(failed(&event(last)), Code::UpstreamError);
     let nameless = delta("function_call_arguments", 1, "{}") + &completed(json!([]));
     assert!(matches!(read(&nameless, &[]).1, Err(Broken::Malformed(_))));
+}
+
+#[test]
+fn an_answer_has_a_limit_of_items() {
+    let many: String = (0..2000)
+        .map(|number| named_delta(&format!("m{number}"), number, "a"))
+        .collect();
+    assert!(matches!(read(&many, &[]).1, Err(Broken::Malformed(_))));
 }
 
 #[test]

@@ -1,0 +1,176 @@
+//! Streams that leave out what their upstream could have said: indexes, numbers and names.
+
+use proptest::prelude::*;
+use protocol::Dialect;
+use protocol::canon::Event;
+use serde_json::Value;
+
+use super::streams::{any_answer, relay};
+use super::upstream_stream;
+use crate::grammar::{self, Heard};
+
+/// What an upstream leaves out, and what it tells late.
+#[derive(Debug, Clone)]
+struct Gaps {
+    /// The name of an event is told in one place as a rule, and some tell it in the other.
+    names: Names,
+    /// Members that no event has.
+    dropped: Vec<&'static str>,
+    /// The events that end an item come at the end of the stream, in an order that this decides.
+    late: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Names {
+    Both,
+    Data,
+    Events,
+}
+
+/// The members that an upstream of this dialect may leave out.
+fn droppable(dialect: Dialect) -> Vec<&'static str> {
+    match dialect {
+        Dialect::Responses => vec![
+            "sequence_number",
+            "output_index",
+            "item_id",
+            "content_index",
+            "summary_index",
+            "logprobs",
+        ],
+        Dialect::Chat | Dialect::Messages | Dialect::Generate | Dialect::Interactions => {
+            vec!["index"]
+        }
+    }
+}
+
+fn any_gaps(dialect: Dialect) -> impl Strategy<Value = Gaps> {
+    let members = droppable(dialect);
+    let names = prop::sample::select(vec![Names::Both, Names::Data, Names::Events]);
+    let dropped = prop::sample::subsequence(members.clone(), 0..=members.len());
+    (names, dropped, prop::option::of(any::<u64>())).prop_map(move |(names, dropped, late)| {
+        let names = match dialect {
+            Dialect::Chat | Dialect::Generate => Names::Both,
+            _ => names,
+        };
+        // Nobody knows what a late end is about that names nothing.
+        let nameless = ["output_index", "item_id"];
+        let nameless = nameless.iter().all(|name| dropped.contains(name));
+        let late = late.filter(|_| !nameless);
+        Gaps {
+            names,
+            dropped,
+            late,
+        }
+    })
+}
+
+/// Whether an event says that an item has ended.
+fn is_end(kind: &str) -> bool {
+    let responses = kind.strip_prefix("response.");
+    let is_done = responses.is_some_and(|rest| rest.rsplit('.').next() == Some("done"));
+    is_done || kind == "content_block_stop" || kind == "step.stop"
+}
+
+/// Whether an event says that all items have ended.
+fn is_last(kind: &str) -> bool {
+    let last = ["response.completed", "response.incomplete"];
+    last.contains(&kind) || kind == "message_delta" || kind == "interaction.completed"
+}
+
+fn drop_members(value: &mut Value, dropped: &[&str]) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, _| !dropped.contains(&name.as_str()));
+            for value in members.values_mut() {
+                drop_members(value, dropped);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                drop_members(item, dropped);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The stream as an upstream with these gaps would have sent it.
+fn with_gaps(stream: &[u8], gaps: &Gaps) -> String {
+    let stream = std::str::from_utf8(stream).unwrap();
+    let (mut frames, mut ends) = (Vec::new(), Vec::new());
+    for (number, frame) in (1_u64..).zip(stream.split_terminator("\n\n")) {
+        let (name, data) = frame.split_once("data: ").unwrap();
+        let Ok(mut value) = serde_json::from_str::<Value>(data) else {
+            frames.push(format!("{frame}\n\n"));
+            continue;
+        };
+        let kind = value.get("type").or_else(|| value.get("event_type"));
+        let kind = kind.and_then(Value::as_str).unwrap_or_default().to_owned();
+        drop_members(&mut value, &gaps.dropped);
+        if let (Names::Events, Value::Object(members)) = (gaps.names, &mut value) {
+            members.retain(|name, _| name != "type" && name != "event_type");
+        }
+        let name = if gaps.names == Names::Data { "" } else { name };
+        let frame = format!("{name}data: {value}\n\n");
+        match gaps.late {
+            Some(seed) if is_end(&kind) => {
+                let place = seed.wrapping_mul(number).rotate_left(17);
+                ends.push((place, frame));
+            }
+            _ => {
+                if is_last(&kind) {
+                    ends.sort_by_key(|(place, _)| *place);
+                    frames.extend(ends.drain(..).map(|(_, frame)| frame));
+                }
+                frames.push(frame);
+            }
+        }
+    }
+    assert!(ends.is_empty(), "{stream}");
+    frames.concat()
+}
+
+fn heard(from: Dialect, to: Dialect, stream: &str) -> Result<Heard, String> {
+    let relayed = relay(from, to, stream.as_bytes(), &[]);
+    relayed
+        .result
+        .map_err(|broken| format!("{broken}\n{stream}"))?;
+    grammar::hear(to, &relayed.text)
+}
+
+fn any_case() -> impl Strategy<Value = (Dialect, Dialect, Vec<Event>, Gaps)> {
+    let pairs: Vec<_> = super::pairs().filter(|(from, to)| from != to).collect();
+    prop::sample::select(pairs).prop_flat_map(|(from, to)| {
+        (any_answer(from), any_gaps(from)).prop_map(move |(events, gaps)| (from, to, events, gaps))
+    })
+}
+
+proptest! {
+    /// What an upstream leaves out, or tells late, changes nothing of what the caller hears.
+    #[test]
+    fn gaps_change_no_converted_answer((from, to, events, gaps) in any_case()) {
+        let stream = upstream_stream(from, &events);
+        let complete = heard(from, to, std::str::from_utf8(&stream).unwrap()).unwrap();
+        let stream = with_gaps(&stream, &gaps);
+        let found = heard(from, to, &stream);
+        prop_assert_eq!(found.as_ref(), Ok(&complete), "{} to {}\n{}", from, to, stream);
+    }
+}
+
+/// A stream that a real server has sent.
+#[test]
+fn a_stream_of_llama_cpp_is_two_calls() {
+    let stream = include_str!("../../../fixtures/upstreams/llamacpp-responses-two-calls.sse");
+    for to in Dialect::ALL {
+        let heard = heard(Dialect::Responses, to, stream).unwrap();
+        assert_eq!(heard.text, "Let me look.", "{to}");
+        let cities: Vec<_> = heard
+            .calls
+            .iter()
+            .map(|call| &call.arguments["city"])
+            .collect();
+        assert_eq!(cities, ["Paris", "Rome"], "{to}");
+        assert_eq!(heard.usage, Some((477, 10)), "{to}");
+    }
+}

@@ -212,7 +212,7 @@ impl Admission {
     /// Whether a complete answer that reports no usage has more output than the hold covers. The
     /// charge of such an answer is capped at the hold, which must grow before it is settled.
     pub(crate) fn is_undercharged(&self, seen: &Seen) -> bool {
-        seen.usage.is_none() && self.is_uncovered(seen)
+        seen.report().is_none() && self.is_uncovered(seen)
     }
 
     fn wants_more_tools(&self, seen: &Seen) -> bool {

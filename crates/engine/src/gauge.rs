@@ -35,10 +35,7 @@ impl Gauge {
     /// What an answer's own report amounts to, if it has one that can be billed by.
     pub(crate) fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
         match self {
-            Self::Tokens { .. } => {
-                let usage = seen.usage.as_ref()?;
-                Some(meter_of(usage, &seen.tools))
-            }
+            Self::Tokens { .. } => Some(meter_of(&seen.report()?, &seen.tools)),
             Self::Pictures(gauge) => gauge.reported(seen, price),
             Self::Spoken(meter) => Some(Meter::clone(meter)),
             Self::Heard(_) => Some(Meter {
@@ -124,8 +121,12 @@ impl PictureGauge {
 
     fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
         let pictures = seen.pictures.as_deref();
-        let ticks = pictures.and_then(|pictures| pictures.usd_ticks);
-        if let Some(usd_ticks) = ticks
+        // A picture that cost nothing is one whose cost is not told.
+        let cost = |pictures: &Pictures| {
+            let ticks = pictures.usd_ticks;
+            ticks.filter(|ticks| *ticks > 0 || pictures.delivered == 0)
+        };
+        if let Some(usd_ticks) = pictures.and_then(cost)
             && price.unit_price(PriceKey::Usd).is_some()
         {
             return Some(Meter {
@@ -134,8 +135,8 @@ impl PictureGauge {
             });
         }
         let by_tokens = price.unit_price(PriceKey::ImageOutput).is_some();
-        if by_tokens && let Some(usage) = &seen.usage {
-            let usage = whole_report(*usage, pictures)?;
+        if by_tokens && let Some(usage) = seen.report() {
+            let usage = whole_report(usage, pictures)?;
             return Some(meter_of(&usage, &seen.tools));
         }
         // One by one they are what is seen: that is the report, unless text has a price too.
@@ -149,7 +150,7 @@ impl PictureGauge {
         let text = if self.has_text {
             // A report that leaves the pictures out still tells the rest.
             let counted = seen.counted(self.prompt_tokens);
-            let told = seen.usage.unwrap_or(counted);
+            let told = seen.report().unwrap_or(counted);
             let output = told.output.max(seen.output_tokens_counted);
             meter_of(&Usage { output, ..told }, &seen.tools)
         } else {

@@ -63,6 +63,12 @@ impl Usage {
         self.input_total().saturating_add(self.output_total())
     }
 
+    /// Whether the report tells something. Some upstreams put zeros where they do not know, so zeros
+    /// beside output are no report.
+    pub(crate) fn tells(&self, has_output: bool) -> bool {
+        self.total() > 0 || !has_output
+    }
+
     /// Whether one response of a session can have used so much.
     pub(crate) fn is_believable(&self) -> bool {
         const TOKENS_MAX: u64 = 1 << 22;

@@ -7,7 +7,6 @@ use crate::dialect::Dialect;
 use crate::images::Pictures;
 use crate::joined::Joined;
 use crate::native::{Answer, Broken, ToolWatch, reports_unbillable_usage};
-use crate::usage::Usage;
 
 /// Reads an answer of the upstream's dialect and writes it in the caller's.
 pub fn convert_answer(
@@ -17,29 +16,30 @@ pub fn convert_answer(
     echo: &Echo,
 ) -> Result<Answer, Broken> {
     let mut response = read_response(from, body, &echo.model)?;
-    let usage = response.usage;
+    let reported = response.usage;
     let mut tools = ToolWatch::default();
     tools.look(from, body);
-    let told = usage.filter(|usage| usage.is_small() && usage.output_total() > 0);
+    let told = reported.filter(|usage| usage.is_small() && usage.output_total() > 0);
     let output_tokens_counted = match told {
         Some(_) => 0,
         None => Observer::tokens_of(&response),
     };
     let blocks = response.blocks.iter().map(|folded| &folded.block);
     let pictures = blocks.filter(|block| block.is_picture()).count();
-    // The caller is told what the call is charged by.
-    response.usage.get_or_insert(Usage {
-        input: echo.input_tokens,
-        output: output_tokens_counted,
-        ..Usage::default()
-    });
-    Ok(Answer {
-        pieces: Joined::from(write_response(to, &response, echo)),
-        usage,
-        usage_malformed: usage.is_none() && reports_unbillable_usage(from, body),
+    let answer = Answer {
+        usage: reported,
+        usage_malformed: reported.is_none() && reports_unbillable_usage(from, body),
         output_tokens_counted,
-        seconds: None,
         tools: tools.calls(),
         pictures: Pictures::some(pictures as u64),
+        ..Answer::default()
+    };
+    // The caller is told what the call is charged by.
+    let seen = answer.seen();
+    let counted = || seen.counted(echo.input_tokens);
+    response.usage = Some(seen.report().unwrap_or_else(counted));
+    Ok(Answer {
+        pieces: Joined::from(write_response(to, &response, echo)),
+        ..answer
     })
 }

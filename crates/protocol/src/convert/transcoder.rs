@@ -189,8 +189,8 @@ impl Transcoder {
     /// it is charged by.
     fn finish_usage(&mut self, out: &mut Joined) {
         self.seen.usage = self.observer.usage;
-        if self.seen.usage.is_none() {
-            self.note();
+        self.note();
+        if self.seen.report().is_none() {
             let counted = self.seen.counted(self.input_tokens);
             self.writer.event(Event::Usage(counted), out);
         }

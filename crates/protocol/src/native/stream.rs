@@ -47,10 +47,24 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// The usage report that the call is billed by, if there is one.
+    pub fn report(&self) -> Option<Usage> {
+        self.usage.filter(|usage| usage.tells(self.has_output()))
+    }
+
+    /// Whether output went by that cannot have been free.
+    fn has_output(&self) -> bool {
+        let pictures = self.pictures.as_deref();
+        self.output_tokens_counted > 0
+            || !self.tools.is_empty()
+            || pictures.is_some_and(|pictures| pictures.delivered > 0)
+    }
+
     /// What an answer without a usage report is charged for: the input as told before the
     /// end, else as counted at admission; the output as far as it went by.
     pub fn counted(&self, input_tokens: u64) -> Usage {
-        let interim = self.interim_usage.unwrap_or(Usage {
+        let interim = self.interim_usage.filter(|usage| usage.tells(true));
+        let interim = interim.unwrap_or(Usage {
             input: input_tokens,
             ..Usage::default()
         });

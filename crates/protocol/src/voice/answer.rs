@@ -33,10 +33,11 @@ pub fn read_transcription(body: Bytes, public_model: &str) -> Result<Answer, Bro
         let failure = rejection::read_event(error.value.text().as_bytes(), public_model);
         return Err(Broken::Failure(failure));
     }
-    if member("text").is_none_or(|it| it.value.string().is_none()) {
-        return Err(Broken::malformed("no text in the answer"));
-    }
+    let text = member("text").and_then(|it| it.value.string());
+    let text = text.ok_or_else(|| Broken::malformed("no text in the answer"))?;
     let seconds = member("duration").and_then(|it| whole_seconds(it.value.text()));
+    // Nothing is heard in no time.
+    let seconds = seconds.filter(|seconds| *seconds > 0 || text.is_empty());
     Ok(Answer {
         seconds,
         ..whole(body)
@@ -131,7 +132,8 @@ mod tests {
             ("12.00", Some(12)),
             ("12", Some(12)),
             ("0.01", Some(1)),
-            ("0", Some(0)),
+            ("0", None),
+            ("0.00", None),
             ("-1", None),
             ("1e3", None),
             ("\"12\"", None),
@@ -143,6 +145,8 @@ mod tests {
             assert_eq!(answer.seconds, seconds, "{duration}");
             assert_eq!(answer.pieces.into_bytes(), body);
         }
+        let silence = Bytes::from_static(br#"{"text":"","duration":0}"#);
+        assert_eq!(read_transcription(silence, "m/v").unwrap().seconds, Some(0));
         for body in ["{}", r#"{"text":7}"#, r#"{"error":"no"}"#] {
             assert!(read_transcription(Bytes::from_static(body.as_bytes()), "m/v").is_err());
         }

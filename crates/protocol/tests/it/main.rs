@@ -45,3 +45,4 @@ mod responses;
 mod sockets;
 mod streams;
 mod ways;
+mod zero_usage;

@@ -65,3 +65,4 @@ mod transcript;
 mod upstream_plain;
 mod upstream_stream;
 mod videos;
+mod zero_usage;

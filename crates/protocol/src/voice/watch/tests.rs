@@ -519,4 +519,14 @@ fn text_tokens_are_those_that_responses_report() {
     assert_eq!(read(&steps), (open, none));
     steps.extend([Upstream(0, CREATED), Upstream(0, DONE)]);
     assert_eq!(read(&steps), (open.plus(told), none));
+    // Zeros beside text are no report.
+    let zeros = DONE.replace("70", "0").replace('9', "0");
+    let steps = [
+        Client(&instructions),
+        Client(&create),
+        Upstream(0, CREATED),
+        Upstream(0, DELTA),
+        Upstream(0, &zeros),
+    ];
+    assert_eq!(read(&steps), (open, none));
 }

@@ -121,8 +121,11 @@ impl TextMeter {
             "response.done" => {
                 let response = event.get("response").ok().flatten();
                 let usage = response.and_then(|response| at(response, &["usage"]));
+                let open = self.open();
+                // Zeros beside text are no report.
                 let told = usage.and_then(TextTokens::read);
-                self.reported = self.reported.plus(told.unwrap_or_else(|| self.open()));
+                let told = told.filter(|told| *told != TextTokens::default() || open.output == 0);
+                self.reported = self.reported.plus(told.unwrap_or(open));
                 self.open = None;
             }
             _ => {}

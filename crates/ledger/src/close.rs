@@ -63,6 +63,25 @@ pub fn reopen(wallet: &mut Wallet, key: &mut Key, held: &Ask, now: UnixMs) -> Re
     Ok(())
 }
 
+/// Has a hold keep `amount` again, after the growth to that was lost before it was stored. It asks for
+/// nothing: the call was told that it has so much. On an error nothing has changed.
+pub fn regrow(
+    wallet: &mut Wallet,
+    key: &mut Key,
+    held: &Ask,
+    amount: Micro,
+) -> Result<Ask, Overflow> {
+    let more = amount.checked_sub(held.hold).ok_or(Overflow)?;
+    let mut next = *wallet;
+    next.freeze(more)?;
+    key.frozen = raised(key.frozen, more)?;
+    *wallet = next;
+    Ok(Ask {
+        hold: amount,
+        ..*held
+    })
+}
+
 /// Stops counting an open hold as a request in flight: its caller has gone, and it only drains.
 pub fn stop_counting(key: &mut Key, held: &mut Ask) -> Result<(), Overflow> {
     if held.counts {
@@ -153,6 +172,32 @@ mod tests {
             (Micro::new(7), Micro::new(7))
         );
         assert_eq!((empty.frozen, dead.open_holds), (Micro::ZERO, 0));
+    }
+
+    #[test]
+    fn a_hold_that_grows_again_asks_for_nothing() {
+        let (mut wallet, mut key, ask) = held();
+        // More than the wallet has.
+        let grown = regrow(&mut wallet, &mut key, &ask, Micro::new(500)).unwrap();
+        assert_eq!((wallet.frozen, key.frozen), (grown.hold, grown.hold));
+        assert_eq!(
+            (grown.hold, grown.exposure),
+            (Micro::new(500), ask.exposure)
+        );
+        settle(&mut wallet, &mut key, &grown, Micro::new(90), None, NOON).unwrap();
+        assert_eq!((wallet.frozen, key.frozen), (Micro::ZERO, Micro::ZERO));
+    }
+
+    #[test]
+    fn a_hold_that_cannot_grow_again_stays_as_it_is() {
+        let (mut wallet, mut key, ask) = held();
+        key.frozen = Micro::MAX;
+        let before = (wallet, key);
+        for hold in [59, 61, i64::MAX] {
+            let grown = regrow(&mut wallet, &mut key, &ask, Micro::new(hold));
+            assert_eq!(grown, Err(Overflow), "{hold}");
+            assert_eq!((wallet, key), before, "{hold}");
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ mod wallet;
 pub use admit::{Ask, Rates, Refusal, admit, extend};
 pub use balance::Balance;
 pub use bucket::{Bucket, Rate, Wait};
-pub use close::{release, reopen, settle, stop_counting};
+pub use close::{regrow, release, reopen, settle, stop_counting};
 pub use decimal::DecimalError;
 pub use estimate::{Bound, bound_meter, hold, hold_of, tokens};
 pub use key::Key;

@@ -75,11 +75,17 @@ impl Books {
         let Some(mut rows) = self.rows_of(hold.key) else {
             return false;
         };
+        // What its steps have booked was lost with it.
+        let ask = Ask {
+            hold: hold.reach(),
+            ..hold.held
+        };
         let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
-        if ledger::reopen(wallet, key, &hold.held, now).is_err() {
+        if ledger::reopen(wallet, key, &ask, now).is_err() {
             return false;
         }
         let hold = OpenHold {
+            held: ask,
             booked: Micro::ZERO,
             row: HoldRow::Lost,
             ..hold.clone()
@@ -87,6 +93,30 @@ impl Books {
         rows.open(id, hold);
         self.open_holds = self.open_holds.saturating_add(1);
         true
+    }
+
+    /// Has a stored hold reach as far as its call was told before the batch of its growth failed, so that
+    /// a counted charge finds the hold that the caller agreed to. Nobody is asked.
+    pub(crate) fn regrow(&mut self, id: HoldId, reach: Micro) {
+        let Some(hold) = self.holds.get(&id) else {
+            return;
+        };
+        let (key, ask) = (hold.key, hold.held);
+        let amount = reach.checked_sub(hold.booked).unwrap_or(Micro::ZERO);
+        if amount <= ask.hold {
+            return;
+        }
+        let Some(mut rows) = self.rows_of(key) else {
+            return;
+        };
+        let (wallet, key) = (&mut rows.wallet.wallet, &mut rows.key.key);
+        match ledger::regrow(wallet, key, &ask, amount) {
+            Ok(grown) => {
+                rows.touch();
+                self.set_held(id, grown);
+            }
+            Err(error) => tracing::error!(%error, hold = %id, "a hold could not grow again"),
+        }
     }
 
     /// Grows an open hold; `None` when there is no such hold.

@@ -63,6 +63,16 @@ pub(crate) struct OpenHold {
     pub(crate) row: HoldRow,
 }
 
+impl OpenHold {
+    /// How far the hold reaches from the beginning of its call: what its steps have charged, and what it
+    /// keeps.
+    pub(crate) fn reach(&self) -> Micro {
+        self.booked
+            .checked_add(self.held.hold)
+            .unwrap_or(Micro::MAX)
+    }
+}
+
 /// What the table knows of a hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HoldRow {

@@ -1,5 +1,7 @@
 //! What a failed batch leaves to be done again.
 
+use ledger::Micro;
+
 use super::draft::Draft;
 use super::pending::What;
 use super::rows::OpenHold;
@@ -14,6 +16,8 @@ pub(crate) struct Undone {
     pub(crate) closings: Vec<Close>,
     /// Holds that were never stored. Their calls go on, and may be answered and charged.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
+    /// How far stored holds reached whose growth was not stored. Their calls were told so.
+    pub(crate) reached: IdMap<HoldId, Micro>,
 }
 
 impl Books {
@@ -33,6 +37,12 @@ impl Books {
                 hold.clone_from(latest);
             }
         }
+        let mut reached: IdMap<HoldId, Micro> = IdMap::default();
+        reached.extend(draft.changed.iter().map(|(id, hold)| (*id, hold.reach())));
+        reached.extend(pending.changed.iter().filter_map(|id| {
+            let hold = self.holds.get(id)?;
+            Some((*id, hold.reach()))
+        }));
         let mut closings = Vec::new();
         let decided = &mut draft.decided;
         for posting in decided.postings.drain(..).chain(pending.postings) {
@@ -49,15 +59,22 @@ impl Books {
                 if closing.if_lost == IfLost::Drop {
                     closing.end = End::Released;
                 }
+            } else {
+                reached.insert(closing.hold, hold.reach());
             }
             closings.push(closing);
         }
         decided.inseparable.append(&mut pending.inseparable);
         let alone = |id: &HoldId| !decided.inseparable.contains(id);
         lost.retain(|id, _| alone(id));
+        reached.retain(|id, _| alone(id) && !lost.contains_key(id));
         closings.retain(|closing| alone(&closing.hold));
         draft.clear();
         self.forget();
-        Undone { closings, lost }
+        Undone {
+            closings,
+            lost,
+            reached,
+        }
     }
 }

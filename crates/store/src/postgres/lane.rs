@@ -74,6 +74,8 @@ pub(super) struct State {
     /// Holds of failed transactions whose calls have not ended yet. There are no more of them than calls
     /// that were under way when the first commit failed, since nobody is admitted until one succeeds.
     pub(super) lost: IdMap<HoldId, OpenHold>,
+    /// How far holds reached whose growth was lost with a failed transaction, until they are needed again.
+    pub(super) reached: IdMap<HoldId, Micro>,
     /// What the counters were told last of closes to repeat, lost holds and closes set aside.
     counted: [u64; 3],
     /// Wallets that others have locked, with the commands that wait for them, first come first.
@@ -113,6 +115,7 @@ impl Lane {
                 missing: HashSet::new(),
                 owned: IdMap::default(),
                 lost: IdMap::default(),
+                reached: IdMap::default(),
                 counted: [0; 3],
                 parked: VecDeque::new(),
                 retry: VecDeque::new(),

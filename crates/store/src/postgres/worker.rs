@@ -243,6 +243,7 @@ impl Worker {
                 if let Some(begun) = begun {
                     extend.now = begun.now;
                 }
+                self.regrow(extend.hold);
                 let answer = match self.books.extend(&extend) {
                     Some(Ok(())) => Ok(batch.durable()),
                     Some(Err(refused)) => Err(refused),
@@ -254,6 +255,7 @@ impl Worker {
                 if let Some(begun) = begun {
                     stepping.now = begun.now;
                 }
+                self.regrow(stepping.hold);
                 let answer = self.books.step(stepping);
                 drop(reply.send(answer.unwrap_or(Err(AdmitError::Unavailable))));
             }
@@ -300,6 +302,7 @@ impl Worker {
             self.lane.stick([closing]);
             return;
         }
+        self.regrow(hold);
         match self.books.close(closing) {
             Closed::Booked => {}
             Closed::Late => {
@@ -332,6 +335,14 @@ impl Worker {
         }
         state.lost.remove(&id);
         true
+    }
+
+    /// Has a hold reach as far again as before its growth was lost with a failed transaction.
+    fn regrow(&mut self, hold: HoldId) {
+        let reach = self.lane.state.borrow_mut().reached.remove(&hold);
+        if let Some(reach) = reach {
+            self.books.regrow(hold, reach);
+        }
     }
 
     fn disown(&self, holds: &[HoldId]) {
@@ -376,8 +387,14 @@ impl Worker {
     /// Gives back the closes of a transaction that failed, and keeps the holds it would have opened: they
     /// stay ours until their calls end.
     fn undo(&mut self) -> Vec<Close> {
-        let Undone { closings, lost } = self.books.undo(&mut Draft::default());
-        self.lane.state.borrow_mut().lost.extend(lost);
+        let Undone {
+            closings,
+            lost,
+            reached,
+        } = self.books.undo(&mut Draft::default());
+        let mut state = self.lane.state.borrow_mut();
+        state.lost.extend(lost);
+        state.reached.extend(reached);
         closings
     }
 

@@ -1,5 +1,6 @@
 //! What stays true when the database fails (R8).
 
+mod growth;
 mod under_load;
 
 use std::path::{Path, PathBuf};

@@ -7,6 +7,7 @@
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use ledger::Micro;
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::pen::{Pen, Seen};
@@ -25,6 +26,8 @@ pub(super) struct Ledger<'c> {
     /// Holds of failed transactions whose calls have not ended yet. There are no more of them than calls
     /// that were under way when the first commit failed, since nobody is admitted until one succeeds.
     pub(super) lost: IdMap<HoldId, OpenHold>,
+    /// How far holds reached whose growth was lost with a failed transaction, until they are needed again.
+    reached: IdMap<HoldId, Micro>,
     /// This start.
     pub(super) epoch: Epoch,
 }
@@ -42,6 +45,7 @@ impl<'c> Ledger<'c> {
             pen: Pen::new(connection, Arc::clone(&counters), turn)?,
             books: Books::new(epoch, limits, counters),
             lost: IdMap::default(),
+            reached: IdMap::default(),
             epoch,
         })
     }
@@ -76,8 +80,13 @@ impl<'c> Ledger<'c> {
     /// Undoes the transaction. What comes back are the closes it had booked, to be booked again.
     pub(super) fn roll_back(&mut self) -> Vec<Close> {
         self.pen.undo();
-        let Undone { closings, lost } = self.books.undo(&mut self.pen.draft);
+        let Undone {
+            closings,
+            lost,
+            reached,
+        } = self.books.undo(&mut self.pen.draft);
         self.lost.extend(lost);
+        self.reached.extend(reached);
         closings
     }
 
@@ -156,12 +165,17 @@ impl<'c> Ledger<'c> {
                     .query_row([id.get()], open_hold)
                     .optional()?;
                 let Some(hold) = found else {
+                    self.reached.remove(&id);
                     return Ok(());
                 };
                 place.insert(hold).key
             }
         };
-        self.load_key(key)
+        self.load_key(key)?;
+        if let Some(reach) = self.reached.remove(&id) {
+            self.books.regrow(id, reach);
+        }
+        Ok(())
     }
 
     /// Brings in a wallet by its number, unless it is there.

@@ -1,0 +1,144 @@
+//! Holds whose growth is lost with a failed commit: their calls were told of it, so a counted charge may
+//! reach as far.
+
+use ledger::Step;
+
+use super::*;
+use crate::{Extend, SessionStep};
+
+/// What the hold reaches when it has grown, in micro-credits.
+const REACH: u32 = 2_000_000;
+/// What the call costs in the end, by our own count.
+const COUNTED: u32 = 1_900_000;
+
+#[derive(Debug, Clone, Copy)]
+enum Grows {
+    /// The hold of a stream.
+    ByExtension,
+    /// The hold of a session, which books what was used.
+    ByStep,
+}
+
+/// When the call ends.
+#[derive(Debug, Clone, Copy)]
+enum Ends {
+    InTheFailedBatch,
+    BehindIt,
+    /// Behind it, and its own batch fails as well.
+    InAnother,
+}
+
+impl Rig {
+    async fn grow(&self, admitted: &Admitted, how: Grows) {
+        let (hold, now) = (admitted.hold, NOW);
+        match how {
+            Grows::ByExtension => {
+                let more = Ask {
+                    hold: CREDIT,
+                    exposure: Micro::ZERO,
+                    tokens: 0,
+                    counts: true,
+                };
+                let extend = Extend { hold, more, now };
+                self.store.extend(extend).await.unwrap();
+            }
+            Grows::ByStep => {
+                let micro = |amount: u32| Micro::new(i64::from(amount));
+                let step = Step {
+                    used: micro(900_000),
+                    wanted: micro(REACH),
+                    least: micro(900_001),
+                };
+                let meter = MeterText::from(&Meter {
+                    input: 900_000,
+                    ..Meter::default()
+                });
+                let step = SessionStep {
+                    hold,
+                    step,
+                    meter,
+                    price_version: self.price,
+                    now,
+                };
+                let reach = self.store.step_session(step).await.unwrap();
+                assert_eq!(reach, micro(REACH));
+            }
+        }
+    }
+
+    fn settle_counted(&self, admitted: &Admitted, charge: u32) {
+        let meter = Meter {
+            input: u64::from(charge),
+            ..Meter::default()
+        };
+        let end = End::Settled {
+            charge: Micro::new(i64::from(charge)),
+            meter: MeterText::from(&meter),
+            price_version: self.price,
+            basis: Basis::Counted,
+            tokens: None,
+        };
+        self.store.close(Close {
+            if_lost: IfLost::Charge,
+            hold: admitted.hold,
+            end,
+            now: NOW,
+        });
+    }
+
+    /// Waits until this many commits have failed.
+    async fn until_failed(&self, commits: u64) {
+        self.until("the commit fails", |stats| stats.commits_failed >= commits)
+            .await;
+    }
+}
+
+/// What a call is charged whose hold grows in a batch that fails.
+async fn charged(is_stored: bool, grows: Grows, ends: Ends, counted: u32) -> i64 {
+    // Nobody but a waiter ends a batch.
+    let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
+    let call = rig.admit().await.unwrap();
+    if is_stored {
+        call.durable.wait().await.unwrap();
+    }
+    rig.vetoes.store(1, Ordering::SeqCst);
+    rig.grow(&call, grows).await;
+    if matches!(ends, Ends::InTheFailedBatch) {
+        rig.settle_counted(&call, counted);
+    }
+    // Whoever waits for the balance ends the batch.
+    let _ = rig.store.balance(&rig.key.id).await;
+    rig.until_failed(1).await;
+    if matches!(ends, Ends::InAnother) {
+        rig.until("commits succeed again", |_| rig.store.healthy())
+            .await;
+        rig.vetoes.store(1, Ordering::SeqCst);
+        rig.settle_counted(&call, counted);
+        let _ = rig.store.balance(&rig.key.id).await;
+        rig.until_failed(2).await;
+    } else if matches!(ends, Ends::BehindIt) {
+        rig.settle_counted(&call, counted);
+    }
+    rig.until("commits succeed again", |_| rig.store.healthy())
+        .await;
+    let (balance, frozen) = rig.money().await;
+    assert_eq!(frozen, 0);
+    rig.assert_clean().await;
+    10_000_000 - balance
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_counted_charge_reaches_as_far_as_the_hold_that_the_call_was_told_of() {
+    for is_stored in [true, false] {
+        for grows in [Grows::ByExtension, Grows::ByStep] {
+            for ends in [Ends::InTheFailedBatch, Ends::BehindIt, Ends::InAnother] {
+                // Within the hold, and beyond it.
+                for (counted, charge) in [(COUNTED, COUNTED), (REACH + 1, REACH)] {
+                    let charged = charged(is_stored, grows, ends, counted).await;
+                    let case = (is_stored, grows, ends, counted);
+                    assert_eq!(charged, i64::from(charge), "{case:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the documents: what they name exists, and what must be documented is."""
 
+import functools
 import pathlib
 import re
 import subprocess
@@ -8,8 +9,10 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INVARIANTS = ROOT / "docs/invariants.md"
+API = ROOT / "docs/api"
 
 
+@functools.cache
 def tracked(*endings):
     """The files of the repository with one of these endings, new ones included."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
@@ -18,6 +21,7 @@ def tracked(*endings):
     return [it for it in files if it.is_file()]
 
 
+@functools.cache
 def comments(path):
     """The comment lines of a Rust or SQL file, the whole text of any other."""
     text = path.read_text()
@@ -76,13 +80,109 @@ class Invariants(unittest.TestCase):
             self.assertEqual([name for name in tests if name not in names], [], f"tests of {code}")
 
 
+class Glossary(unittest.TestCase):
+    """`docs/glossary.md` against the types and files that it names."""
+
+    @classmethod
+    def setUpClass(cls):
+        lines = (ROOT / "docs/glossary.md").read_text().splitlines()
+        cls.rows = [cells(line) for line in lines if line.startswith("| ")][1:]
+
+    def test_it_is_short_and_in_order(self):
+        words = [row[0] for row in self.rows]
+        self.assertLessEqual(len(words), 30)
+        self.assertEqual(words, sorted(words))
+
+    def test_every_word_lives_where_it_says(self):
+        for word, _, place in self.rows:
+            for file in re.findall(r"`([a-z_/]+\.rs)`", place):
+                self.assertTrue((ROOT / "crates" / file).is_file(), f"{word}: {file}")
+            for kind, file in re.findall(r"`([A-Z]\w+)` in `([^`]+)`", place):
+                source = (ROOT / "crates" / file).read_text()
+                self.assertTrue(re.search(rf"\b(?:struct|enum) {kind}\b", source), f"{word}: {kind}")
+
+
+class Api(unittest.TestCase):
+    """`docs/api` against the router and the error codes. That every documented path is served is tested beside the router."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.pages = "\n".join(page.read_text() for page in API.glob("*.md"))
+
+    def test_every_path_of_the_router_is_on_a_page(self):
+        router = (ROOT / "crates/server/src/http/surface.rs").read_text()
+        paths = {path.partition(" ")[0] for path in re.findall(r'"(/[a-z][^"]*)"', router)}
+        paths = {path.replace("models/{id}", "models/{model}").removesuffix("{rest}") for path in paths}
+        self.assertGreater(len(paths), 30)
+        # `/upload` is only recognised to choose the envelope of its 404.
+        missing = [path for path in sorted(paths - {"/upload"}) if not self.names(path)]
+        self.assertEqual(missing, [])
+
+    def names(self, path):
+        """Whether a page has the path, and not only a longer one."""
+        end = "" if path.endswith("/") else r"(?![\w/])"
+        return re.search(re.escape(path) + end, self.pages)
+
+    def test_every_action_of_the_router_is_on_a_page(self):
+        router = (ROOT / "crates/server/src/http/surface.rs").read_text()
+        actions = re.findall(r'"([a-z]+[A-Z][a-zA-Z]+)"(?: if aliases)? =>', router)
+        self.assertGreater(len(actions), 4)
+        self.assertEqual([action for action in actions if f":{action}" not in self.pages], [])
+
+    def test_every_code_of_an_error_is_on_its_page(self):
+        source = (ROOT / "crates/protocol/src/failure.rs").read_text()
+        codes = re.findall(r'=> "([a-z_]+)"', source)
+        self.assertGreater(len(codes), 20)
+        page = (API / "errors.md").read_text()
+        self.assertEqual([code for code in codes if f"`{code}`" not in page], [])
+
+    def test_every_page_is_in_the_index(self):
+        index = (API / "README.md").read_text()
+        pages = {page.name for page in API.glob("*.md")} - {"README.md"}
+        self.assertEqual([page for page in sorted(pages) if f"({page})" not in index], [])
+
+
+class Decisions(unittest.TestCase):
+    """The form of `docs/decisions`, its index, and who cites it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.files = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
+        cls.numbers = {path.name[:3] for path in cls.files}
+
+    def test_each_has_a_question_a_date_and_a_status(self):
+        self.assertEqual(len(self.numbers), len(self.files))
+        form = re.compile(r"# (\d{3}): [^\n]+\?\n\nDate: \d{4}-\d\d-\d\d\. Status: (accepted|superseded by \d{3})\.\n\n")
+        for path in self.files:
+            found = form.match(path.read_text())
+            self.assertTrue(found, f"{path.name} has another form than docs/decisions/README.md says")
+            self.assertEqual(found.group(1), path.name[:3])
+
+    def test_each_is_in_the_index_with_its_question(self):
+        index = (ROOT / "docs/decisions/README.md").read_text()
+        for path in self.files:
+            number, question = re.match(r"# (\d{3}): (.*)", path.read_text()).groups()
+            self.assertIn(f"| [{number}]({path.name}) | {question} |", index)
+
+    def test_only_those_that_exist_are_cited(self):
+        cited = re.compile(r"\bdecisions?[ /](\d{3})\b", re.IGNORECASE)
+        unknown = [
+            f"{path.relative_to(ROOT)} cites {number}"
+            for path in tracked(".rs", ".sql", ".md", ".toml")
+            if path.name != "CHANGELOG.md"
+            for number in cited.findall(comments(path))
+            if number not in self.numbers
+        ]
+        self.assertEqual(unknown, [])
+
+
 class References(unittest.TestCase):
     """What the tree points to is in the tree."""
 
     def test_no_document_outside_of_the_tree_is_cited(self):
         outside = re.compile(
             r"\breliability(?:\.md|,? section|,? [A-Z]?\d)|\bdesign(?:\.md\b|, [\"s])|\bcaptures [A-Z]\d"
-            r"|\bunified-model-gateway-api\b|\.\./shared|\bprotocols/[a-z-]+\.md",
+            r"|\bcontract, \"|\bunified-model-gateway-api\b|\.\./shared|\bprotocols/[a-z-]+\.md",
             re.IGNORECASE,
         )
         own = (pathlib.Path(__file__).resolve(), ROOT / "CHANGELOG.md")

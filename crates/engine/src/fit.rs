@@ -25,7 +25,7 @@ pub(crate) fn check(model: &Model, dialect: Dialect, head: &Head) -> Result<(), 
             model.id
         )));
     }
-    // Elsewhere sampling is left out and listed; Messages callers are told (contract, "Messages").
+    // Elsewhere sampling is left out and listed; Messages callers are told (`docs/api/messages.md`).
     if model.profile.fixed_sampling == Some(true)
         && dialect == Dialect::Messages
         && let Some(member) = head.sampling.first().copied()

@@ -65,7 +65,7 @@ fn write_google(failure: &Failure, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"error\":{\"code\":");
     out.extend_from_slice(status.to_string().as_bytes());
     out.extend_from_slice(b",\"message\":");
-    // The contract wants the gateway's code in the message ("Generate Content protocol").
+    // Clients of this envelope find the gateway's code in the message (`docs/api/errors.md`).
     write_string(out, &format!("{}: {}", failure.code, failure.message));
     out.extend_from_slice(b",\"status\":");
     write_string(out, google_status(status));

@@ -25,7 +25,7 @@ const MODEL_BYTES_MAX: usize = 256;
 /// The longest name of a voice.
 const VOICE_BYTES_MAX: usize = 256;
 
-/// Refuses client routing controls (contract, "Rules common to all model-call endpoints").
+/// Refuses client routing controls (`docs/api/README.md`).
 pub fn routing(members: &Members<'_>) -> Result<(), Failure> {
     for name in ROUTING {
         if members.get(name)?.is_some() {

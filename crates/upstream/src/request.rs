@@ -14,7 +14,7 @@ use crate::secret::Secret;
 use crate::socket::{SocketAsk, SocketEndpoint};
 
 /// The version that Messages upstreams demand to be told. It is ours to choose, whatever a
-/// caller names (contract, "Versioning").
+/// caller names (`docs/api/authentication.md`).
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// What we call ourselves.

@@ -14,7 +14,7 @@ use super::pace;
 use crate::clock;
 use crate::engine::Engine;
 
-/// From the look at the name to the head of the answer (contract, "Terminal callbacks").
+/// From the look at the name to the head of the answer (C2).
 const ATTEMPT_WITHIN: Duration = Duration::from_secs(10);
 /// A claim outlasts an attempt and its note.
 const LEASE: Duration = Duration::from_secs(60);

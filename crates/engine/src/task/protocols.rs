@@ -118,7 +118,7 @@ impl Known {
 
 impl Engine {
     /// Whether a request to the Interactions endpoint means a video: by its model, or by what it says
-    /// itself (contract, "POST /v1beta/interactions").
+    /// itself (`docs/api/omni.md`).
     pub fn is_video_interaction(&self, body: &[u8]) -> bool {
         let asked = omni::read_asked(body);
         let catalog = self.catalog();

@@ -64,7 +64,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
 }
 
 /// Makes the upstream report usage, since billing needs it, and says whether the caller asked too
-/// (contract, "Server-sent event streams").
+/// (`docs/api/chat-completions.md`).
 fn ask_for_usage(members: &Members<'_>, edits: &mut Vec<Edit>) -> Result<bool, Failure> {
     const NAME: &str = "stream_options";
     let Some(options) = members.object(NAME)? else {

@@ -61,7 +61,7 @@ pub struct Worded {
 }
 
 /// Reads a request of `/v1/embeddings`. Only emptiness is refused: everything else is the
-/// upstream's to judge (contract, "POST /v1/embeddings").
+/// upstream's to judge (`docs/api/embeddings.md`).
 pub fn read_request(body: &Bytes) -> Result<Request, Failure> {
     listed::read(body)
 }

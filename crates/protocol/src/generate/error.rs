@@ -15,7 +15,7 @@ pub fn write_failure(failure: &Failure, request_id: &str) -> Vec<u8> {
 }
 
 /// The last event of a stream that failed. The connection must be aborted behind it: a clean
-/// close would make the answer a success (contract, "Server-sent event streams").
+/// close would make the answer a success (S2).
 pub fn write_failure_event(failure: &Failure, request_id: &str) -> Vec<u8> {
     let mut event = b"data: ".to_vec();
     event.extend(write_failure(failure, request_id));

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::images::Grade;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError};
 
-/// The name of the smallest image size, and its alias (contract, "Generate Content protocol").
+/// The name of the smallest image size, and its alias (`docs/api/generate-content.md`).
 pub(super) const SMALLEST: &str = "0.5K";
 const SMALLEST_ALIAS: &str = "512";
 

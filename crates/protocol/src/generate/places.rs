@@ -63,8 +63,7 @@ fn read_output(
     })?;
     output.tools.raise(&found);
     if output.content {
-        // A clean close behind content is an end, finish reason or not (contract, "Server-sent
-        // event streams").
+        // A clean close behind content is an end, finish reason or not (`docs/api/generate-content.md`).
         output.end = output.end.max(End::Closable);
     }
     Ok(true)

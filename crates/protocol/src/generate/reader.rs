@@ -107,8 +107,7 @@ impl Reader {
         self.chunk(utf8(data)?, out)
     }
 
-    /// The upstream has closed the stream, which is an end once it has said something (contract,
-    /// "Server-sent event streams").
+    /// The upstream has closed the stream, which is an end once it has said something (`docs/api/generate-content.md`).
     pub fn end(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
         if self.ended {
             return Ok(());

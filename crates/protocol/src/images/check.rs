@@ -9,7 +9,7 @@ const COMPRESSION_MAX: u64 = 100;
 const PARTIALS_MAX: u64 = 3;
 
 /// Refuses what the profile does not have, before money moves. Values of sizes are the upstream's to judge
-/// (contract, "POST /v1/images/generations").
+/// (`docs/api/images.md`).
 pub(super) fn check(request: &Request, profile: &Profile) -> Result<(), Failure> {
     let wants = &request.wants;
     for (name, asked, allowed) in [

@@ -14,7 +14,7 @@ use crate::json::{Cursor, Integer, Members, Shape, Spelling};
 use crate::multipart::Form;
 use crate::profile::Profile;
 
-/// Members whose words no model adds to (contract, "POST /v1/images/generations").
+/// Members whose words no model adds to (`docs/api/images.md`).
 const CLOSED: [(&str, [&str; 2]); 2] = [
     ("moderation", ["low", "auto"]),
     ("response_format", ["url", "b64_json"]),

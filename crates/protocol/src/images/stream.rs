@@ -166,7 +166,7 @@ impl Rewriter {
         }
         let completed = kind.ends_with(".completed");
         if completed && event.picture.is_none() {
-            // The completion event carries the final picture (contract, "Images").
+            // The completion event carries the final picture (`docs/api/images.md`).
             if let Some(last) = self.last.take() {
                 let mut member = last.to_vec();
                 member.push(b',');

@@ -82,7 +82,7 @@ fn no_thread(members: &Members<'_>) -> Result<(), Failure> {
     guard::no_reference(members, "thread").map_err(|failure| failure.detail(&THREAD))
 }
 
-/// The sampling members that some models refuse (contract, "POST /v1/messages").
+/// The sampling members that some models refuse (`docs/api/messages.md`).
 fn sampling(members: &Members<'_>) -> Result<Vec<&'static str>, Failure> {
     let mut set = Vec::new();
     for name in ["temperature", "top_p", "top_k"] {

@@ -320,7 +320,7 @@ impl Rewriter {
     }
 
     /// The usage chunk is always asked for upstream, because billing needs it, and is withheld
-    /// from a caller that did not ask (contract, "Server-sent event streams").
+    /// from a caller that did not ask (`docs/api/chat-completions.md`).
     fn is_withheld(&self, places: &Places, sighting: &Sighting<'_>) -> bool {
         places.usage_event && !self.include_usage && sighting.has_usage() && self.output.items == 0
     }

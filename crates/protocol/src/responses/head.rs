@@ -63,7 +63,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     })
 }
 
-/// The upstream keeps answers unless it is told not to (contract, "What the service does", 5).
+/// The upstream keeps answers unless it is told not to (`docs/api/responses.md`).
 fn keep_nothing(members: &Members<'_>) -> Result<Option<Edit>, Failure> {
     Ok(match members.find("store")? {
         Some(value) if value.is_null() => Some(Edit::replace(value.span(), &b"false"[..])),

@@ -17,7 +17,7 @@ pub(crate) static PLACES: Places = Places {
     id: "id",
     id_again: None,
     model: "model",
-    // Contract, "Text and embedding results": always false.
+    // Always false (`docs/api/responses.md`).
     shown: Some(("store", "false")),
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),

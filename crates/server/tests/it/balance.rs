@@ -158,7 +158,7 @@ async fn a_slow_call_freezes_its_hold_and_gives_it_back() {
     stage.verify().await;
 }
 
-/// Contract, balance: a key at its limit still gets 200.
+/// A key at its limit still gets 200.
 #[tokio::test]
 async fn a_key_at_its_limit_may_still_look() {
     let stage = Stage::open().await;

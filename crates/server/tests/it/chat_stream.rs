@@ -54,7 +54,7 @@ async fn every_chunk_carries_our_id_and_the_public_model() {
     assert_eq!(last["choices"][0]["finish_reason"], "stop");
 }
 
-/// Contract, events: usage is always asked for upstream, and sent on only to those who asked.
+/// Usage is always asked for upstream, and sent on only to those who asked.
 #[tokio::test]
 async fn the_usage_chunk_is_withheld_unless_asked_for() {
     let (stage, key) = Stage::funded().await;

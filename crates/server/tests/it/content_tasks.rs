@@ -355,7 +355,7 @@ pub(crate) async fn delete(stage: &Stage, key: &Key, id: &str) -> Answer {
     stage.send(&request).await
 }
 
-/// Contract, "Moves that are shown": the state decides what becomes of a task that is deleted.
+/// `docs/api/content-tasks.md`: the state decides what becomes of a task that is deleted.
 #[tokio::test]
 async fn each_state_has_its_own_deletion() {
     let (stage, key) = plot().funded().await;

@@ -180,7 +180,7 @@ async fn vectors_come_in_the_encoding_that_was_asked_for() {
     }
 }
 
-/// Contract: the admission estimate is billed instead of zero, and told.
+/// The admission estimate is billed instead of zero, and told.
 #[tokio::test]
 async fn missing_usage_is_the_estimate() {
     let (stage, key) = stage().await;

@@ -20,7 +20,7 @@ fn told(mut body: Value, url: &str) -> Value {
 }
 
 /// Asserts that the end of a task was delivered in this many attempts, each of which said what a look-up
-/// shows (contract, "Terminal callbacks").
+/// shows (`docs/api/videos.md`).
 async fn is_told(
     (stage, key): &(Stage, Key),
     receiver: &Receiver,

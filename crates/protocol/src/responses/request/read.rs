@@ -177,7 +177,7 @@ fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(),
             let param = format!("tools[{at}].name");
             return Err(Failure::invalid(format!("`{param}` is required.")).param(param));
         }
-        // Contract, "POST /v1/responses": only function tools are shared.
+        // Only function tools are shared (`docs/api/text.md`).
         (Some(kind), _) => note(&mut request.unknown, format!("tools.{kind}")),
     }
     Ok(())

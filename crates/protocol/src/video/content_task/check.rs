@@ -4,13 +4,13 @@ use super::request::{Request, missing};
 use crate::failure::Failure;
 use crate::profile::{Allowed, Profile};
 
-/// The resolution of drafts (contract, "Content-task video protocol").
+/// The resolution of drafts (`docs/api/content-tasks.md`).
 const DRAFT_RESOLUTION: &str = "480p";
 const ADAPTIVE: &str = "adaptive";
 /// A duration that is left to the model.
 pub(super) const AUTO: i64 = -1;
 
-/// What a video is made of (contract, "Mode rules" 1).
+/// What a video is made of (`docs/api/content-tasks.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Text,

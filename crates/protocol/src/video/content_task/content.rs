@@ -31,7 +31,7 @@ pub(super) struct Draft {
 }
 
 impl Content {
-    /// Reads the items and refuses those that do not go together (contract, "Mode rules" 2 to 4).
+    /// Reads the items and refuses those that do not go together (`docs/api/content-tasks.md`).
     pub(super) fn read(array: Raw<'_>) -> Result<Self, Failure> {
         let mut content = Self::default();
         let offset = array.span().start;

@@ -68,7 +68,7 @@ impl Creation for Request {
         self.content.draft.as_ref().map(|draft| draft.id.as_str())
     }
 
-    /// A draft of this model that has succeeded (contract, "Content-task video protocol").
+    /// A draft of this model that has succeeded (`docs/api/content-tasks.md`).
     fn check_draft(&self, found: &Draft<'_>) -> Result<(), Failure> {
         let message = if !remembers(found.memo, DRAFT) {
             "The task that `draft_task.id` names is no draft."
@@ -128,7 +128,7 @@ impl Protocol for ContentTask {
         Some(end(task, "cancelled"))
     }
 
-    /// Contract, "Moves that are shown".
+    /// What a deletion does in each state (T12).
     fn deletion(&self, status: &str) -> Deletion {
         match status {
             "queued" => Deletion::CallOff,

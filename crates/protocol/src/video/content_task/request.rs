@@ -20,7 +20,7 @@ const CONSUMED: [&str; 6] = [
     "background",
     "deferred",
 ];
-/// Contract, "Limits".
+/// Bounds of `docs/api/content-tasks.md`.
 const SAFETY_IDENTIFIER_CHARS_MAX: usize = 64;
 const EXPIRES_AFTER_S: std::ops::RangeInclusive<i64> = 3_600..=259_200;
 const SEEDS: std::ops::RangeInclusive<i64> = -1..=2_147_483_647;

@@ -13,7 +13,7 @@ use crate::json::{Cursor, Members, Raw, Spelling, write_string};
 use crate::profile::{Allowed, Profile};
 use crate::video::check;
 
-/// Contract, "POST /v1beta/interactions".
+/// Defaults of `docs/api/omni.md`.
 const DEFAULT_SECONDS: i64 = 10;
 const DEFAULT_RESOLUTION: &str = "720p";
 const DEFAULT_RATIO: &str = "16:9";

@@ -14,7 +14,7 @@ use crate::json::{Cursor, Integer, Members, Raw, Spelling, write_string};
 use crate::profile::Profile;
 use crate::video::check;
 
-/// Contract, "Long-running predict video".
+/// Defaults of `docs/api/predict.md`.
 const DEFAULT_SECONDS: i64 = 8;
 const DEFAULT_RESOLUTION: &str = "720p";
 const DEFAULT_RATIO: &str = "16:9";

@@ -4,7 +4,7 @@ use super::request::{Mode, Request};
 use crate::failure::Failure;
 use crate::profile::{Allowed, Profile};
 
-/// Contract, "Video-A protocol".
+/// Defaults of `docs/api/video-a.md`.
 const DEFAULT_SECONDS: i64 = 8;
 const DEFAULT_EXTENSION_SECONDS: i64 = 6;
 const DEFAULT_RESOLUTION: &str = "480p";

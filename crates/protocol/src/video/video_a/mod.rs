@@ -1,5 +1,5 @@
 //! Video-A: generations, edits and extensions, each a task that is polled. Its films stay where the upstream
-//! has them (contract, "Asynchronous video task").
+//! has them (`docs/api/videos.md`).
 
 mod check;
 mod protocol;

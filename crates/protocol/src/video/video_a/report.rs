@@ -40,7 +40,7 @@ fn running(value: Option<&Value>, task: &Task<'_>) -> Polled {
     Polled::Running(progress.map(|progress| write_pending(task, progress)))
 }
 
-/// A finished task. The URL is the upstream's, untouched (contract, "Asynchronous video task"); it is
+/// A finished task. The URL is the upstream's, untouched (T9); it is
 /// empty when moderation withholds the result, since clients demand a string. Then there is nothing
 /// to charge but a cost that is reported. A task that is done for no such reason without a video has
 /// failed.

@@ -223,7 +223,7 @@ impl Item {
         Ok(read)
     }
 
-    /// All but results of functions and what carries audio (contract, "Billing").
+    /// All but results of functions and what carries audio (`docs/api/sessions.md`).
     fn is_text(&self) -> bool {
         !self.has_audio && !self.is_result
     }

@@ -276,7 +276,7 @@ proptest! {
         let heard = heard.unwrap();
         match &relayed.result {
             Err(_) => prop_assert_eq!(&heard.end, &End::Failed("upstream_error".to_owned())),
-            // A clean close behind content is an end there (contract, "Server-sent event streams").
+            // A clean close behind content is an end there (`docs/api/generate-content.md`).
             Ok(()) if from == Dialect::Generate => {}
             // Nothing but the last line end was cut off, or what follows the end.
             Ok(()) => prop_assert_eq!(gist(&heard), said(from, &events)),

@@ -324,3 +324,30 @@ fn aliases_can_be_switched_off() {
         assert_eq!(surface.endpoint, Endpoint::Unknown, "{path}");
     }
 }
+
+/// Every `METHOD /path` in `docs/api` is served. That every path of the router is documented is for
+/// `scripts/docs.py` to check.
+#[test]
+fn documented_paths_are_served() {
+    let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/api");
+    let mut documented = 0;
+    for page in std::fs::read_dir(pages).unwrap() {
+        let text = std::fs::read_to_string(page.unwrap().path()).unwrap();
+        for code in text.split('`').skip(1).step_by(2) {
+            let Some((method, path)) = code.split_once(" /") else {
+                continue;
+            };
+            if !["GET", "POST", "DELETE"].contains(&method) {
+                continue;
+            }
+            let path = format!("/{path}")
+                .replace("{model}", "maker/m")
+                .replace("{voice_id}", "eve")
+                .replace("{id}", "018f0000-0000-7000-8000-00000000000a");
+            let surface = Surface::find(&method.parse().unwrap(), &path, true);
+            assert_ne!(surface.endpoint, Endpoint::Unknown, "{code}");
+            documented += 1;
+        }
+    }
+    assert!(documented > 40, "{documented}");
+}

@@ -103,7 +103,7 @@ pub fn read_json(asked: Asked, body: &Bytes) -> Result<Request, Failure> {
     read(asked, &fields, sources, Body::Json(body.clone()))
 }
 
-/// The source pictures of an edit are an `image` or a list of `images` (contract, "POST /v1/images/edits").
+/// The source pictures of an edit are an `image` or a list of `images` (`docs/api/images.md`).
 fn check_list(members: &Members<'_>) -> Result<(), Failure> {
     let images = members.get("images")?;
     if images.is_some_and(|images| images.shape() != Shape::Array) {

@@ -1,8 +1,7 @@
 //! Refuses requests that name what is kept with the upstream: files, vector stores, buckets.
 //!
 //! All callers share the operator's account there. A caller who names an object of that account would
-//! read what somebody else has put into it (contract, "What the service does", 5;
-//! docs/decisions/032).
+//! read what somebody else has put into it (docs/decisions/032).
 
 use std::fmt::Write as _;
 

@@ -102,19 +102,13 @@ class Stage:
         for process in reversed(self.running):
             process.terminate()
         for process in self.running:
-            try:
-                process.wait(timeout=STOP_SECONDS_MAX)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            ended(process)
         self.folder.cleanup()
 
     def start(self):
-        sim = self.spawn("sim", "--listen", "127.0.0.1:0", "--json", output="sim")
-        upstream = "http://" + self.told("sim", sim, '"address"')["address"]
-        (self.path / "tollgate.toml").write_text(self.configuration(upstream))
-        gateway = self.spawn("serve", output="gateway")
-        address = self.told("gateway", gateway, '"serving"')["address"]
+        (self.path / "tollgate.toml").write_text(self.configuration(self.start_upstream()))
+        self.gateway = self.spawn(self.program, "serve", output="gateway")
+        address = self.told("gateway", self.gateway, '"serving"')["address"]
         self.environment = {
             "TOLLGATE_URL": f"http://{address}",
             "TOLLGATE_PICTURE_URL": self.serve_picture(),
@@ -127,6 +121,16 @@ class Stage:
             "TOLLGATE_KEY_SLOW": ["--wallet", "rich", "--rpm", "2"],
         }.items():
             self.environment[name] = self.command("key", "create", *options)["secret"]
+
+    def stop_gateway(self):
+        """Ends the gateway; what it has written is then complete."""
+        self.gateway.terminate()
+        ended(self.gateway)
+
+    def start_upstream(self):
+        """Starts what the gateway calls; the configuration is made with the answer."""
+        sim = self.spawn(self.program, "sim", "--listen", "127.0.0.1:0", "--json", output="sim")
+        return "http://" + self.told("sim", sim, '"address"')["address"]
 
     def serve_picture(self) -> str:
         folder = self.path / "pictures"
@@ -155,11 +159,9 @@ class Stage:
     def path(self) -> Path:
         return Path(self.folder.name)
 
-    def spawn(self, *arguments: str, output: str) -> subprocess.Popen:
+    def spawn(self, *command, output: str) -> subprocess.Popen:
         with (self.path / output).open("w") as file:
-            process = subprocess.Popen(
-                [self.program, *arguments], cwd=self.path, stdout=file, stderr=file
-            )
+            process = subprocess.Popen(command, cwd=self.path, stdout=file, stderr=file)
         self.running.append(process)
         return process
 
@@ -173,3 +175,12 @@ class Stage:
             timeout=START_SECONDS_MAX,
         )
         return json.loads(answer.stdout)
+
+
+def ended(process: subprocess.Popen):
+    """Waits for the end of a process that was told to end."""
+    try:
+        process.wait(timeout=STOP_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -4,7 +4,7 @@ import OpenAI from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";
 import {
   KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
-  all, check, has, isPlace, isUsage, limited, raised, same,
+  all, check, has, isPlace, isReasoned, isUsage, limited, raised, same,
 } from "./talk.mjs";
 
 const clientOf = (apiKey = KEY, options = {}) =>
@@ -167,8 +167,11 @@ export const cells = {
   async reasoning(upstream) {
     const more = { reasoning_effort: "high" };
     const answer = await ask(`${upstream}/thinker`, TALK.reasoning.prompt, more);
-    check(answer.choices[0].message.content, answer);
-    check(answer.usage.completion_tokens_details.reasoning_tokens > 0, answer.usage);
+    const { content, reasoning_content } = answer.choices[0].message;
+    // No member of the protocol, but what clients of open models read.
+    if (TALK.reasoning.shown_in_chat) has(reasoning_content, TALK.reasoning.thought);
+    check(content, answer);
+    isReasoned(answer.usage.completion_tokens_details?.reasoning_tokens);
   },
 
   async loop(upstream) {

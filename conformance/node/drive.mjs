@@ -2,27 +2,36 @@
 //
 // Each outcome is a line of JSON. A dialect is a module whose `cells` hold a function for each
 // cell of `talk.json`, which takes the name of an upstream. Some cells need an upstream of another
-// dialect; those of `own` need one of the same.
+// dialect; those of `own` need one of the same. Cells run one after the other, or all at once if
+// `talk.json` says so.
 
 import { TALK } from "./talk.mjs";
 
-const CELL_MS_MAX = 30_000;
+const CELL_MS_MAX = 90_000;
 
 async function main() {
   const dialects = process.argv.slice(2);
   const upstreams = dialects.pop().split(",");
-  for (const dialect of dialects) {
-    const { cells, own = {} } = await import(`./${dialect}.mjs`);
-    for (const upstream of upstreams) {
-      const converted = upstream === dialect ? [] : TALK.cells_converted;
-      for (const cell of [...TALK.cells, ...converted]) {
-        await tell(dialect, upstream, cell, cells[cell] ?? missing);
-      }
-    }
-    for (const [cell, run] of Object.entries(own)) await tell(dialect, dialect, cell, run);
-  }
+  const wanted = [];
+  for (const dialect of dialects) wanted.push(...(await runs(dialect, upstreams)));
+  if (TALK.at_once) await Promise.all(wanted.map((run) => tell(...run)));
+  else for (const run of wanted) await tell(...run);
   // Idle connections of the clients would keep the process.
   process.exit(0);
+}
+
+// The cells of a dialect, each with its upstream, its name and its function.
+async function runs(dialect, upstreams) {
+  const { cells, own = {} } = await import(`./${dialect}.mjs`);
+  const found = upstreams.flatMap((upstream) => {
+    const converted = upstream === dialect ? [] : TALK.cells_converted;
+    const left = TALK.cells_left_out[upstream] ?? [];
+    return [...TALK.cells, ...converted]
+      .filter((cell) => !left.includes(cell))
+      .map((cell) => [dialect, upstream, cell, cells[cell] ?? missing]);
+  });
+  const alone = TALK.own ? Object.entries(own) : [];
+  return [...found, ...alone.map(([cell, run]) => [dialect, dialect, cell, run])];
 }
 
 async function tell(dialect, upstream, cell, run) {

@@ -6,7 +6,7 @@ import {
 import * as z from "zod";
 import {
   KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
-  all, check, has, isPlace, isUsage, limited, raised, same,
+  all, check, has, isPlace, isReasoned, isUsage, limited, raised, same,
 } from "./talk.mjs";
 
 const clientOf = (apiKey = KEY, options = {}) =>
@@ -182,7 +182,7 @@ export const cells = {
       const parts = answers.flatMap(partsOf);
       has(parts.map((part) => (part.thought ? part.text : "")).join(""), thought);
       check(parts.some((part) => part.text && !part.thought), parts);
-      check(answers.at(-1).usageMetadata.thoughtsTokenCount > 0, answers.at(-1).usageMetadata);
+      isReasoned(answers.at(-1).usageMetadata.thoughtsTokenCount);
     }
   },
 

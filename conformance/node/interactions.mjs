@@ -4,7 +4,7 @@ import { GoogleGenAI } from "@google/genai";
 import * as z from "zod";
 import {
   KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
-  all, check, has, isPlace, isUsage, limited, raised, same,
+  all, check, has, isPlace, isReasoned, isUsage, limited, raised, same,
 } from "./talk.mjs";
 
 const clientOf = (apiKey = KEY) =>
@@ -207,7 +207,7 @@ export const cells = {
     for (const answer of [whole, streamed]) {
       has(thoughtsOf(answer.steps), thought);
       check(textOf(answer.steps), answer);
-      check(answer.usage.total_thought_tokens > 0, answer.usage);
+      isReasoned(answer.usage.total_thought_tokens);
     }
   },
 

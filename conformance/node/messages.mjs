@@ -162,8 +162,11 @@ export const cells = {
   },
 
   async usage(upstream) {
-    // The protocol tells no total.
-    const figures = ({ input_tokens: input, output_tokens: output }) => [input, output, input + output];
+    // The protocol counts the cached part of a prompt apart, and tells no total.
+    const figures = ({ input_tokens, cache_read_input_tokens, output_tokens: output }) => {
+      const input = input_tokens + (cache_read_input_tokens ?? 0);
+      return [input, output, input + output];
+    };
     const body = asked(`${upstream}/plain`, TALK.usage.prompt);
     const whole = await client.messages.create(body);
     const streamed = await client.messages.stream(body).finalMessage();

@@ -4,7 +4,7 @@ import OpenAI from "openai";
 import { zodTextFormat } from "openai/helpers/zod";
 import {
   KEY, KEY_POOR, KEY_SLOW, KEY_WRONG, PICTURE_URL, Place, TALK, TIMEOUT_MS, URL,
-  all, check, has, isPlace, isUsage, limited, raised, same,
+  all, check, has, isPlace, isReasoned, isUsage, limited, raised, same,
 } from "./talk.mjs";
 
 const clientOf = (apiKey = KEY, options = {}) =>
@@ -167,10 +167,11 @@ export const cells = {
     const streamed = await client.responses.stream(body).finalResponse();
     for (const answer of [whole, streamed]) {
       const thoughts = answer.output.filter((item) => item.type === "reasoning");
-      const summary = thoughts.flatMap((item) => item.summary).map((part) => part.text);
-      has(summary.join(""), TALK.reasoning.thought);
+      // Open models show their thoughts themselves, and no summary of them.
+      const parts = thoughts.flatMap((item) => (item.summary.length ? item.summary : item.content ?? []));
+      has(parts.map((part) => part.text).join(""), TALK.reasoning.thought);
       check(answer.output_text, answer);
-      check(answer.usage.output_tokens_details.reasoning_tokens > 0, answer.usage);
+      isReasoned(answer.usage.output_tokens_details?.reasoning_tokens);
     }
   },
 

@@ -17,7 +17,7 @@ export const KEY_SLOW = env("TOLLGATE_KEY_SLOW");
 export const KEY_WRONG = "sk-tg-wrong";
 
 // A client waits no longer for one answer.
-export const TIMEOUT_MS = 20_000;
+export const TIMEOUT_MS = 60_000;
 // A key of two requests per minute is used up by so many, whenever the minute turns.
 const CALLS_UNTIL_LIMITED = 5;
 
@@ -73,6 +73,11 @@ export async function all(stream) {
   const items = [];
   for await (const item of stream) items.push(item);
   return items;
+}
+
+// Upstreams that count the tokens of their thoughts report some.
+export function isReasoned(tokens) {
+  check(!TALK.reasoning.tokens_reported || tokens > 0, `${tokens} tokens of thoughts`);
 }
 
 // Input, output and total of the same call, whole and streamed.

@@ -180,9 +180,18 @@ def usage(upstream):
 
 def reasoning(upstream):
     told = TALK["reasoning"]
-    answer = ask(f"{upstream}/thinker", told["prompt"], reasoning_effort="high")
-    assert answer.choices[0].message.content
-    assert answer.usage.completion_tokens_details.reasoning_tokens > 0, answer.usage
+    options = {"model": f"{upstream}/thinker", "messages": [user(told["prompt"])], "reasoning_effort": "high"}
+    whole = client.chat.completions.create(**options)
+    with client.chat.completions.stream(**options, stream_options={"include_usage": True}) as stream:
+        streamed = stream.get_final_completion()
+    for answer in (whole, streamed):
+        message = answer.choices[0].message
+        if told["shown_in_chat"]:
+            # No member of the protocol, but what clients of open models read.
+            has(message.reasoning_content, told["thought"])
+        assert message.content
+        details = answer.usage.completion_tokens_details
+        is_reasoned(details and details.reasoning_tokens)
 
 
 def loop(upstream):

@@ -2,7 +2,7 @@
 
 Each outcome is a line of JSON. A dialect is a module with a function for each cell of `talk.json`,
 which takes the name of an upstream. Some cells need an upstream of another dialect; those of
-`OWN` need one of the same.
+`OWN` need one of the same. Cells run one after the other, or all at once if `talk.json` says so.
 """
 
 import importlib
@@ -10,42 +10,55 @@ import json
 import signal
 import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from talk import TALK
 
-CELL_SECONDS_MAX = 30
+CELL_SECONDS_MAX = 90
 FOLDER = Path(__file__).parent
 
 
 def main():
     *dialects, upstreams = sys.argv[1:]
-    upstreams = upstreams.split(",")
+    wanted = [run for dialect in dialects for run in runs(dialect, upstreams.split(","))]
+    if TALK["at_once"]:
+        with ThreadPoolExecutor(len(wanted)) as threads:
+            for run in wanted:
+                threads.submit(tell, *run)
+        return
     signal.signal(signal.SIGALRM, too_late)
-    for dialect in dialects:
-        module = importlib.import_module(dialect)
-        for upstream in upstreams:
-            converted = TALK["cells_converted"] if upstream != dialect else []
-            for cell in TALK["cells"] + converted:
-                tell(dialect, upstream, cell, getattr(module, cell, missing))
-        for cell in getattr(module, "OWN", []):
-            tell(dialect, dialect, cell.__name__, cell)
+    for run in wanted:
+        signal.alarm(CELL_SECONDS_MAX)
+        tell(*run)
+        signal.alarm(0)
+
+
+def runs(dialect, upstreams):
+    """The cells of a dialect, each with its upstream, its name and its function."""
+    module = importlib.import_module(dialect)
+    for upstream in upstreams:
+        converted = TALK["cells_converted"] if upstream != dialect else []
+        for cell in TALK["cells"] + converted:
+            if cell not in TALK["cells_left_out"].get(upstream, []):
+                yield dialect, upstream, cell, getattr(module, cell, missing)
+    for cell in getattr(module, "OWN", []) if TALK["own"] else []:
+        yield dialect, dialect, cell.__name__, cell
 
 
 def tell(dialect, upstream, cell, run):
     outcome = {"dialect": dialect, "upstream": upstream, "cell": cell, "reason": reason(run, upstream)}
-    print(json.dumps(outcome), flush=True)
+    # One write, so that lines of threads do not mix.
+    sys.stdout.write(json.dumps(outcome) + "\n")
+    sys.stdout.flush()
 
 
 def reason(run, upstream):
     """Why a cell failed; nothing when it passed."""
-    signal.alarm(CELL_SECONDS_MAX)
     try:
         run(upstream)
     except Exception as error:
         return f"{type(error).__name__}: {error} [{place(error)}]"
-    finally:
-        signal.alarm(0)
 
 
 def place(error):

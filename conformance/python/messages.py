@@ -170,11 +170,13 @@ def usage(upstream):
     whole = client.messages.create(**body).usage
     with client.messages.stream(**body) as stream:
         streamed = stream.get_final_message().usage
-    # The protocol tells no total.
-    is_usage(*(
-        (one.input_tokens, one.output_tokens, one.input_tokens + one.output_tokens)
-        for one in (whole, streamed)
-    ))
+    is_usage(figures(whole), figures(streamed))
+
+
+def figures(usage):
+    """The protocol counts the cached part of a prompt apart, and tells no total."""
+    input_tokens = usage.input_tokens + (usage.cache_read_input_tokens or 0)
+    return input_tokens, usage.output_tokens, input_tokens + usage.output_tokens
 
 
 THINKING = {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}

@@ -16,7 +16,7 @@ KEY_SLOW = os.environ["TOLLGATE_KEY_SLOW"]
 KEY_WRONG = "sk-tg-wrong"
 
 # A client waits no longer for one answer.
-TIMEOUT_SECONDS = 20
+TIMEOUT_SECONDS = 60
 # A key of two requests per minute is used up by so many, whenever the minute turns.
 CALLS_UNTIL_LIMITED = 5
 
@@ -66,6 +66,11 @@ def same(got, wanted, what="answer"):
 
 def has(got, part):
     assert got and part in got, f"{part!r} is not in {got!r:.300}"
+
+
+def is_reasoned(tokens):
+    """Upstreams that count the tokens of their thoughts report some."""
+    assert not TALK["reasoning"]["tokens_reported"] or tokens > 0, f"{tokens} tokens of thoughts"
 
 
 def is_usage(whole, streamed):

@@ -1,0 +1,39 @@
+"""Runs the server of llama.cpp on a free port. Told are the model's file, and "text" or "vectors"."""
+
+import json
+import signal
+import sys
+
+import xllamacpp
+
+# As many calls at once as all dialects have streams over all upstreams.
+SLOTS = 15
+SLOT_TOKENS = 16384
+
+
+def main():
+    model, kind = sys.argv[1:]
+    # An engine that averages vectors has one.
+    slots = 1 if kind == "vectors" else SLOTS
+    params = xllamacpp.CommonParams()
+    params.model.path = model
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.n_parallel = slots
+    params.n_ctx = SLOT_TOKENS * slots
+    # A stream keeps its thread; two more answer questions about it.
+    params.n_threads_http = SLOTS + 2
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.endpoint_metrics = params.endpoint_slots = True
+    # A model this small needs no measure of the machine and no run in advance.
+    params.fit_params = params.warmup = False
+    if kind == "vectors":
+        params.embedding = True
+        params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    server = xllamacpp.Server(params)
+    print(json.dumps({"address": server.listening_address}), flush=True)
+    signal.pause()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,9 @@
-"""What the gateway has written down of calls to real engines, against what the engines counted."""
+"""Compares what the gateway has recorded of calls to real engines with what the engines counted."""
 
 import re
 from typing import Optional
 
-from engines import UPSTREAMS, EngineStage, killed_name
+from engines import UPSTREAMS, EngineStage, killed_channel
 from grid import Outcome
 
 ROWS_MAX = 10_000
@@ -15,8 +15,8 @@ ENDPOINTS = {
     "/v1beta/models/{id}:generateContent": "generate",
     "/v1beta/interactions": "interactions",
 }
-# What callers say and the upstream's dialect has no word for; without numbers of items. Thoughts of a
-# model that does not sign them go back to it in its own dialect alone.
+# The members that the cells send and a converted route drops, without the numbers of items. Thoughts
+# of this engine have no signature, so they return to it on native routes only.
 DROPPED = {
     ("chat", "responses"): {"messages[].reasoning_content"},
     ("chat", "messages"): {"messages[].reasoning_content"},
@@ -37,36 +37,27 @@ DROPPED = {
 }
 
 
-def checked(stage: EngineStage, dialects: list, languages: list) -> list[Outcome]:
-    report = {row["model"]: row for row in stage.rows("ledger", "report", "--by", "model")}
+def check(stage: EngineStage, dialects: list, languages: list) -> list[Outcome]:
+    """Reads the ledger and the journal. The gateway must have stopped, so that both are complete."""
     calls = stage.rows("logs", "--limit", str(ROWS_MAX))
-    found = [outcome("all", "books", differences(stage))]
-    for protocol in UPSTREAMS:
+    outcomes = [outcome("all", "ledger", ledger_error(stage))]
+    for upstream in UPSTREAMS:
         for language in languages:
-            channel = killed_name(protocol, language)
+            channel = killed_channel(upstream, language)
             broken = [call for call in calls if call["channel"] == channel]
-            found.append(outcome(channel, "settlement", unsettled(broken, len(dialects))))
-        found += [
-            outcome(protocol, f"dropped of {dialect}", dropped(calls, dialect, protocol))
-            for dialect in dialects
-        ]
-    texts = [f"{protocol}/{name}" for protocol in UPSTREAMS for name in ("plain", "thinker")]
-    for engine, models in {"serving": texts, "vectors": ["embeddings/plain"]}.items():
-        reason = unbilled(report, models, stage.counters(engine))
-        if reason:
-            # Calls that a busy machine or a slow client cut short are not in the engine's counters.
-            cut = [call["request_id"] for call in calls if call["model"] in models and call["code"]]
-            reason += f"; calls with an error: {cut}"
-        found.append(outcome(engine, "bill", reason))
-    return found
+            outcomes.append(outcome(channel, "settlement", settlement_error(broken, len(dialects))))
+        for dialect in dialects:
+            reason = dropped_error(calls, dialect, upstream)
+            outcomes.append(outcome(upstream, f"dropped members of {dialect}", reason))
+    return outcomes + bills(stage, calls)
 
 
 def outcome(upstream: str, cell: str, reason: Optional[str]) -> Outcome:
     return Outcome("books", "all", upstream, cell, reason)
 
 
-def differences(stage: EngineStage) -> Optional[str]:
-    """Why the books are not clean: a difference, or credits that a hold still keeps."""
+def ledger_error(stage: EngineStage) -> Optional[str]:
+    """Differences in the ledger, holds that are still open, or credits that are still frozen."""
     [proof] = stage.rows("ledger", "verify")
     [wallets] = stage.rows("wallet", "list")
     frozen = [wallet["name"] for wallet in wallets if wallet["frozen_micro"] != "0"]
@@ -75,38 +66,49 @@ def differences(stage: EngineStage) -> Optional[str]:
     return f"{proof}, frozen in {frozen}"
 
 
-def unsettled(calls: list[dict], wanted: int) -> Optional[str]:
-    """Why the calls of an engine that was killed are not closed as they must be."""
+def settlement_error(calls: list[dict], expected: int) -> Optional[str]:
+    """Each call to a killed engine must be settled once, as an upstream error, for what it delivered."""
     ends = {(call["outcome"], call["code"], call["stream"]) for call in calls}
-    if len(calls) != wanted or ends != {("settled", "upstream_error", True)}:
-        return f"{len(calls)} calls of {wanted}, ended {ends}"
-    unpaid = [call["request_id"] for call in calls if call["charge_micro"] == "0" or not call["usage"]["output"]]
-    return f"not charged: {unpaid}" if unpaid else None
+    if len(calls) != expected or ends != {("settled", "upstream_error", True)}:
+        return f"{len(calls)} of {expected} calls ended as {ends}"
+    free = [call["request_id"] for call in calls if call["charge_micro"] == "0" or not call["usage"]["output"]]
+    return f"not charged: {free}" if free else None
 
 
-def dropped(calls: list[dict], dialect: str, protocol: str) -> Optional[str]:
-    """Why other members were dropped between a dialect and an upstream than those that must be."""
+def dropped_error(calls: list[dict], dialect: str, upstream: str) -> Optional[str]:
     lists = [
         call["dropped_params"] or ""
         for call in calls
-        if ENDPOINTS.get(call["endpoint"]) == dialect and call["channel"] == protocol
+        if ENDPOINTS.get(call["endpoint"]) == dialect and call["channel"] == upstream
     ]
-    got = {re.sub(r"\[\d+\]", "[]", name) for names in lists for name in names.split(",") if name}
-    wanted = DROPPED.get((dialect, protocol), set())
-    return None if got == wanted else f"dropped {sorted(got)}, not {sorted(wanted)}"
+    dropped = {re.sub(r"\[\d+\]", "[]", name) for names in lists for name in names.split(",") if name}
+    expected = DROPPED.get((dialect, upstream), set())
+    return None if dropped == expected else f"dropped {sorted(dropped)}, not {sorted(expected)}"
 
 
-def unbilled(report: dict, models: list[str], counted: dict) -> Optional[str]:
-    """Why what was billed for models is not what their engine counted."""
-    sums = {
+def bills(stage: EngineStage, calls: list[dict]) -> list[Outcome]:
+    report = {row["model"]: row for row in stage.rows("ledger", "report", "--by", "model")}
+    texts = [f"{upstream}/{name}" for upstream in UPSTREAMS for name in ("plain", "thinker")]
+    outcomes = []
+    for engine, models in {"serving": texts, "vectors": ["embeddings/plain"]}.items():
+        reason = bill_error(report, models, stage.counters(engine))
+        if reason:
+            # The engine does not count a call whose client left, for example after a timeout.
+            failed = [call["request_id"] for call in calls if call["model"] in models and call["code"]]
+            reason += f"; failed calls: {failed}"
+        outcomes.append(outcome(engine, "bill", reason))
+    return outcomes
+
+
+def bill_error(report: dict, models: list[str], counters: dict) -> Optional[str]:
+    """Compares the tokens that were billed for models with those that their engine counted."""
+    billed = {
         kind: sum(report[model][kind] for model in models if model in report)
         for kind in ("input", "cached_input", "output")
     }
-    wanted = {
-        "input": counted["prompt_tokens_total"],
-        "cached_input": counted["prompt_tokens_cached_total"],
-        "output": counted["tokens_predicted_total"],
+    counted = {
+        "input": counters["prompt_tokens_total"],
+        "cached_input": counters["prompt_tokens_cached_total"],
+        "output": counters["tokens_predicted_total"],
     }
-    if sums == wanted and sums["input"]:
-        return None
-    return f"billed {sums}, but the engine counted {wanted}"
+    return None if billed == counted and billed["input"] else f"billed {billed}, but the engine counted {counted}"

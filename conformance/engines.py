@@ -1,4 +1,4 @@
-"""A gateway in front of real engines: servers of llama.cpp with a scripted model."""
+"""A gateway in front of real engines: llama.cpp servers with a scripted model."""
 
 import json
 import subprocess
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from stage import BASE, START_SECONDS_MAX, Stage
 
-# What the engine speaks of what we call.
+# The dialects that the engine serves.
 UPSTREAMS = ["chat", "responses", "messages"]
-ASK_SECONDS_MAX = 10
-# A stream is in its middle when the engine has put out so many tokens of it.
-MIDDLE_TOKENS = 20
+REQUEST_SECONDS_MAX = 10
+# A stream counts as in progress when the engine has generated so many tokens of it.
+PROGRESS_TOKENS = 20
 
 CHANNEL = """
 [[channel]]
@@ -38,75 +38,73 @@ profile = { context_tokens = 16384 }
 """
 
 
-def configuration(engines: dict) -> str:
-    """`engines` has the address of each; one is killed for each language."""
-    parts = [BASE, CHANNEL.format(name="embeddings", url=engines["vectors"], protocol="embeddings"), VECTORS]
+def configuration(addresses: dict) -> str:
+    """`addresses` has the URL of each engine by its name."""
+    vectors = {"name": "embeddings", "url": addresses["vectors"], "protocol": "embeddings"}
+    parts = [BASE, CHANNEL.format(**vectors), VECTORS]
     for protocol in UPSTREAMS:
-        parts.append(CHANNEL.format(name=protocol, url=engines["serving"], protocol=protocol))
+        parts.append(CHANNEL.format(name=protocol, url=addresses["serving"], protocol=protocol))
         parts.append(MODEL.format(channel=protocol, name="plain", more="reasoning = false"))
         thinking = "adaptive" if protocol == "messages" else "level"
         more = f'reasoning = true, thinking = "{thinking}"'
         parts.append(MODEL.format(channel=protocol, name="thinker", more=more))
-        for language in engines.keys() - {"serving", "vectors"}:
-            name = killed_name(protocol, language)
-            parts.append(CHANNEL.format(name=name, url=engines[language], protocol=protocol))
-            parts.append(MODEL.format(channel=name, name="broken", more="reasoning = false"))
+        for language in addresses.keys() - {"serving", "vectors"}:
+            channel = killed_channel(protocol, language)
+            parts.append(CHANNEL.format(name=channel, url=addresses[language], protocol=protocol))
+            parts.append(MODEL.format(channel=channel, name="broken", more="reasoning = false"))
     return "".join(parts)
 
 
-def killed_name(protocol: str, language: str) -> str:
-    """The name of the channel to the engine that is killed for the drivers of a language."""
+def killed_channel(protocol: str, language: str) -> str:
+    """The channel to the engine that is killed while the drivers of a language read its streams."""
     return f"{protocol}-killed-for-{language}"
 
 
 class EngineStage(Stage):
-    """One engine serves, one makes vectors, and one for each language is killed while it serves."""
+    """Runs an engine "serving", an engine "vectors", and one engine to kill for each language."""
 
-    def __init__(self, program: Path, engine: list, model: bytes, languages: list[str]):
+    def __init__(self, program: Path, server: list, model: bytes, languages: list[str]):
         super().__init__(program, "", configuration)
-        self.engine = engine
+        self.server = server
         self.model = model
-        self.languages = languages
+        self.kinds = {"serving": "text", "vectors": "vectors", **dict.fromkeys(languages, "text")}
         self.engines: dict[str, subprocess.Popen] = {}
         self.addresses: dict[str, str] = {}
 
     def start_upstream(self) -> dict:
         (self.path / "scripted.gguf").write_bytes(self.model)
-        kinds = {"serving": "text", "vectors": "vectors"}
-        for name, kind in [*kinds.items(), *((language, "text") for language in self.languages)]:
-            command = [*self.engine, "scripted.gguf", kind]
-            self.engines[name] = self.spawn(*command, output=name)
+        for name, kind in self.kinds.items():
+            self.engines[name] = self.spawn(*self.server, "scripted.gguf", kind, output=name)
             self.addresses[name] = self.told(name, self.engines[name], '"address"')["address"]
         return self.addresses
 
-    def ask(self, name: str, path: str, body=None) -> str:
-        """What an engine answers when it is asked without the gateway."""
+    def request(self, engine: str, path: str, body=None) -> str:
+        """The body of an engine's answer to a request that does not pass the gateway."""
         data = None if body is None else json.dumps(body).encode()
-        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with direct.open(self.addresses[name] + path, data, timeout=ASK_SECONDS_MAX) as answer:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(self.addresses[engine] + path, data, REQUEST_SECONDS_MAX) as answer:
             return answer.read().decode()
 
     def prompt_tokens(self, prompt: str) -> int:
-        """How many tokens the engine makes of a conversation with this one message."""
-        asked = {"messages": [{"role": "user", "content": prompt}]}
-        rendered = json.loads(self.ask("serving", "/apply-template", asked))["prompt"]
-        asked = {"content": rendered, "parse_special": True}
-        return len(json.loads(self.ask("serving", "/tokenize", asked))["tokens"])
+        """The number of tokens of a conversation that consists of this user message."""
+        body = {"messages": [{"role": "user", "content": prompt}]}
+        rendered = json.loads(self.request("serving", "/apply-template", body))["prompt"]
+        body = {"content": rendered, "parse_special": True}
+        return len(json.loads(self.request("serving", "/tokenize", body))["tokens"])
 
-    def streams(self, name: str) -> int:
-        """How many calls of an engine are in the middle of their answers."""
-        slots = json.loads(self.ask(name, "/slots"))
+    def streams_in_progress(self, engine: str) -> int:
+        slots = json.loads(self.request(engine, "/slots"))
         decoded = [token["n_decoded"] for slot in slots for token in slot.get("next_token", [])]
-        return sum(count >= MIDDLE_TOKENS for count in decoded)
+        return sum(tokens >= PROGRESS_TOKENS for tokens in decoded)
 
-    def counters(self, name: str) -> dict[str, int]:
-        """What an engine has counted since its start."""
-        lines = self.ask(name, "/metrics").splitlines()
+    def counters(self, engine: str) -> dict[str, int]:
+        """The metrics that an engine has counted since its start."""
+        lines = self.request(engine, "/metrics").splitlines()
         pairs = (line.split(" ") for line in lines if not line.startswith("#"))
-        return {counter.removeprefix("llamacpp:"): int(float(value)) for counter, value in pairs}
+        return {name.removeprefix("llamacpp:"): int(float(value)) for name, value in pairs}
 
     def rows(self, *command: str) -> list[dict]:
-        """What a command of the gateway tells in lines of JSON."""
+        """Runs a command of the gateway that prints lines of JSON."""
         run = subprocess.run(
             [self.program, *command, "--json"],
             cwd=self.path,

@@ -1,12 +1,12 @@
-"""A language model that recites scripted answers, as a GGUF file.
+"""Makes a language model that gives scripted answers, as a GGUF file.
 
-The weights are the script. A token's embedding has one number that is not zero, attention and
-feed-forward add nothing, and the output matrix is a table of which token follows which. So the next
-token depends on the last one alone, and every token of every script is a different one.
+The weights hold the scripts. The embedding of a token is a one-hot vector, attention and feed-forward
+layers are zero, and the output matrix is a table of successors. So the next token depends on the last
+one only, and no two places in the scripts share a token.
 
-The chat template ends a prompt in a token that starts one script. It chooses the script by the last
-user message, by the number of assistant turns since, and by whether the prompt contains the texts
-that the script needs: an answer proves that the engine was told what it was to be told.
+The chat template ends each prompt with the start token of one script. It chooses the script by the
+last user message, by the number of assistant turns since, and by whether the prompt contains the texts
+that the script needs. So an answer proves that those texts have reached the engine.
 """
 
 import json
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 
 import gguf
 
-# What the model says when no script fits the prompt.
-LOST = "The prompt lacks something."
+# The answer when no script fits the prompt.
+NO_SCRIPT = "The prompt lacks something."
 CONTEXT_TOKENS = 32768
 HEAD_WIDTH = 16
 FEED_FORWARD_WIDTH = 32
 PIECE_LENGTH_MIN = 3
-# So far above all other logits that sampling at any temperature takes this token.
-LOGIT = 10.0
+# The weight of a successor. All other logits are so far below that sampling takes it at any temperature.
+SUCCESSOR_WEIGHT = 10.0
 
 # Token types of the format.
 UNKNOWN, CONTROL, USER_DEFINED, BYTE = 2, 3, 4, 6
@@ -32,7 +32,7 @@ BOS, EOS = 1, 2
 
 @dataclass(frozen=True)
 class Script:
-    """What the model says to a prompt, in its assistant turn number `turn` since then."""
+    """The answer to a user message after `turn` assistant turns, if the prompt contains all of `needs`."""
 
     prompt: str
     says: str
@@ -43,7 +43,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Model:
-    """The file, and how many tokens each script takes, its end included."""
+    """The file, and the number of tokens of each script with its end token."""
 
     file: bytes
     tokens: dict
@@ -52,38 +52,36 @@ class Model:
 def model(scripts: list[Script]) -> Model:
     vocabulary = SPECIAL + [(f"<0x{byte:02X}>", BYTE) for byte in range(256)]
     used = {text for text, _ in vocabulary}
-    following = {}
+    successors = {}
     tokens = {}
-    for number, script in enumerate([Script("", LOST), *scripts]):
+    for number, script in enumerate([Script("", NO_SCRIPT), *scripts]):
         token = len(vocabulary)
-        vocabulary.append((mark(number), CONTROL))
+        vocabulary.append((start_token(number), CONTROL))
         said = pieces(script.says, used)
         for piece in said:
-            following[token] = len(vocabulary)
+            successors[token] = len(vocabulary)
             token = len(vocabulary)
             vocabulary.append((piece, USER_DEFINED))
-        following[token] = token - len(said) + 1 if script.endless else EOS
+        successors[token] = token - len(said) + 1 if script.endless else EOS
         tokens[script] = len(said) + 1
-    return Model(gguf.file(metadata(vocabulary, template(scripts)), weights(vocabulary, following)), tokens)
+    return Model(gguf.file(metadata(vocabulary, template(scripts)), weights(vocabulary, successors)), tokens)
 
 
-def mark(number: int) -> str:
+def start_token(number: int) -> str:
     return f"<|script {number}|>"
 
 
 def pieces(text: str, used: set) -> list[str]:
-    """Cuts a text into pieces that are not used yet, each as short as can be, and marks them as used."""
+    """Cuts a text into the shortest pieces that are not used yet, and adds them to `used`."""
     cut = []
     start = 0
     while start < len(text):
         ends = range(start + PIECE_LENGTH_MIN, len(text) + 1)
         end = next((end for end in ends if text[start:end] not in used), None)
         if end is None:
-            # The rest is used or too short: it joins the piece before it.
-            used.discard(cut[-1])
-            start -= len(cut.pop())
+            # The rest is used already or too short, so it joins the pieces before it.
             end = len(text)
-            while text[start:end] in used:
+            while text[start:end] in used or end - start < PIECE_LENGTH_MIN:
                 used.discard(cut[-1])
                 start -= len(cut.pop())
         cut.append(text[start:end])
@@ -93,14 +91,14 @@ def pieces(text: str, used: set) -> list[str]:
 
 
 def template(scripts: list[Script]) -> str:
-    """Jinja. The forms of calls and thoughts are those by which the engine then reads answers."""
+    """A Jinja template. The engine learns from it how answers spell calls and thoughts."""
     choices = "".join(
         "{%- elif ns.prompt == " + json.dumps(script.prompt) + f" and ns.turn == {script.turn}"
         + "".join(f" and {json.dumps(text)} in ns.said" for text in script.needs)
-        + " %}" + mark(number)
+        + " %}" + start_token(number)
         for number, script in enumerate(scripts, start=1)
     )
-    return TEMPLATE.replace("CHOICES", choices).replace("LOST", mark(0))
+    return TEMPLATE.replace("CHOICES", choices).replace("NO_SCRIPT", start_token(0))
 
 
 TEMPLATE = """
@@ -130,7 +128,7 @@ TEMPLATE = """
 {{- ns.said }}
 {%- if add_generation_prompt %}
 {{- "<|assistant|>\\n" }}
-{%- if false %}CHOICES{% else %}LOST{% endif %}
+{%- if false %}CHOICES{% else %}NO_SCRIPT{% endif %}
 {%- endif %}
 """.strip()
 
@@ -163,12 +161,12 @@ def metadata(vocabulary: list, template: str) -> dict:
     }
 
 
-def weights(vocabulary: list, following: dict) -> dict:
+def weights(vocabulary: list, successors: dict) -> dict:
     width, count = width_of(vocabulary), len(vocabulary)
     norm = ((width,), struct.pack(f"<{width}f", *[1.0] * width))
     return {
         "token_embd.weight": matrix(width, count, {(token, token): 1.0 for token in range(count)}),
-        "output.weight": matrix(width, count, {(after, token): LOGIT for token, after in following.items()}),
+        "output.weight": matrix(width, count, {(after, token): SUCCESSOR_WEIGHT for token, after in successors.items()}),
         "output_norm.weight": norm,
         "blk.0.attn_norm.weight": norm,
         "blk.0.attn_q.weight": matrix(width, width),
@@ -183,12 +181,12 @@ def weights(vocabulary: list, following: dict) -> dict:
 
 
 def width_of(vocabulary: list) -> int:
-    """A number for each token, rounded up to whole heads."""
+    """One dimension for each token, rounded up to whole attention heads."""
     return -(-len(vocabulary) // HEAD_WIDTH) * HEAD_WIDTH
 
 
 def matrix(columns: int, rows: int, numbers: dict = {}) -> tuple:
-    """Zeros but for the numbers at (row, column)."""
+    """Zeros, except for the numbers at (row, column)."""
     data = bytearray(struct.calcsize("<f") * columns * rows)
     for (row, column), number in numbers.items():
         struct.pack_into("<f", data, struct.calcsize("<f") * (row * columns + column), number)

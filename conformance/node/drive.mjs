@@ -25,9 +25,9 @@ async function runs(dialect, upstreams) {
   const { cells, own = {} } = await import(`./${dialect}.mjs`);
   const found = upstreams.flatMap((upstream) => {
     const converted = upstream === dialect ? [] : TALK.cells_converted;
-    const left = TALK.cells_left_out[upstream] ?? [];
+    const leftOut = TALK.cells_left_out[`${dialect} to ${upstream}`] ?? [];
     return [...TALK.cells, ...converted]
-      .filter((cell) => !left.includes(cell))
+      .filter((cell) => !leftOut.includes(cell))
       .map((cell) => [dialect, upstream, cell, cells[cell] ?? missing]);
   });
   const alone = TALK.own ? Object.entries(own) : [];

@@ -39,8 +39,9 @@ def runs(dialect, upstreams):
     module = importlib.import_module(dialect)
     for upstream in upstreams:
         converted = TALK["cells_converted"] if upstream != dialect else []
+        left_out = TALK["cells_left_out"].get(f"{dialect} to {upstream}", [])
         for cell in TALK["cells"] + converted:
-            if cell not in TALK["cells_left_out"].get(upstream, []):
+            if cell not in left_out:
                 yield dialect, upstream, cell, getattr(module, cell, missing)
     for cell in getattr(module, "OWN", []) if TALK["own"] else []:
         yield dialect, dialect, cell.__name__, cell

@@ -1,4 +1,4 @@
-"""Runs the server of llama.cpp on a free port. Told are the model's file, and "text" or "vectors"."""
+"""Runs the server of llama.cpp on a free port. Arguments: the model's file, and "text" or "vectors"."""
 
 import json
 import signal
@@ -6,14 +6,14 @@ import sys
 
 import xllamacpp
 
-# As many calls at once as all dialects have streams over all upstreams.
+# One for each stream of the engine that is killed: five dialects over three upstreams.
 SLOTS = 15
 SLOT_TOKENS = 16384
 
 
 def main():
     model, kind = sys.argv[1:]
-    # An engine that averages vectors has one.
+    # llama.cpp fails an assertion when it pools vectors over several slots.
     slots = 1 if kind == "vectors" else SLOTS
     params = xllamacpp.CommonParams()
     params.model.path = model
@@ -21,11 +21,11 @@ def main():
     params.port = 0
     params.n_parallel = slots
     params.n_ctx = SLOT_TOKENS * slots
-    # A stream keeps its thread; two more answer questions about it.
+    # A stream occupies a thread; two more answer requests for metrics.
     params.n_threads_http = SLOTS + 2
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.endpoint_metrics = params.endpoint_slots = True
-    # A model this small needs no measure of the machine and no run in advance.
+    # The model is too small to be worth a measurement of the memory or a warm-up.
     params.fit_params = params.warmup = False
     if kind == "vectors":
         params.embedding = True

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ledger::{Micro, Wallet, WalletStatus};
+use ledger::{Bucket, Micro, UnixMs, Wait, Wallet, WalletStatus};
 use parking_lot::Mutex;
 use protocol::Failure;
 use store::{KeyHead, KeyId, WalletId};
@@ -28,6 +28,9 @@ pub struct CallerLimits {
     pub key_bodies_bytes_max: usize,
     /// Memory for large bodies of all keys of one wallet.
     pub wallet_bodies_bytes_max: usize,
+    /// Requests per minute of one key that are counted and not answered. A smaller limit of the key's own
+    /// holds for them, too.
+    pub token_counts_per_minute: u32,
 }
 
 impl Default for CallerLimits {
@@ -36,6 +39,7 @@ impl Default for CallerLimits {
             key_in_flight_max: 2_500,
             key_bodies_bytes_max: 128 << 20,
             wallet_bodies_bytes_max: 192 << 20,
+            token_counts_per_minute: 600,
         }
     }
 }
@@ -54,6 +58,7 @@ pub(crate) struct Callers {
 pub(crate) struct KeyShare {
     in_flight: AtomicUsize,
     large_bodies: Budget,
+    token_counts: Mutex<Bucket>,
     wallet: Arc<WalletShare>,
 }
 
@@ -82,7 +87,25 @@ impl Callers {
             KeyShare {
                 in_flight: AtomicUsize::new(0),
                 large_bodies: wallet.large_bodies.part_of_caller(bytes_max),
+                token_counts: Mutex::default(),
                 wallet,
+            }
+        })
+    }
+
+    /// Takes one of the token counts that a key may ask for in a minute, or refuses it.
+    pub(crate) fn take_token_count(&self, caller: &Caller, now: UnixMs) -> Result<(), Failure> {
+        let limit = self.limits.token_counts_per_minute;
+        let limit = caller.key.rpm_limit.unwrap_or(limit).min(limit);
+        let taken = caller.share.token_counts.lock().take(1, limit, now);
+        taken.map_err(|wait| {
+            let message = "The key asks for more token counts per minute than it may.";
+            let failure = Failure::rate_limit_exceeded(message);
+            match wait {
+                Wait::Ms(ms) => {
+                    failure.retry_after(u32::try_from(ms.div_ceil(1_000)).unwrap_or(u32::MAX))
+                }
+                Wait::Never => failure.should_retry(false),
             }
         })
     }
@@ -168,6 +191,7 @@ mod tests {
             wallet: WalletId::random(),
             enabled: true,
             expires_at: None,
+            rpm_limit: None,
         }
     }
 
@@ -195,6 +219,31 @@ mod tests {
         assert!(enter(&callers, other).is_ok());
         drop(first);
         assert!(enter(&callers, one).is_ok());
+    }
+
+    #[test]
+    fn a_key_has_a_bound_of_token_counts_and_may_have_a_smaller_one() {
+        let callers = callers(CallerLimits {
+            token_counts_per_minute: 3,
+            ..CallerLimits::default()
+        });
+        let at = |ms| UnixMs::new(1_800_000_000_000 + ms);
+        for (rpm_limit, allowed) in [(None, 3), (Some(100), 3), (Some(2), 2), (Some(0), 0)] {
+            let head = KeyHead {
+                rpm_limit,
+                ..head()
+            };
+            let caller = enter(&callers, head).unwrap();
+            for _ in 0..allowed {
+                callers.take_token_count(&caller, at(0)).unwrap();
+            }
+            let refused = callers.take_token_count(&caller, at(0)).unwrap_err();
+            assert_eq!(refused.code, protocol::Code::RateLimitExceeded);
+            let waits = refused.retry_after_s.map_or(0, i64::from);
+            assert_eq!(waits > 0, allowed > 0, "{rpm_limit:?}");
+            let later = callers.take_token_count(&caller, at(waits * 1_000));
+            assert_eq!(later.is_ok(), allowed > 0, "{rpm_limit:?}");
+        }
     }
 
     #[test]

@@ -230,6 +230,11 @@ impl Engine {
         self.keyring.callers().enter(key, share)
     }
 
+    /// The keys and wallets of this node.
+    pub(crate) fn callers(&self) -> &Callers {
+        self.keyring.callers()
+    }
+
     /// Takes one of the node's places, or refuses before anything was read.
     pub fn enter(&self) -> Result<Place, Failure> {
         let place = Place(Arc::clone(&self.in_flight));

@@ -35,6 +35,7 @@ mod shares;
 mod stream;
 mod task;
 mod text;
+mod token_count;
 mod traffic;
 mod trial;
 mod tries;
@@ -56,6 +57,7 @@ pub use pictures::PictureBounds;
 pub use stream::Relay;
 pub use task::{ListQuery, TaskAsk, TaskSettings, VideoCall, video_protocols};
 pub use text::{Named, TextCall};
+pub use token_count::TokenCountCall;
 pub use traffic::Tally;
 pub use voice::{
     OpenSocket, SocketBounds, SocketCall, SocketKind, SpeechCall, TranscriptCall, VoiceForm,

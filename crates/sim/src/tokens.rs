@@ -4,6 +4,7 @@
 //! sign, or a run of line breaks. The rule is simple on purpose: what the usage says, what a limit
 //! cuts and what one stream chunk carries all come from the same cut, so they agree exactly.
 
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Letters of one token; longer words take several.
@@ -22,6 +23,16 @@ pub fn count_tokens(text: &str) -> u64 {
         count += 1;
     }
     count
+}
+
+/// How many tokens the texts of a value have, at any depth.
+pub(crate) fn count_in(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => count_tokens(text),
+        Value::Array(items) => items.iter().map(count_in).sum(),
+        Value::Object(members) => members.values().map(count_in).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
 }
 
 /// The byte length of the first token; 0 only for an empty text.

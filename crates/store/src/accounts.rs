@@ -84,4 +84,6 @@ pub struct KeyHead {
     pub wallet: WalletId,
     pub enabled: bool,
     pub expires_at: Option<UnixMs>,
+    /// Requests per minute, for what is limited without the ledger.
+    pub rpm_limit: Option<u32>,
 }

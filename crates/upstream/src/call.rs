@@ -15,6 +15,8 @@ use crate::spool::Spooled;
 pub enum Endpoint {
     /// Text generation in a dialect; whether it streams stands in the path of some.
     Text { dialect: Dialect, stream: bool },
+    /// How many tokens a text request has. Responses, Messages and Generate Content have it.
+    TokenCount(Dialect),
     /// Vectors, in the form of the `OpenAI` family.
     Embeddings,
     /// Vectors, in the form of Generate Content: of one content or of several.
@@ -53,7 +55,7 @@ impl Endpoint {
     /// The dialect whose habits the endpoint has, in which it also says what went wrong.
     pub fn dialect(self) -> Dialect {
         match self {
-            Self::Text { dialect, .. } => dialect,
+            Self::Text { dialect, .. } | Self::TokenCount(dialect) => dialect,
             Self::EmbedContent { .. } | Self::PredictLongRunning | Self::Operation => {
                 Dialect::Generate
             }

@@ -38,6 +38,8 @@ pub struct ChannelSpec {
     /// Whether the upstream never puts out more than the limit of the request; when absent, only
     /// a vendor's own endpoint is trusted to.
     pub keeps_output_limit: Option<bool>,
+    /// Whether the upstream counts the tokens of requests; the preset's own when absent.
+    pub counts_tokens: Option<bool>,
 }
 
 /// Labels of host names that say nothing about whose they are.
@@ -135,6 +137,17 @@ impl Channel {
         let spec = self.spec();
         spec.keeps_output_limit
             .unwrap_or_else(|| spec.preset.keeps_output_limit(spec.base_url.as_deref()))
+    }
+
+    /// Whether the upstream has an endpoint that counts the tokens of requests of this dialect.
+    pub fn counts_tokens(&self, dialect: Dialect) -> bool {
+        let has_one = matches!(
+            dialect,
+            Dialect::Responses | Dialect::Messages | Dialect::Generate
+        );
+        let spec = self.spec();
+        let counts = spec.counts_tokens;
+        has_one && self.speaks(dialect.into()) && counts.unwrap_or(spec.preset.counts_tokens())
     }
 
     /// The dialect in which a call of dialect `client` goes out: the pinned one of the

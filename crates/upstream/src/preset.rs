@@ -91,6 +91,14 @@ impl Preset {
             .is_some_and(|own| base_url.is_none_or(|named| bare(named) == bare(own)))
     }
 
+    /// Whether an upstream of this kind counts the tokens of requests in its own protocols.
+    pub fn counts_tokens(self) -> bool {
+        match self {
+            Self::Openai | Self::Anthropic | Self::Gemini | Self::Sim => true,
+            Self::Xai | Self::Ark | Self::OpenaiCompatible => false,
+        }
+    }
+
     /// What it speaks unless the configuration says otherwise. The first text protocol is
     /// the one that calls of foreign dialects are converted to.
     pub fn protocols(self) -> &'static [Protocol] {

@@ -91,6 +91,7 @@ impl Scene {
             wallet: self.key.wallet,
             enabled: true,
             expires_at: None,
+            rpm_limit: None,
         };
         let arrival = Arrival {
             key,

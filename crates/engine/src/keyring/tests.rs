@@ -26,6 +26,7 @@ impl SlowStore {
             wallet: WalletId::random(),
             enabled: true,
             expires_at: None,
+            rpm_limit: None,
         };
         self.keys.lock().insert(Digest::of(secret.as_bytes()), head);
     }

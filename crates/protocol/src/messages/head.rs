@@ -21,9 +21,25 @@ const THREAD: Detail = Detail {
     unsupported: &["thread"],
 };
 
+/// Whether a request must say how long its answer may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    Required,
+    Optional,
+}
+
 /// Reads the head of a request. Ranges are left to the upstream to judge; what we read ourselves
 /// must be of the right type.
 pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
+    read(body, Limit::Required)
+}
+
+/// Reads the head of a request whose tokens are counted: it gets no answer, which it could limit.
+pub(crate) fn read_counted_head(body: &[u8]) -> Result<Head, Failure> {
+    read(body, Limit::Optional)
+}
+
+fn read(body: &[u8], limit: Limit) -> Result<Head, Failure> {
     if body.trim_ascii().is_empty() {
         return Err(Failure::invalid(
             "The body is empty; it must be a JSON object.",
@@ -39,7 +55,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
         let failure = Failure::invalid("`messages` must be an array with at least one message.");
         return Err(failure.param("messages"));
     };
-    let output_tokens_max = output_tokens_max(&members)?;
+    let output_tokens_max = output_tokens_max(&members, limit)?;
     no_thread(&members)?;
     passing.refuse_stored(Dialect::Messages, &members)?;
     guard::routing(&members)?;
@@ -66,9 +82,10 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     })
 }
 
-fn output_tokens_max(members: &Members<'_>) -> Result<Option<u64>, Failure> {
+fn output_tokens_max(members: &Members<'_>, limit: Limit) -> Result<Option<u64>, Failure> {
     const NAME: &str = "max_tokens";
     match members.integer(NAME)? {
+        None if limit == Limit::Optional => Ok(None),
         None => Err(Failure::invalid("`max_tokens` is required.").param(NAME)),
         Some(Integer::Negative) => {
             Err(Failure::invalid("`max_tokens` must not be negative.").param(NAME))

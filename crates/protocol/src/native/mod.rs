@@ -6,6 +6,7 @@
 
 mod answer;
 mod broken;
+mod counting;
 mod failure;
 mod glance;
 mod identity;
@@ -20,6 +21,7 @@ pub(crate) mod written;
 
 pub use answer::{Answer, rewrite_answer};
 pub use broken::Broken;
+pub use counting::{Counted, TokenCount, read_counted, write_counted};
 pub use failure::{read_failure, terminal_failure};
 pub(crate) use glance::{ToolWatch, is_end_mark, reports_unbillable_usage};
 pub use identity::Identity;

@@ -162,6 +162,7 @@ fn plan_json(plan: &Plan, config: &Config) -> Value {
             "base_url": channel.base_url(),
             "protocols": spoken,
             "keeps_output_limit": channel.keeps_output_limit(),
+            "counts_tokens": channel.counts_tokens(),
             "live": idle.is_none(),
             "reason": idle.map(|(_, reason)| reason),
         })

@@ -24,6 +24,8 @@ pub struct Channel {
     pub private_network: bool,
     /// Whether the upstream keeps the output limit of a request; by preset and address when absent.
     pub keeps_output_limit: Option<bool>,
+    /// Whether the upstream counts the tokens of requests; by preset when absent.
+    pub counts_tokens: Option<bool>,
     /// The path of the entry, such as `channel[0]`.
     pub(super) key: String,
 }
@@ -39,6 +41,11 @@ impl Channel {
     pub fn keeps_output_limit(&self) -> bool {
         let by_address = || self.preset.keeps_output_limit(self.base_url.as_deref());
         self.keeps_output_limit.unwrap_or_else(by_address)
+    }
+
+    /// Whether it counts the tokens of requests.
+    pub fn counts_tokens(&self) -> bool {
+        self.counts_tokens.unwrap_or(self.preset.counts_tokens())
     }
 
     /// What it speaks.
@@ -69,6 +76,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Draft {
     let mut private_network = false;
     section.flag("private_network", &mut private_network);
     let keeps_output_limit = section.take("keeps_output_limit", value::flag);
+    let counts_tokens = section.take("counts_tokens", value::flag);
 
     if section.is_empty_list("protocols") {
         let path = section.path_of("protocols");
@@ -95,6 +103,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Draft {
         protocols: protocols.map(|list| list.into_iter().map(|at| at.value).collect()),
         private_network,
         keeps_output_limit: keeps_output_limit.map(|at| at.value),
+        counts_tokens: counts_tokens.map(|at| at.value),
         key: section.path().to_owned(),
     });
     Draft { name, channel }

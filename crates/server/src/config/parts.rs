@@ -78,6 +78,7 @@ impl Config {
             bodies_bytes_max: self.limits.body_memory_bytes,
             callers: engine::CallerLimits {
                 key_in_flight_max: self.limits.requests_in_flight_per_key,
+                token_counts_per_minute: self.limits.token_counts_per_minute,
                 key_bodies_bytes_max: self.limits.body_memory_key_bytes,
                 wallet_bodies_bytes_max: self.limits.body_memory_wallet_bytes,
             },

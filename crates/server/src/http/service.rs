@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use engine::{
     Caller, EmbeddingsCall, Engine, ImagesBody, ImagesCall, LastKey, Named, NamedContents, Tally,
-    TaskAsk, TextCall, Unanswered, VideoCall, ids,
+    TaskAsk, TextCall, TokenCountCall, Unanswered, VideoCall, ids,
 };
 use http::{HeaderMap, HeaderName, Method, Request, Response, Uri};
 use hyper::body::Incoming;
@@ -165,6 +165,20 @@ async fn dispatch(
             )
             .await
         }
+        Endpoint::TokenCount(dialect) => {
+            Box::pin(token_count(shared, visit, dialect, None, caller, request)).await
+        }
+        Endpoint::NamedTokenCount(model) => {
+            let count = token_count(
+                shared,
+                visit,
+                Dialect::Generate,
+                Some(model),
+                caller,
+                request,
+            );
+            Box::pin(count).await
+        }
         Endpoint::Embeddings => embeddings(shared, visit, None, caller, request).await,
         Endpoint::Images(asked) => Box::pin(images(shared, visit, asked, caller, request)).await,
         Endpoint::Contents(named) => embeddings(shared, visit, Some(named), caller, request).await,
@@ -270,6 +284,35 @@ async fn text(
         extra,
     };
     shared.engine.text(call).await.map(Served::Answer)
+}
+
+/// How many tokens a text request has.
+async fn token_count(
+    shared: &Shared,
+    visit: &Visit,
+    dialect: Dialect,
+    named: Option<String>,
+    caller: &Caller,
+    request: Request<Incoming>,
+) -> Result<Served, Unanswered> {
+    refuse_idempotency_key(request.headers())?;
+    body::check_json_headers(request.headers())?;
+    let extra = forwarded(dialect, request.headers());
+    let bounds = bounds(shared, shared.limits.body_text_bytes);
+    let payer = Payer {
+        needs_funds: false,
+        ..payer(shared, caller)
+    };
+    let body = body::read(request.into_body(), bounds, payer).await?;
+    let call = TokenCountCall {
+        arrival: visit.arrival(caller),
+        dialect,
+        named,
+        body,
+        extra,
+    };
+    let counted = shared.engine.count_tokens(call, caller).await?;
+    Ok(Served::Document(counted))
 }
 
 /// Interactions are of two kinds, which only the body tells apart: a text that is answered, a video that is a
@@ -392,8 +435,11 @@ pub(super) fn bounds(shared: &Shared, bytes_max: usize) -> Bounds {
 }
 
 pub(super) fn payer<'a>(shared: &'a Shared, caller: &'a Caller) -> Payer<'a> {
-    let engine = &*shared.engine;
-    Payer { engine, caller }
+    Payer {
+        engine: &shared.engine,
+        caller,
+        needs_funds: true,
+    }
 }
 
 /// What a caller tells an upstream of its own dialect beside the body: the betas it asks for.

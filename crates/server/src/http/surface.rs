@@ -35,6 +35,10 @@ pub(crate) enum Endpoint {
     Text(Dialect),
     /// A text generation call whose path names the model: Generate Content.
     Named(Named),
+    /// The token count of a text request whose body names the model.
+    TokenCount(Dialect),
+    /// The token count of a text request whose path names the model: Generate Content.
+    NamedTokenCount(String),
     /// `POST /v1/embeddings`
     Embeddings,
     /// `POST /v1/images/generations` or `/v1/images/edits`
@@ -70,6 +74,8 @@ impl Endpoint {
             self,
             Self::Text(_)
                 | Self::Named(_)
+                | Self::TokenCount(_)
+                | Self::NamedTokenCount(_)
                 | Self::Embeddings
                 | Self::Contents(_)
                 | Self::Images(_)
@@ -134,6 +140,9 @@ impl Surface {
             Endpoint::Text(Dialect::Interactions) | Endpoint::Video(TaskAsk::Omni) => {
                 "/v1beta/interactions"
             }
+            Endpoint::TokenCount(Dialect::Responses) => "/v1/responses/input_tokens",
+            Endpoint::TokenCount(_) => "/v1/messages/count_tokens",
+            Endpoint::NamedTokenCount(_) => "/v1beta/models/{id}:countTokens",
             Endpoint::Embeddings => "/v1/embeddings",
             Endpoint::Images(Asked::Generation) => "/v1/images/generations",
             Endpoint::Images(Asked::Edit) => "/v1/images/edits",
@@ -263,6 +272,8 @@ fn called(path: &str, aliases: bool) -> Endpoint {
         "/v1/chat/completions" => Endpoint::Text(Dialect::Chat),
         "/v1/responses" => Endpoint::Text(Dialect::Responses),
         "/v1/messages" => Endpoint::Text(Dialect::Messages),
+        "/v1/responses/input_tokens" if aliases => Endpoint::TokenCount(Dialect::Responses),
+        "/v1/messages/count_tokens" if aliases => Endpoint::TokenCount(Dialect::Messages),
         "/v1beta/interactions" => Endpoint::Text(Dialect::Interactions),
         "/v1/embeddings" => Endpoint::Embeddings,
         "/v1/images/generations" => Endpoint::Images(Asked::Generation),
@@ -295,6 +306,7 @@ fn named_call(path: &str, aliases: bool) -> Option<Endpoint> {
     Some(match action {
         "generateContent" => named(model, false),
         "streamGenerateContent" => named(model, true),
+        "countTokens" if aliases => Endpoint::NamedTokenCount(model),
         "predictLongRunning" => Endpoint::Video(TaskAsk::Predict(model)),
         "embedContent" if aliases => contents(model, false),
         "batchEmbedContents" if aliases => contents(model, true),

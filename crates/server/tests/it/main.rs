@@ -61,6 +61,7 @@ mod task_callbacks;
 mod task_kills;
 mod task_memory;
 mod tasks;
+mod token_counts;
 mod transcript;
 mod upstream_plain;
 mod upstream_stream;

@@ -9,6 +9,7 @@ mod answer;
 mod call;
 mod config;
 mod contents;
+mod count;
 mod grounding;
 mod logprobs;
 mod parts;
@@ -22,4 +23,5 @@ mod tools;
 mod usage;
 
 pub(crate) use call::Generate;
+pub(crate) use count::{Count, is_count};
 pub(crate) use path::is_target;

@@ -9,6 +9,7 @@ mod auth;
 mod block;
 mod cache;
 mod call;
+mod count;
 mod event;
 mod family;
 mod format;
@@ -24,4 +25,5 @@ mod tools;
 mod usage;
 
 pub(crate) use call::Messages;
+pub(crate) use count::Count;
 pub(crate) use refusal::{no_such_path, too_large};

@@ -22,6 +22,7 @@ impl Vendor {
             || path.starts_with("/v1/interactions")
             || path.contains(":generateContent")
             || path.contains(":streamGenerateContent")
+            || path.contains(":countTokens")
             || path.contains(":embedContent")
             || path.contains(":batchEmbedContents")
         {

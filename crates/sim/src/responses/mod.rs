@@ -8,6 +8,7 @@
 
 mod answer;
 mod call;
+mod count;
 mod echo;
 mod event;
 mod id;
@@ -23,3 +24,4 @@ mod usage;
 mod writer;
 
 pub(crate) use call::Responses;
+pub(crate) use count::Count;

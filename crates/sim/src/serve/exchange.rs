@@ -12,7 +12,7 @@ use crate::control;
 use crate::embed::Embed;
 use crate::embeddings::Embeddings;
 use crate::fault::{How, Instead, Place, Script, Stop, split_model};
-use crate::generate::Generate;
+use crate::generate::{self, Generate};
 use crate::google;
 use crate::habit;
 use crate::images::{Edits, Generations};
@@ -24,7 +24,7 @@ use crate::openai::{self, Refusal};
 use crate::predict;
 use crate::protocol::{Incoming as Call, Protocol};
 use crate::reply::{Play, Reply, Vendor, html_page, identity_headers, request_id};
-use crate::responses::Responses;
+use crate::responses::{self, Responses};
 use crate::seed::Seed;
 use crate::video_a;
 use crate::voice::{self, SpeechCall, TranscriptCall, socket};
@@ -218,6 +218,9 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         Ok(Endpoint::ContentTaskDeletion) => ask::<content_task::Delete>(&call, state, record),
         Ok(Endpoint::ContentFile) => ask::<content_task::File>(&call, state, record),
         Ok(Endpoint::Messages) => ask::<Messages>(&call, state, record),
+        Ok(Endpoint::ResponseCount) => ask::<responses::Count>(&call, state, record),
+        Ok(Endpoint::MessageCount) => ask::<messages::Count>(&call, state, record),
+        Ok(Endpoint::GenerateCount) => ask::<generate::Count>(&call, state, record),
     }
 }
 

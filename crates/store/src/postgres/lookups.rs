@@ -6,7 +6,7 @@ use ledger::UnixMs;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
-use super::rows::{KEY, WALLET, key_row, wallet_row};
+use super::rows::{KEY, WALLET, key_row, small, wallet_row};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::ids::{Digest, KeyId, WalletId};
 
@@ -14,7 +14,7 @@ type Read<T> = Result<T, tokio_postgres::Error>;
 
 pub(super) async fn key_by_digest(on: Arc<Client>, digest: Digest) -> Read<Option<KeyHead>> {
     let select =
-        "SELECT k.id, w.id, k.enabled, k.expires_at FROM keys k JOIN wallets w ON w.n = k.wallet
+        "SELECT k.id, w.id, k.enabled, k.expires_at, k.rpm_limit FROM keys k JOIN wallets w ON w.n = k.wallet
                   WHERE k.digest = $1";
     // With its type: one round trip, no statement to prepare.
     let bytes = digest.as_bytes().as_slice();
@@ -27,6 +27,7 @@ pub(super) async fn key_by_digest(on: Arc<Client>, digest: Digest) -> Read<Optio
                 wallet: row.try_get(1)?,
                 enabled: row.try_get(2)?,
                 expires_at: row.try_get::<_, Option<i64>>(3)?.map(UnixMs::new),
+                rpm_limit: row.try_get::<_, Option<i64>>(4)?.map(small),
             })
         })
         .transpose()

@@ -128,6 +128,6 @@ pub(super) fn time(row: &Row, column: usize) -> Read<UnixMs> {
 }
 
 /// The table has a check on it.
-fn small(number: i64) -> u32 {
+pub(super) fn small(number: i64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

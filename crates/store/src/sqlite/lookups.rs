@@ -7,7 +7,7 @@ use super::rows::{FROM_KEYS, KEY, WALLET, key_row, wallet_row};
 use crate::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::ids::{Digest, KeyId, WalletId};
 
-const KEY_BY_DIGEST: &str = "SELECT k.id, w.id, k.enabled, k.expires_at
+const KEY_BY_DIGEST: &str = "SELECT k.id, w.id, k.enabled, k.expires_at, k.rpm_limit
      FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.digest = ?1";
 
 pub(super) fn key_by_digest(on: &Connection, digest: &Digest) -> rusqlite::Result<Option<KeyHead>> {
@@ -17,6 +17,7 @@ pub(super) fn key_by_digest(on: &Connection, digest: &Digest) -> rusqlite::Resul
             wallet: row.get(1)?,
             enabled: row.get(2)?,
             expires_at: row.get::<_, Option<i64>>(3)?.map(UnixMs::new),
+            rpm_limit: row.get(4)?,
         })
     };
     on.prepare_cached(KEY_BY_DIGEST)?

@@ -38,6 +38,46 @@ fn a_request_is_written_as_the_vendors_sdk_would_write_it() {
 }
 
 #[test]
+fn tokens_are_counted_beside_the_endpoint_that_answers() {
+    for (preset, base_url, dialect, target) in [
+        (
+            Preset::Openai,
+            None,
+            Dialect::Responses,
+            "/v1/responses/input_tokens",
+        ),
+        (
+            Preset::Anthropic,
+            None,
+            Dialect::Messages,
+            "/v1/messages/count_tokens",
+        ),
+        (
+            Preset::Gemini,
+            None,
+            Dialect::Generate,
+            "/v1beta/models/a%2Fb:countTokens",
+        ),
+        (
+            Preset::Sim,
+            Some("http://127.0.0.1:9/v1"),
+            Dialect::Messages,
+            "/v1/messages/count_tokens",
+        ),
+    ] {
+        let body = vec![Bytes::from_static(b"{}")];
+        let call = Outgoing::json(Endpoint::TokenCount(dialect), "a/b", body);
+        let head = head(preset, base_url, &call);
+        assert!(
+            head.starts_with(&format!("POST {target} HTTP/1.1\r\n")),
+            "{head}"
+        );
+        let tells_version = head.contains("anthropic-version: ");
+        assert_eq!(tells_version, dialect == Dialect::Messages, "{head}");
+    }
+}
+
+#[test]
 fn each_dialect_has_its_path_at_each_kind_of_upstream() {
     use Dialect::{Chat, Generate, Interactions, Messages, Responses};
     use Preset::{Anthropic, Ark, Gemini, Openai, OpenaiCompatible, Sim, Xai};

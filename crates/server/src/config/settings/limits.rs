@@ -45,6 +45,8 @@ pub struct Limits {
     pub requests_in_flight: usize,
     /// Requests of one key on this node, until their answers are taken.
     pub requests_in_flight_per_key: usize,
+    /// Token counts that one key may ask for on this node in a minute.
+    pub token_counts_per_minute: u32,
 }
 
 impl Default for Limits {
@@ -75,6 +77,7 @@ impl Default for Limits {
             connections_per_address: 2_048,
             requests_in_flight: 10_000,
             requests_in_flight_per_key: 2_500,
+            token_counts_per_minute: 600,
         }
     }
 }
@@ -113,6 +116,7 @@ impl Limits {
             "requests_in_flight_per_key",
             &mut out.requests_in_flight_per_key,
         );
+        section.positive("token_counts_per_minute", &mut out.token_counts_per_minute);
         section.end();
         out
     }

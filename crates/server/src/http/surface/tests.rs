@@ -93,14 +93,26 @@ fn paths_name_their_endpoint_and_family() {
         (
             "POST",
             "/v1/messages/count_tokens",
-            Endpoint::Unknown,
+            Endpoint::TokenCount(Dialect::Messages),
             Family::Messages,
+        ),
+        (
+            "POST",
+            "/v1/responses/input_tokens",
+            Endpoint::TokenCount(Dialect::Responses),
+            Family::OpenAi,
+        ),
+        (
+            "POST",
+            "/v1/responses/compact",
+            Endpoint::Unknown,
+            Family::OpenAi,
         ),
         ("POST", "/v1/messagesx", Endpoint::Unknown, Family::OpenAi),
         (
             "POST",
             "/v1/models/a/b:countTokens",
-            Endpoint::Unknown,
+            Endpoint::NamedTokenCount("a/b".to_owned()),
             Family::Google,
         ),
         (
@@ -319,6 +331,9 @@ fn aliases_can_be_switched_off() {
         "/v1/interactions",
         "/v1beta/a/b:generateContent",
         "/v1beta/models/a/b:embedContent",
+        "/v1/messages/count_tokens",
+        "/v1/responses/input_tokens",
+        "/v1/models/a/b:countTokens",
     ] {
         let surface = Surface::find(&Method::POST, path, false);
         assert_eq!(surface.endpoint, Endpoint::Unknown, "{path}");

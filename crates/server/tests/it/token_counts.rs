@@ -1,0 +1,254 @@
+//! Token counts: an upstream's own where it counts, else ours, and free either way.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Dialect, Key, Plot, Request, Stage, eventually};
+
+/// The same upstream three times: one that counts, one that does not, one that speaks chat alone.
+const ENTRIES: &str = r#"
+[[channel]]
+name = "uncounted"
+preset = "sim"
+base_url = "http://SIM/v1"
+credential = { file = "upstream-key" }
+counts_tokens = false
+[[channel]]
+name = "chat-alone"
+preset = "openai-compatible"
+base_url = "http://SIM/v1"
+credential = { file = "upstream-key" }
+[[model]]
+id = "maker/uncounted"
+kind = "text"
+routes = [{ channel = "uncounted", model = "sim-chat" }]
+price = { input = "1", output = "2" }
+profile = { context_tokens = 400000, max_output_tokens = 1000 }
+[[model]]
+id = "maker/converted"
+kind = "text"
+routes = [{ channel = "chat-alone", model = "sim-chat" }]
+price = { input = "1", output = "2" }
+profile = { context_tokens = 400000, max_output_tokens = 1000 }
+"#;
+
+const DIALECTS: [Dialect; 3] = [Dialect::Messages, Dialect::Responses, Dialect::Generate];
+
+fn plot() -> Plot {
+    Plot::default().entries(ENTRIES)
+}
+
+fn text_of(words: usize) -> String {
+    vec!["word"; words].join(" ")
+}
+
+fn body_of(dialect: Dialect, model: &str, text: &str) -> Value {
+    match dialect {
+        Dialect::Responses => json!({ "model": model, "input": text }),
+        Dialect::Generate => {
+            json!({ "contents": [{ "role": "user", "parts": [{ "text": text }] }] })
+        }
+        _ => json!({ "model": model, "messages": [{ "role": "user", "content": text }] }),
+    }
+}
+
+fn target_of(dialect: Dialect, model: &str) -> String {
+    match dialect {
+        Dialect::Responses => "/v1/responses/input_tokens".to_owned(),
+        Dialect::Generate => format!("/v1beta/models/{model}:countTokens"),
+        _ => "/v1/messages/count_tokens".to_owned(),
+    }
+}
+
+async fn count(stage: &Stage, key: &Key, dialect: Dialect, model: &str, body: &Value) -> Answer {
+    let request = Request::post(&target_of(dialect, model)).json(body);
+    stage.send(&request.bearer(&key.secret)).await
+}
+
+fn tokens_of(dialect: Dialect, answer: &Answer) -> u64 {
+    let shown = answer.json();
+    let tokens = match dialect {
+        Dialect::Generate => &shown["totalTokens"],
+        Dialect::Responses => {
+            assert_eq!(shown["object"], "response.input_tokens");
+            &shown["input_tokens"]
+        }
+        _ => &shown["input_tokens"],
+    };
+    tokens.as_u64().unwrap_or_else(|| panic!("{shown}"))
+}
+
+#[tokio::test]
+async fn an_upstream_that_counts_is_asked_and_names_nothing_of_its_own() {
+    let (stage, key) = plot().funded().await;
+    for dialect in DIALECTS {
+        let before = stage.upstream_calls();
+        let body = body_of(dialect, "maker/chat", &text_of(7));
+        let answer = count(&stage, &key, dialect, "maker/chat", &body).await.ok();
+        assert_eq!(stage.upstream_calls(), before + 1, "{dialect:?}");
+        // The simulated upstream's own cut: a word is a token, the role is one more where it is text.
+        let told = tokens_of(dialect, &answer);
+        assert!((7..=8).contains(&told), "{dialect:?} {told}");
+        let call = stage.sim.calls().pop().unwrap();
+        let sent = String::from_utf8_lossy(&call.body);
+        assert!(!sent.contains("maker/"), "{dialect:?} {sent}");
+        assert!(!answer.text().contains("sim-"), "{dialect:?}");
+    }
+    assert_eq!((stage.usage(&key).await, stage.frozen(&key).await), (0, 0));
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn an_upstream_that_does_not_count_or_fails_leaves_it_to_us() {
+    let (stage, key) = plot().funded().await;
+    for dialect in DIALECTS {
+        let mut own = Vec::new();
+        for (model, faults, calls) in [
+            ("maker/uncounted", None, 0),
+            ("maker/converted", None, 0),
+            ("maker/chat", Some("status=404"), 1),
+            ("maker/chat", Some("status=401"), 1),
+            ("maker/chat", Some("status=500"), 1),
+            ("maker/chat", Some("empty-object"), 1),
+            ("maker/chat", Some("reset=head"), 1),
+        ] {
+            if let Some(faults) = faults {
+                stage.sim.queue_faults("sim-chat", faults, 1).unwrap();
+            }
+            let before = stage.upstream_calls();
+            let body = body_of(dialect, model, &text_of(100));
+            let answer = count(&stage, &key, dialect, model, &body).await.ok();
+            let called = stage.upstream_calls() - before;
+            assert_eq!(called, calls, "{dialect:?} {model} {faults:?}");
+            own.push(tokens_of(dialect, &answer));
+        }
+        assert!(own.windows(2).all(|pair| pair[0] == pair[1]), "{own:?}");
+        assert!((100..=130).contains(&own[0]), "{dialect:?} {own:?}");
+    }
+    // A refused count is no sign of a refused credential: the channel still answers.
+    let body = json!({ "model": "maker/chat", "messages": [{ "role": "user", "content": "hi" }] });
+    stage.chat(&key, &body).await.ok();
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_count_needs_a_key_and_a_request_that_would_be_answered_but_no_money() {
+    let stage = plot().open().await;
+    stage.wallet("w", &[]).await;
+    let key = stage.key("w", &["--limit", "0"]).await;
+    for dialect in DIALECTS {
+        let body = body_of(dialect, "maker/chat", "hi");
+        count(&stage, &key, dialect, "maker/chat", &body).await.ok();
+        // A large body of a wallet without credits, too.
+        let large = body_of(dialect, "maker/uncounted", &text_of(40_000));
+        let answer = count(&stage, &key, dialect, "maker/uncounted", &large).await;
+        assert!(tokens_of(dialect, &answer.ok()) >= 40_000, "{dialect:?}");
+        let stranger = Key {
+            id: String::new(),
+            secret: "sk-tg-none".to_owned(),
+        };
+        let refused = count(&stage, &stranger, dialect, "maker/chat", &body).await;
+        let expected = (401, "invalid_api_key".to_owned());
+        assert_eq!(dialect.failure(&refused), expected);
+        for (model, body, expected) in [
+            (
+                "maker/none",
+                body_of(dialect, "maker/none", "hi"),
+                (404, "model_not_found"),
+            ),
+            (
+                "maker/vectors",
+                body_of(dialect, "maker/vectors", "hi"),
+                (400, "model_not_supported"),
+            ),
+            (
+                "maker/chat",
+                json!({ "model": "maker/chat" }),
+                (400, "invalid_request"),
+            ),
+        ] {
+            let refused = count(&stage, &key, dialect, model, &body).await;
+            let expected = (expected.0, expected.1.to_owned());
+            assert_eq!(dialect.failure(&refused), expected, "{model}");
+        }
+    }
+    stage.cli_json(&["wallet", "disable", "w"]).await;
+    let body = body_of(Dialect::Messages, "maker/chat", "hi");
+    count(&stage, &key, Dialect::Messages, "maker/chat", &body)
+        .await
+        .ok();
+    stage.verify().await;
+}
+
+/// `max_tokens` is required of a message, and not of one that is counted; members that only an answer needs are
+/// not sent to an endpoint that would refuse them.
+#[tokio::test]
+async fn a_whole_request_can_be_counted_as_it_is() {
+    let (stage, key) = plot().funded().await;
+    let whole = json!({
+        "model": "maker/chat", "max_tokens": 5, "stream": true, "temperature": 1,
+        "messages": [{ "role": "user", "content": "hi" }],
+    });
+    let wrapped = json!({ "generateContentRequest": {
+        "model": "models/maker/chat", "generationConfig": { "maxOutputTokens": 5 },
+        "contents": [{ "parts": [{ "text": "hi" }] }], "systemInstruction": { "parts": [{ "text": "be brief" }] },
+    } });
+    let response = json!({
+        "model": "maker/chat", "input": "hi", "max_output_tokens": 16, "stream": true, "store": false,
+    });
+    for (dialect, body) in [
+        (Dialect::Messages, whole),
+        (Dialect::Generate, wrapped),
+        (Dialect::Responses, response),
+    ] {
+        let answer = count(&stage, &key, dialect, "maker/chat", &body).await.ok();
+        // Ours would count the frame of a request, too: the upstream has not refused it.
+        assert!(tokens_of(dialect, &answer) <= 4, "{dialect:?}");
+        assert_eq!(
+            stage.sim.calls().pop().unwrap().status,
+            Some(200),
+            "{dialect:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn counts_are_limited_by_the_minute_and_journaled_without_a_charge() {
+    let (stage, _) = plot().funded().await;
+    let key = stage.key("w", &["--rpm", "2"]).await;
+    let body = body_of(Dialect::Messages, "maker/uncounted", "hi");
+    let ask = async || count(&stage, &key, Dialect::Messages, "maker/uncounted", &body).await;
+    ask().await.ok();
+    ask().await.ok();
+    let refused = ask().await;
+    let expected = (429, "rate_limit_exceeded".to_owned());
+    assert_eq!(Dialect::Messages.failure(&refused), expected);
+    assert!(refused.header("retry-after").is_some());
+    let rows = eventually("the journal", async || {
+        let output = stage.cli(&["logs", "--key", &key.id, "--json"]).await;
+        let rows = output
+            .stdout
+            .lines()
+            .map(|row| serde_json::from_str(row).unwrap());
+        let rows: Vec<Value> = rows.collect();
+        (rows.len() == 3).then_some(rows)
+    })
+    .await;
+    for row in rows {
+        assert_eq!(row["endpoint"], "/v1/messages/count_tokens", "{row}");
+    }
+    assert_eq!((stage.usage(&key).await, stage.frozen(&key).await), (0, 0));
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn counts_go_with_the_paths_that_only_sdks_know() {
+    let (stage, key) = plot()
+        .setting("server", "sdk_aliases = false")
+        .funded()
+        .await;
+    for dialect in DIALECTS {
+        let body = body_of(dialect, "maker/chat", "hi");
+        let answer = count(&stage, &key, dialect, "maker/chat", &body).await;
+        assert_eq!(dialect.failure(&answer), (404, "not_found".to_owned()));
+    }
+}

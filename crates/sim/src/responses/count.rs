@@ -1,0 +1,83 @@
+//! `POST /v1/responses/input_tokens`: takes what a prompt is made of, and nothing that only an answer needs.
+
+use crate::ask::Ask;
+use crate::fault::{ScriptError, Status};
+use crate::openai::{self, Member, Refusal};
+use crate::protocol::{Incoming, Protocol};
+use crate::reply::Reply;
+use crate::tokens::count_in;
+use http::StatusCode;
+use serde_json::{Value, json};
+
+const KNOWN: [&str; 11] = [
+    "model",
+    "input",
+    "instructions",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "conversation",
+    "reasoning",
+    "text",
+    "truncation",
+];
+
+/// A call, not yet checked beyond its model.
+#[derive(Debug)]
+pub(crate) struct Count {
+    request: Value,
+    model: String,
+}
+
+impl Protocol for Count {
+    fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
+        read(call).map_err(|refusal| openai::failure(&refusal))
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn answer(&self, _: &Ask<'_>) -> Reply {
+        match count(&self.request) {
+            Ok(tokens) => {
+                let answer = json!({ "object": "response.input_tokens", "input_tokens": tokens });
+                Reply::json(StatusCode::OK, answer.to_string())
+            }
+            Err(refusal) => openai::failure(&refusal),
+        }
+    }
+
+    fn of_status(&self, status: &Status, model: &str) -> Reply {
+        openai::of_status(status, model)
+    }
+
+    fn error_in_200(&self, model: &str) -> Reply {
+        let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, model);
+        Reply::json(StatusCode::OK, openai::error_json(&refusal))
+    }
+
+    fn empty_object(&self) -> Reply {
+        Reply::json(StatusCode::OK, "{}")
+    }
+
+    fn bad_script(&self, error: &ScriptError) -> Reply {
+        openai::failure(&Refusal::bad_script(error))
+    }
+}
+
+fn read(call: &Incoming<'_>) -> Result<Count, Refusal> {
+    openai::authorise(&call.parts.headers, call.settings)?;
+    let request = openai::parse(call.body)?;
+    let model = openai::model_of(&request)?.to_owned();
+    Ok(Count { request, model })
+}
+
+fn count(request: &Value) -> Result<u64, Refusal> {
+    let body = Member::object(request, "")?;
+    body.only(&KNOWN)?;
+    let read = ["input", "instructions", "tools"];
+    let texts = read.into_iter().filter_map(|name| body.get(name));
+    Ok(texts.map(count_in).sum())
+}

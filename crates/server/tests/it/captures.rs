@@ -69,6 +69,13 @@ impl Capture<'_> {
         self.target.contains(":stream") || self.body.is_some_and(stream)
     }
 
+    /// A request that is counted is written anew, from the members that its count depends on.
+    fn is_count(&self) -> bool {
+        ["/count_tokens", "/input_tokens", ":countTokens"]
+            .iter()
+            .any(|end| self.target.ends_with(end))
+    }
+
     fn body(&self) -> &str {
         self.body.map_or("", RawValue::get)
     }
@@ -115,7 +122,9 @@ async fn an_upstream_of_the_callers_dialect_receives_the_very_bytes() {
     for dialect in Dialect::ALL {
         let (stage, key) = stage(dialect).await;
         let captures = Capture::all();
-        let own = captures.iter().filter(|it| it.dialect() == dialect);
+        let own = captures
+            .iter()
+            .filter(|it| it.dialect() == dialect && !it.is_count());
         let mut compared = 0;
         for capture in own {
             stage.sim.forget_calls();

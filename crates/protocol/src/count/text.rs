@@ -7,10 +7,11 @@
 //! could hide a prompt in them.
 //!
 //! The cost of a byte depends on itself and on the byte before it alone. So a text counts the same
-//! however it was cut, and ASCII text is counted sixteen bytes at a time.
+//! however it was cut, and ASCII text is counted sixty-four bytes at a time ([`super::ascii`]).
 
-use wide::u8x16;
+use fearless_simd::{Level, dispatch};
 
+use super::ascii;
 use super::json::BYTES_PER_TOKEN_MAX;
 use crate::json::text::unescape;
 
@@ -22,23 +23,23 @@ const TOKEN: u64 = 64;
 /// The values are fitted to a byte-pair tokenizer of 200,000 tokens on prose, code, JSON and texts
 /// in several scripts (`fixtures/count/README.md`). No character costs less than six parts per
 /// byte, so that plain text never counts below one token for [`BYTES_PER_TOKEN_MAX`] bytes.
-mod cost {
+pub(super) mod cost {
     /// The first byte of a word: a letter, or any byte of a character outside ASCII.
-    pub(super) const WORD: u8 = 34;
-    pub(super) const LOWER: u8 = 7;
-    pub(super) const UPPER: u8 = 21;
-    pub(super) const SPACE: u8 = 7;
+    pub(in crate::count) const WORD: u8 = 34;
+    pub(in crate::count) const LOWER: u8 = 7;
+    pub(in crate::count) const UPPER: u8 = 21;
+    pub(in crate::count) const SPACE: u8 = 7;
     /// Digits, signs, line breaks and control characters.
-    pub(super) const SIGN: u8 = 34;
+    pub(in crate::count) const SIGN: u8 = 34;
     /// Two bytes: accented Latin, Greek, Cyrillic, Hebrew, Arabic.
-    pub(super) const LETTER: u8 = 13;
+    pub(in crate::count) const LETTER: u8 = 13;
     /// Three bytes that are neither Chinese, Japanese nor Korean, and typographic signs.
-    pub(super) const SCRIPT: u8 = 18;
+    pub(in crate::count) const SCRIPT: u8 = 18;
     /// Chinese characters and Japanese kana.
-    pub(super) const HAN: u8 = 49;
-    pub(super) const HANGUL: u8 = 33;
+    pub(in crate::count) const HAN: u8 = 49;
+    pub(in crate::count) const HANGUL: u8 = 33;
     /// Four bytes: emoji and rare scripts.
-    pub(super) const RARE: u8 = 96;
+    pub(in crate::count) const RARE: u8 = 96;
 }
 
 /// Estimates the tokens of a text.
@@ -54,7 +55,8 @@ pub struct Counter {
     parts: u64,
     /// Bytes that were added, as they were written: escapes count with all their bytes.
     bytes: u64,
-    last: u8,
+    /// Whether the last byte belongs to a word.
+    in_word: bool,
     is_idle: bool,
 }
 
@@ -81,8 +83,7 @@ impl Counter {
         self.bytes = self.bytes.saturating_add(text.len() as u64);
         let mut rest = text;
         while !rest.is_empty() {
-            let vectors = self.add_vectors::<false>(rest);
-            let behind = rest.get(vectors..).unwrap_or_default();
+            let behind = self.add_ascii::<false>(rest);
             let (slow, next) = behind.split_at(behind.len().min(SLOW_BYTES));
             self.add_bytes(slow);
             rest = next;
@@ -96,52 +97,39 @@ impl Counter {
         }
         self.bytes = self.bytes.saturating_add(raw.len() as u64);
         let mut rest = raw;
+        // Most strings of a request are names and short words, which are counted faster alone.
+        if rest.len() <= SHORT_BYTES {
+            rest = self.add_escaped(rest);
+        }
         while !rest.is_empty() {
-            let vectors = self.add_vectors::<true>(rest);
-            rest = self.add_escaped(rest.get(vectors..).unwrap_or_default());
+            let behind = self.add_ascii::<true>(rest);
+            rest = self.add_escaped(behind);
         }
     }
 
     /// Adds a JSON string that has nothing to do with the text before it.
     pub(super) fn add_separate(&mut self, raw: &[u8]) {
-        self.last = 0;
+        self.in_word = false;
         self.add_string(raw);
     }
 
-    /// Adds the whole vectors of ASCII at the beginning, and tells how many bytes they cover. With
-    /// `ESCAPES` it is the inside of a JSON string, and does not begin within an escape.
-    fn add_vectors<const ESCAPES: bool>(&mut self, text: &[u8]) -> usize {
-        let Some(&[first, second]) = text.first_chunk() else {
-            return 0;
-        };
-        let is_escape = |byte: Option<&u8>| ESCAPES && byte == Some(&b'\\');
-        if is_escape(Some(&first)) || is_escape(Some(&second)) {
-            return 0;
-        }
-        let (parts, mut end) = ascii_cost::<ESCAPES>(text);
-        if end <= AHEAD {
-            return 0;
-        }
-        // The vector code looks at the two bytes before each one, so the first two are added alone.
-        let ahead = u64::from(cost_of(self.last, first)) + u64::from(cost_of(first, second));
-        self.parts = self.parts.saturating_add(parts + ahead);
-        // A backslash costs nothing by itself: its escape is left for the slow way.
-        if is_escape(text.get(end - 1)) {
-            end -= 1;
-        }
-        self.last = match text.get(end - 1) {
-            Some(last) if !is_escape(text.get(end - 2)) => *last,
-            // What is escaped is not part of a word.
-            _ => 0,
-        };
-        end
+    /// Adds the ASCII bytes at the beginning, and gives back those behind them. With `ESCAPES` the
+    /// text is the inside of a JSON string that does not begin within an escape.
+    fn add_ascii<'a, const ESCAPES: bool>(&mut self, text: &'a [u8]) -> &'a [u8] {
+        let in_word = self.in_word;
+        let run = dispatch!(Level::new(), simd => ascii::count::<_, ESCAPES>(simd, text, in_word));
+        self.parts = self.parts.saturating_add(run.parts());
+        self.in_word = run.in_word;
+        text.get(run.end..).unwrap_or_default()
     }
 
     fn add_bytes(&mut self, text: &[u8]) {
         let mut parts: u64 = 0;
         for byte in text {
-            parts += u64::from(cost_of(self.last, *byte));
-            self.last = *byte;
+            let cost = COSTS[usize::from(*byte)];
+            let start = if self.in_word { 0 } else { cost.start };
+            parts += u64::from(cost.own + start);
+            self.in_word = cost.start != 0;
         }
         self.parts = self.parts.saturating_add(parts);
     }
@@ -171,104 +159,8 @@ impl Counter {
 
 /// Bytes that are counted one by one before the vector code is tried again.
 const SLOW_BYTES: usize = 63;
-/// Bytes that the machine compares at once.
-const LANES: usize = 16;
-/// Vectors whose lanes can be counted in a byte each.
-const VECTORS_MAX: usize = 255;
-
-/// Bytes that stand before the first vector.
-const AHEAD: usize = 2;
-
-/// What the ASCII bytes behind the first two cost, and how many bytes that covers with them: all
-/// whole vectors up to the first one with a byte outside ASCII.
-///
-/// With `ESCAPES` a backslash costs nothing, and the byte behind it is a sign and no letter. A vector
-/// with an escaped backslash or an escape of four digits ends the run: they are rare, and longer.
-fn ascii_cost<const ESCAPES: bool>(text: &[u8]) -> (u64, usize) {
-    let mut parts: u64 = 0;
-    let mut at = AHEAD;
-    loop {
-        // Each lane counts the bytes of a class. A match is 0xff, which is minus one.
-        let mut cheap = u8x16::ZERO;
-        let mut upper = u8x16::ZERO;
-        let mut starts = u8x16::ZERO;
-        let mut slashes = u8x16::ZERO;
-        let mut vectors = 0;
-        while vectors < VECTORS_MAX {
-            let window: Option<&[u8; AHEAD + LANES]> =
-                text.get(at - AHEAD..).and_then(<[u8]>::first_chunk);
-            let Some(window) = window else { break };
-            let Some((second, first, here)) = shifted(window) else {
-                break;
-            };
-            let mut stops = here;
-            let mut letters = ascii_letters(here);
-            let mut words = word_bytes(first);
-            let mut slash = u8x16::ZERO;
-            if ESCAPES {
-                slash = here.simd_eq(u8x16::splat(b'\\'));
-                let escaped = first.simd_eq(u8x16::splat(b'\\'));
-                stops |= escaped & (slash | here.simd_eq(u8x16::splat(b'u')));
-                letters &= !escaped;
-                words &= !second.simd_eq(u8x16::splat(b'\\'));
-            }
-            // A byte outside ASCII has its highest bit set, and so has a match.
-            if stops.to_bitmask() != 0 {
-                break;
-            }
-            slashes -= slash;
-            cheap -= letters | here.simd_eq(u8x16::splat(b' '));
-            upper -= letters & (here & u8x16::splat(0x20)).simd_eq(u8x16::ZERO);
-            starts -= letters & !words;
-            at += LANES;
-            vectors += 1;
-        }
-        let bytes = (vectors * LANES) as u64;
-        let cheap = sum(cheap);
-        parts += cheap * u64::from(cost::LOWER)
-            + (bytes - cheap - sum(slashes)) * u64::from(cost::SIGN)
-            + sum(upper) * u64::from(cost::UPPER - cost::LOWER)
-            + sum(starts) * u64::from(cost::WORD);
-        if vectors < VECTORS_MAX {
-            return (parts, at);
-        }
-    }
-}
-
-/// The last sixteen bytes of a window, those one place before them, and those two places before.
-#[inline]
-fn shifted(window: &[u8; AHEAD + LANES]) -> Option<(u8x16, u8x16, u8x16)> {
-    let second = window.first_chunk()?;
-    let first = window.get(1..)?.first_chunk()?;
-    let here = window.last_chunk()?;
-    Some((u8x16::new(*second), u8x16::new(*first), u8x16::new(*here)))
-}
-
-/// Spaces and lower-case letters are counted together.
-const _: () = assert!(cost::SPACE == cost::LOWER);
-
-#[inline]
-fn ascii_letters(bytes: u8x16) -> u8x16 {
-    let place = (bytes | u8x16::splat(0x20)) - u8x16::splat(b'a');
-    place.min(u8x16::splat(25)).simd_eq(place)
-}
-
-/// ASCII letters and bytes of other characters.
-#[inline]
-fn word_bytes(bytes: u8x16) -> u8x16 {
-    ascii_letters(bytes) | bytes.max(u8x16::splat(0x80)).simd_eq(bytes)
-}
-
-fn sum(lanes: u8x16) -> u64 {
-    lanes.to_array().into_iter().map(u64::from).sum()
-}
-
-/// What a byte costs behind another one.
-#[inline]
-fn cost_of(before: u8, byte: u8) -> u8 {
-    let cost = COSTS[usize::from(byte)];
-    cost.own + (cost.start & !COSTS[usize::from(before)].start)
-}
+/// Strings up to this length are counted one by one.
+const SHORT_BYTES: usize = 16;
 
 /// What one byte costs by itself, and what it costs more at the start of a word: all or nothing.
 #[derive(Clone, Copy)]
@@ -346,11 +238,9 @@ mod tests {
 
     /// The cost of a text byte by byte, without the vector code.
     fn parts_one_by_one(text: &[u8]) -> u64 {
-        let before = std::iter::once(&0).chain(text);
-        let costs = before
-            .zip(text)
-            .map(|(before, byte)| cost_of(*before, *byte));
-        costs.map(u64::from).sum()
+        let mut counter = Counter::default();
+        counter.add_bytes(text);
+        counter.parts
     }
 
     #[test]

@@ -1,7 +1,13 @@
 //! The bytes of strings and numbers, looked at as many at a time as can be.
 
-use wide::u8x16;
+#![expect(
+    clippy::inline_always,
+    reason = "code has to be a part of the dispatched function to use its instructions"
+)]
 
+use fearless_simd::{Level, Simd, SimdBase as _, SimdMask as _, dispatch, u8x16, u8x64};
+
+use super::backslashes::Backslashes;
 use super::syntax::{SyntaxError, What};
 
 /// Bytes that are looked at together.
@@ -40,17 +46,27 @@ fn long_string_end(
     if bytes.get(at) == Some(&b'"') {
         return Ok((at, false));
     }
+    match dispatch!(Level::new(), simd => string_blocks(simd, bytes, at))? {
+        Blocks::End { at, escaped } => Ok((at, escaped)),
+        Blocks::Rest { at, escaped } => last_string_end(bytes, start, at, escaped),
+    }
+}
+
+/// How far the whole blocks of a text lead into a string.
+enum Blocks {
+    /// The closing quote stands at `at`.
+    End { at: usize, escaped: bool },
+    /// The string goes on at `at`, where no whole block follows.
+    Rest { at: usize, escaped: bool },
+}
+
+/// Looks for the end of a string in blocks, from `at` on.
+#[inline(always)]
+fn string_blocks<S: Simd>(simd: S, bytes: &[u8], mut at: usize) -> Result<Blocks, SyntaxError> {
     let mut escaped = false;
-    let mut had_escapes = false;
     let mut runs = Backslashes::default();
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        // Where one block had escapes, the next one is likely to have some.
-        if !had_escapes && is_all_plain(block) {
-            at += BLOCK_BYTES;
-            continue;
-        }
-        let marks = Marks::of(block);
-        had_escapes = marks.backslash != 0;
+        let marks = Marks::of(simd, block);
         let escaped_here = runs.escaped(marks.backslash);
         let stops = marks.control | marks.quote & !escaped_here;
         let before = stops.wrapping_sub(1) & !stops;
@@ -63,20 +79,20 @@ fn long_string_end(
             others &= others - 1;
         }
         if stops != 0 {
-            let stop = at + stops.trailing_zeros() as usize;
-            return match bytes.get(stop) {
-                Some(b'"') => Ok((stop, escaped)),
+            let at = at + stops.trailing_zeros() as usize;
+            return match bytes.get(at) {
+                Some(b'"') => Ok(Blocks::End { at, escaped }),
                 _ if escaped_here & stops & stops.wrapping_neg() != 0 => {
-                    Err(error(What::Escape, stop - 1))
+                    Err(error(What::Escape, at - 1))
                 }
-                _ => Err(error(What::Control, stop)),
+                _ => Err(error(What::Control, at)),
             };
         }
         at += BLOCK_BYTES;
     }
     // A backslash at the end of the last block belongs to what follows.
     at -= usize::from(runs.is_open());
-    last_string_end(bytes, start, at, escaped)
+    Ok(Blocks::Rest { at, escaped })
 }
 
 /// The end of a string in the last bytes of a text, which fill no block.
@@ -115,66 +131,16 @@ struct Marks {
 }
 
 impl Marks {
-    #[inline]
-    fn of(block: &[u8; BLOCK_BYTES]) -> Self {
-        let mut marks = Self {
-            quote: 0,
-            backslash: 0,
-            control: 0,
-            n: 0,
-        };
-        let (parts, _) = block.as_chunks();
-        for (part, number) in parts.iter().zip(0..) {
-            let part = u8x16::new(*part);
-            let shift = number * PART_BYTES;
-            let is = |byte| u64::from(part.simd_eq(u8x16::splat(byte)).to_bitmask()) << shift;
-            marks.quote |= is(b'"');
-            marks.backslash |= is(b'\\');
-            marks.n |= is(b'n');
-            let control = part.min(u8x16::splat(0x1f)).simd_eq(part);
-            marks.control |= u64::from(control.to_bitmask()) << shift;
+    #[inline(always)]
+    fn of<S: Simd>(simd: S, block: &[u8; BLOCK_BYTES]) -> Self {
+        let block = u8x64::load_array_ref(simd, block);
+        Self {
+            quote: block.simd_eq(b'"').to_bitmask(),
+            backslash: block.simd_eq(b'\\').to_bitmask(),
+            control: block.simd_lt(0x20).to_bitmask(),
+            n: block.simd_eq(b'n').to_bitmask(),
         }
-        marks
     }
-}
-
-/// Tells which bytes are escaped, block by block, without a look at any of them.
-#[derive(Default)]
-struct Backslashes {
-    /// 1 when the last block ended in a backslash that escapes what follows.
-    open: u64,
-}
-
-impl Backslashes {
-    /// One bit for each byte that a backslash before it escapes. A run of backslashes escapes
-    /// every other one of them: added to the bits of a run, its first bit carries to the one behind it,
-    /// which tells by its place whether the run was odd.
-    #[inline]
-    fn escaped(&mut self, backslash: u64) -> u64 {
-        const EVEN: u64 = 0x5555_5555_5555_5555;
-        if backslash == 0 {
-            return std::mem::take(&mut self.open);
-        }
-        let escaping = backslash & !self.open;
-        let behind = escaping << 1 | self.open;
-        let odd_starts = escaping & !EVEN & !behind;
-        let (carried, beyond) = odd_starts.overflowing_add(escaping);
-        self.open = u64::from(beyond);
-        (EVEN ^ (carried << 1)) & behind
-    }
-
-    fn is_open(&self) -> bool {
-        self.open != 0
-    }
-}
-
-/// Whether no quote, backslash or control character stands in a block: a look at less cost than
-/// [`Marks`], for there is none in most of a long text.
-#[inline]
-fn is_all_plain(block: &[u8; BLOCK_BYTES]) -> bool {
-    let (parts, _) = block.as_chunks();
-    let special = parts.iter().map(special).reduce(|a, b| a | b);
-    special.is_none_or(|special| special.to_bitmask() == 0)
 }
 
 /// How many bytes `text` begins with before the first quote, backslash or control character. What
@@ -196,18 +162,13 @@ fn plain_parts(text: &[u8]) -> usize {
 /// One bit for each byte, the first byte's the lowest: set for quotes, backslashes and control
 /// characters.
 #[inline]
-fn special_marks(part: &[u8; PART_BYTES]) -> u32 {
-    special(part).to_bitmask()
-}
-
-/// All bits of a byte are set where a quote, a backslash or a control character stands.
-#[inline]
-fn special(part: &[u8; PART_BYTES]) -> u8x16 {
-    let part = u8x16::new(*part);
-    // A quote is 0x22: with that bit turned over it stands beside the control characters.
-    let turned = part ^ u8x16::splat(0x02);
-    let quote_or_control = turned.min(u8x16::splat(0x20)).simd_eq(turned);
-    quote_or_control | part.simd_eq(u8x16::splat(b'\\'))
+fn special_marks(part: &[u8; PART_BYTES]) -> u64 {
+    dispatch!(Level::baseline(), simd => {
+        let part = u8x16::load_array_ref(simd, part);
+        // A quote is 0x22: with that bit turned over it stands beside the control characters.
+        let quote_or_control = (part ^ 0x02).simd_le(0x20);
+        (quote_or_control | part.simd_eq(b'\\')).to_bitmask()
+    })
 }
 
 /// How many bytes `text` begins with that stand in a JSON string as they are. Those that begin
@@ -228,11 +189,13 @@ pub(super) fn plain_length(text: &[u8]) -> usize {
     text.len() - last.len() + plain.min(last.len())
 }
 
-fn odd_marks(part: &[u8; PART_BYTES]) -> u32 {
-    let special = special_marks(part);
-    let part = u8x16::new(*part);
-    let odd = [0x7f, 0xc2, 0xe2].map(|byte| part.simd_eq(u8x16::splat(byte)));
-    special | (odd[0] | odd[1] | odd[2]).to_bitmask()
+fn odd_marks(part: &[u8; PART_BYTES]) -> u64 {
+    let odd = dispatch!(Level::baseline(), simd => {
+        let part = u8x16::load_array_ref(simd, part);
+        let odd = part.simd_eq(0x7f) | part.simd_eq(0xc2) | part.simd_eq(0xe2);
+        odd.to_bitmask()
+    });
+    special_marks(part) | odd
 }
 
 /// Where the escape ends whose backslash stands at `backslash`.

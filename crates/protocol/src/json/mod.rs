@@ -1,5 +1,6 @@
 //! JSON as bytes: found, checked, patched in place and read in one pass, never built into a tree.
 
+mod backslashes;
 mod lex;
 pub mod patch;
 pub mod raw;
@@ -11,6 +12,7 @@ pub mod text;
 pub mod walk;
 pub mod write;
 
+pub(crate) use backslashes::Backslashes;
 pub use raw::{Integer, Raw};
 pub use redact::redact;
 pub use scan::{Cursor, Shape};

@@ -28,13 +28,17 @@ const NAMES: [&str; 10] = [
 /// Members that hold what a tool of the upstream has told before: ids in them ask for nothing.
 const TOLD: [&str; 3] = ["annotations", "outputs", "results"];
 
-/// Whether a name could be one of [`NAMES`], seen at its first letter. Others are not looked at.
+/// Whether a name is one of [`NAMES`]. Its first and last letter decide for most of the others.
 pub(super) fn may_name(name: &str) -> bool {
-    let first = name.as_bytes().first().copied().unwrap_or_default();
-    match first.to_ascii_lowercase() {
-        b'c' | b'd' | b'f' | b'r' | b'v' => names_stored(name),
-        byte => !byte.is_ascii() && names_stored(name),
+    let (Some(first), Some(last)) = (name.bytes().next(), name.bytes().next_back()) else {
+        return false;
+    };
+    if !first.is_ascii() || !last.is_ascii() || first == b'_' || last == b'_' {
+        return names_stored(name);
     }
+    let is_begun = matches!(first | 0x20, b'c' | b'd' | b'f' | b'r' | b'v');
+    let is_ended = matches!(last | 0x20, b'a' | b'd' | b'e' | b'h' | b's');
+    is_begun && is_ended && names_stored(name)
 }
 
 /// Whether a string in a member of this name is the address of something kept.
@@ -192,6 +196,20 @@ mod tests {
         };
         let failure = head.err()?;
         Some((failure.code, failure.param.clone()?.into_owned()))
+    }
+
+    #[test]
+    fn no_spelling_of_a_kept_name_is_passed_over() {
+        for known in NAMES {
+            let upper = known.to_ascii_uppercase();
+            let parted = format!("_{}_{}_", &known[..2], &known[2..]);
+            for spelling in [known, &upper, &parted] {
+                assert!(may_name(spelling), "{spelling}");
+            }
+        }
+        for other in ["", "content", "role", "fileids2", "name"] {
+            assert!(!may_name(other), "{other}");
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ id = "{channel}/{name}"
 kind = "text"
 routes = [{{ channel = "{channel}", model = "scripted" }}]
 price = {{ input = "1.25", cached_input = "0.125", output = "10" }}
-profile = {{ context_tokens = 16384, max_output_tokens = 16000, tools = true, {more} }}
+profile = {{ context_tokens = 65536, max_output_tokens = 60000, tools = true, {more} }}
 """
 VECTORS = """
 [[model]]
@@ -34,7 +34,7 @@ id = "embeddings/plain"
 kind = "embedding"
 routes = [{ channel = "embeddings", model = "scripted" }]
 price = { input = "0.1" }
-profile = { context_tokens = 16384 }
+profile = { context_tokens = 65536 }
 """
 
 

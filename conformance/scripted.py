@@ -17,8 +17,9 @@ import gguf
 
 # The answer when no script fits the prompt.
 NO_SCRIPT = "The prompt lacks something."
-CONTEXT_TOKENS = 32768
+CONTEXT_TOKENS = 65536
 HEAD_WIDTH = 16
+WIDTH_STEP = 32
 FEED_FORWARD_WIDTH = 32
 PIECE_LENGTH_MIN = 3
 # The weight of a successor. All other logits are so far below that sampling takes it at any temperature.
@@ -144,8 +145,9 @@ def metadata(vocabulary: list, template: str) -> dict:
         "llama.embedding_length": width,
         "llama.block_count": 1,
         "llama.feed_forward_length": FEED_FORWARD_WIDTH,
-        "llama.attention.head_count": width // HEAD_WIDTH,
-        "llama.attention.head_count_kv": 1,
+        "llama.attention.head_count": 1,
+        "llama.attention.key_length": HEAD_WIDTH,
+        "llama.attention.value_length": HEAD_WIDTH,
         "llama.attention.layer_norm_rms_epsilon": 1e-5,
         "llama.rope.dimension_count": HEAD_WIDTH,
         "tokenizer.ggml.model": "llama",
@@ -169,10 +171,10 @@ def weights(vocabulary: list, successors: dict) -> dict:
         "output.weight": matrix(width, count, {(after, token): SUCCESSOR_WEIGHT for token, after in successors.items()}),
         "output_norm.weight": norm,
         "blk.0.attn_norm.weight": norm,
-        "blk.0.attn_q.weight": matrix(width, width),
+        "blk.0.attn_q.weight": matrix(width, HEAD_WIDTH),
         "blk.0.attn_k.weight": matrix(width, HEAD_WIDTH),
         "blk.0.attn_v.weight": matrix(width, HEAD_WIDTH),
-        "blk.0.attn_output.weight": matrix(width, width),
+        "blk.0.attn_output.weight": matrix(HEAD_WIDTH, width),
         "blk.0.ffn_norm.weight": norm,
         "blk.0.ffn_gate.weight": matrix(width, FEED_FORWARD_WIDTH),
         "blk.0.ffn_up.weight": matrix(width, FEED_FORWARD_WIDTH),
@@ -181,8 +183,8 @@ def weights(vocabulary: list, successors: dict) -> dict:
 
 
 def width_of(vocabulary: list) -> int:
-    """One dimension for each token, rounded up to whole attention heads."""
-    return -(-len(vocabulary) // HEAD_WIDTH) * HEAD_WIDTH
+    """One dimension for each token, rounded up to a multiple that the engine's kernels like."""
+    return -(-len(vocabulary) // WIDTH_STEP) * WIDTH_STEP
 
 
 def matrix(columns: int, rows: int, numbers: dict = {}) -> tuple:

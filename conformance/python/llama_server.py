@@ -8,7 +8,8 @@ import xllamacpp
 
 # One for each stream of the engine that is killed: five dialects over three upstreams.
 SLOTS = 15
-SLOT_TOKENS = 16384
+# Long enough that no stream ends before the engine is killed.
+SLOT_TOKENS = 65536
 
 
 def main():

@@ -68,7 +68,10 @@ fn read_choice(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synta
         if holds_output && cursor.shape()? == Shape::Object {
             read_message(cursor, output)
         } else {
-            cursor.value().map(drop)
+            let value = cursor.value()?;
+            // Other members tell of a place, or of an end.
+            output.said |= name.is("finish_reason") && !value.is_null();
+            Ok(())
         }
     })
 }
@@ -78,7 +81,11 @@ fn read_message(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synt
     let mut reasoned = false;
     cursor.object(|cursor, name| {
         let value = cursor.value()?;
-        if name.is("role") || value.is_null() || value.is_empty() {
+        if value.is_null() || value.is_empty() {
+            return Ok(());
+        }
+        output.said = true;
+        if name.is("role") {
             return Ok(());
         }
         output.content = true;

@@ -30,7 +30,7 @@ pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
     let mut cursor = Cursor::new(utf8(body)?);
     let value = cursor.value()?;
     cursor.end()?;
-    reader.interaction(value, &mut events)?;
+    reader.interaction(value, None, &mut events)?;
     let mut fold = Fold::default();
     let folded = events.into_iter().find_map(|event| fold.push(event));
     match folded {
@@ -156,8 +156,12 @@ impl Reader {
             }
             "step.stop" => self.stop(index, out)?,
             "interaction.completed" => {
-                let interaction = interaction.ok_or_else(|| Broken::malformed("no interaction"))?;
-                self.interaction(interaction, out)?;
+                // Some servers put the members of the interaction into the event itself.
+                let interaction = match interaction {
+                    Some(interaction) => interaction,
+                    None => Cursor::new(text).value()?,
+                };
+                self.interaction(interaction, Some("completed"), out)?;
             }
             _ => {}
         }
@@ -240,7 +244,13 @@ impl Reader {
     }
 
     /// Reads an interaction, which ends the answer: its steps if it has any, status and usage.
-    fn interaction(&mut self, value: Raw<'_>, out: &mut Vec<Event>) -> Result<(), Broken> {
+    /// `ended` is the status that is known without it.
+    fn interaction(
+        &mut self,
+        value: Raw<'_>,
+        ended: Option<&str>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
         let [mut status, mut usage, mut steps, mut error] = [None::<Raw<'_>>; 4];
         let mut failed = false;
         walk::object::<Broken>(
@@ -264,10 +274,14 @@ impl Reader {
             let failure = rejection::read_event(error.text().as_bytes(), &self.model);
             return Err(Broken::Failure(failure));
         }
-        let Some(status) = status else {
+        if let Some(status) = status {
+            judge(status, &self.model)?;
+        }
+        let told = status.and_then(|status| status.string());
+        let told = told.map(|status| status.decode_lossy());
+        let Some(status) = told.or_else(|| ended.map(Cow::Borrowed)) else {
             return Err(Broken::malformed("an interaction without a status"));
         };
-        judge(status, &self.model)?;
         for waiting in &mut self.steps {
             waiting.stopped = true;
         }
@@ -282,9 +296,6 @@ impl Reader {
         }
         self.teller.usage = usage.and_then(read_usage).or(self.teller.usage);
         self.teller.report(out);
-        let status = status
-            .string()
-            .map_or_else(Cow::default, |text| text.decode_lossy());
         let blocked = failed || self.teller.blocked;
         out.push(Event::Finish(match status.as_ref() {
             // The upstream says `completed` with calls that wait, when nothing is kept.

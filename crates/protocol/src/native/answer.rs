@@ -3,8 +3,9 @@
 use bytes::Bytes;
 
 use super::broken::Broken;
-use super::identity::{Identity, Written};
+use super::identity::{Identity, Name, Written};
 use super::places::{self, Output, Places};
+use super::report;
 use super::sighting::Sighting;
 use super::stream::Seen;
 use crate::count::Counter;
@@ -81,8 +82,14 @@ pub fn rewrite_answer(
     let written = Written::new(identity, places.shown);
     let edits = sighting
         .spans()
-        .map(|(name, span)| Edit::replace(span, written.get(name).to_vec()))
-        .collect();
+        .map(|(name, span)| {
+            let value = match (name, text.get(span.clone())) {
+                (Name::Usage, Some(report)) => report::without_foreign(report)?,
+                _ => written.get(name).to_vec(),
+            };
+            Ok(Edit::replace(span, value))
+        })
+        .collect::<Result<_, SyntaxError>>()?;
     let (usage, usage_malformed) = (sighting.usage, sighting.usage_malformed);
     // Counting takes longer than reading, and as a rule the upstream has told.
     let told = usage.filter(|usage| usage.is_small() && usage.output_total() > 0);

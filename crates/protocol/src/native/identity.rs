@@ -25,6 +25,8 @@ pub(crate) enum Name {
     Model,
     /// The member which is always shown.
     Shown,
+    /// A usage report that the caller does not see, or not all of.
+    Usage,
 }
 
 /// What takes the place of spans, as JSON, written once for a whole stream.
@@ -66,6 +68,7 @@ impl Written {
             Name::IdAlone => &self.id_and_shown,
             Name::Model => &self.model,
             Name::Shown => self.shown.as_bytes(),
+            Name::Usage => b"null",
         }
     }
 }

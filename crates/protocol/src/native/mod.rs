@@ -13,6 +13,7 @@ mod identity;
 mod links;
 pub(crate) mod passing;
 pub(crate) mod places;
+mod report;
 mod request;
 mod sighting;
 mod stored;

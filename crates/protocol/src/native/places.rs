@@ -71,7 +71,7 @@ pub(crate) enum End {
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "four things that are seen or not, each by itself"
+    reason = "things that are seen or not, each by itself"
 )]
 pub(crate) struct Output {
     /// Counts all output.
@@ -82,6 +82,10 @@ pub(crate) struct Output {
     pub(crate) items: usize,
     /// Whether the current event or answer has a list of items.
     pub(crate) has_items: bool,
+    /// Whether the items of the current event say anything.
+    pub(crate) said: bool,
+    /// Whether usage is not for the caller, who has not asked for it.
+    pub(crate) hides_usage: bool,
     /// Whether the current event says that it is an error.
     pub(crate) failed: bool,
     /// How far the stream is, as its own events tell. It never goes back.
@@ -116,6 +120,7 @@ impl Output {
     pub(crate) fn next_event(&mut self) {
         self.items = 0;
         self.has_items = false;
+        self.said = false;
         self.failed = false;
     }
 }

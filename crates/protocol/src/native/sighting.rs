@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::identity::Name;
 use super::places::{Output, Places};
+use super::report;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, What};
 use crate::rejection;
 use crate::usage::Usage;
@@ -69,7 +70,8 @@ impl<'a> Sighting<'a> {
 
     /// Where the beginning ends that says nothing but who answers, if it is all of the identity.
     pub(super) fn plain_start(&self) -> Option<usize> {
-        let (_, _, end) = self.spans.iter().flatten().next_back()?;
+        let mut identity = self.spans.iter().flatten();
+        let (_, _, end) = identity.rfind(|(name, _, _)| *name != Name::Usage)?;
         let plain = self.telling.is_none_or(|telling| telling > *end);
         (plain && !self.nested).then_some(*end)
     }
@@ -103,6 +105,9 @@ impl<'a> Sighting<'a> {
                 self.usage_malformed = usage.is_none();
                 output.usage = usage.or(output.usage);
                 self.usage = usage.or(self.usage);
+                if output.hides_usage || report::has_foreign(value) {
+                    self.note_span(Name::Usage, value.span())?;
+                }
             }
         } else if name.is("error") {
             let value = cursor.value()?;
@@ -142,6 +147,10 @@ impl<'a> Sighting<'a> {
 
     fn note(&mut self, name: Name, cursor: &mut Cursor<'a>) -> Result<(), SyntaxError> {
         let span = cursor.value()?.span();
+        self.note_span(name, span)
+    }
+
+    fn note_span(&mut self, name: Name, span: Range<usize>) -> Result<(), SyntaxError> {
         let place = self.spans.get_mut(self.count).ok_or(SyntaxError {
             what: What::Keys,
             at: span.start,

@@ -6,8 +6,9 @@ use bytes::Bytes;
 
 use super::broken::Broken;
 use super::failure::terminal_failure;
-use super::identity::{Identity, Written};
+use super::identity::{Identity, Name, Written};
 use super::places::{self, End, Output, Places};
+use super::report;
 use super::sighting::Sighting;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -82,7 +83,6 @@ pub struct Rewriter {
     places: &'static Places,
     identity: Identity,
     written: Written,
-    include_usage: bool,
     splitter: Splitter,
     output: Output,
     start: KnownStart,
@@ -98,9 +98,11 @@ impl Rewriter {
             places,
             written: Written::new(&identity, places.shown),
             identity,
-            include_usage,
             splitter: Splitter::default(),
-            output: Output::default(),
+            output: Output {
+                hides_usage: places.usage_event && !include_usage,
+                ..Output::default()
+            },
             start: KnownStart::default(),
             seen: Seen::default(),
         }
@@ -227,8 +229,7 @@ impl Rewriter {
                 }
                 self.named(frame, data)?;
                 let sighting = self.look(places, data)?;
-                self.put(places, frame, span.start, &sighting, out);
-                Ok(())
+                self.put(frame, span.start, data, &sighting, out)
             }
             Data::Lines(masked) if self.is_done(&masked) => {
                 self.finish(places, out);
@@ -237,8 +238,7 @@ impl Rewriter {
             Data::Lines(masked) => {
                 self.named(frame, &masked)?;
                 let sighting = self.look(places, &masked)?;
-                self.put(places, frame, 0, &sighting, out);
-                Ok(())
+                self.put(frame, 0, &masked, &sighting, out)
             }
         }
     }
@@ -261,19 +261,18 @@ impl Rewriter {
                 self.start
                     .learn(bytes, span.start, end, &sighting, &self.written);
             }
-            self.put(places, frame, span.start, &sighting, out);
-            return Ok(());
+            return self.put(frame, span.start, data, &sighting, out);
         }
         let text = utf8(bytes.get(known..span.end).unwrap_or_default())?;
         let mut cursor = Cursor::behind_member(text, 0);
         let sighting = Sighting::of_rest(places, &mut cursor, &mut self.output)?;
         cursor.end()?;
         self.judge(&sighting, text)?;
-        if !self.is_withheld(places, &sighting) {
-            out.copy(&self.start.changed);
-            self.put_rest(frame, known, known, &sighting, out);
+        if self.is_withheld(&sighting) {
+            return Ok(());
         }
-        Ok(())
+        out.copy(&self.start.changed);
+        self.put_rest(frame, known, (known, text.as_bytes()), &sighting, out)
     }
 
     fn look<'a>(&mut self, places: &Places, data: &'a [u8]) -> Result<Sighting<'a>, Broken> {
@@ -321,39 +320,47 @@ impl Rewriter {
 
     /// The usage chunk is always asked for upstream, because billing needs it, and is withheld
     /// from a caller that did not ask (`docs/api/chat-completions.md`).
-    fn is_withheld(&self, places: &Places, sighting: &Sighting<'_>) -> bool {
-        places.usage_event && !self.include_usage && sighting.has_usage() && self.output.items == 0
+    /// One that says something else as well goes on without its usage.
+    fn is_withheld(&self, sighting: &Sighting<'_>) -> bool {
+        self.output.hides_usage && sighting.has_usage() && !self.output.said
     }
 
     fn put(
         &self,
-        places: &Places,
         frame: &Frame,
         data_at: usize,
+        data: &[u8],
         sighting: &Sighting<'_>,
         out: &mut Joined,
-    ) {
-        if !self.is_withheld(places, sighting) {
-            self.put_rest(frame, 0, data_at, sighting, out);
+    ) -> Result<(), Broken> {
+        if self.is_withheld(sighting) {
+            return Ok(());
         }
+        self.put_rest(frame, 0, (data_at, data), sighting, out)
     }
 
-    /// Puts out the frame from `from` on. Spans are counted from `data_at`.
+    /// Puts out the frame from `from` on. Spans are those of the data, which begins at `data_at`.
     fn put_rest(
         &self,
         frame: &Frame,
         from: usize,
-        data_at: usize,
+        (data_at, data): (usize, &[u8]),
         sighting: &Sighting<'_>,
         out: &mut Joined,
-    ) {
+    ) -> Result<(), Broken> {
         let mut done = from;
         for (name, span) in sighting.spans() {
             out.share(&frame.bytes, done..data_at + span.start);
-            out.copy(self.written.get(name));
             done = data_at + span.end;
+            if name == Name::Usage && !self.output.hides_usage {
+                let report = utf8(data.get(span).unwrap_or_default())?;
+                out.copy(&report::without_foreign(report)?);
+            } else {
+                out.copy(self.written.get(name));
+            }
         }
         out.share(&frame.bytes, done..frame.bytes.len());
+        Ok(())
     }
 
     fn is_done(&self, data: &[u8]) -> bool {
@@ -406,7 +413,10 @@ impl KnownStart {
         self.came
             .extend_from_slice(event.get(..end).unwrap_or_default());
         let mut done = 0;
-        for (name, span) in sighting.spans() {
+        let shared = sighting
+            .spans()
+            .filter(|(_, span)| data_at + span.end <= end);
+        for (name, span) in shared {
             let before = event.get(done..data_at + span.start);
             self.changed.extend_from_slice(before.unwrap_or_default());
             self.changed.extend_from_slice(written.get(name));

@@ -44,5 +44,6 @@ mod responses;
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
 mod sockets;
 mod streams;
+mod usage_shown;
 mod ways;
 mod zero_usage;

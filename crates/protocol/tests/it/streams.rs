@@ -105,14 +105,14 @@ fn usage_chunks_are_known_in_every_form() {
 }
 
 #[test]
-fn usage_beside_choices_stays_and_the_last_report_wins() {
+fn usage_beside_choices_is_shown_on_request_and_the_last_report_wins() {
     let report = |tokens: i32| {
         chunk(&format!(
             r#""choices":[{{"index":0,"delta":{{"content":"x"}}}}],"usage":{{"prompt_tokens":5,"completion_tokens":{tokens}}}"#
         ))
     };
     let stream = report(1) + &report(3) + &report(2) + DONE;
-    let relayed = relay(stream.as_bytes(), false, &[]);
+    let relayed = relay(stream.as_bytes(), true, &[]);
     assert_eq!(relayed.text, ours(&stream));
     assert_eq!(relayed.seen.usage.unwrap().output, 2);
     assert!(!relayed.seen.usage_malformed);

@@ -174,3 +174,30 @@ fn a_stream_of_llama_cpp_is_two_calls() {
         assert_eq!(heard.usage, Some((477, 10)), "{to}");
     }
 }
+
+/// The members of the interaction stand in the last event itself, and usage may be missing.
+#[test]
+fn a_flat_end_of_an_interaction_is_understood() {
+    let begin = concat!(
+        "data: {\"event_type\":\"step.start\",\"index\":0,\"step\":{\"type\":\"model_output\"}}\n\n",
+        "data: {\"event_type\":\"step.delta\",\"index\":0,\"delta\":{\"type\":\"text\",\"text\":\"Hello you\"}}\n\n",
+    );
+    let usage = r#","usage":{"total_input_tokens":9,"total_output_tokens":5}"#;
+    for (rest, expected) in [
+        (usage, Some((9, 5))),
+        // What the call is charged by is told: the input of its admission, the output as counted.
+        ("", Some((40, 3))),
+        (r#","status":"completed","id":"v1_x""#, Some((40, 3))),
+    ] {
+        let end = format!("data: {{\"event_type\":\"interaction.completed\"{rest}}}\n\n");
+        for to in Dialect::ALL {
+            let heard = heard(Dialect::Interactions, to, &(begin.to_owned() + &end)).unwrap();
+            assert_eq!(heard.text, "Hello you", "{to}");
+            assert_eq!(heard.usage, expected, "{to}");
+        }
+    }
+    let failed = r#"data: {"event_type":"interaction.completed","status":"failed"}"#;
+    let stream = format!("{begin}{failed}\n\n");
+    let relayed = relay(Dialect::Interactions, Dialect::Chat, stream.as_bytes(), &[]);
+    assert!(relayed.result.is_err());
+}

@@ -1,0 +1,97 @@
+//! What a caller sees of an upstream's usage report: what was counted. What it cost the gateway, or
+//! how long it took, is not the caller's.
+
+use crate::json::walk::compact;
+use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, write_string};
+
+/// How the names of counts end, in all dialects.
+const COUNTS: [&str; 5] = [
+    "_tokens",
+    "_tokens_details",
+    "TokenCount",
+    "TokensDetails",
+    "_by_modality",
+];
+
+/// Members with another name that a dialect's own vendor sends.
+const KNOWN: [&str; 10] = [
+    "cache_creation",
+    "grounding_tool_count",
+    "inference_geo",
+    "iterations",
+    "num_sources_used",
+    "server_side_tool_usage_details",
+    "server_tool_use",
+    "service_tier",
+    "speed",
+    "trafficType",
+];
+
+/// Whether a report has members that are not for the caller.
+pub(super) fn has_foreign(report: Raw<'_>) -> bool {
+    let mut found = false;
+    // The text has been checked already.
+    let _ = each(report, |name, _| found |= !is_shown(name));
+    found
+}
+
+/// The report without them.
+pub(super) fn without_foreign(report: &str) -> Result<Vec<u8>, SyntaxError> {
+    let mut out = vec![b'{'];
+    each(Cursor::new(report).value()?, |name, value| {
+        if is_shown(name) {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            write_string(&mut out, &name.decode_lossy());
+            out.push(b':');
+            out.extend_from_slice(compact(value.text()).as_bytes());
+        }
+    })?;
+    out.push(b'}');
+    Ok(out)
+}
+
+fn each<'a>(report: Raw<'a>, mut note: impl FnMut(Text<'a>, Raw<'a>)) -> Result<(), SyntaxError> {
+    if report.shape() != Shape::Object {
+        return Ok(());
+    }
+    Cursor::new(report.text()).object(|cursor, name| {
+        note(name, cursor.value()?);
+        Ok(())
+    })
+}
+
+fn is_shown(name: Text<'_>) -> bool {
+    let name = name.decode_lossy();
+    COUNTS.iter().any(|end| name.ends_with(end)) || KNOWN.contains(&&*name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_stay_and_costs_go() {
+        for (report, shown) in [
+            (r#"{"prompt_tokens":1,"completion_tokens":2}"#, None),
+            (r#"{"promptTokenCount":1,"trafficType":"X"}"#, None),
+            (
+                r#"{"input_tokens":1,"server_tool_use":{"web_search_requests":1}}"#,
+                None,
+            ),
+            ("7", None),
+            (
+                r#"{"cost":0.1,"prompt_tokens":1,"cost_details":{"a":1},"is_byok":false,"total_tokens":3}"#,
+                Some(r#"{"prompt_tokens":1,"total_tokens":3}"#),
+            ),
+            (r#"{"total_time": 1}"#, Some("{}")),
+        ] {
+            let raw = Cursor::new(report).value().unwrap();
+            assert_eq!(has_foreign(raw), shown.is_some(), "{report}");
+            if let Some(shown) = shown {
+                assert_eq!(without_foreign(report).unwrap(), shown.as_bytes());
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What callers see of usage reports on the native path.
+
+use bytes::Bytes;
+use protocol::native::{Identity, Rewriter, Seen, rewrite_answer};
+use protocol::{Dialect, Joined};
+use serde_json::{Value, json};
+
+fn identity() -> Identity {
+    Identity {
+        id: "ours".into(),
+        model: "maker/m".into(),
+    }
+}
+
+fn relay(dialect: Dialect, include_usage: bool, stream: &str) -> (String, Seen) {
+    let mut rewriter = Rewriter::new(dialect, identity(), include_usage);
+    let mut out = Joined::new();
+    rewriter
+        .push(Bytes::copy_from_slice(stream.as_bytes()), &mut out)
+        .unwrap();
+    rewriter.end(&mut out).unwrap();
+    let text = String::from_utf8(out.into_bytes().to_vec()).unwrap();
+    (text, rewriter.seen().clone())
+}
+
+const DONE: &str = "data: [DONE]\n\n";
+const COUNTED: &str = r#"{"prompt_tokens":9,"completion_tokens":7,"total_tokens":16}"#;
+const COSTLY: &str = r#"{"prompt_tokens":9,"cost":0.25,"completion_tokens":7,"total_tokens":16,"cost_details":{"upstream_inference_cost":0.2}}"#;
+
+/// Chunks that say nothing but usage, whatever stands in their choices.
+#[test]
+fn a_chunk_that_says_nothing_but_usage_is_withheld() {
+    for choices in [
+        "[]",
+        "null",
+        r#"[{"index":0,"delta":{}}]"#,
+        r#"[{"index":0,"delta":{},"finish_reason":null,"logprobs":null}]"#,
+        r#"[{"index":0,"delta":{"content":"","role":null,"tool_calls":null},"finish_reason":null}]"#,
+        r#"[{"index":0,"delta":{"content":null},"finish_reason":null},{"index":1,"delta":{}}]"#,
+    ] {
+        for usage in [COUNTED, COSTLY] {
+            let stream = format!(r#"data: {{"id":"x","choices":{choices},"usage":{usage}}}"#)
+                + "\n\n"
+                + DONE;
+            let (text, seen) = relay(Dialect::Chat, false, &stream);
+            assert_eq!(text, DONE, "{choices}");
+            assert_eq!(seen.usage.unwrap().output, 7, "{choices}");
+            let (text, _) = relay(Dialect::Chat, true, &stream);
+            let shown = format!(r#"data: {{"id":"ours","choices":{choices},"usage":{COUNTED}}}"#);
+            assert_eq!(text, shown + "\n\n" + DONE);
+        }
+    }
+}
+
+/// A chunk with output stays, and its usage goes.
+#[test]
+fn usage_beside_output_is_not_shown_to_those_who_did_not_ask() {
+    for choices in [
+        r#"[{"index":0,"delta":{"content":"Hi"}}]"#,
+        r#"[{"index":0,"delta":{"role":"assistant"}}]"#,
+        r#"[{"index":0,"delta":{},"finish_reason":"stop"}]"#,
+    ] {
+        let chunk = |usage: &str| {
+            // Every chunk begins alike, so that the second one takes the short way.
+            let chunk = format!(
+                r#"data: {{"id":"ours","model":"maker/m","choices":{choices},"usage":{usage}}}"#
+            );
+            format!("{chunk}\n\n{chunk}\n\n{DONE}")
+        };
+        let (text, seen) = relay(Dialect::Chat, false, &chunk(COSTLY));
+        assert_eq!(text, chunk("null"), "{choices}");
+        assert_eq!(seen.usage.unwrap().output, 7);
+        let (text, _) = relay(Dialect::Chat, true, &chunk(COSTLY));
+        assert_eq!(text, chunk(COUNTED), "{choices}");
+        let spread = chunk(COSTLY).replace(",\"usage\"", ",\ndata: \"usage\"");
+        let (text, _) = relay(Dialect::Chat, true, &spread);
+        assert!(!text.contains("cost") && text.contains(COUNTED), "{text}");
+    }
+}
+
+/// One answer of each dialect, with a report that says more than it should.
+fn answers() -> [(Dialect, Value); 5] {
+    let cost = |mut usage: Value| {
+        usage["cost"] = json!(0.25);
+        usage["cost_in_usd_ticks"] = json!(25);
+        usage
+    };
+    [
+        (
+            Dialect::Chat,
+            json!({"id": "x", "choices": [{"index": 0, "message": {"content": "Hi"}}],
+                "usage": cost(json!({"prompt_tokens": 9, "completion_tokens": 7}))}),
+        ),
+        (
+            Dialect::Responses,
+            json!({"id": "x", "status": "completed", "output": [],
+                "usage": cost(json!({"input_tokens": 9, "output_tokens": 7}))}),
+        ),
+        (
+            Dialect::Messages,
+            json!({"id": "x", "content": [],
+                "usage": cost(json!({"input_tokens": 9, "output_tokens": 7}))}),
+        ),
+        (
+            Dialect::Generate,
+            json!({"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}],
+                "usageMetadata": cost(json!({"promptTokenCount": 9, "candidatesTokenCount": 7}))}),
+        ),
+        (
+            Dialect::Interactions,
+            json!({"id": "x", "status": "completed", "steps": [],
+                "usage": cost(json!({"total_input_tokens": 9, "total_output_tokens": 7}))}),
+        ),
+    ]
+}
+
+/// The event that tells an answer's usage in a stream.
+fn last_event(dialect: Dialect, answer: &Value) -> String {
+    let usage = &answer["usage"];
+    let event = match dialect {
+        Dialect::Chat => return format!("data: {answer}\n\n{DONE}"),
+        Dialect::Generate => return format!("data: {answer}\n\n"),
+        Dialect::Responses => json!({"type": "response.completed", "response": answer}),
+        Dialect::Interactions => {
+            json!({"event_type": "interaction.completed", "interaction": answer})
+        }
+        Dialect::Messages => {
+            let event = json!({"type": "message_delta", "delta": {}, "usage": usage});
+            return format!("data: {event}\n\ndata: {{\"type\":\"message_stop\"}}\n\n");
+        }
+    };
+    format!("data: {event}\n\n")
+}
+
+#[test]
+fn what_an_answer_cost_the_gateway_is_never_shown() {
+    for (dialect, answer) in answers() {
+        let body = Bytes::from(answer.to_string());
+        let whole = rewrite_answer(dialect, body, &identity()).unwrap();
+        assert_eq!(whole.usage.unwrap().output, 7, "{dialect}");
+        let whole = String::from_utf8(whole.pieces.into_bytes().to_vec()).unwrap();
+        let (stream, seen) = relay(dialect, true, &last_event(dialect, &answer));
+        assert_eq!(seen.usage.unwrap().output, 7, "{dialect}");
+        for text in [whole, stream] {
+            assert!(
+                text.contains('7') && !text.contains("cost"),
+                "{dialect}: {text}"
+            );
+        }
+    }
+}

@@ -26,6 +26,8 @@ url = "sqlite:tollgate.db"
 disk_floor_bytes = 0
 [outbound]
 allow = ["127.0.0.0/8"]
+[ledger]
+queue_wait_ms = 10000
 [timeouts]
 shutdown_notice_ms = 0
 shutdown_drain_ms = 1000

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ledger::PriceCard;
-use protocol::{Dialect, Kind, Profile};
+use protocol::{Dialect, Failure, Kind, Profile};
 use store::{PriceVersion, Store, StoreError};
 use upstream::{Channel, ChannelError, ChannelSpec, Timeouts};
+
+use crate::tries::RETRY_AFTER_S_MAX;
 
 /// One model as the configuration states it.
 #[derive(Debug, Clone, PartialEq)]
@@ -159,8 +161,15 @@ impl Catalog {
     }
 
     /// A model by its public id, if it can be called now.
-    pub fn find(&self, id: &str) -> Option<&Arc<Model>> {
-        self.models.get(id).filter(|model| model.is_callable())
+    pub fn find(&self, id: &str) -> Result<&Arc<Model>, Failure> {
+        match self.models.get(id) {
+            Some(model) if model.is_callable() => Ok(model),
+            Some(model) => {
+                let out = model.unavailable(|_| true);
+                Err(out.unwrap_or_else(|| Failure::model_not_found(id)))
+            }
+            None => Err(Failure::model_not_found(id)),
+        }
     }
 
     /// A model by its public id, whether or not it can be called now.
@@ -189,6 +198,20 @@ impl Model {
     pub fn is_callable(&self) -> bool {
         let is_live = |route: &Arc<Route>| route.channel.is_live(Instant::now);
         self.routes.iter().any(is_live)
+    }
+
+    /// What callers are told while routes that could carry a call are out because their upstreams
+    /// refuse our credential: the model exists, and is tried again soon. `None` when no such route is.
+    pub(crate) fn unavailable(&self, carries: impl Fn(&Route) -> bool) -> Option<Failure> {
+        let now = Instant::now();
+        let carrying = self.routes.iter().filter(|route| carries(route));
+        let wait = carrying
+            .filter_map(|route| route.channel.out_for(now))
+            .min()?;
+        let seconds = wait.as_secs().clamp(1, RETRY_AFTER_S_MAX);
+        let message = format!("The model `{}` cannot be reached now.", self.id);
+        let failure = Failure::unavailable(message);
+        Some(failure.retry_after(u32::try_from(seconds).unwrap_or(1)))
     }
 
     /// The maker's slug: the part of the id before the first slash.

@@ -58,9 +58,7 @@ fn prepare(
     };
     record.reads(request.model.as_str(), false);
     let catalog = engine.catalog();
-    let model = catalog
-        .find(&request.model)
-        .ok_or_else(|| Failure::model_not_found(&request.model))?;
+    let model = catalog.find(&request.model)?;
     if model.kind != Kind::Embedding {
         return Err(Failure::model_not_supported(format!(
             "The model `{}` does not make embeddings.",
@@ -69,8 +67,7 @@ fn prepare(
     }
     let tries = Tries::of(model, |route| {
         spoken_by(&route.channel, request.form).is_some()
-    });
-    let tries = tries.ok_or_else(|| unreachable_model(model))?;
+    })?;
     let estimate = Estimate::input_only(&request.input, &model.profile);
     let work = Embeddings {
         model: Arc::clone(&model.id),

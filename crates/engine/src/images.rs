@@ -12,7 +12,6 @@ use protocol::{Dialect, Failure, Kind, Translator};
 use upstream::{Endpoint, Outgoing, Protocol};
 
 use crate::answer::{Answer, Unanswered};
-use crate::asked::unreachable_model;
 use crate::budget::Share;
 use crate::catalog::{Model, Route};
 use crate::clock;
@@ -73,13 +72,10 @@ fn prepare(
     };
     record.reads(request.model.as_str(), request.stream);
     let catalog = engine.catalog();
-    let model = catalog
-        .find(&request.model)
-        .ok_or_else(|| Failure::model_not_found(&request.model))?;
+    let model = catalog.find(&request.model)?;
     let family = family(model)?;
     request.check(&model.profile)?;
-    let tries = Tries::of(model, |route| route.channel.speaks(Protocol::Images));
-    let tries = tries.ok_or_else(|| unreachable_model(model))?;
+    let tries = Tries::of(model, |route| route.channel.speaks(Protocol::Images))?;
     let prompt_tokens_max = request.prompt_tokens_max;
     let gauge = PictureGauge {
         prompt_tokens: request.prompt_tokens,

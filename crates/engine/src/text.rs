@@ -9,7 +9,7 @@ use protocol::{Dialect, Failure, Translator};
 use upstream::Endpoint;
 
 use crate::answer::{Answer, Unanswered};
-use crate::asked::{Asked, unreachable_model};
+use crate::asked::Asked;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::estimate::Estimate;
@@ -62,13 +62,15 @@ fn prepare(
     let catalog = engine.catalog();
     let name = asked.head.model.as_str();
     let found = catalog.find(name);
-    let read: Arc<str> = found.map_or_else(|| name.into(), |model| Arc::clone(&model.id));
+    let read: Arc<str> = match &found {
+        Ok(model) => Arc::clone(&model.id),
+        Err(_) => name.into(),
+    };
     record.reads(read, asked.head.stream);
-    let model = found.ok_or_else(|| Failure::model_not_found(name))?;
+    let model = found?;
     fit::check(model, call.dialect, &asked.head)?;
     let dialect_for = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
-    let tries = Tries::of(model, |route| dialect_for(route).is_some());
-    let tries = tries.ok_or_else(|| unreachable_model(model))?;
+    let tries = Tries::of(model, |route| dialect_for(route).is_some())?;
     let keeps_cache = |route: &Route| dialect_for(route) == Some(Dialect::Messages);
     if asked.head.long_cache && model.routes.iter().any(|route| keeps_cache(route)) {
         fit::priced_long_cache(model)?;

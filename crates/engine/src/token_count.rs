@@ -9,7 +9,6 @@ use protocol::native::{self, Counted, TokenCount};
 use protocol::{Dialect, Failure};
 use upstream::{Endpoint, Outgoing, State};
 
-use crate::asked::unreachable_model;
 use crate::callers::Caller;
 use crate::catalog::{Model, Route};
 use crate::clock;
@@ -68,18 +67,17 @@ async fn count(
     let name = counted.head.model.as_str();
     record.reads(name, false);
     let catalog = engine.catalog();
-    let model = catalog.find(name);
-    let model = model.ok_or_else(|| Failure::model_not_found(name))?;
+    let model = catalog.find(name)?;
     fit::check(model, call.dialect, &counted.head)?;
     let spoken = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
     // Whoever could not be answered is not given a count.
-    Tries::of(model, |route| spoken(route).is_some()).ok_or_else(|| unreachable_model(model))?;
+    Tries::of(model, |route| spoken(route).is_some())?;
     let counts = |route: &Route| {
         spoken(route) == Some(call.dialect)
             && route.channel.counts_tokens(call.dialect)
             && route.channel.state(Instant::now) == State::Closed
     };
-    let tries = Tries::of(model, counts);
+    let tries = Tries::of(model, counts).ok();
     if let Some(route) = tries.as_ref().and_then(Tries::first) {
         if route.channel.spec().private_network {
             let links = native::links(call.dialect, &counted.body)?;

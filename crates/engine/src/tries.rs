@@ -9,6 +9,7 @@ use protocol::{Failure, native, voice};
 use rand::RngExt as _;
 use upstream::{CallError, Candidate, Endpoint, Incoming, Outcome, Outgoing, Sent, What, order};
 
+use crate::asked::unreachable_model;
 use crate::catalog::{Model, Route};
 use crate::progress::Progress;
 use crate::trial::Trial;
@@ -16,7 +17,7 @@ use crate::trial::Trial;
 /// An upstream's error body is read up to this size.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 /// The longest pause a caller is told to make.
-const RETRY_AFTER_S_MAX: u64 = 60;
+pub(crate) const RETRY_AFTER_S_MAX: u64 = 60;
 
 /// A route that gave no answer.
 #[derive(Debug)]
@@ -53,8 +54,11 @@ pub(crate) struct Tries {
 }
 
 impl Tries {
-    /// The routes that can carry a call; `None` when there is none.
-    pub(crate) fn of(model: &Arc<Model>, carries: impl Fn(&Route) -> bool) -> Option<Self> {
+    /// The routes that can carry a call; a failure when there is none now.
+    pub(crate) fn of(
+        model: &Arc<Model>,
+        carries: impl Fn(&Route) -> bool,
+    ) -> Result<Self, Failure> {
         let fits = |route: &Route| route.channel.is_live(Instant::now) && carries(route);
         let fit: Vec<usize> = model
             .routes
@@ -64,7 +68,10 @@ impl Tries {
             .map(|(index, _)| index)
             .collect();
         let order = match fit.as_slice() {
-            [] => return None,
+            [] => {
+                let out = model.unavailable(&carries);
+                return Err(out.unwrap_or_else(|| unreachable_model(model)));
+            }
             [_] => fit,
             _ => {
                 let candidates: Vec<Candidate> = fit
@@ -83,7 +90,7 @@ impl Tries {
                     .collect()
             }
         };
-        Some(Self {
+        Ok(Self {
             model: Arc::clone(model),
             order,
             next: 0,
@@ -159,10 +166,21 @@ pub(crate) async fn send(
     if (200..300).contains(&incoming.status) {
         return Ok(incoming);
     }
-    trial.tell(Outcome::of_status(incoming.status, incoming.retry_after));
+    let outcome = Outcome::of_status(incoming.status, incoming.retry_after);
+    // The words of a 500 may blame the request. All other statuses speak for themselves, also when
+    // the words never come.
+    if incoming.status != 500 {
+        trial.tell(outcome);
+    }
     // Boxed: few calls go this way.
     let refusal = refused(route, public_model, call.endpoint, &call.body, incoming);
-    Err(Box::pin(refusal).await)
+    let miss = Box::pin(refusal).await;
+    trial.tell(if miss.elsewhere {
+        outcome
+    } else {
+        Outcome::Served
+    });
+    Err(miss)
 }
 
 /// The upstream answered with an error. Words of the `request` may be told to the caller again.

@@ -1,7 +1,27 @@
 //! Error bodies, in the envelope that each family of endpoints has.
 
-use crate::failure::{Failure, Family};
+use std::borrow::Cow;
+
+use crate::failure::{Code, Failure, Family};
 use crate::json::write_string;
+
+/// How a vendor without a code for prompts that are too long words them. Its clients look for these
+/// words, and shorten the conversation when they find them.
+struct Overflow {
+    known_by: &'static str,
+    /// Stands before a message that has other words.
+    lead: &'static str,
+}
+
+const MESSAGES_OVERFLOW: Overflow = Overflow {
+    known_by: "prompt is too long",
+    lead: "prompt is too long: ",
+};
+
+const GOOGLE_OVERFLOW: Overflow = Overflow {
+    known_by: "exceeds the maximum number of tokens allowed",
+    lead: "The input token count exceeds the maximum number of tokens allowed. ",
+};
 
 /// The whole error body.
 pub(crate) fn write(failure: &Failure, family: Family, request_id: &str) -> Vec<u8> {
@@ -36,7 +56,7 @@ fn write_messages(failure: &Failure, out: &mut Vec<u8>, request_id: &str) {
     out.extend_from_slice(b",\"code\":");
     write_string(out, failure.code.as_str());
     out.extend_from_slice(b",\"message\":");
-    write_string(out, &failure.message);
+    write_string(out, &message_with(failure, &MESSAGES_OVERFLOW));
     out.extend_from_slice(b",\"details\":{\"error_code\":");
     match failure.detail {
         Some(detail) => {
@@ -65,8 +85,9 @@ fn write_google(failure: &Failure, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"error\":{\"code\":");
     out.extend_from_slice(status.to_string().as_bytes());
     out.extend_from_slice(b",\"message\":");
+    let message = message_with(failure, &GOOGLE_OVERFLOW);
     // Clients of this envelope find the gateway's code in the message (`docs/api/errors.md`).
-    write_string(out, &format!("{}: {}", failure.code, failure.message));
+    write_string(out, &format!("{}: {message}", failure.code));
     out.extend_from_slice(b",\"status\":");
     write_string(out, google_status(status));
     out.extend_from_slice(
@@ -82,6 +103,15 @@ fn write_interactions(failure: &Failure, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"message\":");
     write_string(out, &failure.message);
     out.extend_from_slice(b"}}");
+}
+
+/// The message of a failure, with the words by which clients know a prompt that is too long.
+fn message_with<'f>(failure: &'f Failure, overflow: &Overflow) -> Cow<'f, str> {
+    let message = &*failure.message;
+    if failure.code != Code::ContextLengthExceeded || message.contains(overflow.known_by) {
+        return Cow::Borrowed(message);
+    }
+    Cow::Owned(format!("{}{message}", overflow.lead))
 }
 
 /// `error.type` as the readers of that first envelope know it.

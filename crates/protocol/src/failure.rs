@@ -80,6 +80,8 @@ pub enum Code {
     ServiceUnavailable,
     /// The upstream refused the request as such.
     UpstreamRejected,
+    /// The upstream refused it because it is longer than the model's context window.
+    ContextLengthExceeded,
     /// The upstream failed, or refused us rather than the caller.
     UpstreamError,
     /// The upstream has no room.
@@ -90,7 +92,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, for tests and documents.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::InvalidRequest,
         Self::ModelNotSupported,
         Self::RoutingNotSupported,
@@ -118,6 +120,7 @@ impl Code {
         Self::InternalError,
         Self::ServiceUnavailable,
         Self::UpstreamRejected,
+        Self::ContextLengthExceeded,
         Self::UpstreamError,
         Self::UpstreamOverloaded,
         Self::UpstreamTimeout,
@@ -153,6 +156,7 @@ impl Code {
             Self::InternalError => "internal_error",
             Self::ServiceUnavailable => "service_unavailable",
             Self::UpstreamRejected => "upstream_rejected",
+            Self::ContextLengthExceeded => "context_length_exceeded",
             Self::UpstreamError => "upstream_error",
             Self::UpstreamOverloaded => "upstream_overloaded",
             Self::UpstreamTimeout => "upstream_timeout",
@@ -169,7 +173,8 @@ impl Code {
             | Self::IdempotencyKeyNotSupported
             | Self::StatefulNotSupported
             | Self::UnsupportedParameter
-            | Self::UpstreamRejected => 400,
+            | Self::UpstreamRejected
+            | Self::ContextLengthExceeded => 400,
             Self::InvalidApiKey => 401,
             // Not 429, which SDKs would retry.
             Self::InsufficientQuota | Self::KeyLimitReached => 402,
@@ -464,6 +469,15 @@ impl Failure {
     /// `upstream_rejected` with the upstream's own 4xx status.
     pub fn upstream_rejected(status: u16, message: impl Into<Message>) -> Self {
         Self::new(Code::UpstreamRejected, message).with_status(status)
+    }
+
+    /// `context_length_exceeded` with the upstream's own 4xx status, and its words if they can be told.
+    pub fn context_length_exceeded(status: u16, told: Option<String>) -> Self {
+        let message = told.map_or(
+            "The request is longer than the model's context window.".into(),
+            Message::from,
+        );
+        Self::new(Code::ContextLengthExceeded, message).with_status(status)
     }
 
     /// 502 `upstream_error`.

@@ -3,14 +3,18 @@
 //! The error bodies of all protocols are alike enough to be read in one place: an object, perhaps
 //! inside `error`, perhaps inside an array, with a message and a few words that classify it.
 
+mod vendors;
+
 use serde_json::Value;
 
+use self::vendors::{CONTEXT_OVERFLOW, NO_SUCH_MODEL, Signs};
 use crate::failure::Failure;
 use crate::json::{Raw, Shape};
 use crate::scrub::{Names, explain, explain_path, mask_keys};
 
-/// Words that say that the upstream refused us, not the caller: our key, our money, our model name.
-const OURS: [&str; 18] = [
+/// Words that say that the upstream refused us, not the caller: our key, our money.
+/// [`NO_SUCH_MODEL`] has those about our model name.
+const OURS: [&str; 17] = [
     "invalid_api_key",
     "api_key_invalid",
     "authentication",
@@ -27,7 +31,6 @@ const OURS: [&str; 18] = [
     "billing_not_active",
     "billing_hard_limit_reached",
     "quota_exceeded",
-    "model_not_found",
     "not_found_error",
 ];
 
@@ -45,13 +48,12 @@ const OVERLOAD: [&str; 9] = [
 ];
 
 /// Words that say that the request itself is at fault, beside [`POLICY`] and [`IMAGE`].
-const REFUSED: [&str; 7] = [
+const REFUSED: [&str; 6] = [
     "invalid_request_error",
     "invalid_request",
     "invalid_argument",
     "bad_request",
     "badrequesterror",
-    "context_length_exceeded",
     "invalid_prompt",
 ];
 
@@ -88,11 +90,14 @@ const LOG_CHARS_MAX: usize = 2_000;
 pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let complaint = Complaint::read(body);
     let fault = match status {
-        _ if complaint.says(&OURS) => Fault::Ours,
+        _ if complaint.is_ours() => Fault::Ours,
         401..=404 | 407 | 421 => Fault::Ours,
         408 => Fault::Silence,
         429 | 529 => Fault::Overload,
+        400..=498 if complaint.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(status),
         400..=498 => Fault::Request(status),
+        // Some servers call it a fault of their own.
+        500 if complaint.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(400),
         _ if complaint.says(&OVERLOAD) => Fault::Overload,
         _ => Fault::Upstream,
     };
@@ -102,7 +107,7 @@ pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
 
 /// Whether an error body says that the upstream refused us, not the caller.
 pub(crate) fn is_ours(body: &[u8]) -> bool {
-    Complaint::read(body).says(&OURS)
+    Complaint::read(body).is_ours()
 }
 
 /// A failure that came where an answer should be, behind a status of 200. `error` is the error
@@ -112,11 +117,12 @@ pub fn read_event(error: &[u8], public_model: &str) -> Failure {
     let names = Names::of_model("", public_model);
     let complaint = Complaint::read(error);
     let fault = match complaint.status() {
-        _ if complaint.says(&OURS) => Fault::Ours,
+        _ if complaint.is_ours() => Fault::Ours,
         Some(401..=404) => Fault::Ours,
         Some(429 | 503 | 529) => Fault::Overload,
         _ if complaint.says(&OVERLOAD) => Fault::Overload,
         Some(408 | 504) => Fault::Silence,
+        _ if complaint.means(&CONTEXT_OVERFLOW) => Fault::ContextOverflow(400),
         Some(status @ (400 | 409..=498)) => Fault::Request(status),
         None if complaint.blames_request() => Fault::Request(400),
         _ => Fault::Upstream,
@@ -141,6 +147,8 @@ pub(crate) fn is_error(value: Raw<'_>) -> bool {
 enum Fault {
     /// The request was refused, with this status.
     Request(u16),
+    /// The same, because it is longer than the model's context window.
+    ContextOverflow(u16),
     /// Our credential, money or configuration.
     Ours,
     Overload,
@@ -196,6 +204,22 @@ impl Complaint {
         self.words.iter().any(|word| known.contains(&word.as_str()))
     }
 
+    /// Whether the upstream refused us, not the caller.
+    fn is_ours(&self) -> bool {
+        self.says(&OURS) || self.means(&NO_SUCH_MODEL)
+    }
+
+    fn means(&self, signs: &Signs) -> bool {
+        self.says(signs.words) || signs.are_in(&self.lower_message())
+    }
+
+    fn lower_message(&self) -> String {
+        self.message
+            .as_deref()
+            .unwrap_or_default()
+            .to_ascii_lowercase()
+    }
+
     fn blames_request(&self) -> bool {
         self.says(&REFUSED) || self.says(&POLICY) || self.says(&IMAGE)
     }
@@ -215,22 +239,11 @@ impl Complaint {
 
     /// What the caller is told when the upstream's own words cannot be passed on.
     fn in_our_words(&self) -> &'static str {
-        let lower = self.message.as_deref().unwrap_or_default();
-        let lower = lower.to_ascii_lowercase();
+        let lower = self.lower_message();
         let says = |words: &[&str], phrases: &[&str]| {
             self.says(words) || phrases.iter().any(|phrase| lower.contains(phrase))
         };
         if says(
-            &["context_length_exceeded"],
-            &[
-                "context length",
-                "context window",
-                "prompt is too long",
-                "too many tokens",
-            ],
-        ) {
-            "The request is longer than the model's context window."
-        } else if says(
             &POLICY,
             &["content policy", "safety", "sensitive", "moderation"],
         ) {
@@ -244,13 +257,18 @@ impl Complaint {
 
     fn into_failure(self, fault: Fault, names: Names<'_>) -> Failure {
         match fault {
-            Fault::Request(status) => {
+            Fault::Request(status) | Fault::ContextOverflow(status) => {
                 let explained = self
                     .message
                     .as_deref()
                     .and_then(|text| explain(text, names));
-                let message = explained.unwrap_or_else(|| self.in_our_words().into());
-                let failure = Failure::upstream_rejected(status, message);
+                let failure = match (fault, explained) {
+                    (Fault::ContextOverflow(_), explained) => {
+                        Failure::context_length_exceeded(status, explained)
+                    }
+                    (_, Some(explained)) => Failure::upstream_rejected(status, explained),
+                    (_, None) => Failure::upstream_rejected(status, self.in_our_words()),
+                };
                 let param = self.param.as_deref();
                 match param.and_then(|path| explain_path(path, names)) {
                     Some(param) => failure.param(param),
@@ -326,6 +344,7 @@ mod tests {
             r#"{"error":{"type":"authentication_error"}}"#,
             r#"[{"error":{"details":[{"reason":"API_KEY_INVALID"}]}}]"#,
             r#"{"error":{"code":"model_not_found","message":"no gpt-x"}}"#,
+            r#"{"error":{"message":"The model `gpt-x` does not exist"}}"#,
         ] {
             for status in [400, 429] {
                 let failure = read_failure(status, words.as_bytes(), NAMES);
@@ -387,6 +406,18 @@ mod tests {
                 Code::UpstreamRejected,
             ),
             (r#"{"message":"x","code":400}"#, Code::UpstreamRejected),
+            (
+                r#"{"message":"The model `x` does not exist","code":400}"#,
+                Code::UpstreamError,
+            ),
+            (
+                r#"{"message":"x","code":"context_length_exceeded"}"#,
+                Code::ContextLengthExceeded,
+            ),
+            (
+                r#"{"message":"prompt is too long","type":"invalid_request_error"}"#,
+                Code::ContextLengthExceeded,
+            ),
             (r#"{"message":"x","code":401}"#, Code::UpstreamError),
             (
                 r#"{"message":"x","code":"insufficient_quota"}"#,

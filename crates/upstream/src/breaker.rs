@@ -128,6 +128,13 @@ impl Breaker {
         }
     }
 
+    /// How long the channel stays out for its refused credential; `None` when it is not out.
+    pub fn out_for(&self, now: Instant) -> Option<Duration> {
+        let trouble = self.trouble?;
+        let is_out = matches!(self.state(now), State::TakenOut { .. });
+        is_out.then(|| trouble.rested_at.saturating_duration_since(now))
+    }
+
     /// A call goes out at `now`. In trouble it is a probe, rested or not: when every
     /// route is open one of them is tried all the same, and its answer counts.
     pub fn attempt(&mut self, now: Instant) {

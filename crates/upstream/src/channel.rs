@@ -1,7 +1,7 @@
 //! One upstream account: its settings, its connections, its health.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use protocol::Dialect;
 use tokio::runtime::Handle;
@@ -293,6 +293,12 @@ impl Channel {
     pub fn is_live(&self, now: impl FnOnce() -> Instant) -> bool {
         let bare = self.0.spec.credential.is_none() && self.0.spec.preset.needs_credential();
         !bare && !matches!(self.state(now), State::TakenOut { .. })
+    }
+
+    /// How long it stays out because its credential was refused; `None` when it is not out. Zero while
+    /// a call finds out whether the credential is accepted again.
+    pub fn out_for(&self, now: Instant) -> Option<Duration> {
+        self.0.health.out_for(now)
     }
 
     /// Tells how a call ended, at `now`.

@@ -1,7 +1,7 @@
 //! A channel's health, for calls on many threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -27,6 +27,11 @@ impl Health {
             return State::Closed;
         }
         self.breaker.0.lock().state(now())
+    }
+
+    /// How long the channel stays out for its refused credential.
+    pub(crate) fn out_for(&self, now: Instant) -> Option<Duration> {
+        self.breaker.0.lock().out_for(now)
     }
 
     /// A call goes out at `now`.

@@ -141,9 +141,7 @@ async fn prepare(
     let protocol = call.ask.protocol();
     let known = Known::find(protocol.as_str()).ok_or_else(Failure::internal)?;
     let catalog = engine.catalog();
-    let model = catalog
-        .find(request.model())
-        .ok_or_else(|| Failure::model_not_found(request.model()))?;
+    let model = catalog.find(request.model())?;
     let speaks = |route: &Route| route.channel.speaks(protocol);
     let is_made = model.kind == Kind::Video && call.ask.suits(model.profile.base);
     if !is_made || !model.routes.iter().any(|route| speaks(route)) {
@@ -159,7 +157,7 @@ async fn prepare(
         let at_home = |draft: &store::TaskUpstream| *draft.channel == *route.channel.name();
         speaks(route) && draft.as_ref().is_none_or(at_home)
     };
-    let tries = Tries::of(model, carries).ok_or_else(|| unreachable_model(model))?;
+    let tries = Tries::of(model, carries)?;
     let bound = request.bound(&model.profile);
     let (bound, hold) = bill::held_for(&model.price, &bound).map_err(|error| {
         tracing::error!(model = %model.id, %error, "a task cannot be priced");

@@ -122,7 +122,7 @@ impl Engine {
     pub fn is_video_interaction(&self, body: &[u8]) -> bool {
         let asked = omni::read_asked(body);
         let catalog = self.catalog();
-        let model = asked.model.and_then(|model| catalog.find(&model));
+        let model = asked.model.and_then(|model| catalog.get(&model));
         asked.video || model.is_some_and(|model| model.kind == Kind::Video)
     }
 }

@@ -11,9 +11,7 @@ use crate::tries::Tries;
 /// An audio model that has a price for what is asked of it, and the routes to it.
 pub(super) fn find(engine: &Engine, id: &str, price: Option<PriceKey>) -> Result<Tries, Failure> {
     let catalog = engine.catalog();
-    let model = catalog
-        .find(id)
-        .ok_or_else(|| Failure::model_not_found(id))?;
+    let model = catalog.find(id)?;
     if model.kind != Kind::Audio {
         return Err(Failure::model_not_supported(format!(
             "The model `{id}` neither speaks nor listens."
@@ -23,6 +21,5 @@ pub(super) fn find(engine: &Engine, id: &str, price: Option<PriceKey>) -> Result
     if price.is_some_and(|key| model.price.unit_price(key).is_none()) {
         return Err(unreachable_model(model));
     }
-    let tries = Tries::of(model, |route| route.channel.speaks(Protocol::Voice));
-    tries.ok_or_else(|| unreachable_model(model))
+    Tries::of(model, |route| route.channel.speaks(Protocol::Voice))
 }

@@ -24,6 +24,18 @@ fn failures() -> Vec<Failure> {
         Failure::request_too_large(33_554_432),
         Failure::rate_limit_exceeded("Too many requests this minute.").retry_after(7),
         Failure::upstream_rejected(422, "`n` is too large.").param("n"),
+        Failure::context_length_exceeded(400, None),
+        Failure::context_length_exceeded(
+            413,
+            Some("prompt is too long: 209001 tokens > 200000 maximum".to_owned()),
+        ),
+        Failure::context_length_exceeded(
+            400,
+            Some(
+                "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+                    .to_owned(),
+            ),
+        ),
         Failure::internal().because("never shown"),
         Failure::upstream_error(),
         Failure::upstream_overloaded(),

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use protocol::native::read_failure;
 use protocol::scrub::{Names, explain};
+use protocol::{Code, Dialect};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -220,4 +222,56 @@ fn only_some_words_are_looked_for_and_only_in_the_beginning_of_a_request() {
     );
     let many = format!("{}zork", "invalid value xyzzy ".repeat(32));
     assert!(!told(&many, &near).unwrap().contains("zork"));
+}
+
+/// A refusal as a vendor sends it, and what it means.
+#[derive(Deserialize)]
+struct Meaning {
+    vendor: String,
+    status: u16,
+    means: String,
+    body: serde_json::Value,
+}
+
+#[test]
+fn what_a_refusal_means_is_known_for_every_vendor() {
+    let refusals: Vec<Meaning> =
+        serde_json::from_str(include_str!("../../fixtures/refusals/meanings.json")).unwrap();
+    let names = Names::of_model("llm-7b:latest", "maker/model");
+    for refusal in &refusals {
+        let body = refusal.body.to_string();
+        let code = match refusal.means.as_str() {
+            "no_such_model" => Code::UpstreamError,
+            "context_overflow" => Code::ContextLengthExceeded,
+            "request" => Code::UpstreamRejected,
+            other => panic!("no such meaning: {other}"),
+        };
+        for dialect in Dialect::ALL {
+            let failure = read_failure(dialect, refusal.status, body.as_bytes(), names);
+            let told = (failure.code, failure.status());
+            let status = match code {
+                Code::UpstreamError => 502,
+                _ if refusal.status >= 500 => 400,
+                _ => refusal.status,
+            };
+            let vendor = &refusal.vendor;
+            assert_eq!(told, (code, status), "{vendor}, {dialect}: {body}");
+            assert!(!failure.message.contains("llm-7b"), "{vendor}: {failure}");
+        }
+    }
+}
+
+/// The status of an unknown model does not matter: 400 fails over like 404.
+#[test]
+fn an_unknown_model_is_known_by_its_words_alone() {
+    let refusals: Vec<Meaning> =
+        serde_json::from_str(include_str!("../../fixtures/refusals/meanings.json")).unwrap();
+    let names = Names::of_model("llm-7b:latest", "maker/model");
+    for refusal in refusals {
+        if refusal.means == "no_such_model" {
+            let body = refusal.body.to_string();
+            let failure = read_failure(Dialect::Chat, 400, body.as_bytes(), names);
+            assert_eq!(failure.code, Code::UpstreamError, "{}", refusal.vendor);
+        }
+    }
 }

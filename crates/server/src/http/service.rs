@@ -249,10 +249,7 @@ fn with_model(
     write: fn(&engine::Model) -> Vec<u8>,
 ) -> Result<Served, Failure> {
     let catalog = engine.catalog();
-    let model = catalog
-        .find(id)
-        .ok_or_else(|| Failure::model_not_found(id))?;
-    Ok(Served::Document(write(model)))
+    Ok(Served::Document(write(catalog.find(id)?)))
 }
 
 async fn balance(engine: &Engine, key: &store::KeyHead) -> Result<Served, Failure> {

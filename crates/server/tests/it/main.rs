@@ -65,5 +65,6 @@ mod token_counts;
 mod transcript;
 mod upstream_plain;
 mod upstream_stream;
+mod vendor_refusals;
 mod videos;
 mod zero_usage;

@@ -103,7 +103,8 @@ async fn a_refusal_of_the_upstream_is_told_in_cleaned_words() {
     assert_eq!(answer.header("retry-after"), Some("60"), "capped");
 }
 
-/// "Our credential refused": 502, the channel is taken out, and its models with it.
+/// "Our credential refused": 502, the channel is taken out, and its models are not listed. They exist,
+/// so that calls meanwhile are told to come back.
 #[tokio::test]
 async fn a_refused_credential_takes_the_channel_out() {
     let (stage, key) = Stage::funded().await;
@@ -113,7 +114,8 @@ async fn a_refused_credential_takes_the_channel_out() {
     let listed = stage.get(&key, "/v1/models").await.ok().json();
     assert_eq!(listed["data"], json!([]));
     let answer = stage.chat(&key, &ask("hello")).await;
-    assert_eq!(answer.failure(), (404, "model_not_found".to_owned()));
+    assert_eq!(answer.failure(), (503, "service_unavailable".to_owned()));
+    assert!(answer.header("retry-after").is_some());
     assert_eq!(stage.upstream_calls(), 1);
     assert_eq!(stage.usage(&key).await, 0);
     let alarmed = stage

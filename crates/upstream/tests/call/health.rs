@@ -146,9 +146,12 @@ fn a_refused_credential_unlists_a_channel_until_it_is_time_to_try_again() {
     let now = Instant::now();
     let later = now + Duration::from_secs(60);
     assert!(channel.is_live(|| now));
+    assert_eq!(channel.out_for(now), None);
     channel.report(Outcome::CredentialRefused, now);
     assert!(!channel.is_live(|| now));
+    assert_eq!(channel.out_for(now), Some(Duration::from_secs(60)));
     assert!(channel.is_live(|| later));
+    assert_eq!(channel.out_for(later), None);
     channel.report(Outcome::CredentialRefused, later);
     assert!(!channel.is_live(|| later));
     channel.report(Outcome::Served, later);
@@ -168,6 +171,7 @@ fn trouble_of_other_kinds_does_not_unlist_a_channel() {
     );
     assert_eq!(channel.state(|| now), State::Open { since: now });
     assert!(channel.is_live(|| now));
+    assert_eq!(channel.out_for(now), None);
 }
 
 #[tokio::test]

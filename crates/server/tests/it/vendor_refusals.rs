@@ -1,0 +1,154 @@
+//! Refusals in the words of real vendors: what callers see, and which routes are tried.
+
+use serde_json::json;
+
+use crate::harness::{Dialect, Key, Plot, Stage, ask, by_hand, via, with};
+
+const TWO_ROUTES: &str = r#"
+    [[channel]]
+    name = "first"
+    preset = "sim"
+    base_url = "http://SIM/v1"
+    [[channel]]
+    name = "second"
+    preset = "sim"
+    base_url = "http://SIM/v1"
+    [[model]]
+    id = "maker/two"
+    kind = "text"
+    routes = [
+        { channel = "first", model = "route-a", priority = 0 },
+        { channel = "second", model = "route-b", priority = 1 },
+    ]
+    price = { input = "1.25", cached_input = "0.125", output = "10" }
+    profile = { context_tokens = 400000, max_output_tokens = 128000 }
+"#;
+
+async fn two_routes() -> (Stage, Key) {
+    Plot::default().entries(TWO_ROUTES).funded().await
+}
+
+/// How many calls each route has had.
+fn tried(stage: &Stage) -> (usize, usize) {
+    (
+        stage.sim.calls_of("route-a").len(),
+        stage.sim.calls_of("route-b").len(),
+    )
+}
+
+/// A route whose upstream does not have the model, whatever its status, is like one that fails.
+#[tokio::test]
+async fn another_route_answers_when_the_first_does_not_have_the_model() {
+    let (stage, key) = two_routes().await;
+    let body = with(
+        ask("say exactly: from the other"),
+        &json!({ "model": "maker/two" }),
+    );
+    for vendor in sim::no_such_model_vendors() {
+        stage.sim.forget_calls();
+        let faults = format!("no-such-model={vendor}");
+        stage.sim.queue_faults("route-a", &faults, 1).unwrap();
+        let before = stage.usage(&key).await;
+        let answer = stage.chat(&key, &body).await.ok().json();
+        assert_eq!(answer["choices"][0]["message"]["content"], "from the other");
+        assert_eq!(tried(&stage), (1, 1), "{vendor}");
+        let spent = stage.usage(&key).await - before;
+        assert_eq!(spent, by_hand(&answer["usage"]), "{vendor}");
+    }
+    // Nobody has it: that is our mistake, not the caller's.
+    for route in ["route-a", "route-b"] {
+        stage
+            .sim
+            .queue_faults(route, "no-such-model=deepseek", 1)
+            .unwrap();
+    }
+    let answer = stage.chat(&key, &body).await;
+    assert_eq!(answer.failure(), (502, "upstream_error".to_owned()));
+    assert_eq!(stage.frozen(&key).await, 0);
+    stage.verify().await;
+}
+
+/// The other routes of a model have its context window too.
+#[tokio::test]
+async fn a_prompt_that_is_too_long_is_not_tried_elsewhere() {
+    let (stage, key) = two_routes().await;
+    for vendor in sim::context_overflow_vendors() {
+        for stream in [false, true] {
+            stage.sim.forget_calls();
+            let faults = format!("context-overflow={vendor}");
+            stage.sim.queue_faults("route-a", &faults, 1).unwrap();
+            let more = json!({ "model": "maker/two", "stream": stream });
+            let answer = stage.chat(&key, &with(ask("hello"), &more)).await;
+            let told = (400, "context_length_exceeded".to_owned());
+            assert_eq!(answer.failure(), told, "{vendor} {stream}");
+            assert_eq!(tried(&stage), (1, 0), "{vendor} {stream}");
+        }
+    }
+    assert_eq!(stage.usage(&key).await, 0);
+    assert_eq!(stage.frozen(&key).await, 0);
+}
+
+/// Clients shorten the conversation when they find the code or, where their vendor has none, its words.
+#[tokio::test]
+async fn clients_of_every_dialect_know_a_prompt_that_is_too_long() {
+    let (stage, key) = Plot::default().paired("sim-chat").await;
+    for (index, vendor) in sim::context_overflow_vendors().enumerate() {
+        let upstream = Dialect::ALL[index % Dialect::ALL.len()];
+        for caller in Dialect::ALL {
+            let faults = format!("context-overflow={vendor}");
+            stage.sim.queue_faults("sim-chat", &faults, 1).unwrap();
+            let body = caller.ask("hello");
+            let call = caller.call(&key.secret, &via(upstream), body, index % 2 == 0);
+            let answer = stage.send(&call).await;
+            let told = (400, "context_length_exceeded".to_owned());
+            assert_eq!(caller.failure(&answer), told, "{caller:?} {vendor}");
+            let error = &answer.json()["error"];
+            let message = error["message"].as_str().unwrap();
+            match caller {
+                Dialect::Messages => {
+                    assert!(message.contains("prompt is too long"), "{message}");
+                    assert_eq!(error["type"], "invalid_request_error");
+                }
+                Dialect::Generate => {
+                    assert!(message.contains("exceeds the maximum number of tokens"));
+                    assert_eq!(error["status"], "INVALID_ARGUMENT");
+                }
+                Dialect::Chat | Dialect::Responses | Dialect::Interactions => {}
+            }
+        }
+    }
+    assert_eq!(stage.usage(&key).await, 0);
+}
+
+/// A model whose upstream refuses our credential exists, and is tried again soon.
+#[tokio::test]
+async fn a_model_whose_channel_is_out_is_unavailable_in_every_dialect() {
+    let (stage, key) = Plot::default().paired("sim-chat").await;
+    for dialect in Dialect::ALL {
+        let model = via(dialect);
+        stage.sim.queue_faults("sim-chat", "status=401", 1).unwrap();
+        let call = dialect.call(&key.secret, &model, dialect.ask("hello"), false);
+        let answer = stage.send(&call).await;
+        let told = (502, "upstream_error".to_owned());
+        assert_eq!(dialect.failure(&answer), told, "{dialect:?}");
+        let calls = stage.upstream_calls();
+        for stream in [false, true] {
+            let call = dialect.call(&key.secret, &model, dialect.ask("hello"), stream);
+            let answer = stage.send(&call).await;
+            let told = (503, "service_unavailable".to_owned());
+            assert_eq!(dialect.failure(&answer), told, "{dialect:?} {stream}");
+            let wait: u32 = answer.header("retry-after").unwrap().parse().unwrap();
+            assert!((1..=60).contains(&wait), "{dialect:?}: {wait}");
+        }
+        assert_eq!(
+            stage.upstream_calls(),
+            calls,
+            "{dialect:?}: nobody is asked"
+        );
+        let shown = stage.get(&key, &format!("/v1/models/{model}")).await;
+        assert_eq!(shown.failure(), (503, "service_unavailable".to_owned()));
+    }
+    assert_eq!(stage.usage(&key).await, 0);
+    let unknown = stage.get(&key, "/v1/models/maker/none").await;
+    assert_eq!(unknown.failure(), (404, "model_not_found".to_owned()));
+}

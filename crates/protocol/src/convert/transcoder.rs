@@ -1,8 +1,10 @@
 //! Streams, from one dialect into another.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
-use super::codecs::{Reader, Writer};
+use super::codecs::{Reader, Writer, read_response};
 use super::observer::Observer;
 use crate::canon::{Echo, Event};
 use crate::dialect::Dialect;
@@ -12,7 +14,7 @@ use crate::joined::Joined;
 use crate::native::{
     Broken, Seen, ToolWatch, is_end_mark, reports_unbillable_usage, terminal_failure,
 };
-use crate::sse::{Data, Frame, Splitter};
+use crate::sse::{Data, EVENT_BYTES_MAX, Frame, Splitter};
 
 /// Converts a stream as it comes. Its face is that of [`crate::native::Rewriter`].
 #[derive(Debug)]
@@ -30,6 +32,19 @@ pub struct Transcoder {
     tools: Option<Box<ToolWatch>>,
     started: bool,
     seen: Seen,
+    model: Arc<str>,
+    body: Body,
+}
+
+/// What the upstream's bytes are.
+#[derive(Debug, Default)]
+enum Body {
+    /// Nothing but white space has come.
+    #[default]
+    Unknown,
+    Events,
+    /// A whole answer: the upstream does not stream. It is told when all of it is there.
+    Answer(Vec<u8>),
 }
 
 impl Transcoder {
@@ -40,6 +55,8 @@ impl Transcoder {
             to,
             input_tokens: echo.input_tokens,
             splitter: Splitter::default(),
+            model: Arc::clone(&echo.model),
+            body: Body::default(),
             reader: Reader::new(from, &echo.model),
             writer: Writer::new(to, echo),
             events: Vec::new(),
@@ -64,6 +81,22 @@ impl Transcoder {
         if self.seen.ended {
             return Ok(());
         }
+        if let Body::Unknown = self.body {
+            self.body = match chunk.trim_ascii_start().first() {
+                None => Body::Unknown,
+                Some(b'{') => Body::Answer(Vec::new()),
+                Some(_) => Body::Events,
+            };
+        }
+        if let Body::Answer(answer) = &mut self.body {
+            answer.extend_from_slice(&chunk);
+            let is_too_large = answer.len() > EVENT_BYTES_MAX;
+            return if is_too_large {
+                Err(Broken::TooLarge(EVENT_BYTES_MAX))
+            } else {
+                Ok(())
+            };
+        }
         self.splitter.push(chunk);
         let result = self.relay(out);
         self.note();
@@ -75,6 +108,11 @@ impl Transcoder {
     pub fn end(&mut self, out: &mut Joined) -> Result<(), Broken> {
         if self.seen.ended {
             return Ok(());
+        }
+        if let Body::Answer(answer) = std::mem::take(&mut self.body) {
+            let result = self.answer(&answer, out);
+            self.note();
+            return result;
         }
         // An end mark without a line end is one all the same; another event was cut off.
         let rest = self.splitter.finish();
@@ -107,12 +145,29 @@ impl Transcoder {
 
     /// Bytes that wait for the end of their event.
     pub fn held_bytes(&self) -> usize {
-        self.splitter.held_bytes()
+        match &self.body {
+            Body::Answer(answer) => answer.len(),
+            Body::Unknown | Body::Events => self.splitter.held_bytes(),
+        }
     }
 
     /// What has gone by.
     pub fn seen(&self) -> &Seen {
         &self.seen
+    }
+
+    /// Tells a whole answer as the stream that was asked for.
+    fn answer(&mut self, body: &[u8], out: &mut Joined) -> Result<(), Broken> {
+        if let Some(tools) = &mut self.tools {
+            tools.look(self.from, body);
+            self.seen.tools = tools.calls();
+        }
+        let response = read_response(self.from, body, &self.model)?;
+        if response.usage.is_none() {
+            self.seen.usage_malformed = reports_unbillable_usage(self.from, body);
+        }
+        self.events.extend(response.unfold());
+        self.write(Ok(()), out)
     }
 
     fn relay(&mut self, out: &mut Joined) -> Result<(), Broken> {

@@ -261,6 +261,28 @@ proptest! {
         prop_assert_eq!(whole.unwrap(), streamed, "{} to {}", from, to);
     }
 
+    /// An upstream that answers whole where a stream was asked for is heard as a stream, and
+    /// billed by its usage.
+    #[test]
+    fn a_whole_answer_becomes_the_stream_that_was_asked_for(
+        (from, to, events) in any_case(),
+        sizes in prop::collection::vec(1_usize..40, 1..6),
+    ) {
+        let streamed = relay(from, to, &upstream_stream(from, &events), &[]);
+        let mut body = b" \n".to_vec();
+        body.extend(upstream_answer(from, &fold(&events)));
+        let relayed = relay(from, to, &body, &sizes);
+        prop_assert_eq!(&relayed.result, &Ok(()));
+        prop_assert!(relayed.seen.ended && relayed.seen.usage.is_some());
+        prop_assert_eq!(relayed.seen.usage, streamed.seen.usage);
+        let heard = grammar::hear(to, &relayed.text);
+        prop_assert!(heard.is_ok(), "{from} to {to}: {}\n{}", heard.unwrap_err(), relayed.text);
+        let streamed = grammar::hear(to, &streamed.text).unwrap();
+        prop_assert_eq!(heard.unwrap(), streamed, "{} to {}", from, to);
+        let cut = relay(from, to, &body[..body.len() - 1], &sizes);
+        prop_assert!(cut.result.is_err());
+    }
+
     /// A stream that is cut off anywhere ends with the caller's own error, never with a clean
     /// finish, and says nothing that the whole one would not have said.
     #[test]

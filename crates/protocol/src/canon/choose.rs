@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Number;
 
-use super::dropped::{Dropped, Field};
+use super::dropped::Dropped;
+use super::field::Field;
 use super::request::{Request, ToolChoice};
 use crate::failure::Failure;
 use crate::profile::Profile;
@@ -78,6 +79,12 @@ pub fn sampled<'a>(
     None
 }
 
+/// Whether the answer is to be as long as it is anyway.
+pub fn is_usual_verbosity(request: &Request) -> bool {
+    let verbosity = request.verbosity.as_deref();
+    verbosity.is_none_or(|verbosity| verbosity == "medium")
+}
+
 /// Whether a number is nothing, however it is written.
 pub fn is_zero(number: &Number) -> bool {
     ["0", "-0", "0.0", "-0.0"].contains(&number.to_string().as_str())
@@ -86,11 +93,12 @@ pub fn is_zero(number: &Number) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::canon::Tool;
+    use crate::canon::{Path, Tool};
     use crate::dialect::Dialect;
 
     fn request(choice: ToolChoice, tools: &[&str]) -> Request {
         let tool = |name: &&str| Tool {
+            path: Path::default(),
             name: (*name).to_owned(),
             description: None,
             parameters: None,
@@ -153,7 +161,10 @@ mod tests {
         ] {
             let request = request(choice, tools);
             let failure = choose(&request, &mut Dropped::new(Dialect::Generate)).unwrap_err();
-            assert_eq!(failure.param.as_deref(), Some("toolConfig"));
+            assert_eq!(
+                failure.param.as_deref(),
+                Some("toolConfig.functionCallingConfig")
+            );
         }
     }
 

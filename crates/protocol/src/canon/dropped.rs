@@ -2,7 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
+use super::field::{Field, Member};
 use super::path::Path;
+use super::request::{Logprobs, Reasoning, SignedAt, ToolCall};
 use crate::dialect::Dialect;
 
 /// The header may not be longer than this.
@@ -12,179 +14,10 @@ const NAMES_MAX: usize = 512;
 /// Room for the count of what did not fit: `...+12345`.
 const MORE_BYTES: usize = 16;
 
-/// A member of the common form that some dialects cannot express.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
-    Temperature,
-    TopP,
-    TopK,
-    FrequencyPenalty,
-    PresencePenalty,
-    Seed,
-    Stop,
-    Choices,
-    Logprobs,
-    TopLogprobs,
-    Format,
-    Reasoning,
-    ReasoningShown,
-    Verbosity,
-    User,
-    SafetyIdentifier,
-    Metadata,
-    CacheKey,
-    ToolChoice,
-    ParallelToolCalls,
-    ToolStrict,
-    ImageDetail,
-}
-
-impl Field {
-    /// The name a caller of `dialect` knows it by.
-    pub const fn spelt(self, dialect: Dialect) -> &'static str {
-        let [chat, responses, messages, generate, interactions] = self.spellings();
-        match dialect {
-            Dialect::Chat => chat,
-            Dialect::Responses => responses,
-            Dialect::Messages => messages,
-            Dialect::Generate => generate,
-            Dialect::Interactions => interactions,
-        }
-    }
-
-    /// In the order of [`Dialect::ALL`]; an empty one cannot be said in that dialect.
-    #[expect(clippy::too_many_lines, reason = "one table")]
-    const fn spellings(self) -> [&'static str; 5] {
-        match self {
-            Self::Temperature => [
-                "temperature",
-                "temperature",
-                "temperature",
-                "generationConfig.temperature",
-                "generation_config.temperature",
-            ],
-            Self::TopP => [
-                "top_p",
-                "top_p",
-                "top_p",
-                "generationConfig.topP",
-                "generation_config.top_p",
-            ],
-            Self::TopK => [
-                "top_k",
-                "top_k",
-                "top_k",
-                "generationConfig.topK",
-                "generation_config.top_k",
-            ],
-            Self::FrequencyPenalty => [
-                "frequency_penalty",
-                "frequency_penalty",
-                "frequency_penalty",
-                "generationConfig.frequencyPenalty",
-                "generation_config.frequency_penalty",
-            ],
-            Self::PresencePenalty => [
-                "presence_penalty",
-                "presence_penalty",
-                "presence_penalty",
-                "generationConfig.presencePenalty",
-                "generation_config.presence_penalty",
-            ],
-            Self::Seed => [
-                "seed",
-                "seed",
-                "seed",
-                "generationConfig.seed",
-                "generation_config.seed",
-            ],
-            Self::Stop => [
-                "stop",
-                "stop",
-                "stop_sequences",
-                "generationConfig.stopSequences",
-                "generation_config.stop_sequences",
-            ],
-            Self::Choices => ["n", "n", "n", "generationConfig.candidateCount", "n"],
-            Self::Logprobs => [
-                "logprobs",
-                "include",
-                "logprobs",
-                "generationConfig.responseLogprobs",
-                "logprobs",
-            ],
-            Self::TopLogprobs => [
-                "top_logprobs",
-                "top_logprobs",
-                "top_logprobs",
-                "generationConfig.logprobs",
-                "top_logprobs",
-            ],
-            Self::Format => [
-                "response_format",
-                "text.format",
-                "output_config.format",
-                "generationConfig.responseMimeType",
-                "response_format",
-            ],
-            Self::Reasoning => [
-                "reasoning_effort",
-                "reasoning",
-                "thinking",
-                "generationConfig.thinkingConfig",
-                "generation_config.thinking_level",
-            ],
-            Self::ReasoningShown => [
-                "reasoning_effort",
-                "reasoning.summary",
-                "thinking.display",
-                "generationConfig.thinkingConfig.includeThoughts",
-                "generation_config.thinking_summaries",
-            ],
-            Self::Verbosity => [
-                "verbosity",
-                "text.verbosity",
-                "verbosity",
-                "verbosity",
-                "verbosity",
-            ],
-            Self::User => ["user", "user", "metadata.user_id", "user", "user"],
-            Self::SafetyIdentifier => [
-                "safety_identifier",
-                "safety_identifier",
-                "metadata.user_id",
-                "safety_identifier",
-                "safety_identifier",
-            ],
-            Self::Metadata => ["metadata", "metadata", "metadata", "labels", "labels"],
-            Self::CacheKey => ["prompt_cache_key"; 5],
-            Self::ToolChoice => [
-                "tool_choice",
-                "tool_choice",
-                "tool_choice",
-                "toolConfig",
-                "tool_choice",
-            ],
-            Self::ParallelToolCalls => [
-                "parallel_tool_calls",
-                "parallel_tool_calls",
-                "tool_choice.disable_parallel_tool_use",
-                "parallel_tool_calls",
-                "parallel_tool_calls",
-            ],
-            Self::ToolStrict => ["tools.strict"; 5],
-            Self::ImageDetail => [
-                "detail",
-                "detail",
-                "detail",
-                "generationConfig.mediaResolution",
-                "resolution",
-            ],
-        }
-    }
-}
-
 /// The members that were left out, first seen first, each once.
+///
+/// Each is named by its path in the caller's request: names with dots between them, and the index
+/// of each item of a list. A tool that the vendor runs is named by its type: `tools.web_search`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
     caller: Dialect,
@@ -212,6 +45,74 @@ impl Dropped {
         self.name(field.spelt(self.caller));
     }
 
+    /// Leaves out all that was said about reasoning.
+    pub fn reasoning(&mut self, reasoning: &Reasoning) {
+        match self.caller {
+            Dialect::Messages => {
+                if reasoning.budget_tokens.is_some() || reasoning.show {
+                    self.field(Field::Reasoning);
+                }
+                if reasoning.effort.is_some() {
+                    self.name("output_config.effort");
+                }
+                return;
+            }
+            Dialect::Generate => {
+                if reasoning.budget_tokens.is_some() {
+                    self.name("generationConfig.thinkingConfig.thinkingBudget");
+                }
+                if reasoning.effort.is_some() {
+                    self.field(Field::Reasoning);
+                }
+            }
+            Dialect::Chat | Dialect::Responses | Dialect::Interactions => {
+                if reasoning.effort.is_some() || reasoning.budget_tokens.is_some() {
+                    self.field(Field::Reasoning);
+                }
+            }
+        }
+        self.shown_reasoning(reasoning);
+    }
+
+    /// Leaves out that reasoning is to be shown, if that was said.
+    pub fn shown_reasoning(&mut self, reasoning: &Reasoning) {
+        if reasoning.show && !reasoning.show_is_unsaid {
+            self.field(Field::ReasoningShown);
+        }
+    }
+
+    /// Leaves out that log probabilities are to be told.
+    pub fn logprobs(&mut self, logprobs: Logprobs) {
+        if !logprobs.is_implied {
+            self.field(Field::Logprobs);
+        }
+        if logprobs.top.is_some() {
+            self.field(Field::TopLogprobs);
+        }
+    }
+
+    /// Leaves out the signature of a call.
+    pub fn signature(&mut self, path: Path, call: &ToolCall) {
+        match call.signed_at {
+            SignedAt::Id => {}
+            SignedAt::Call => self.member(path, Member::Signature),
+            SignedAt::Item(index) => self.name(&format!("input[{index}]")),
+        }
+    }
+
+    /// Leaves out a member of what stands at `path`.
+    pub fn member(&mut self, path: Path, member: Member) {
+        let spelt = member.spelt(self.caller);
+        // The older list of functions has no `function` inside of its items.
+        let spelt = match spelt.strip_prefix("function.") {
+            Some(bare) if path.is_in("functions") => bare,
+            _ => spelt,
+        };
+        if !path.is_nowhere() && !spelt.is_empty() {
+            self.name(&format!("{path}.{spelt}"));
+        }
+    }
+
     /// Leaves out a part of the conversation.
     pub fn path(&mut self, path: Path) {
         if path.is_nowhere() {
@@ -224,11 +125,13 @@ impl Dropped {
         }
     }
 
-    /// Leaves out a member by the caller's own name for it.
+    /// Leaves out a member by the caller's own name for it. Of what is left out as a whole nothing
+    /// that is inside of it is told.
     pub fn name(&mut self, name: &str) {
-        if name.is_empty() || self.names.iter().any(|known| known == name) {
+        if name.is_empty() || self.names.iter().any(|outer| covers(outer, name)) {
             return;
         }
+        self.names.retain(|inner| !covers(name, inner));
         if self.names.len() < NAMES_MAX {
             self.names.push(name.to_owned());
         } else {
@@ -272,6 +175,12 @@ impl Dropped {
     }
 }
 
+/// Whether a path is this one, or of something inside of it.
+fn covers(outer: &str, path: &str) -> bool {
+    let rest = path.strip_prefix(outer);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
 /// Letters, digits and `_-.[]` as they are, everything else percent-encoded.
 struct Escaped<'a>(&'a str);
 
@@ -305,6 +214,17 @@ mod tests {
             dropped.header().unwrap(),
             "generationConfig.topK,tools.googleSearch,contents[2].parts[0],odd%20name%2C%C3%A9"
         );
+    }
+
+    #[test]
+    fn what_is_inside_of_something_dropped_is_not_told() {
+        let mut dropped = Dropped::new(Dialect::Chat);
+        for name in [
+            "a[1].b", "a[10]", "ab", "a[1].c.d", "a[1]", "a[1].e", "ab.c",
+        ] {
+            dropped.name(name);
+        }
+        assert_eq!(dropped.names(), ["a[10]", "ab", "a[1]"]);
     }
 
     #[test]

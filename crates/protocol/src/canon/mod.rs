@@ -14,6 +14,8 @@ mod choose;
 pub mod data_uri;
 mod dropped;
 mod event;
+mod field;
+mod label;
 mod logprobs;
 pub mod mime;
 mod offsets;
@@ -23,19 +25,23 @@ mod request;
 mod response;
 mod target;
 mod tidy;
+mod unread;
 
 pub use arrange::{Arranged, Side, arrange};
-pub use choose::{Calling, choose, is_zero, sampled};
-pub use dropped::{Dropped, Field};
+pub use choose::{Calling, choose, is_usual_verbosity, is_zero, sampled};
+pub use dropped::Dropped;
 pub use event::{Block, Delta, Event, Stop};
+pub use field::{Field, Member};
+pub use label::labelled;
 pub use logprobs::{Likelihood, Token};
 pub use offsets::Offsets;
 pub use opaque::Opaque;
 pub use path::Path;
 pub use request::{
     Document, Effort, Format, Image, ImageDetail, ImageSource, Json, Logprobs, Part, Reasoning,
-    Request, Role, Sampling, Thought, Tool, ToolCall, ToolChoice, ToolResult, Turn,
+    Request, Role, Sampling, SignedAt, Thought, Tool, ToolCall, ToolChoice, ToolResult, Turn,
 };
 pub use response::{Fold, Folded, Response};
 pub use target::{Echo, Target};
 pub use tidy::pair_results;
+pub(crate) use unread::{note, unread};

@@ -5,45 +5,99 @@ use std::fmt;
 /// A place such as `messages[2].content[0]`. Cheap to carry: it is spelt only when it is told.
 ///
 /// The default is nowhere: what stands there is of our own making, and is dropped untold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Path {
-    list: &'static str,
-    index: usize,
-    inner: Option<(&'static str, usize)>,
+    /// The names of the lists, the outer one first; empty where there is none.
+    lists: [&'static str; 2],
+    /// The place in each list, and in the list inside of a tool's result.
+    indexes: [u32; 3],
+    in_result: bool,
 }
 
 impl Path {
-    /// An item of a top-level list: `messages[2]`.
-    pub const fn item(list: &'static str, index: usize) -> Self {
+    /// The first item of a top-level list, or what stands in its place.
+    pub const fn first(list: &'static str) -> Self {
         Self {
-            list,
-            index,
-            inner: None,
+            lists: [list, ""],
+            indexes: [0; 3],
+            in_result: false,
+        }
+    }
+
+    /// An item of a top-level list: `messages[2]`.
+    pub fn item(list: &'static str, index: usize) -> Self {
+        Self {
+            indexes: [short(index), 0, 0],
+            ..Self::first(list)
         }
     }
 
     /// Whether the caller did not write what stands here.
     pub const fn is_nowhere(self) -> bool {
-        self.list.is_empty()
+        let [list, _] = self.lists;
+        list.is_empty()
+    }
+
+    /// The place in the top-level list.
+    pub const fn index(self) -> u32 {
+        let [index, ..] = self.indexes;
+        index
+    }
+
+    /// Whether this is an item of the top-level list.
+    pub fn is_in(self, list: &str) -> bool {
+        self.lists[0] == list
     }
 
     /// An item of a list inside this item: `messages[2].content[0]`.
     #[must_use]
-    pub const fn inner(self, list: &'static str, index: usize) -> Self {
+    pub fn inner(self, list: &'static str, index: usize) -> Self {
         Self {
-            inner: Some((list, index)),
+            lists: [self.lists[0], list],
+            indexes: [self.indexes[0], short(index), 0],
+            in_result: false,
+        }
+    }
+
+    /// A part of the tool's result that stands here: `messages[2].content[0].content[1]`.
+    #[must_use]
+    pub fn in_result(self, index: usize) -> Self {
+        let [outer, inner, _] = self.indexes;
+        Self {
+            indexes: [outer, inner, short(index)],
+            in_result: true,
             ..self
         }
     }
 }
 
+/// No request has more items.
+fn short(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}[{}]", self.list, self.index)?;
-        match self.inner {
-            Some((list, index)) => write!(f, ".{list}[{index}]"),
-            None => Ok(()),
+        let [list, inner] = self.lists;
+        let [index, inner_index, result_index] = self.indexes;
+        write!(f, "{list}[{index}]")?;
+        if !inner.is_empty() {
+            write!(f, ".{inner}[{inner_index}]")?;
         }
+        match (self.in_result, inner) {
+            (false, _) => Ok(()),
+            (true, "parts") => write!(f, ".functionResponse.parts[{result_index}]"),
+            (true, _) => write!(f, ".content[{result_index}]"),
+        }
+    }
+}
+
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_nowhere() {
+            return f.write_str("nowhere");
+        }
+        write!(f, "{self}")
     }
 }
 
@@ -53,8 +107,18 @@ mod tests {
 
     #[test]
     fn paths_are_spelt_as_callers_would() {
-        assert_eq!(Path::item("messages", 2).to_string(), "messages[2]");
-        let inner = Path::item("messages", 2).inner("content", 0);
-        assert_eq!(inner.to_string(), "messages[2].content[0]");
+        let item = Path::item("messages", 2);
+        let inner = item.inner("content", 1);
+        for (path, expected) in [
+            (item, "messages[2]"),
+            (inner, "messages[2].content[1]"),
+            (inner.in_result(3), "messages[2].content[1].content[3]"),
+            (
+                Path::first("contents").inner("parts", 4).in_result(0),
+                "contents[0].parts[4].functionResponse.parts[0]",
+            ),
+        ] {
+            assert_eq!(path.to_string(), expected);
+        }
     }
 }

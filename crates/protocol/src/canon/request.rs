@@ -32,6 +32,8 @@ pub struct Request {
     /// Answers asked for; one when absent. Never more than one crosses dialects.
     pub choices: Option<u32>,
     pub logprobs: Option<Logprobs>,
+    /// How closely pictures are to be looked at that do not say it themselves.
+    pub image_detail: Option<ImageDetail>,
     pub format: Option<Format>,
     pub reasoning: Option<Reasoning>,
     /// `low`, `medium`, `high`.
@@ -139,6 +141,19 @@ pub struct ToolCall {
     pub arguments: String,
     /// A thought signature that belongs to this call.
     pub opaque: Option<Opaque>,
+    pub signed_at: SignedAt,
+}
+
+/// Where the signature of a call stood in the caller's request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SignedAt {
+    /// In the call's id, where we had put it.
+    #[default]
+    Id,
+    /// In a member of the call.
+    Call,
+    /// In an item of `input` before the call, by its index.
+    Item(u32),
 }
 
 /// What a tool answered.
@@ -147,14 +162,16 @@ pub struct ToolResult {
     pub call_id: String,
     /// The tool's name, found by the reader from the call where the dialect does not say it.
     pub name: Option<String>,
-    /// Text and images.
-    pub parts: Vec<Part>,
+    /// Text and images, and where each stands.
+    pub parts: Vec<(Path, Part)>,
     pub is_error: bool,
 }
 
 /// A function the model may call.
 #[derive(Debug, Clone)]
 pub struct Tool {
+    /// Where it is declared.
+    pub path: Path,
     pub name: String,
     pub description: Option<String>,
     /// JSON Schema of the arguments; absent for a tool without arguments.
@@ -188,10 +205,12 @@ pub struct Sampling {
 }
 
 /// Log probabilities were asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Logprobs {
     /// Alternatives per token.
     pub top: Option<u32>,
+    /// Whether only the number of alternatives was said.
+    pub is_implied: bool,
 }
 
 /// The form of the output.
@@ -215,6 +234,8 @@ pub struct Reasoning {
     pub budget_tokens: Option<u64>,
     /// The caller wants to see the reasoning.
     pub show: bool,
+    /// Whether that is so because the caller said nothing else.
+    pub show_is_unsaid: bool,
 }
 
 /// Effort by name, in rising order.
@@ -324,21 +345,18 @@ impl Request {
     /// Every picture of the request, also of tool results, and where it stands.
     pub fn images_mut(&mut self) -> impl Iterator<Item = (Path, &mut Image)> {
         let parts = self.turns.iter_mut().flat_map(|turn| &mut turn.parts);
-        parts.flat_map(|(path, part)| {
+        let parts = parts.flat_map(|(path, part)| {
             let (shown, result) = match part {
                 Part::ToolResult(result) => (None, Some(&mut result.parts)),
-                part => (Some(part), None),
+                part => (Some((*path, part)), None),
             };
             let inside = result.into_iter().flatten();
-            let images = shown
-                .into_iter()
-                .chain(inside)
-                .filter_map(|part| match part {
-                    Part::Image(image) => Some(image),
-                    _ => None,
-                });
-            let path = *path;
-            images.map(move |image| (path, image))
+            let inside = inside.map(|(path, part)| (*path, part));
+            shown.into_iter().chain(inside)
+        });
+        parts.filter_map(|(path, part)| match part {
+            Part::Image(image) => Some((path, image)),
+            _ => None,
         })
     }
 

@@ -130,14 +130,14 @@ fn no_result(call: Call) -> ToolResult {
     ToolResult {
         call_id: call.id,
         name: Some(call.name),
-        parts: vec![Part::Text(NO_RESULT.to_owned())],
+        parts: vec![(Path::default(), Part::Text(NO_RESULT.to_owned()))],
         is_error: true,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::ToolCall;
+    use super::super::request::{SignedAt, ToolCall};
     use super::*;
 
     /// `u`, `a`, `s` begin a turn; `+x` is a call, `-x` a result of the id `x`, all else text.
@@ -161,6 +161,7 @@ mod tests {
                     name: format!("tool_{id}"),
                     arguments: "{}".to_owned(),
                     opaque: None,
+                    signed_at: SignedAt::default(),
                 }),
                 ("-", id) => Part::ToolResult(ToolResult {
                     call_id: id.to_owned(),

@@ -1,6 +1,8 @@
 //! Writes how the model is to answer: `generationConfig`.
 
-use crate::canon::{Dropped, Effort, Field, Format, Reasoning, Request, is_zero, sampled};
+use crate::canon::{
+    Dropped, Effort, Field, Format, Reasoning, Request, is_zero, labelled, sampled,
+};
 use crate::json::write::Object;
 use crate::profile::{Profile, Thinking};
 
@@ -34,8 +36,16 @@ pub(super) fn write_config(
     }
     if let Some(format) = &request.format {
         config.text("responseMimeType", "application/json");
-        if let Format::Schema { schema, .. } = format {
-            config.value("responseJsonSchema", |out| write_schema(out, schema.get()));
+        if let Format::Schema {
+            name,
+            description,
+            schema,
+            ..
+        } = format
+        {
+            let (name, description) = (name.as_deref(), description.as_deref());
+            let schema = labelled(schema.get(), name, description, dropped);
+            config.value("responseJsonSchema", |out| write_schema(out, &schema));
         }
     }
     if let Some(logprobs) = request.logprobs {
@@ -100,13 +110,14 @@ fn write_thinking(
         effort,
         budget_tokens,
         show,
+        ..
     } = reasoning.clone();
     let off = effort == Some(Effort::None) || budget_tokens == Some(0);
     if profile.thinking == Some(Thinking::None) || profile.reasoning == Some(false) {
-        if !off && (effort.is_some() || budget_tokens.is_some()) {
-            dropped.field(Field::Reasoning);
-        } else if show {
-            dropped.field(Field::ReasoningShown);
+        if off {
+            dropped.shown_reasoning(reasoning);
+        } else {
+            dropped.reasoning(reasoning);
         }
         return;
     }

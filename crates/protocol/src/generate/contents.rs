@@ -6,9 +6,12 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::canon::{ImageDetail, Opaque, Part, Path, Role, Thought, ToolCall, ToolResult, Turn};
+use crate::canon::{
+    Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, unread,
+};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::json::span::camel;
 use crate::json::walk;
 use crate::json::{Cursor, Shape};
 
@@ -65,21 +68,17 @@ impl Contents {
         })
     }
 
-    /// Looks at all pictures this closely that do not say otherwise. Says whether there are any.
-    pub(super) fn look(&mut self, detail: ImageDetail) -> bool {
-        let mut any = false;
-        let parts = self.turns.iter_mut().flat_map(|turn| &mut turn.parts);
-        let pictures = parts.flat_map(|(_, part)| match part {
-            Part::ToolResult(result) => result.parts.as_mut_slice(),
-            part => std::slice::from_mut(part),
-        });
-        for part in pictures {
-            if let Part::Image(image) = part {
-                image.detail.get_or_insert(detail);
-                any = true;
+    /// Whether there are any pictures.
+    pub(super) fn has_pictures(&self) -> bool {
+        let mut parts = self.turns.iter().flat_map(|turn| &turn.parts);
+        parts.any(|(_, part)| match part {
+            Part::Image(_) => true,
+            Part::ToolResult(result) => {
+                let mut parts = result.parts.iter();
+                parts.any(|(_, part)| matches!(part, Part::Image(_)))
             }
-        }
-        any
+            _ => false,
+        })
     }
 
     /// Reads `systemInstruction`: a content, or leniently a text.
@@ -93,12 +92,21 @@ impl Contents {
         } else {
             walk::object::<Failure>(cursor, NAME, |cursor, name| {
                 if name != "parts" {
-                    cursor.value()?;
+                    let value = cursor.value()?;
+                    // Whatever role it is given, it is the system's.
+                    if name != "role" {
+                        unread(value, &mut self.parts.unknown, || {
+                            format!("{NAME}.{}", camel(name))
+                        });
+                    }
                     return Ok(());
                 }
                 datum::each(cursor, |cursor, number| {
                     let part = match self.parts.read(cursor, path(number))? {
-                        Some((Datum::Text(text), _)) => Part::Text(text),
+                        Some((Datum::Text(text), mark)) => {
+                            self.parts.unmarked(path(number), &mark);
+                            Part::Text(text)
+                        }
                         Some(_) => Part::Foreign,
                         None => return Ok(()),
                     };
@@ -127,9 +135,9 @@ impl Contents {
                     Ok(())
                 })?,
                 _ => {
-                    if !cursor.value()?.is_null() {
-                        self.parts.unknown.push(format!("{path}.{member}"));
-                    }
+                    unread(cursor.value()?, &mut self.parts.unknown, || {
+                        format!("{path}.{}", camel(member))
+                    });
                 }
             }
             Ok(())
@@ -152,22 +160,26 @@ impl Contents {
     }
 
     /// Adds a part to the last turn.
-    fn push(&mut self, path: Path, datum: Datum, mark: Mark) -> Result<(), Failure> {
+    fn push(&mut self, path: Path, datum: Datum, mut mark: Mark) -> Result<(), Failure> {
         let part = match datum {
             Datum::Text(text) if mark.thought => {
-                self.push_thought(path, text, mark.opaque);
+                let opaque = mark.opaque.take();
+                self.parts.unmarked(path, &mark);
+                self.push_thought(path, text, opaque);
                 return Ok(());
             }
             Datum::Text(text) => {
-                self.push_foreign_thought(path, mark.opaque);
+                mark.opaque = self.push_foreign_thought(path, mark.opaque);
+                self.parts.unmarked(path, &mark);
                 if self.joins(&text) || text.is_empty() {
                     return Ok(());
                 }
                 Part::Text(text)
             }
-            Datum::Media(media) => media.into_part(mark.detail),
+            Datum::Media(media) => self.parts.media(media, path, mark),
             Datum::Call(call) => {
-                let opaque = self.push_foreign_thought(path, mark.opaque);
+                let opaque = self.push_foreign_thought(path, mark.opaque.take());
+                self.parts.unmarked(path, &mark);
                 self.pair_call(call, opaque)
             }
             Datum::Answer(answer) => self.pair_answer(answer, path)?,
@@ -238,6 +250,7 @@ impl Contents {
             name: call.name,
             arguments: call.arguments.unwrap_or_else(|| "{}".to_owned()),
             opaque,
+            signed_at: SignedAt::Call,
         })
     }
 

@@ -1,9 +1,11 @@
 //! Reads the parts of contents, one by one.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use crate::canon::{
-    Document, Image, ImageDetail, ImageSource, Opaque, Part, Path, base64, data_uri, mime,
+    Document, Image, ImageDetail, ImageSource, Opaque, Part, Path, base64, data_uri, mime, note,
+    unread,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -38,6 +40,9 @@ pub(super) struct Media {
     /// Base64 or an address.
     data: Option<String>,
     uri: Option<String>,
+    name: Option<String>,
+    /// Members that only this dialect knows, by path.
+    others: Vec<String>,
 }
 
 #[derive(Default)]
@@ -51,7 +56,7 @@ pub(super) struct Call {
 pub(super) struct Answer {
     pub(super) id: Option<String>,
     pub(super) name: String,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<(Path, Part)>,
     pub(super) is_error: bool,
 }
 
@@ -72,6 +77,7 @@ impl Parts {
     ) -> Result<Option<(Datum, Mark)>, Failure> {
         let mut datum = None;
         let mut mark = Mark::default();
+        let mut others = Vec::new();
         walk::object::<Failure>(cursor, "parts", |cursor, member| {
             if walk::null(cursor)? {
                 return Ok(());
@@ -87,7 +93,8 @@ impl Parts {
                     return Ok(());
                 }
                 "mediaResolution" => {
-                    mark.detail = read_resolution(cursor)?;
+                    let place = format_args!("{path}.mediaResolution");
+                    mark.detail = read_resolution(cursor, &place, &mut others)?;
                     return Ok(());
                 }
                 "text" => Datum::Text(
@@ -95,7 +102,7 @@ impl Parts {
                         .unwrap_or_default()
                         .into_owned(),
                 ),
-                "inlineData" | "fileData" => Datum::Media(read_media(cursor)?),
+                name @ ("inlineData" | "fileData") => Datum::Media(read_media(cursor, path, name)?),
                 "functionCall" => Datum::Call(self.read_call(cursor, path)?),
                 "functionResponse" => Datum::Answer(self.read_answer(cursor, path)?),
                 "executableCode" | "codeExecutionResult" | "toolCall" | "toolResponse" => {
@@ -103,8 +110,9 @@ impl Parts {
                     Datum::Native
                 }
                 _ => {
-                    cursor.value()?;
-                    self.unknown.push(format!("{path}.{member}"));
+                    unread(cursor.value()?, &mut others, || {
+                        format!("{path}.{}", camel(member))
+                    });
                     return Ok(());
                 }
             };
@@ -114,7 +122,49 @@ impl Parts {
             }
             Ok(())
         })?;
+        // A part that is dropped as a whole is told as one.
+        if !matches!(datum, Some(Datum::Native)) {
+            self.unknown.append(&mut others);
+        }
+        if datum.is_none() {
+            self.unmarked(path, &mark);
+        }
         Ok(datum.map(|datum| (datum, mark)))
+    }
+
+    /// Lists what stands beside data that it means nothing to.
+    pub(super) fn unmarked(&mut self, path: Path, mark: &Mark) {
+        if mark.opaque.is_some() {
+            note(&mut self.unknown, format!("{path}.thoughtSignature"));
+        }
+        if mark.detail.is_some() {
+            note(&mut self.unknown, format!("{path}.mediaResolution"));
+        }
+    }
+
+    /// The part that a medium is. Only pictures are looked at closely, and only documents have
+    /// names elsewhere.
+    pub(super) fn media(&mut self, mut media: Media, path: Path, mut mark: Mark) -> Part {
+        let mut others = std::mem::take(&mut media.others);
+        let name = media.name.clone();
+        let member = if media.data.is_some() {
+            "inlineData"
+        } else {
+            "fileData"
+        };
+        let part = media.into_part(mark.detail);
+        if matches!(part, Part::Foreign) {
+            return part;
+        }
+        if matches!(part, Part::Image(_)) {
+            mark.detail = None;
+            if name.is_some() {
+                note(&mut others, format!("{path}.{member}.displayName"));
+            }
+        }
+        self.unknown.append(&mut others);
+        self.unmarked(path, &mark);
+        part
     }
 
     fn read_call(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<Call, Failure> {
@@ -149,14 +199,18 @@ impl Parts {
                 }
                 "response" => {
                     let response = cursor.value()?;
-                    answer.is_error = says(response, &mut answer.parts)?;
+                    answer.is_error = says(response, path, &mut answer.parts)?;
                 }
-                "parts" => each(cursor, |cursor, _| {
-                    if let Some((Datum::Media(found), mark)) = self.read(cursor, path)? {
-                        match found.into_part(mark.detail) {
-                            Part::Foreign => self.unknown.push(path.to_string()),
-                            part => media.push(part),
-                        }
+                "parts" => each(cursor, |cursor, at| {
+                    let path = path.in_result(at);
+                    let part = match self.read(cursor, path)? {
+                        Some((Datum::Media(found), mark)) => self.media(found, path, mark),
+                        Some(_) => Part::Foreign,
+                        None => return Ok(()),
+                    };
+                    match part {
+                        Part::Foreign => note(&mut self.unknown, path.to_string()),
+                        part => media.push((path, part)),
                     }
                     Ok(())
                 })?,
@@ -176,16 +230,15 @@ impl Parts {
         outer: &str,
         member: &str,
     ) -> Result<(), Failure> {
-        let value = cursor.value()?;
-        if !value.is_null() && value.boolean() != Some(false) {
-            self.unknown.push(format!("{path}.{outer}.{member}"));
-        }
+        unread(cursor.value()?, &mut self.unknown, || {
+            format!("{path}.{outer}.{}", camel(member))
+        });
         Ok(())
     }
 }
 
 impl Media {
-    pub(super) fn into_part(self, detail: Option<ImageDetail>) -> Part {
+    fn into_part(self, detail: Option<ImageDetail>) -> Part {
         let is_image = self.mime.starts_with("image/");
         match (self.data, self.uri) {
             (Some(data), _) if is_image || self.mime.is_empty() => {
@@ -200,7 +253,7 @@ impl Media {
             (Some(data), _) if self.mime == "application/pdf" => Part::Document(Document {
                 data: base64::standard(&data).into_owned(),
                 mime: self.mime,
-                name: None,
+                name: self.name,
             }),
             (None, Some(uri)) if is_public(&uri) && (is_image || mime::of_url(&uri).is_some()) => {
                 let source = ImageSource::Url(uri);
@@ -233,7 +286,7 @@ fn read_id(cursor: &mut Cursor<'_>, name: &str) -> Result<Option<String>, Failur
     Ok(id.filter(|id| !id.is_empty()).map(Cow::into_owned))
 }
 
-fn read_media(cursor: &mut Cursor<'_>) -> Result<Media, Failure> {
+fn read_media(cursor: &mut Cursor<'_>, path: Path, outer: &str) -> Result<Media, Failure> {
     let mut media = Media::default();
     walk::object::<Failure>(cursor, "inlineData", |cursor, member| {
         let mut text = |name| Ok::<_, Failure>(walk::string(cursor, name)?.map(Cow::into_owned));
@@ -246,48 +299,60 @@ fn read_media(cursor: &mut Cursor<'_>) -> Result<Media, Failure> {
             }
             "data" => media.data = text("data")?,
             "fileUri" => media.uri = text("fileUri")?,
-            // A name to show, which no model reads.
-            _ => drop(cursor.value()?),
+            "displayName" => media.name = text("displayName")?,
+            _ => unread(cursor.value()?, &mut media.others, || {
+                format!("{path}.{outer}.{}", camel(member))
+            }),
         }
         Ok(())
     })?;
     Ok(media)
 }
 
-/// Reads `{level: "MEDIA_RESOLUTION_HIGH"}`, or the level bare.
-pub(super) fn read_resolution(cursor: &mut Cursor<'_>) -> Result<Option<ImageDetail>, Failure> {
+/// Reads `{level: "MEDIA_RESOLUTION_HIGH"}`, or the level bare, at `place`. A word that nobody
+/// knows is listed.
+pub(super) fn read_resolution(
+    cursor: &mut Cursor<'_>,
+    place: &dyn Display,
+    unknown: &mut Vec<String>,
+) -> Result<Option<ImageDetail>, Failure> {
     let mut level = String::new();
+    let mut text = |cursor: &mut Cursor<'_>| {
+        let text = walk::string(cursor, "mediaResolution")?.unwrap_or_default();
+        level = text.to_ascii_uppercase();
+        Ok::<(), Failure>(())
+    };
     if cursor.shape()? == Shape::Object {
-        walk::object::<Failure>(cursor, "mediaResolution", |cursor, member| {
+        walk::object(cursor, "mediaResolution", |cursor, member| {
             if member == "level" {
-                level = walk::string(cursor, "level")?
-                    .unwrap_or_default()
-                    .into_owned();
-            } else {
-                cursor.value()?;
+                return text(cursor);
             }
+            unread(cursor.value()?, unknown, || {
+                format!("{place}.{}", camel(member))
+            });
             Ok(())
         })?;
     } else {
-        level = walk::string(cursor, "mediaResolution")?
-            .unwrap_or_default()
-            .into_owned();
+        text(cursor)?;
     }
-    let level = level.to_ascii_uppercase();
     Ok(
         match level.strip_prefix("MEDIA_RESOLUTION_").unwrap_or(&level) {
             "LOW" => Some(ImageDetail::Low),
             "MEDIUM" => Some(ImageDetail::Auto),
             "HIGH" => Some(ImageDetail::High),
             "ULTRA_HIGH" => Some(ImageDetail::Original),
-            _ => None,
+            "" | "UNSPECIFIED" => None,
+            _ => {
+                note(unknown, place.to_string());
+                None
+            }
         },
     )
 }
 
 /// Reads what a function answered into `parts`, and says whether it is an error. By convention
 /// `output` holds a success and `error` a failure; otherwise the whole object is the answer.
-fn says(response: Raw<'_>, parts: &mut Vec<Part>) -> Result<bool, Failure> {
+fn says(response: Raw<'_>, path: Path, parts: &mut Vec<(Path, Part)>) -> Result<bool, Failure> {
     let mut only = None;
     let mut members = 0;
     let mut is_error = false;
@@ -313,7 +378,7 @@ fn says(response: Raw<'_>, parts: &mut Vec<Part>) -> Result<bool, Failure> {
         None => compact(whole.text()),
     };
     if !text.is_empty() {
-        parts.push(Part::Text(text));
+        parts.push((path, Part::Text(text)));
     }
     Ok(is_error)
 }

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::canon::{
-    Effort, Format, ImageDetail, Logprobs, Reasoning, Request, Sampling, Tool, ToolChoice,
+    Effort, Format, ImageDetail, Logprobs, Path, Reasoning, Request, Sampling, Tool, ToolChoice,
+    note, unread,
 };
 use crate::failure::Failure;
 use crate::json::span::camel;
@@ -14,6 +15,10 @@ use super::contents::Contents;
 use super::datum::{Parts, read_resolution};
 use super::names::Names;
 use super::schema;
+
+/// Members are told in this spelling, whichever of the two the caller uses.
+const CONFIG: &str = "generationConfig";
+const CALLING: &str = "toolConfig.functionCallingConfig";
 
 /// Reads a request that [`crate::native::read_named_head`] has let pass. Whether the answer is a
 /// stream stands in the path: that member is the caller's to set.
@@ -34,15 +39,16 @@ struct Asked {
     contents: Contents,
     format: Asking,
     mode: Mode,
-    /// How closely pictures are to be looked at, and where that was said.
-    detail: Option<(String, ImageDetail)>,
+    /// How closely pictures are to be looked at.
+    detail: Option<ImageDetail>,
 }
 
 /// What was said about the form of the output.
 #[derive(Default)]
 struct Asking {
     mime: Option<String>,
-    schema: Option<crate::canon::Json>,
+    /// With the path of its member.
+    schema: Option<(&'static str, crate::canon::Json)>,
     /// Logprobs were asked for, or only their number was told.
     logprobs: bool,
     top_logprobs: Option<u32>,
@@ -60,14 +66,16 @@ impl Asked {
         match camel(name).as_ref() {
             "contents" => self.contents.read(cursor),
             "systemInstruction" => self.contents.read_system(cursor),
-            "tools" => self.tools(cursor, name),
-            "toolConfig" => self.tool_config(cursor, name),
-            "generationConfig" => self.config(cursor, name),
+            "tools" => self.tools(cursor),
+            "toolConfig" => self.tool_config(cursor),
+            "generationConfig" => self.config(cursor),
             // The head has seen to these.
             "model" | "serviceTier" => cursor.value().map(drop).map_err(Failure::from),
             _ => {
                 let value = cursor.value()?;
-                self.unknown("", name, value);
+                unread(value, &mut self.request.unknown, || {
+                    camel(name).into_owned()
+                });
                 Ok(())
             }
         }
@@ -75,28 +83,33 @@ impl Asked {
 
     /// Lists what only this dialect knows, unless it says nothing: `store: false`, an empty list.
     fn unknown(&mut self, outer: &str, name: &str, value: Raw<'_>) {
-        let says = !value.is_null() && value.boolean() != Some(false) && !value.is_empty();
-        if says {
-            self.request.unknown.push(format!("{outer}{name}"));
-        }
+        unread(value, &mut self.request.unknown, || {
+            format!("{outer}.{}", camel(name))
+        });
     }
 
-    fn tools(&mut self, cursor: &mut Cursor<'_>, outer: &str) -> Result<(), Failure> {
-        walk::array(cursor, outer, |cursor, _| {
-            walk::object::<Failure>(cursor, outer, |cursor, name| {
+    fn tools(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        walk::array(cursor, "tools", |cursor, at| {
+            let path = Path::item("tools", at);
+            walk::object::<Failure>(cursor, "tools", |cursor, name| {
                 if camel(name) == "functionDeclarations" {
-                    return walk::array(cursor, name, |cursor, _| self.tool(cursor));
+                    return walk::array(cursor, name, |cursor, at| {
+                        self.tool(cursor, path.inner("functionDeclarations", at))
+                    });
                 }
+                // A tool of the vendor's own is asked for by an empty object, too.
                 if !cursor.value()?.is_null() {
-                    self.request.unknown.push(format!("tools.{name}"));
+                    let name = format!("tools.{}", camel(name));
+                    note(&mut self.request.unknown, name);
                 }
                 Ok(())
             })
         })
     }
 
-    fn tool(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+    fn tool(&mut self, cursor: &mut Cursor<'_>, path: Path) -> Result<(), Failure> {
         let mut tool = Tool {
+            path,
             name: String::new(),
             description: None,
             parameters: None,
@@ -122,7 +135,9 @@ impl Asked {
                 }
                 _ => {
                     let value = cursor.value()?;
-                    self.unknown("tools.", name, value);
+                    unread(value, &mut self.request.unknown, || {
+                        format!("{path}.{}", camel(name))
+                    });
                 }
             }
             Ok(())
@@ -135,15 +150,14 @@ impl Asked {
         Ok(())
     }
 
-    fn tool_config(&mut self, cursor: &mut Cursor<'_>, outer: &str) -> Result<(), Failure> {
-        walk::object::<Failure>(cursor, outer, |cursor, name| {
+    fn tool_config(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        walk::object::<Failure>(cursor, "toolConfig", |cursor, name| {
             if camel(name) != "functionCallingConfig" {
                 let value = cursor.value()?;
-                self.unknown(&format!("{outer}."), name, value);
+                self.unknown("toolConfig", name, value);
                 return Ok(());
             }
-            let inner = format!("{outer}.{name}");
-            walk::object::<Failure>(cursor, &inner, |cursor, name| {
+            walk::object::<Failure>(cursor, CALLING, |cursor, name| {
                 match camel(name).as_ref() {
                     "mode" => {
                         let mode = walk::string(cursor, "mode")?.unwrap_or_default();
@@ -158,7 +172,7 @@ impl Asked {
                     }
                     _ => {
                         let value = cursor.value()?;
-                        self.unknown(&format!("{inner}."), name, value);
+                        self.unknown(CALLING, name, value);
                     }
                 }
                 Ok(())
@@ -166,12 +180,12 @@ impl Asked {
         })
     }
 
-    fn config(&mut self, cursor: &mut Cursor<'_>, outer: &str) -> Result<(), Failure> {
-        walk::object::<Failure>(cursor, outer, |cursor, name| {
+    fn config(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+        walk::object::<Failure>(cursor, CONFIG, |cursor, name| {
             if walk::null(cursor)? {
                 return Ok(());
             }
-            let path = format!("{outer}.{name}");
+            let path = format!("{CONFIG}.{}", camel(name));
             let Sampling {
                 temperature,
                 top_p,
@@ -203,8 +217,15 @@ impl Asked {
                     let mime = walk::string(cursor, &path)?;
                     self.format.mime = mime.map(Cow::into_owned);
                 }
-                "responseSchema" => self.format.schema = Some(schema::to_json_schema(cursor)?),
-                "responseJsonSchema" => self.format.schema = walk::json(cursor, &path)?,
+                "responseSchema" => {
+                    let schema = schema::to_json_schema(cursor)?;
+                    self.format.schema = Some(("generationConfig.responseSchema", schema));
+                }
+                "responseJsonSchema" => {
+                    let schema = walk::json(cursor, &path)?;
+                    self.format.schema =
+                        schema.map(|schema| ("generationConfig.responseJsonSchema", schema));
+                }
                 "responseModalities" => text_only(cursor, &path)?,
                 "imageConfig" => {
                     let image = cursor.value()?;
@@ -213,13 +234,10 @@ impl Asked {
                     }
                 }
                 "mediaResolution" => {
-                    self.detail = read_resolution(cursor)?.map(|detail| (path, detail));
+                    self.detail = read_resolution(cursor, &path, &mut self.request.unknown)?;
                 }
                 "thinkingConfig" => self.thinking(cursor, &path)?,
-                _ => {
-                    let value = cursor.value()?;
-                    self.unknown(&format!("{outer}."), name, value);
-                }
+                _ => unread(cursor.value()?, &mut self.request.unknown, || path),
             }
             Ok(())
         })
@@ -232,7 +250,7 @@ impl Asked {
             if walk::null(cursor)? {
                 return Ok(());
             }
-            let path = format!("{outer}.{name}");
+            let path = format!("{outer}.{}", camel(name));
             match camel(name).as_ref() {
                 "includeThoughts" => reasoning.show = walk::boolean(cursor, &path)? == Some(true),
                 "thinkingBudget" => {
@@ -249,10 +267,7 @@ impl Asked {
                         unknown.push(path);
                     }
                 }
-                _ => {
-                    cursor.value()?;
-                    unknown.push(path);
-                }
+                _ => unread(cursor.value()?, &mut unknown, || path),
             }
             Ok(())
         })?;
@@ -265,10 +280,11 @@ impl Asked {
     fn finish(mut self) -> Request {
         self.choose_tools();
         self.choose_format();
-        if let Some((path, detail)) = self.detail.take()
-            && !self.contents.look(detail)
-        {
-            self.request.unknown.push(path);
+        if self.contents.has_pictures() {
+            self.request.image_detail = self.detail;
+        } else if self.detail.is_some() {
+            let name = "generationConfig.mediaResolution";
+            note(&mut self.request.unknown, name);
         }
         let Contents { turns, parts, .. } = self.contents;
         let Parts { names, mut unknown } = parts;
@@ -293,10 +309,14 @@ impl Asked {
             ("VALIDATED", []) => {
                 // Elsewhere calls are not checked against their schemas unless a tool is strict.
                 let name = "toolConfig.functionCallingConfig.mode";
-                self.request.unknown.push(name.to_owned());
+                note(&mut self.request.unknown, name);
                 Some(ToolChoice::Auto)
             }
-            _ => None,
+            ("" | "MODE_UNSPECIFIED", []) => None,
+            _ => {
+                note(&mut self.request.unknown, CALLING);
+                None
+            }
         };
     }
 
@@ -308,25 +328,29 @@ impl Asked {
             top_logprobs,
         } = std::mem::take(&mut self.format);
         if logprobs {
-            self.request.logprobs = Some(Logprobs { top: top_logprobs });
+            self.request.logprobs = Some(Logprobs {
+                top: top_logprobs,
+                is_implied: false,
+            });
         } else if top_logprobs.is_some() {
-            self.request
-                .unknown
-                .push("generationConfig.logprobs".to_owned());
+            note(&mut self.request.unknown, "generationConfig.logprobs");
         }
         self.request.format = match (mime.as_deref(), schema) {
-            (Some("application/json") | None, Some(schema)) => Some(Format::Schema {
+            (Some("application/json") | None, Some((_, schema))) => Some(Format::Schema {
                 name: None,
                 description: None,
                 schema,
                 strict: None,
             }),
             (Some("application/json"), None) => Some(Format::Json),
-            (Some("text/plain" | "") | None, _) => None,
-            (Some(_), schema) => {
+            (mime, schema) => {
                 let unknown = &mut self.request.unknown;
-                unknown.push("generationConfig.responseMimeType".to_owned());
-                unknown.extend(schema.map(|_| "generationConfig.responseSchema".to_owned()));
+                if !matches!(mime, None | Some("text/plain" | "")) {
+                    note(unknown, "generationConfig.responseMimeType");
+                }
+                if let Some((path, _)) = schema {
+                    note(unknown, path);
+                }
                 None
             }
         };

@@ -2,8 +2,9 @@
 //! in the path and are not written.
 
 use crate::canon::{
-    Arranged, Calling, Dropped, Field, Image, ImageDetail, ImageSource, Part, Path, Request, Role,
-    Side, Target, Thought, Tool, ToolResult, arrange, choose, mime,
+    Arranged, Calling, Dropped, Field, Image, ImageDetail, ImageSource, Member, Part, Path,
+    Request, Role, Side, Target, Thought, Tool, ToolResult, arrange, choose, is_usual_verbosity,
+    mime,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -29,6 +30,7 @@ pub fn write_request(
     let Arranged { system, sides } = arrange(request, is_own, dropped)?;
     let detail = one_detail(request, dropped);
     leave_out(request, dropped);
+    leave_out_of(&sides, target, dropped);
     let choice = choose(request, dropped)?;
     let mut out = Vec::with_capacity(1024);
     object(&mut out, |body| {
@@ -98,39 +100,86 @@ fn leave_out(request: &Request, dropped: &mut Dropped) {
         request.parallel_tool_calls == Some(false),
         Field::ParallelToolCalls,
     );
-    list(
-        request.tools.iter().any(|tool| tool.strict == Some(true)),
-        Field::ToolStrict,
-    );
-    list(request.verbosity.is_some(), Field::Verbosity);
+    list(!is_usual_verbosity(request), Field::Verbosity);
     list(request.user.is_some(), Field::User);
     list(request.safety_identifier.is_some(), Field::SafetyIdentifier);
     list(request.metadata.is_some(), Field::Metadata);
     list(request.cache_key.is_some(), Field::CacheKey);
     list(request.stop.len() > STOP_MAX, Field::Stop);
+    for tool in &request.tools {
+        if tool.strict == Some(true) {
+            dropped.member(tool.path, Member::Strict);
+        }
+    }
+}
+
+/// Lists what of parts that are sent this dialect has no word for.
+fn leave_out_of(sides: &[Side<'_>], target: &Target<'_>, dropped: &mut Dropped) {
+    for (path, part) in sides.iter().flat_map(|side| &side.parts) {
+        match part {
+            Part::Document(document) if document.name.is_some() => {
+                dropped.member(*path, Member::DocumentName);
+            }
+            Part::ToolCall(call) => {
+                let opaque = call.opaque.as_ref();
+                let sent = signature::sent(opaque, Dialect::Generate, target.public_model);
+                if opaque.is_some() && sent.is_none() {
+                    dropped.signature(*path, call);
+                }
+            }
+            Part::ToolResult(result) => {
+                for (path, part) in &result.parts {
+                    if !matches!(part, Part::Text(_) | Part::Refusal(_) | Part::Image(_)) {
+                        dropped.path(*path);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// How closely pictures are to be looked at. There is one setting for all of them.
 fn one_detail(request: &Request, dropped: &mut Dropped) -> Option<&'static str> {
-    let parts = request.turns.iter().flat_map(|turn| &turn.parts);
-    let pictures = parts.flat_map(|(_, part)| match part {
-        Part::ToolResult(result) => result.parts.as_slice(),
-        part => std::slice::from_ref(part),
-    });
-    let mut levels = pictures.filter_map(|part| match part {
-        Part::Image(image) => match image.detail? {
+    let levels = pictures(request).filter_map(|(path, image)| {
+        let (detail, is_own) = match image.detail {
+            Some(detail) => (detail, true),
+            None => (request.image_detail?, false),
+        };
+        match detail {
             ImageDetail::Auto => None,
-            ImageDetail::Low => Some("MEDIA_RESOLUTION_LOW"),
-            ImageDetail::High | ImageDetail::Original => Some("MEDIA_RESOLUTION_HIGH"),
-        },
-        _ => None,
+            ImageDetail::Low => Some((path, is_own, "MEDIA_RESOLUTION_LOW")),
+            ImageDetail::High | ImageDetail::Original => {
+                Some((path, is_own, "MEDIA_RESOLUTION_HIGH"))
+            }
+        }
     });
-    let first = levels.next()?;
-    if levels.any(|level| level != first) {
-        dropped.field(Field::ImageDetail);
-        return None;
+    let levels: Vec<_> = levels.collect();
+    let (_, _, first) = levels.first()?;
+    if levels.iter().all(|(_, _, level)| level == first) {
+        return Some(first);
     }
-    Some(first)
+    for (path, is_own, _) in levels {
+        if is_own {
+            dropped.member(path, Member::ImageDetail);
+        } else {
+            dropped.field(Field::ImageDetail);
+        }
+    }
+    None
+}
+
+/// Every picture of the request, and where it stands.
+fn pictures(request: &Request) -> impl Iterator<Item = (Path, &Image)> {
+    let parts = request.turns.iter().flat_map(|turn| &turn.parts);
+    let parts = parts.flat_map(|part| match &part.1 {
+        Part::ToolResult(result) => result.parts.as_slice(),
+        _ => std::slice::from_ref(part),
+    });
+    parts.filter_map(|(path, part)| match part {
+        Part::Image(image) => Some((*path, image)),
+        _ => None,
+    })
 }
 
 fn content(contents: &mut Array<'_>, role: &str, write: impl FnOnce(&mut Array<'_>)) {
@@ -222,7 +271,7 @@ fn write_result<'a>(
     profile: &Profile,
     after: &mut Vec<&'a Image>,
 ) {
-    let pictures = result.parts.iter().filter_map(|part| match part {
+    let pictures = result.parts.iter().filter_map(|(_, part)| match part {
         Part::Image(image) => Some(image),
         _ => None,
     });
@@ -248,7 +297,7 @@ fn write_result<'a>(
 /// The answer of a function must be an object. A text that is one goes as it is, unless it would
 /// be taken for the convention by which others are wrapped.
 fn write_said(out: &mut Vec<u8>, result: &ToolResult) {
-    let texts = result.parts.iter().filter_map(|part| match part {
+    let texts = result.parts.iter().filter_map(|(_, part)| match part {
         Part::Text(text) | Part::Refusal(text) => Some(text.as_str()),
         _ => None,
     });

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::canon::{Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri};
+use crate::canon::{
+    Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri, note, unread,
+};
 use crate::failure::Failure;
 use crate::json::walk;
 use crate::json::{Cursor, Raw, Shape};
@@ -71,7 +73,7 @@ pub(super) fn read_content(
     path: Path,
     unknown: &mut Vec<String>,
 ) -> Result<Part, Failure> {
-    let is_known = matches!(kind, "text" | "image" | "document");
+    let mut others = Vec::new();
     let mut said = String::new();
     let mut media = Media::default();
     walk::object::<Failure>(
@@ -84,32 +86,36 @@ pub(super) fn read_content(
                 "data" => media.data = walk::string(cursor, "data")?.map(Cow::into_owned),
                 "uri" => media.uri = walk::string(cursor, "uri")?.map(Cow::into_owned),
                 "resolution" => {
-                    media.detail = match walk::string(cursor, "resolution")?.as_deref() {
+                    let word = walk::string(cursor, "resolution")?;
+                    media.detail = match word.as_deref() {
                         Some("low") => Some(ImageDetail::Low),
                         Some("medium") => Some(ImageDetail::Auto),
                         Some("high") => Some(ImageDetail::High),
                         Some("ultra_high") => Some(ImageDetail::Original),
                         _ => None,
                     };
+                    if word.is_some() && (media.detail.is_none() || kind != "image") {
+                        note(&mut others, format!("{path}.resolution"));
+                    }
                 }
                 // The sources of an earlier answer are not for a model to read.
                 "type" | "annotations" => drop(cursor.value()?),
-                _ => {
-                    let value = cursor.value()?;
-                    if is_known && !value.is_null() && !value.is_empty() {
-                        unknown.push(format!("{path}.{name}"));
-                    }
-                }
+                _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
             }
             Ok(())
         },
     )?;
-    Ok(match kind {
+    let part = match kind {
         "text" => Part::Text(said),
         "image" => media.into_image(),
         "document" => media.into_document(),
         _ => Part::Foreign,
-    })
+    };
+    // A content that is dropped as a whole is told as one.
+    if !matches!(part, Part::Foreign) {
+        unknown.append(&mut others);
+    }
+    Ok(part)
 }
 
 impl Media {

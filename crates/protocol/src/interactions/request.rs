@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::canon::{
-    Effort, Format, Json, Part, Path, Reasoning, Request, Role, Tool, ToolChoice, Turn,
+    Effort, Format, Json, Part, Path, Reasoning, Request, Role, Tool, ToolChoice, Turn, note,
+    unread,
 };
 use crate::failure::Failure;
 use crate::json::walk::{self, compact};
@@ -11,6 +12,8 @@ use crate::json::{Cursor, Raw, Shape, utf8};
 use serde_json::value::RawValue;
 
 use super::steps::Steps;
+
+const CHOICE: &str = "generation_config.tool_choice";
 
 /// Reads a request that [`crate::native::read_head`] has let pass.
 pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
@@ -41,9 +44,11 @@ impl Asked {
         match name {
             "input" => self.steps.read(cursor)?,
             "system_instruction" => self.system(cursor.value()?)?,
-            "tools" => walk::array(cursor, name, |cursor, _| self.tool(cursor.value()?))?,
+            "tools" => walk::array(cursor, name, |cursor, at| {
+                self.tool(cursor.value()?, Path::item("tools", at))
+            })?,
             "generation_config" => self.config(cursor)?,
-            "response_format" => self.format(cursor.value()?)?,
+            "response_format" => self.format(cursor.value()?, name)?,
             "response_mime_type" => self.mime = walk::string(cursor, name)?.map(Cow::into_owned),
             "response_modalities" => {
                 let is_text = |modality: &String| modality.eq_ignore_ascii_case("text");
@@ -55,8 +60,9 @@ impl Asked {
             // The head has seen to these.
             "model" | "store" | "background" | "service_tier" => drop(cursor.value()?),
             _ => {
-                let value = cursor.value()?;
-                self.unknown("", name, value);
+                unread(cursor.value()?, &mut self.request.unknown, || {
+                    name.to_owned()
+                });
             }
         }
         Ok(())
@@ -64,9 +70,9 @@ impl Asked {
 
     /// Lists what only this dialect knows, unless it says nothing.
     fn unknown(&mut self, outer: &str, name: &str, value: Raw<'_>) {
-        if !value.is_null() && value.boolean() != Some(false) && !value.is_empty() {
-            self.request.unknown.push(format!("{outer}{name}"));
-        }
+        unread(value, &mut self.request.unknown, || {
+            format!("{outer}.{name}")
+        });
     }
 
     /// Reads the system prompt: a text, a content, or an object that holds contents.
@@ -92,7 +98,7 @@ impl Asked {
                     "text" | "parts" | "content" => self.system(value),
                     "type" | "role" => Ok(()),
                     _ => {
-                        self.unknown("system_instruction.", name, value);
+                        self.unknown("system_instruction", name, value);
                         Ok(())
                     }
                 }
@@ -100,9 +106,10 @@ impl Asked {
         }
     }
 
-    fn tool(&mut self, value: Raw<'_>) -> Result<(), Failure> {
+    fn tool(&mut self, value: Raw<'_>, path: Path) -> Result<(), Failure> {
         let mut kind = String::new();
         let mut tool = Tool {
+            path,
             name: String::new(),
             description: None,
             parameters: None,
@@ -128,15 +135,12 @@ impl Asked {
                     tool.description = text.map(Cow::into_owned);
                 }
                 "parameters" => tool.parameters = walk::json(cursor, "tools.parameters")?,
-                _ => {
-                    cursor.value()?;
-                    unknown.push(format!("tools.{name}"));
-                }
+                _ => unread(cursor.value()?, &mut unknown, || format!("{path}.{name}")),
             }
             Ok(())
         })?;
         if kind != "function" {
-            self.request.unknown.push(format!("tools.{kind}"));
+            note(&mut self.request.unknown, format!("tools.{kind}"));
             return Ok(());
         }
         if tool.name.is_empty() {
@@ -166,12 +170,15 @@ impl Asked {
                     let level = walk::string(cursor, &path)?.unwrap_or_default();
                     reasoning.effort = Effort::parse(&level.to_ascii_lowercase());
                     if reasoning.effort.is_none() {
-                        self.request.unknown.push(path);
+                        note(&mut self.request.unknown, path);
                     }
                 }
                 "thinking_summaries" => {
                     let shown = walk::string(cursor, &path)?.unwrap_or_default();
                     reasoning.show = shown == "auto";
+                    if !["auto", "none", ""].contains(&shown.as_ref()) {
+                        note(&mut self.request.unknown, path);
+                    }
                 }
                 "tool_choice" => {
                     let choice = cursor.value()?;
@@ -179,7 +186,7 @@ impl Asked {
                 }
                 _ => {
                     let value = cursor.value()?;
-                    self.unknown("generation_config.", name, value);
+                    self.unknown("generation_config", name, value);
                 }
             }
             Ok(())
@@ -190,7 +197,7 @@ impl Asked {
     }
 
     fn choice(&mut self, value: Raw<'_>) -> Result<Option<ToolChoice>, Failure> {
-        const NAME: &str = "generation_config.tool_choice";
+        const NAME: &str = CHOICE;
         if let Some(mode) = value.string() {
             return Ok(self.mode(&mode.decode_lossy(), Vec::new()));
         }
@@ -198,14 +205,17 @@ impl Asked {
         walk::object::<Failure>(&mut Cursor::new(value.text()), NAME, |cursor, name| {
             if name != "allowed_tools" {
                 let value = cursor.value()?;
-                self.unknown("generation_config.tool_choice.", name, value);
+                self.unknown("generation_config.tool_choice", name, value);
                 return Ok(());
             }
             walk::object::<Failure>(cursor, NAME, |cursor, name| {
                 match name {
                     "mode" => mode = walk::string(cursor, NAME)?.unwrap_or_default().into_owned(),
                     "tools" => names = walk::strings(cursor, NAME)?,
-                    _ => drop(cursor.value()?),
+                    _ => {
+                        let value = cursor.value()?;
+                        self.unknown("generation_config.tool_choice.allowed_tools", name, value);
+                    }
                 }
                 Ok(())
             })
@@ -222,47 +232,57 @@ impl Asked {
             (_, [_, ..]) => ToolChoice::Allowed { names, required },
             ("validated", []) => {
                 // Elsewhere calls are not checked against their schemas unless a tool is strict.
-                let name = "generation_config.tool_choice";
-                self.request.unknown.push(name.to_owned());
+                note(&mut self.request.unknown, CHOICE);
                 ToolChoice::Auto
             }
             ("auto", []) => ToolChoice::Auto,
-            _ => return None,
+            ("", []) => return None,
+            _ => {
+                note(&mut self.request.unknown, CHOICE);
+                return None;
+            }
         })
     }
 
-    /// Reads the form of the output: one, or a list of one. A bare schema is an older form.
-    fn format(&mut self, value: Raw<'_>) -> Result<(), Failure> {
-        const NAME: &str = "response_format";
+    /// Reads the form of the output, which stands at `path`: one, or a list of one. A bare schema
+    /// is an older form.
+    fn format(&mut self, value: Raw<'_>, path: &str) -> Result<(), Failure> {
         if value.shape() == Shape::Array {
-            return walk::array(&mut Cursor::new(value.text()), NAME, |cursor, _| {
-                self.format(cursor.value()?)
+            return walk::array(&mut Cursor::new(value.text()), path, |cursor, at| {
+                self.format(cursor.value()?, &format!("{path}[{at}]"))
             });
         }
         let mut kind = None;
         let [mut mime, mut schema] = [None::<Raw<'_>>; 2];
-        walk::object::<Failure>(&mut Cursor::new(value.text()), NAME, |cursor, name| {
+        let mut others = Vec::new();
+        walk::object::<Failure>(&mut Cursor::new(value.text()), path, |cursor, name| {
             let value = cursor.value()?;
             match name {
                 "type" => kind = value.string().map(|text| text.decode_lossy()),
-                "mime_type" => mime = Some(value),
+                "mime_type" => mime = Some(value).filter(|mime| !mime.is_null()),
                 "schema" => schema = Some(value).filter(|schema| !schema.is_null()),
-                _ => {}
+                _ => unread(value, &mut others, || format!("{path}.{name}")),
             }
             Ok(())
         })?;
-        let is_json = |mime: Raw<'_>| {
-            mime.string()
-                .is_some_and(|mime| mime.is("application/json"))
-        };
+        let is = |mime: Raw<'_>, known: &str| mime.string().is_some_and(|mime| mime.is(known));
         match kind.as_deref() {
-            Some("image" | "audio" | "video") => return Err(text_only(NAME)),
-            Some("text") => match schema {
-                Some(schema) => self.request.format = Some(schema_format(raw(schema)?)),
-                None if mime.is_some_and(is_json) => self.request.format = Some(Format::Json),
-                None => {}
-            },
+            Some("image" | "audio" | "video") => return Err(text_only("response_format")),
+            Some("text") => {
+                match (schema, mime) {
+                    (Some(schema), _) => self.request.format = Some(schema_format(raw(schema)?)),
+                    (None, Some(mime)) if is(mime, "application/json") => {
+                        self.request.format = Some(Format::Json);
+                    }
+                    (None, Some(mime)) if !is(mime, "text/plain") => {
+                        note(&mut others, format!("{path}.mime_type"));
+                    }
+                    (None, _) => {}
+                }
+                self.request.unknown.append(&mut others);
+            }
             _ if value.is_empty() => {}
+            // All of it is the schema.
             _ => self.request.format = Some(schema_format(raw(value)?)),
         }
         Ok(())
@@ -291,7 +311,7 @@ impl Asked {
                 request.format = Some(Format::Json);
             }
             None | Some("application/json" | "text/plain") => {}
-            Some(_) => request.unknown.push("response_mime_type".to_owned()),
+            Some(_) => note(&mut request.unknown, "response_mime_type"),
         }
         request
     }

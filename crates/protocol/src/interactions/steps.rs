@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::canon::{Opaque, Part, Path, Role, Thought, ToolCall, ToolResult, Turn};
+use crate::canon::{
+    Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, note, unread,
+};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::walk::{self, compact};
@@ -89,8 +91,9 @@ impl Steps {
                 Ok(())
             }
             Shape::Object => {
+                let path = path.inner("content", 0);
                 let part = typed_content(cursor.value()?, path, &mut self.unknown)?;
-                self.push(path.inner("content", 0), part);
+                self.push(path, part);
                 Ok(())
             }
             _ => walk::array(cursor, "content", |cursor, number| {
@@ -117,7 +120,7 @@ impl Steps {
                     let path = path.inner("summary", number);
                     match typed_content(cursor.value()?, path, &mut self.unknown)? {
                         Part::Text(text) => thought.text.push_str(&text),
-                        _ => self.unknown.push(path.to_string()),
+                        _ => note(&mut self.unknown, path.to_string()),
                     }
                     Ok(())
                 }),
@@ -137,6 +140,7 @@ impl Steps {
             name: String::new(),
             arguments: "{}".to_owned(),
             opaque: None,
+            signed_at: SignedAt::Call,
         };
         walk::object::<Failure>(
             &mut Cursor::new(step.text()),
@@ -166,23 +170,28 @@ impl Steps {
         )?;
         required(&call.id, "id", path)?;
         required(&call.name, "name", path)?;
-        call.opaque = call.opaque.or_else(|| self.signature_of_call());
+        if call.opaque.is_none()
+            && let Some((path, opaque)) = self.signature_of_call()
+        {
+            call.opaque = Some(opaque);
+            call.signed_at = SignedAt::Item(path.index());
+        }
         self.say(Role::Assistant, path, Part::ToolCall(call));
         Ok(())
     }
 
     /// A thought that is nothing but the signature of a call in another dialect belongs to the
     /// call again.
-    fn signature_of_call(&mut self) -> Option<Opaque> {
+    fn signature_of_call(&mut self) -> Option<(Path, Opaque)> {
         let parts = &mut self.turns.last_mut()?.parts;
-        let (_, Part::Thought(thought)) = parts.last()? else {
+        let (path, Part::Thought(thought)) = parts.last()? else {
             return None;
         };
         let opaque = thought.opaque.as_ref()?;
         let of_call = matches!(opaque.origin, Dialect::Generate | Dialect::Chat);
-        let opaque = (of_call && thought.text.is_empty()).then(|| opaque.clone())?;
+        let taken = (of_call && thought.text.is_empty()).then(|| (*path, opaque.clone()))?;
         parts.pop();
-        Some(opaque)
+        Some(taken)
     }
 
     fn result(&mut self, step: Raw<'_>, path: Path) -> Result<(), Failure> {
@@ -207,7 +216,7 @@ impl Steps {
                             walk::boolean(cursor, "function_result.is_error")? == Some(true);
                     }
                     "result" => self.answer(cursor.value()?, path, &mut result.parts)?,
-                    "type" | "signature" => drop(cursor.value()?),
+                    "type" => drop(cursor.value()?),
                     _ => self.note(cursor, path, name)?,
                 }
                 Ok(())
@@ -219,14 +228,19 @@ impl Steps {
     }
 
     /// Reads what a function answered: a text, an object, or a list of contents.
-    fn answer(&mut self, value: Raw<'_>, path: Path, parts: &mut Vec<Part>) -> Result<(), Failure> {
+    fn answer(
+        &mut self,
+        value: Raw<'_>,
+        path: Path,
+        parts: &mut Vec<(Path, Part)>,
+    ) -> Result<(), Failure> {
         match value.shape() {
             Shape::Null => {}
             Shape::String => {
                 let text = value
                     .string()
                     .map_or_else(Cow::default, |text| text.decode_lossy());
-                parts.push(Part::Text(text.into_owned()));
+                parts.push((path, Part::Text(text.into_owned())));
             }
             Shape::Array if is_contents(value) => {
                 walk::array(
@@ -235,16 +249,16 @@ impl Steps {
                     |cursor, number| {
                         let path = path.inner("result", number);
                         match typed_content(cursor.value()?, path, &mut self.unknown)? {
-                            part @ (Part::Text(_) | Part::Image(_)) => parts.push(part),
-                            _ => self.unknown.push(path.to_string()),
+                            part @ (Part::Text(_) | Part::Image(_)) => parts.push((path, part)),
+                            _ => note(&mut self.unknown, path.to_string()),
                         }
                         Ok::<(), Failure>(())
                     },
                 )?;
             }
-            _ => parts.push(Part::Text(compact(value.text()))),
+            _ => parts.push((path, Part::Text(compact(value.text())))),
         }
-        parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+        parts.retain(|(_, part)| !matches!(part, Part::Text(text) if text.is_empty()));
         Ok(())
     }
 
@@ -291,10 +305,9 @@ impl Steps {
 
     /// Lists a member that only this dialect knows, unless it says nothing.
     fn note(&mut self, cursor: &mut Cursor<'_>, path: Path, name: &str) -> Result<(), Failure> {
-        let value = cursor.value()?;
-        if !value.is_null() && !value.is_empty() {
-            self.unknown.push(format!("{path}.{name}"));
-        }
+        unread(cursor.value()?, &mut self.unknown, || {
+            format!("{path}.{name}")
+        });
         Ok(())
     }
 }

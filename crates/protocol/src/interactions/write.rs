@@ -1,9 +1,9 @@
 //! Writes a request in the common form for an Interactions upstream.
 
 use crate::canon::{
-    Arranged, Calling, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Part,
-    Reasoning, Request, Role, Side, Target, Thought, ToolResult, arguments, arrange, choose,
-    is_zero, mime, sampled,
+    Arranged, Calling, Dropped, Effort, Field, Format, Image, ImageDetail, ImageSource, Member,
+    Part, Reasoning, Request, Role, Side, Target, Thought, ToolResult, arguments, arrange, choose,
+    is_usual_verbosity, is_zero, labelled, mime, sampled,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -26,6 +26,7 @@ pub fn write_request(
     };
     let Arranged { system, sides } = arrange(request, is_own, dropped)?;
     leave_out(request, dropped);
+    leave_out_of(&sides, target, dropped);
     let choice = choose(request, dropped)?;
     let mut out = Vec::with_capacity(1024);
     object(&mut out, |body| {
@@ -34,7 +35,7 @@ pub fn write_request(
             for side in &sides {
                 match side.role {
                     Role::Assistant => write_model(steps, side, target),
-                    _ => write_user(steps, side),
+                    _ => write_user(steps, side, request.image_detail),
                 }
             }
         });
@@ -65,11 +66,7 @@ pub fn write_request(
         }
         if let Some(format) = &request.format {
             body.object("response_format", |told| {
-                told.text("type", "text")
-                    .text("mime_type", "application/json");
-                if let Format::Schema { schema, .. } = format {
-                    told.raw("schema", schema.get());
-                }
+                write_format(told, format, dropped);
             });
         }
         if request.stream {
@@ -99,22 +96,11 @@ fn leave_out(request: &Request, dropped: &mut Dropped) {
             request.choices.is_some_and(|choices| choices > 1),
             Field::Choices,
         ),
-        (request.logprobs.is_some(), Field::Logprobs),
-        (
-            request
-                .logprobs
-                .is_some_and(|logprobs| logprobs.top.is_some()),
-            Field::TopLogprobs,
-        ),
         (
             request.parallel_tool_calls == Some(false),
             Field::ParallelToolCalls,
         ),
-        (
-            request.tools.iter().any(|tool| tool.strict == Some(true)),
-            Field::ToolStrict,
-        ),
-        (request.verbosity.is_some(), Field::Verbosity),
+        (!is_usual_verbosity(request), Field::Verbosity),
         (request.user.is_some(), Field::User),
         (request.safety_identifier.is_some(), Field::SafetyIdentifier),
         (request.metadata.is_some(), Field::Metadata),
@@ -125,9 +111,65 @@ fn leave_out(request: &Request, dropped: &mut Dropped) {
             dropped.field(field);
         }
     }
+    if let Some(logprobs) = request.logprobs {
+        dropped.logprobs(logprobs);
+    }
+    for tool in &request.tools {
+        if tool.strict == Some(true) {
+            dropped.member(tool.path, Member::Strict);
+        }
+    }
 }
 
-fn write_user(steps: &mut Array<'_>, side: &Side<'_>) {
+/// Lists what of parts that are sent this dialect has no word for.
+fn leave_out_of(sides: &[Side<'_>], target: &Target<'_>, dropped: &mut Dropped) {
+    for (path, part) in sides.iter().flat_map(|side| &side.parts) {
+        match part {
+            Part::Document(document) if document.name.is_some() => {
+                dropped.member(*path, Member::DocumentName);
+            }
+            Part::ToolCall(call) => {
+                let opaque = call.opaque.as_ref();
+                let sent = signature::sent(opaque, Dialect::Interactions, target.public_model);
+                if opaque.is_some() && sent.is_none() {
+                    dropped.signature(*path, call);
+                }
+            }
+            Part::ToolResult(result) => {
+                for (path, part) in &result.parts {
+                    match part {
+                        Part::Document(document) if document.name.is_some() => {
+                            dropped.member(*path, Member::DocumentName);
+                        }
+                        Part::Foreign => dropped.path(*path),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn write_format(told: &mut Object<'_>, format: &Format, dropped: &mut Dropped) {
+    told.text("type", "text")
+        .text("mime_type", "application/json");
+    if let Format::Schema {
+        name,
+        description,
+        schema,
+        ..
+    } = format
+    {
+        let (name, description) = (name.as_deref(), description.as_deref());
+        told.raw(
+            "schema",
+            &labelled(schema.get(), name, description, dropped),
+        );
+    }
+}
+
+fn write_user(steps: &mut Array<'_>, side: &Side<'_>, detail: Option<ImageDetail>) {
     let said = |part: &Part| {
         matches!(
             part,
@@ -136,7 +178,7 @@ fn write_user(steps: &mut Array<'_>, side: &Side<'_>) {
     };
     for (_, part) in &side.parts {
         if let Part::ToolResult(result) = part {
-            write_result(steps, result);
+            write_result(steps, result, detail);
         }
     }
     if side.parts.iter().any(|(_, part)| said(part)) {
@@ -144,7 +186,7 @@ fn write_user(steps: &mut Array<'_>, side: &Side<'_>) {
             step.text("type", "user_input");
             step.array("content", |contents| {
                 for (_, part) in &side.parts {
-                    write_content(contents, part);
+                    write_content(contents, part, detail);
                 }
             });
         });
@@ -152,14 +194,14 @@ fn write_user(steps: &mut Array<'_>, side: &Side<'_>) {
 }
 
 /// Writes a content; parts that are steps of their own are none.
-fn write_content(contents: &mut Array<'_>, part: &Part) {
+fn write_content(contents: &mut Array<'_>, part: &Part, detail: Option<ImageDetail>) {
     match part {
         Part::Text(text) | Part::Refusal(text) => {
             contents.object(|content| {
                 content.text("type", "text").text("text", text);
             });
         }
-        Part::Image(image) => write_image(contents, image),
+        Part::Image(image) => write_image(contents, image, detail),
         Part::Document(document) => {
             contents.object(|content| {
                 content.text("type", "document");
@@ -172,7 +214,7 @@ fn write_content(contents: &mut Array<'_>, part: &Part) {
     }
 }
 
-fn write_image(contents: &mut Array<'_>, image: &Image) {
+fn write_image(contents: &mut Array<'_>, image: &Image, detail: Option<ImageDetail>) {
     contents.object(|content| {
         content.text("type", "image");
         match &image.source {
@@ -186,7 +228,7 @@ fn write_image(contents: &mut Array<'_>, image: &Image) {
                 content.text("uri", url);
             }
         }
-        let resolution = match image.detail {
+        let resolution = match image.detail.or(detail) {
             None | Some(ImageDetail::Auto) => None,
             Some(ImageDetail::Low) => Some("low"),
             Some(ImageDetail::High) => Some("high"),
@@ -198,7 +240,7 @@ fn write_image(contents: &mut Array<'_>, image: &Image) {
     });
 }
 
-fn write_result(steps: &mut Array<'_>, result: &ToolResult) {
+fn write_result(steps: &mut Array<'_>, result: &ToolResult, detail: Option<ImageDetail>) {
     steps.object(|step| {
         step.text("type", "function_result")
             .text("call_id", &result.call_id);
@@ -207,10 +249,10 @@ fn write_result(steps: &mut Array<'_>, result: &ToolResult) {
         }
         match result.parts.as_slice() {
             [] => step.text("result", ""),
-            [Part::Text(text)] => step.text("result", text),
+            [(_, Part::Text(text))] => step.text("result", text),
             parts => step.array("result", |contents| {
-                for part in parts {
-                    write_content(contents, part);
+                for (_, part) in parts {
+                    write_content(contents, part, detail);
                 }
             }),
         };
@@ -276,7 +318,7 @@ fn flush(steps: &mut Array<'_>, spoken: &mut Vec<&Part>) {
         step.text("type", "model_output");
         step.array("content", |contents| {
             for part in spoken.drain(..) {
-                write_content(contents, part);
+                write_content(contents, part, None);
             }
         });
     });
@@ -357,14 +399,15 @@ fn write_thinking(
         effort,
         budget_tokens,
         show,
+        ..
     } = reasoning.clone();
     let effort = effort.or(budget_tokens.map(Effort::of_budget));
     let off = effort == Some(Effort::None);
     if profile.thinking == Some(Thinking::None) || profile.reasoning == Some(false) {
-        if effort.is_some() && !off {
-            dropped.field(Field::Reasoning);
-        } else if show {
-            dropped.field(Field::ReasoningShown);
+        if off {
+            dropped.shown_reasoning(reasoning);
+        } else {
+            dropped.reasoning(reasoning);
         }
         return;
     }

@@ -1,7 +1,9 @@
 //! The members of an object, taken out by name; what is left was not understood.
 
 use std::borrow::Cow;
+use std::fmt;
 
+use crate::canon::unread;
 use crate::failure::Failure;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 
@@ -63,13 +65,10 @@ impl<'a> Fields<'a> {
         self.take(name)?.boolean()
     }
 
-    /// Lists the names of what is left, unless there is nothing in it.
-    pub(super) fn left(self, path: &str, unknown: &mut Vec<String>) {
+    /// Lists what is left of the object that stands at `place`, unless it says nothing.
+    pub(super) fn left(self, place: &dyn fmt::Display, unknown: &mut Vec<String>) {
         for (name, value) in self.list {
-            let name = format!("{path}{name}");
-            if !value.is_empty() && !unknown.contains(&name) {
-                unknown.push(name);
-            }
+            unread(value, unknown, || format!("{place}.{name}"));
         }
     }
 }

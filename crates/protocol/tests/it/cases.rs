@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::canon::{Dropped, Echo, Event, Fold, Request, Response, Target};
+use protocol::canon::{Dropped, Echo, Event, Fold, Part, Path as Place, Request, Response, Target};
 use protocol::native::Broken;
 use protocol::profile::Thinking;
 use protocol::sse::{Frame, Splitter};
@@ -124,4 +124,10 @@ pub(crate) fn check_grammar(events: &[Event], ended: bool) {
         }
     }
     assert_eq!(over, ended, "{events:?}");
+}
+
+/// Parts of a tool's result that no caller wrote.
+pub(crate) fn at_nowhere(parts: Vec<Part>) -> Vec<(Place, Part)> {
+    let parts = parts.into_iter();
+    parts.map(|part| (Place::default(), part)).collect()
 }

@@ -11,6 +11,8 @@ use protocol::{Dialect, Failure, Profile};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::cases::at_nowhere;
+
 fn sent(
     dialect: Dialect,
     request: &Request,
@@ -61,6 +63,7 @@ fn everything() -> Request {
         stream: true,
         include_usage: true,
         tools: vec![Tool {
+            path: Path::default(),
             name: "f".to_owned(),
             description: Some("d".to_owned()),
             parameters: Some(raw(r#"{"$schema":"x","type":"object","a\"b":1}"#)),
@@ -79,7 +82,10 @@ fn everything() -> Request {
         stop: ["a", "b", "c", "d", "e", "f"].map(str::to_owned).to_vec(),
         output_tokens_max: Some(100),
         choices: Some(2),
-        logprobs: Some(Logprobs { top: Some(2) }),
+        logprobs: Some(Logprobs {
+            is_implied: false,
+            top: Some(2),
+        }),
         format: Some(Format::Schema {
             name: Some("n".to_owned()),
             description: None,
@@ -87,6 +93,7 @@ fn everything() -> Request {
             strict: Some(true),
         }),
         reasoning: Some(Reasoning {
+            show_is_unsaid: false,
             effort: Some(Effort::Medium),
             budget_tokens: None,
             show: true,
@@ -293,6 +300,7 @@ fn what_would_change_the_meaning_is_refused() {
 
 fn called(id: &str, opaque: Option<Opaque>) -> Part {
     Part::ToolCall(ToolCall {
+        signed_at: protocol::canon::SignedAt::default(),
         id: id.to_owned(),
         name: "f".to_owned(),
         arguments: "{\"x\":".to_owned(),
@@ -304,7 +312,7 @@ fn answered(id: &str, parts: Vec<Part>) -> Part {
     Part::ToolResult(ToolResult {
         call_id: id.to_owned(),
         name: Some("f".to_owned()),
-        parts,
+        parts: at_nowhere(parts),
         is_error: false,
     })
 }
@@ -362,7 +370,11 @@ fn one_resolution_holds_for_all_pictures() {
             Some("MEDIA_RESOLUTION_HIGH"),
             "",
         ),
-        (vec![Some(High), Some(Low)], None, "detail"),
+        (
+            vec![Some(High), Some(Low)],
+            None,
+            "messages[0].image_url.detail",
+        ),
     ] {
         let pictures = details.into_iter().map(picture).collect();
         let request = asking(vec![turn(Role::User, pictures)]);

@@ -3,8 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::parts::content;
-use super::read::{note, text, unread};
-use crate::canon::{Opaque, Part, Path, Request, Role, ToolCall, ToolResult, Turn, carrier};
+use super::read::text;
+use crate::canon::{
+    Opaque, Part, Path, Request, Role, SignedAt, ToolCall, ToolResult, Turn, carrier, note, unread,
+};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::walk;
@@ -30,7 +32,8 @@ struct Message {
     role: Option<String>,
     parts: Vec<(Path, Part)>,
     refusal: Option<String>,
-    thought: bool,
+    /// The name of the member that holds bare reasoning.
+    thought: Option<String>,
     calls: Vec<(Path, Called)>,
     function_call: Option<Function>,
     tool_call_id: Option<String>,
@@ -82,14 +85,18 @@ impl<'r> History<'r> {
                 "content" => message.parts = content(cursor, path, unknown)?,
                 "refusal" => message.refusal = text(cursor, "messages[].refusal")?,
                 "reasoning_content" | "reasoning" if cursor.shape()? == Shape::String => {
-                    message.thought |= !cursor.string()?.is_empty();
+                    if !cursor.string()?.is_empty() {
+                        message.thought = Some(format!("{path}.{name}"));
+                    }
                 }
                 "tool_calls" => walk::array(cursor, "messages[].tool_calls", |cursor, at| {
                     let path = path.inner("tool_calls", at);
                     message.calls.push((path, called(cursor, path, unknown)?));
                     Ok::<(), Failure>(())
                 })?,
-                "function_call" => message.function_call = function_call(cursor)?,
+                "function_call" => {
+                    message.function_call = function_call(cursor, path, name, unknown)?;
+                }
                 "tool_call_id" => message.tool_call_id = text(cursor, "messages[].tool_call_id")?,
                 "name" => message.name = text(cursor, "messages[].name")?,
                 _ => unread(cursor.value()?, unknown, || format!("{path}.{name}")),
@@ -151,11 +158,17 @@ impl<'r> History<'r> {
             };
             let thoughts = carried.thoughts.into_iter().map(Part::Thought);
             parts.splice(before..before, thoughts.map(|part| (Path::default(), part)));
+            // The id carries what few clients keep the extension for.
+            let signed_at = match called.signature {
+                Some(_) => SignedAt::Call,
+                None => SignedAt::Id,
+            };
             let call = ToolCall {
                 id: id.to_owned(),
                 name: called.function.name.unwrap_or_default(),
                 arguments: arguments(called.function.arguments),
                 opaque: carried.opaque.or_else(|| called.signature.map(signature)),
+                signed_at,
             };
             self.names.insert(call.id.clone(), call.name.clone());
             parts.push((path, Part::ToolCall(call)));
@@ -166,14 +179,15 @@ impl<'r> History<'r> {
                 name: function.name.unwrap_or_default(),
                 arguments: arguments(function.arguments),
                 opaque: None,
+                signed_at: SignedAt::default(),
             };
             self.function_call = Some(call.id.clone());
             self.names.insert(call.id.clone(), call.name.clone());
             parts.push((path, Part::ToolCall(call)));
         }
         // Bare reasoning is worth nothing to any model. Where a call loaded it, nothing is lost.
-        if message.thought && !loaded {
-            note(self.unknown, format!("{path}.reasoning_content"));
+        if let Some(thought) = message.thought.filter(|_| !loaded) {
+            note(self.unknown, thought);
         }
         parts
     }
@@ -188,6 +202,10 @@ impl<'r> History<'r> {
             return Ok(());
         }
         let (id, _) = carrier::unload(id);
+        let is_told = |name: &String| name.is_empty() || self.names.get(id) == Some(name);
+        if message.name.as_ref().is_some_and(|name| !is_told(name)) {
+            note(self.unknown, format!("{path}.name"));
+        }
         self.result(id.to_owned(), message.parts, path);
         Ok(())
     }
@@ -206,7 +224,7 @@ impl<'r> History<'r> {
         let mut kept = Vec::with_capacity(parts.len());
         for (path, part) in parts {
             match part {
-                Part::Text(_) | Part::Image(_) => kept.push(part),
+                Part::Text(_) | Part::Image(_) => kept.push((path, part)),
                 _ => note(self.unknown, path.to_string()),
             }
         }
@@ -253,6 +271,7 @@ fn called(
     unknown: &mut Vec<String>,
 ) -> Result<Called, Failure> {
     let mut called = Called::default();
+    let mut others = Vec::new();
     walk::object(cursor, "messages[].tool_calls[]", |cursor, name| {
         match name {
             "id" => {
@@ -264,19 +283,29 @@ fn called(
                 called.foreign = kind.is_some_and(|kind| kind != "function");
             }
             "function" => {
-                called.function = function_call(cursor)?.unwrap_or_default();
+                let function = function_call(cursor, path, name, &mut others)?;
+                called.function = function.unwrap_or_default();
             }
-            "extra_content" => called.signature = extra_signature(cursor)?,
+            "extra_content" => called.signature = extra_signature(cursor, path, &mut others)?,
             // The place in the list, which clients that add up streams keep.
-            "index" | "custom" => drop(cursor.value()?),
-            _ => unread(cursor.value()?, unknown, || format!("{path}.{name}")),
+            "index" => drop(cursor.value()?),
+            _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
+    // A call that is dropped as a whole is told as one.
+    for name in others.into_iter().filter(|_| !called.foreign) {
+        note(unknown, name);
+    }
     Ok(called)
 }
 
-fn function_call(cursor: &mut Cursor<'_>) -> Result<Option<Function>, Failure> {
+fn function_call(
+    cursor: &mut Cursor<'_>,
+    path: Path,
+    inside: &str,
+    unknown: &mut Vec<String>,
+) -> Result<Option<Function>, Failure> {
     if walk::null(cursor)? {
         return Ok(None);
     }
@@ -294,7 +323,9 @@ fn function_call(cursor: &mut Cursor<'_>) -> Result<Option<Function>, Failure> {
                 "arguments" => {
                     called.arguments = text(cursor, "messages[].tool_calls[].function.arguments")?;
                 }
-                _ => drop(cursor.value()?),
+                _ => unread(cursor.value()?, unknown, || {
+                    format!("{path}.{inside}.{name}")
+                }),
             }
             Ok::<(), Failure>(())
         },
@@ -302,29 +333,31 @@ fn function_call(cursor: &mut Cursor<'_>) -> Result<Option<Function>, Failure> {
     Ok(Some(called))
 }
 
-fn extra_signature(cursor: &mut Cursor<'_>) -> Result<Option<String>, Failure> {
-    let [_, vendor, member] = super::EXTRA;
+fn extra_signature(
+    cursor: &mut Cursor<'_>,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Option<String>, Failure> {
+    const NAME: &str = "messages[].tool_calls[].extra_content";
+    let [extra, vendor, member] = super::EXTRA;
     let mut signature = None;
-    walk::object(
-        cursor,
-        "messages[].tool_calls[].extra_content",
-        |cursor, name| {
-            if name != vendor {
-                return cursor.value().map(drop).map_err(Failure::from);
+    walk::object(cursor, NAME, |cursor, name| {
+        if name != vendor {
+            unread(cursor.value()?, unknown, || {
+                format!("{path}.{extra}.{name}")
+            });
+            return Ok(());
+        }
+        walk::object(cursor, NAME, |cursor, name| {
+            if name == member {
+                signature = text(cursor, NAME)?;
+            } else {
+                unread(cursor.value()?, unknown, || {
+                    format!("{path}.{extra}.{vendor}.{name}")
+                });
             }
-            walk::object(
-                cursor,
-                "messages[].tool_calls[].extra_content",
-                |cursor, name| {
-                    if name == member {
-                        signature = text(cursor, "messages[].tool_calls[].extra_content")?;
-                    } else {
-                        cursor.value()?;
-                    }
-                    Ok::<(), Failure>(())
-                },
-            )
-        },
-    )?;
+            Ok::<(), Failure>(())
+        })
+    })?;
     Ok(signature.filter(|signature| !signature.is_empty()))
 }

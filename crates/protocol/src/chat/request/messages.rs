@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::EXTRA;
 use crate::canon::{
-    Dropped, Image, ImageDetail, ImageSource, Part, Path, Role, Target, ToolCall, ToolResult, Turn,
+    Dropped, Image, ImageDetail, ImageSource, Part, Role, Target, ToolCall, ToolResult, Turn,
     data_uri,
 };
 use crate::dialect::Dialect;
@@ -19,6 +19,8 @@ const PICTURE: &str = "[image]";
 pub(super) struct Messages<'w, 'o> {
     pub(super) target: &'w Target<'w>,
     pub(super) dropped: &'w mut Dropped,
+    /// How closely pictures are looked at that do not say it themselves.
+    pub(super) detail: Option<ImageDetail>,
     pub(super) list: &'w mut Array<'o>,
 }
 
@@ -57,11 +59,11 @@ impl Messages<'_, '_> {
         for (path, part) in &turn.parts {
             match part {
                 Part::ToolResult(result) => {
-                    self.tool_result(*path, result, &mut pieces);
+                    self.tool_result(result, &mut pieces);
                     results = true;
                 }
                 Part::Text(text) | Part::Refusal(text) => pieces.push(Piece::Text(text)),
-                Part::Image(image) => pieces.push(Piece::Image(image)),
+                Part::Image(image) => pieces.push(Piece::Image(image, self.detail)),
                 Part::Document(document) => pieces.push(Piece::File {
                     uri: data_uri::join(&document.mime, &document.data),
                     name: document.name.as_deref(),
@@ -87,21 +89,16 @@ impl Messages<'_, '_> {
     }
 
     /// Chat takes texts alone in a result: pictures are the user's, behind the results.
-    fn tool_result<'p>(
-        &mut self,
-        path: Path,
-        result: &'p ToolResult,
-        pictures: &mut Vec<Piece<'p>>,
-    ) {
+    fn tool_result<'p>(&mut self, result: &'p ToolResult, pictures: &mut Vec<Piece<'p>>) {
         let mut texts = Vec::with_capacity(result.parts.len());
-        for part in &result.parts {
+        for (path, part) in &result.parts {
             match part {
                 Part::Text(text) => texts.push(Piece::Text(text)),
                 Part::Image(image) => {
                     texts.push(Piece::Text(PICTURE));
-                    pictures.push(Piece::Image(image));
+                    pictures.push(Piece::Image(image, self.detail));
                 }
-                _ => self.dropped.path(path),
+                _ => self.dropped.path(*path),
             }
         }
         self.message("tool", &texts, |it| {
@@ -117,7 +114,13 @@ impl Messages<'_, '_> {
             match part {
                 Part::Text(text) => content.push_str(text),
                 Part::Refusal(text) => refusal.push_str(text),
-                Part::ToolCall(call) => calls.push(call),
+                Part::ToolCall(call) => {
+                    let signature = self.signature(call);
+                    if signature.is_none() && call.opaque.is_some() {
+                        self.dropped.signature(*path, call);
+                    }
+                    calls.push((call, signature));
+                }
                 _ => self.dropped.path(*path),
             }
         }
@@ -125,7 +128,6 @@ impl Messages<'_, '_> {
         if content.is_empty() && refusal.is_empty() && calls.is_empty() {
             return;
         }
-        let target = self.target;
         self.list.object(|it| {
             it.text("role", "assistant");
             if content.is_empty() {
@@ -138,12 +140,18 @@ impl Messages<'_, '_> {
             }
             if !calls.is_empty() {
                 it.array("tool_calls", |list| {
-                    for call in calls {
-                        list.object(|it| write_call(it, call, target));
+                    for (call, signature) in calls {
+                        list.object(|it| write_call(it, call, signature));
                     }
                 });
             }
         });
+    }
+
+    /// The signature of a call, if it is for this upstream.
+    fn signature<'c>(&self, call: &'c ToolCall) -> Option<&'c str> {
+        let opaque = call.opaque.as_ref();
+        signature::sent(opaque, Dialect::Chat, self.target.public_model)
     }
 
     fn message(&mut self, role: &str, pieces: &[Piece<'_>], more: impl FnOnce(&mut Object<'_>)) {
@@ -169,13 +177,12 @@ impl Messages<'_, '_> {
     }
 }
 
-fn write_call(it: &mut Object<'_>, call: &ToolCall, target: &Target<'_>) {
+fn write_call(it: &mut Object<'_>, call: &ToolCall, signature: Option<&str>) {
     it.text("id", &call.id).text("type", "function");
     it.object("function", |it| {
         it.text("name", &call.name)
             .text("arguments", &call.arguments);
     });
-    let signature = signature::sent(call.opaque.as_ref(), Dialect::Chat, target.public_model);
     if let Some(signature) = signature {
         write_extra(it, signature);
     }
@@ -194,8 +201,12 @@ pub(in crate::chat) fn write_extra(it: &mut Object<'_>, signature: &str) {
 /// A part of a message's content.
 enum Piece<'p> {
     Text(&'p str),
-    Image(&'p Image),
-    File { uri: String, name: Option<&'p str> },
+    /// With how closely it is looked at if it does not say so itself.
+    Image(&'p Image, Option<ImageDetail>),
+    File {
+        uri: String,
+        name: Option<&'p str>,
+    },
 }
 
 impl Piece<'_> {
@@ -204,14 +215,14 @@ impl Piece<'_> {
             Self::Text(text) => {
                 it.text("type", "text").text("text", text);
             }
-            Self::Image(image) => {
+            Self::Image(image, detail) => {
                 let url = match &image.source {
                     ImageSource::Url(url) => Cow::Borrowed(url.as_str()),
                     ImageSource::Inline { mime, data } => Cow::Owned(data_uri::join(mime, data)),
                 };
                 it.text("type", "image_url").object("image_url", |it| {
                     it.text("url", &url);
-                    if let Some(detail) = image.detail {
+                    if let Some(detail) = image.detail.or(*detail) {
                         it.text("detail", detail_word(detail));
                     }
                 });

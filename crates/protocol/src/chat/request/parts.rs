@@ -1,7 +1,9 @@
 //! The content of a chat message, as parts of the common form.
 
-use super::read::{note, text, unread};
-use crate::canon::{Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri};
+use super::read::text;
+use crate::canon::{
+    Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri, note, unread,
+};
 use crate::failure::Failure;
 use crate::json::walk;
 use crate::json::{Cursor, Shape};
@@ -44,9 +46,8 @@ fn part(
             "type" => kind = text(cursor, "messages[].content[].type")?,
             "text" => said = text(cursor, "messages[].content[].text")?.map(Part::Text),
             "refusal" => said = text(cursor, "messages[].content[].refusal")?.map(Part::Refusal),
-            "image_url" => said = image(cursor)?.map(Part::Image),
-            "file" => said = file(cursor)?.map(Part::Document),
-            "input_audio" => drop(cursor.value()?),
+            "image_url" => said = image(cursor, path, &mut others)?.map(Part::Image),
+            "file" => said = file(cursor, path, &mut others)?.map(Part::Document),
             _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
         }
         Ok::<(), Failure>(())
@@ -68,7 +69,11 @@ fn part(
 }
 
 /// Reads `image_url`, which some send as the bare text of its URL.
-fn image(cursor: &mut Cursor<'_>) -> Result<Option<Image>, Failure> {
+fn image(
+    cursor: &mut Cursor<'_>,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Option<Image>, Failure> {
     let mut url = None;
     let mut detail = None;
     if cursor.shape()? == Shape::String {
@@ -79,9 +84,14 @@ fn image(cursor: &mut Cursor<'_>) -> Result<Option<Image>, Failure> {
                 "url" => url = text(cursor, "messages[].content[].image_url.url")?,
                 "detail" => {
                     let word = walk::string(cursor, "messages[].content[].image_url.detail")?;
-                    detail = word.and_then(|word| read_detail(&word));
+                    detail = word.as_deref().and_then(read_detail);
+                    if word.is_some() && detail.is_none() {
+                        note(unknown, format!("{path}.image_url.detail"));
+                    }
                 }
-                _ => drop(cursor.value()?),
+                _ => unread(cursor.value()?, unknown, || {
+                    format!("{path}.image_url.{name}")
+                }),
             }
             Ok::<(), Failure>(())
         })?;
@@ -110,14 +120,18 @@ fn read_detail(word: &str) -> Option<ImageDetail> {
 }
 
 /// Reads a file that is given inline; one that is kept elsewhere is foreign.
-fn file(cursor: &mut Cursor<'_>) -> Result<Option<Document>, Failure> {
+fn file(
+    cursor: &mut Cursor<'_>,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Option<Document>, Failure> {
     let mut data = None;
     let mut title = None;
     walk::object(cursor, "messages[].content[].file", |cursor, name| {
         match name {
             "file_data" => data = text(cursor, "messages[].content[].file.file_data")?,
             "filename" => title = text(cursor, "messages[].content[].file.filename")?,
-            _ => drop(cursor.value()?),
+            _ => unread(cursor.value()?, unknown, || format!("{path}.file.{name}")),
         }
         Ok::<(), Failure>(())
     })?;

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use super::history::History;
-use crate::canon::{Effort, Format, Json, Logprobs, Reasoning, Request, Tool, ToolChoice};
+use crate::canon::{
+    Effort, Format, Json, Logprobs, Path, Reasoning, Request, Tool, ToolChoice, note, unread,
+};
 use crate::failure::Failure;
 use crate::json::walk::{self, Misread};
-use crate::json::{Cursor, Integer, Raw, Shape, utf8};
-
-/// Paths of members that nobody reads; more than these are not told.
-const UNKNOWN_MAX: usize = 1024;
+use crate::json::{Cursor, Integer, Shape, utf8};
 
 /// Reads a request that [`native::read_head`](crate::native::read_head) has passed. `null` is absent, and
 /// a member without content (`false`, `""`, `[]`, `{}`) says nothing that could be lost.
@@ -39,10 +38,11 @@ impl Reader {
         match name {
             "messages" => History::new(request).read(cursor)?,
             "stream" => request.stream = walk::boolean(cursor, name)?.unwrap_or(false),
-            "stream_options" => request.include_usage = include_usage(cursor)?,
+            "stream_options" => stream_options(cursor, request)?,
             "tools" => walk::array(cursor, name, |cursor, at| tool(cursor, at, request))?,
             "functions" => walk::array(cursor, name, |cursor, at| {
-                let function = function(cursor, "functions", at, &mut request.unknown)?;
+                let path = Path::item("functions", at);
+                let function = function(cursor, path, "", &mut request.unknown)?;
                 request.tools.extend(function);
                 Ok::<(), Failure>(())
             })?,
@@ -88,29 +88,21 @@ impl Reader {
 
     fn finish(self) -> Request {
         let mut request = self.request;
-        request.output_tokens_max = request.output_tokens_max.or(self.max_tokens);
+        match (request.output_tokens_max, self.max_tokens) {
+            (None, limit) => request.output_tokens_max = limit,
+            (Some(newer), Some(older)) if newer != older => {
+                note(&mut request.unknown, "max_tokens");
+            }
+            _ => {}
+        }
         let top = self.top_logprobs.filter(|top| *top > 0);
         if self.logprobs {
-            request.logprobs = Some(Logprobs { top });
+            let is_implied = false;
+            request.logprobs = Some(Logprobs { top, is_implied });
         } else if top.is_some() {
             note(&mut request.unknown, "top_logprobs");
         }
         request
-    }
-}
-
-/// Notes a member that has no meaning in the common form.
-pub(super) fn note(unknown: &mut Vec<String>, name: impl Into<String>) {
-    if unknown.len() < UNKNOWN_MAX {
-        unknown.push(name.into());
-    }
-}
-
-/// Notes a member that nobody reads, if it says anything.
-pub(super) fn unread(value: Raw<'_>, unknown: &mut Vec<String>, name: impl FnOnce() -> String) {
-    let says_nothing = value.is_null() || value.is_empty() || value.boolean() == Some(false);
-    if !says_nothing && unknown.len() < UNKNOWN_MAX {
-        unknown.push(name());
     }
 }
 
@@ -137,30 +129,33 @@ fn has_members(json: &Json) -> bool {
     json.get().contains(':')
 }
 
-fn include_usage(cursor: &mut Cursor<'_>) -> Result<bool, Failure> {
-    let mut include = false;
+fn stream_options(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
     walk::object(cursor, "stream_options", |cursor, name| {
-        if name == "include_usage" {
-            include = walk::boolean(cursor, "stream_options.include_usage")?.unwrap_or(false);
-        } else {
-            cursor.value()?;
+        match name {
+            "include_usage" => {
+                let include = walk::boolean(cursor, "stream_options.include_usage")?;
+                request.include_usage = include.unwrap_or(false);
+            }
+            // The upstream's own padding.
+            "include_obfuscation" => drop(cursor.value()?),
+            _ => unread(cursor.value()?, &mut request.unknown, || {
+                format!("stream_options.{name}")
+            }),
         }
         Ok::<(), Failure>(())
-    })?;
-    Ok(include)
+    })
 }
 
 fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(), Failure> {
+    let path = Path::item("tools", at);
     let mut kind = None;
     let mut declared = None;
     let mut others = Vec::new();
     walk::object(cursor, "tools[]", |cursor, name| {
         match name {
             "type" => kind = walk::string(cursor, "tools[].type")?,
-            "function" => declared = function(cursor, "tools", at, &mut others)?,
-            _ => unread(cursor.value()?, &mut others, || {
-                format!("tools[{at}].{name}")
-            }),
+            "function" => declared = function(cursor, path, ".function", &mut others)?,
+            _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
@@ -180,10 +175,11 @@ fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(),
     Ok(())
 }
 
+/// Reads the declaration of a function, which stands at `path` in the member `inside`.
 fn function(
     cursor: &mut Cursor<'_>,
-    list: &str,
-    at: usize,
+    path: Path,
+    inside: &str,
     unknown: &mut Vec<String>,
 ) -> Result<Option<Tool>, Failure> {
     if walk::null(cursor)? {
@@ -191,6 +187,7 @@ fn function(
     }
     let mut name = None;
     let mut tool = Tool {
+        path,
         name: String::new(),
         description: None,
         parameters: None,
@@ -203,14 +200,14 @@ fn function(
             "parameters" => tool.parameters = walk::json(cursor, "tools[].function.parameters")?,
             "strict" => tool.strict = walk::boolean(cursor, "tools[].function.strict")?,
             _ => unread(cursor.value()?, unknown, || {
-                format!("{list}[{at}].{member}")
+                format!("{path}{inside}.{member}")
             }),
         }
         Ok::<(), Failure>(())
     })?;
     let Some(name) = name.filter(|name| !name.is_empty()) else {
         let failure = Failure::invalid("A function tool needs a `name`.");
-        return Err(failure.param(format!("{list}[{at}]")));
+        return Err(failure.param(path.to_string()));
     };
     tool.name = name;
     Ok(Some(tool))
@@ -228,7 +225,7 @@ fn choice(cursor: &mut Cursor<'_>, member: &str, request: &mut Request) -> Resul
     } else if walk::null(cursor)? {
         return Ok(());
     } else {
-        chosen(cursor, member)?
+        chosen(cursor, member, &mut request.unknown)?
     };
     match choice {
         Some(choice) => request.tool_choice = Some(choice),
@@ -237,71 +234,117 @@ fn choice(cursor: &mut Cursor<'_>, member: &str, request: &mut Request) -> Resul
     Ok(())
 }
 
-fn chosen(cursor: &mut Cursor<'_>, member: &str) -> Result<Option<ToolChoice>, Failure> {
+fn chosen(
+    cursor: &mut Cursor<'_>,
+    member: &str,
+    unknown: &mut Vec<String>,
+) -> Result<Option<ToolChoice>, Failure> {
     let mut named = None;
     let mut allowed = None;
+    let mut others = Vec::new();
     walk::object(cursor, member, |cursor, name| {
         match name {
             // The older form has the name at its top.
             "name" => named = text(cursor, "function_call.name")?,
-            "function" => named = function_name(cursor)?,
-            "allowed_tools" => allowed = Some(allowed_tools(cursor)?),
-            _ => drop(cursor.value()?),
+            "function" => named = function_name(cursor, "tool_choice.function", &mut others)?,
+            "allowed_tools" => allowed = Some(allowed_tools(cursor, &mut others)?),
+            "type" => drop(cursor.value()?),
+            _ => unread(cursor.value()?, &mut others, || format!("{member}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
-    Ok(named.map(ToolChoice::Named).or(allowed))
+    let choice = named.map(ToolChoice::Named).or(allowed);
+    // A choice that is dropped as a whole is told as one.
+    for name in others.into_iter().filter(|_| choice.is_some()) {
+        note(unknown, name);
+    }
+    Ok(choice)
 }
 
-fn function_name(cursor: &mut Cursor<'_>) -> Result<Option<String>, Failure> {
+fn function_name(
+    cursor: &mut Cursor<'_>,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<Option<String>, Failure> {
     let mut named = None;
-    walk::object(cursor, "tool_choice.function", |cursor, name| {
+    walk::object(cursor, path, |cursor, name| {
         match name {
-            "name" => named = text(cursor, "tool_choice.function.name")?,
-            _ => drop(cursor.value()?),
+            "name" => named = text(cursor, path)?,
+            _ => unread(cursor.value()?, unknown, || format!("{path}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
     Ok(named)
 }
 
-fn allowed_tools(cursor: &mut Cursor<'_>) -> Result<ToolChoice, Failure> {
+fn allowed_tools(
+    cursor: &mut Cursor<'_>,
+    unknown: &mut Vec<String>,
+) -> Result<ToolChoice, Failure> {
+    const NAME: &str = "tool_choice.allowed_tools";
+    const TOOLS: &str = "tool_choice.allowed_tools.tools";
     let mut names = Vec::new();
     let mut required = false;
-    walk::object(cursor, "tool_choice.allowed_tools", |cursor, name| {
+    walk::object(cursor, NAME, |cursor, name| {
         match name {
             "mode" => {
                 let mode = walk::string(cursor, "tool_choice.allowed_tools.mode")?;
                 required = mode.as_deref() == Some("required");
             }
-            "tools" => walk::array(cursor, "tool_choice.allowed_tools.tools", |cursor, _| {
-                walk::object(
-                    cursor,
-                    "tool_choice.allowed_tools.tools[]",
-                    |cursor, name| {
-                        match name {
-                            "function" => names.extend(function_name(cursor)?),
-                            _ => drop(cursor.value()?),
-                        }
-                        Ok::<(), Failure>(())
-                    },
-                )
+            "tools" => walk::array(cursor, TOOLS, |cursor, at| {
+                let path = Path::item(TOOLS, at);
+                match allowed_tool(cursor, path, unknown)? {
+                    Some(name) => names.push(name),
+                    // A tool of another kind, which is not declared elsewhere either.
+                    None => note(unknown, path.to_string()),
+                }
+                Ok::<(), Failure>(())
             })?,
-            _ => drop(cursor.value()?),
+            _ => unread(cursor.value()?, unknown, || format!("{NAME}.{name}")),
         }
         Ok::<(), Failure>(())
     })?;
     Ok(ToolChoice::Allowed { names, required })
 }
 
+fn allowed_tool(
+    cursor: &mut Cursor<'_>,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Option<String>, Failure> {
+    let mut named = None;
+    let mut others = Vec::new();
+    walk::object(
+        cursor,
+        "tool_choice.allowed_tools.tools[]",
+        |cursor, name| {
+            match name {
+                "function" => {
+                    named = function_name(cursor, &format!("{path}.function"), &mut others)?;
+                }
+                "type" => drop(cursor.value()?),
+                _ => unread(cursor.value()?, &mut others, || format!("{path}.{name}")),
+            }
+            Ok::<(), Failure>(())
+        },
+    )?;
+    if named.is_some() {
+        unknown.append(&mut others);
+    }
+    Ok(named)
+}
+
 fn format(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
     let mut kind = None;
     let mut schema = None;
+    let mut others = Vec::new();
     walk::object(cursor, "response_format", |cursor, name| {
         match name {
             "type" => kind = walk::string(cursor, "response_format.type")?,
-            "json_schema" => schema = json_schema(cursor)?,
-            _ => drop(cursor.value()?),
+            "json_schema" => schema = json_schema(cursor, &mut others)?,
+            _ => unread(cursor.value()?, &mut others, || {
+                format!("response_format.{name}")
+            }),
         }
         Ok::<(), Failure>(())
     })?;
@@ -309,12 +352,21 @@ fn format(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
         None | Some("text") => {}
         Some("json_object") => request.format = Some(Format::Json),
         Some("json_schema") => request.format = schema.or(Some(Format::Json)),
-        Some(_) => note(&mut request.unknown, "response_format"),
+        Some(_) => {
+            note(&mut request.unknown, "response_format");
+            return Ok(());
+        }
+    }
+    for name in others {
+        note(&mut request.unknown, name);
     }
     Ok(())
 }
 
-fn json_schema(cursor: &mut Cursor<'_>) -> Result<Option<Format>, Failure> {
+fn json_schema(
+    cursor: &mut Cursor<'_>,
+    unknown: &mut Vec<String>,
+) -> Result<Option<Format>, Failure> {
     let [mut title, mut description] = [None, None];
     let mut found = None;
     let mut strict = None;
@@ -326,7 +378,9 @@ fn json_schema(cursor: &mut Cursor<'_>) -> Result<Option<Format>, Failure> {
             }
             "schema" => found = walk::json(cursor, "response_format.json_schema.schema")?,
             "strict" => strict = walk::boolean(cursor, "response_format.json_schema.strict")?,
-            _ => drop(cursor.value()?),
+            _ => unread(cursor.value()?, unknown, || {
+                format!("response_format.json_schema.{name}")
+            }),
         }
         Ok::<(), Failure>(())
     })?;

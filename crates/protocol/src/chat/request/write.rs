@@ -29,6 +29,7 @@ pub fn write_request(
             let mut messages = Messages {
                 target,
                 dropped,
+                detail: request.image_detail,
                 list: messages,
             };
             result = request
@@ -268,10 +269,8 @@ fn write_reasoning(
             it.text("reasoning_effort", effort.as_str());
         }
         Some(Effort::None) | None => {}
-        Some(_) => dropped.field(Field::Reasoning),
+        Some(_) => return dropped.reasoning(reasoning),
     }
     // There is no member to ask for it; upstreams that show their reasoning do so unasked.
-    if reasoning.show {
-        dropped.field(Field::ReasoningShown);
-    }
+    dropped.shown_reasoning(reasoning);
 }

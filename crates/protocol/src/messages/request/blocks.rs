@@ -1,10 +1,11 @@
 //! Reads the content blocks of a request.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use crate::canon::{
-    Document, Image, ImageSource, Part, Path, Thought, ToolCall, ToolResult, base64, carrier,
-    data_uri,
+    Document, Image, ImageSource, Part, Path, SignedAt, Thought, ToolCall, ToolResult, base64,
+    carrier, data_uri, note,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -31,7 +32,7 @@ impl Blocks {
             if kind == "text" {
                 let text = fields.text("text", "system.text")?;
                 push_text(&mut parts, path, text);
-                blocks.rest(fields, "system.");
+                blocks.rest(fields, &path);
             } else {
                 parts.push((path, Part::Foreign));
             }
@@ -49,10 +50,7 @@ impl Blocks {
         let mut parts = Vec::new();
         self.each(cursor, "messages.content", |blocks, index, kind, fields| {
             let path = message.inner("content", index);
-            let mut found = Vec::with_capacity(1);
-            blocks.block(kind, fields, path, &mut found)?;
-            parts.extend(found.into_iter().map(|part| (path, part)));
-            Ok(())
+            blocks.block(kind, fields, path, &mut parts)
         })?;
         Ok(parts)
     }
@@ -85,68 +83,78 @@ impl Blocks {
         kind: &str,
         fields: &mut Fields<'_>,
         path: Path,
-        parts: &mut Vec<Part>,
+        parts: &mut Parts,
     ) -> Result<(), Failure> {
         match kind {
-            "tool_use" => self.tool_use(fields, parts)?,
+            "tool_use" => self.tool_use(fields, path, parts)?,
             "tool_result" => self.tool_result(fields, path, parts)?,
             "thinking" => {
                 let text = fields.string("thinking").unwrap_or_default().into_owned();
                 let value = fields.string("signature").unwrap_or_default();
-                parts.push(Part::Thought(Thought {
+                let thought = Thought {
                     text,
                     opaque: signature::read(&value, Dialect::Messages),
                     redacted: false,
-                }));
+                };
+                parts.push((path, Part::Thought(thought)));
             }
             "redacted_thinking" => {
                 let data = fields.text("data", "messages.content.data")?;
-                parts.push(Part::Thought(Thought {
+                let thought = Thought {
                     text: String::new(),
                     opaque: signature::read(&data, Dialect::Messages),
                     redacted: true,
-                }));
+                };
+                parts.push((path, Part::Thought(thought)));
             }
-            _ if self.medium(kind, fields, parts)? => {}
+            _ if self.medium(kind, fields, (path, &path), parts)? => {}
             _ => {
-                parts.push(Part::Foreign);
+                parts.push((path, Part::Foreign));
                 return Ok(());
             }
         }
-        self.rest(fields, "messages.content.");
+        self.rest(fields, &path);
         Ok(())
     }
 
     /// Reads a block that a user or a tool may send; says whether it was one that other dialects
-    /// can carry.
+    /// can carry. `path` is where its parts are told to stand, `place` where it stands itself.
     fn medium(
         &mut self,
         kind: &str,
         fields: &mut Fields<'_>,
-        parts: &mut Vec<Part>,
+        (path, place): (Path, &dyn Display),
+        parts: &mut Parts,
     ) -> Result<bool, Failure> {
         match kind {
             "text" => {
                 let text = fields.text("text", "messages.content.text")?;
-                if !text.is_empty() {
-                    parts.push(Part::Text(text.into_owned()));
-                }
+                push_text(parts, path, text);
                 Ok(true)
             }
             "image" => {
-                let source = fields.take("source").and_then(image_source);
-                let image = source.map(|source| Image {
-                    source,
+                let source = fields.take("source").and_then(Fields::of);
+                let Some(mut source) = source else {
+                    return Ok(false);
+                };
+                let Some(found) = image_source(&mut source) else {
+                    return Ok(false);
+                };
+                source.left(&format_args!("{place}.source"), &mut self.unknown);
+                let image = Image {
+                    source: found,
                     detail: None,
-                });
-                let known = image.is_some();
-                parts.extend(image.map(Part::Image));
-                Ok(known)
+                };
+                parts.push((path, Part::Image(image)));
+                Ok(true)
             }
-            "document" => self.document(fields, parts),
+            "document" => self.document(fields, (path, place), parts),
             // Found text is worth having without its source.
             "search_result" => match fields.take("content") {
-                Some(content) => self.inner(content, parts),
+                Some(content) => {
+                    let list = format_args!("{place}.content");
+                    self.inner(content, (path, &list), parts)
+                }
                 None => Ok(false),
             },
             _ => Ok(false),
@@ -156,64 +164,96 @@ impl Blocks {
     fn document(
         &mut self,
         fields: &mut Fields<'_>,
-        parts: &mut Vec<Part>,
+        (path, place): (Path, &dyn Display),
+        parts: &mut Parts,
     ) -> Result<bool, Failure> {
-        // The default is spelt out by some clients.
-        if let Some(mut citations) = fields.take("citations").and_then(Fields::of)
-            && citations.boolean("enabled") == Some(true)
-        {
-            self.unknown.push("messages.content.citations".to_owned());
-        }
+        let citations = fields.take("citations").and_then(Fields::of);
         let Some(mut source) = fields.take("source").and_then(Fields::of) else {
             return Ok(false);
         };
-        match source.string("type").unwrap_or_default().as_ref() {
+        let is_known = match source.string("type").unwrap_or_default().as_ref() {
             "base64" => {
                 let data = source.text("data", "messages.content.source.data")?;
                 let mime = source.string("media_type");
-                parts.push(Part::Document(Document {
+                let document = Document {
                     mime: mime.map_or_else(|| "application/pdf".to_owned(), Cow::into_owned),
                     data: base64::standard(&data).into_owned(),
                     name: fields.string("title").map(Cow::into_owned),
-                }));
-                Ok(true)
+                };
+                parts.push((path, Part::Document(document)));
+                true
             }
             "text" => {
                 let text = source.text("data", "messages.content.source.data")?;
-                if !text.is_empty() {
-                    parts.push(Part::Text(text.into_owned()));
-                }
-                Ok(true)
+                push_text(parts, path, text);
+                // There is one type of text.
+                source.take("media_type");
+                true
             }
             "content" => match source.take("content") {
-                Some(content) => self.inner(content, parts),
-                None => Ok(false),
+                Some(content) => {
+                    let list = format_args!("{place}.source.content");
+                    self.inner(content, (path, &list), parts)?
+                }
+                None => false,
             },
-            _ => Ok(false),
+            _ => false,
+        };
+        if !is_known {
+            return Ok(false);
         }
+        source.left(&format_args!("{place}.source"), &mut self.unknown);
+        if let Some(mut citations) = citations {
+            // The default is spelt out by some clients.
+            if citations.boolean("enabled") == Some(true) {
+                note(&mut self.unknown, format!("{place}.citations.enabled"));
+            }
+            citations.left(&format_args!("{place}.citations"), &mut self.unknown);
+        }
+        Ok(true)
     }
 
-    /// Reads blocks inside a block.
-    fn inner(&mut self, content: Raw<'_>, parts: &mut Vec<Part>) -> Result<bool, Failure> {
-        let mut known = true;
+    /// Reads blocks inside a block, which stand in `list`.
+    fn inner(
+        &mut self,
+        content: Raw<'_>,
+        (path, list): (Path, &dyn Display),
+        parts: &mut Parts,
+    ) -> Result<bool, Failure> {
+        let before = parts.len();
+        let noted = self.unknown.len();
         let mut cursor = Cursor::new(content.text());
         self.each(
             &mut cursor,
             "messages.content.content",
-            |blocks, _, kind, fields| {
-                known &= blocks.medium(kind, fields, parts)?;
-                blocks.rest(fields, "messages.content.content.");
+            |blocks, at, kind, fields| {
+                let place = format_args!("{list}[{at}]");
+                if blocks.medium(kind, fields, (path, &place), parts)? {
+                    blocks.rest(fields, &place);
+                } else {
+                    note(&mut blocks.unknown, place.to_string());
+                }
                 Ok(())
             },
         )?;
-        Ok(known)
+        let is_known = parts.len() > before;
+        if !is_known {
+            // A block that is dropped as a whole is told as one.
+            self.unknown.truncate(noted);
+        }
+        Ok(is_known)
     }
 
-    fn tool_use(&mut self, fields: &mut Fields<'_>, parts: &mut Vec<Part>) -> Result<(), Failure> {
+    fn tool_use(
+        &mut self,
+        fields: &mut Fields<'_>,
+        path: Path,
+        parts: &mut Parts,
+    ) -> Result<(), Failure> {
         let id = fields.text("id", "messages.content.id")?;
         let (id, carried) = carrier::unload(&id);
         let thoughts = carried.thoughts.into_iter();
-        parts.extend(thoughts.map(Part::Thought));
+        parts.extend(thoughts.map(|thought| (Path::default(), Part::Thought(thought))));
         let arguments = match fields.take("input") {
             Some(input) if input.shape() == Shape::Object => walk::compact(input.text()),
             None => "{}".to_owned(),
@@ -222,17 +262,23 @@ impl Blocks {
                 return Err(Failure::invalid(message).param("messages.content.input"));
             }
         };
-        parts.push(Part::ToolCall(ToolCall {
+        let call = ToolCall {
             id: id.to_owned(),
             name: fields.text("name", "messages.content.name")?.into_owned(),
             arguments,
             opaque: carried.opaque,
-        }));
+            signed_at: SignedAt::default(),
+        };
+        parts.push((path, Part::ToolCall(call)));
         // A call by the model itself is what every other dialect knows.
         let caller = fields.take("caller").and_then(Fields::of);
-        let caller = caller.and_then(|mut caller| caller.string("type"));
-        if caller.is_some_and(|caller| caller != "direct") {
-            self.unknown.push("messages.content.caller".to_owned());
+        let Some(mut caller) = caller else {
+            return Ok(());
+        };
+        if caller.string("type").is_some_and(|kind| kind != "direct") {
+            note(&mut self.unknown, format!("{path}.caller"));
+        } else {
+            caller.left(&format_args!("{path}.caller"), &mut self.unknown);
         }
         Ok(())
     }
@@ -241,7 +287,7 @@ impl Blocks {
         &mut self,
         fields: &mut Fields<'_>,
         path: Path,
-        parts: &mut Vec<Part>,
+        parts: &mut Parts,
     ) -> Result<(), Failure> {
         let id = fields.text("tool_use_id", "messages.content.tool_use_id")?;
         let mut inside = Vec::new();
@@ -251,26 +297,28 @@ impl Blocks {
                 &mut cursor,
                 "messages.content.content",
                 |blocks, at, kind, fields| {
-                    if blocks.medium(kind, fields, &mut inside)? {
-                        blocks.rest(fields, "messages.content.content.");
+                    let path = path.in_result(at);
+                    if blocks.medium(kind, fields, (path, &path), &mut inside)? {
+                        blocks.rest(fields, &path);
                     } else {
-                        blocks.unknown.push(format!("{path}.content[{at}]"));
+                        note(&mut blocks.unknown, path.to_string());
                     }
                     Ok(())
                 },
             )?;
         }
-        parts.push(Part::ToolResult(ToolResult {
+        let result = ToolResult {
             call_id: carrier::unload(&id).0.to_owned(),
             name: None,
             parts: inside,
             is_error: fields.boolean("is_error").unwrap_or(false),
-        }));
+        };
+        parts.push((path, Part::ToolResult(result)));
         Ok(())
     }
 
-    fn rest(&mut self, fields: &mut Fields<'_>, path: &str) {
-        std::mem::take(fields).left(path, &mut self.unknown);
+    fn rest(&mut self, fields: &mut Fields<'_>, place: &dyn Display) {
+        std::mem::take(fields).left(place, &mut self.unknown);
     }
 }
 
@@ -281,8 +329,7 @@ fn push_text(parts: &mut Parts, path: Path, text: Cow<'_, str>) {
 }
 
 /// Where a picture is; nothing if only this dialect's vendor could find it.
-fn image_source(source: Raw<'_>) -> Option<ImageSource> {
-    let mut source = Fields::of(source)?;
+fn image_source(source: &mut Fields<'_>) -> Option<ImageSource> {
     match source.string("type")?.as_ref() {
         "base64" => {
             let data = source.string("data")?;

@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::thinking::Asked;
 use super::tools;
-use crate::canon::{Format, Path, Request, Role, Turn};
+use crate::canon::{Format, Path, Request, Role, Turn, unread};
 use crate::failure::Failure;
 use crate::json::walk::{self, Misread};
 use crate::json::{Cursor, Integer, utf8};
@@ -43,8 +43,7 @@ pub fn read_request(body: &[u8]) -> Result<Request, Failure> {
             // The name from before structured output left its beta.
             "output_format" => request.format = format(cursor, name, &mut request.unknown)?,
             "metadata" => metadata(cursor, &mut request)?,
-            _ if cursor.value()?.is_null() => {}
-            _ => request.unknown.push(name.to_owned()),
+            _ => unread(cursor.value()?, &mut request.unknown, || name.to_owned()),
         }
         Ok::<(), Failure>(())
     })?;
@@ -82,7 +81,7 @@ fn message(
         return Err(Failure::invalid(message).param("messages.content"));
     };
     let parts = blocks.content(&mut Cursor::new(content.text()), path)?;
-    fields.left("messages.", &mut blocks.unknown);
+    fields.left(&path, &mut blocks.unknown);
     Ok((!parts.is_empty()).then_some(Turn { role, parts }))
 }
 
@@ -98,8 +97,9 @@ fn output_config(
                 let path = "output_config.format";
                 request.format = format(cursor, path, &mut request.unknown)?;
             }
-            _ if cursor.value()?.is_null() => {}
-            _ => request.unknown.push(format!("output_config.{name}")),
+            _ => unread(cursor.value()?, &mut request.unknown, || {
+                format!("output_config.{name}")
+            }),
         }
         Ok(())
     })
@@ -118,8 +118,7 @@ fn format(
             "type" => kind = walk::string(cursor, path)?,
             "name" => name = walk::string(cursor, path)?,
             "schema" => schema = walk::json(cursor, path)?,
-            _ if cursor.value()?.is_null() => {}
-            _ => unknown.push(format!("{path}.{member}")),
+            _ => unread(cursor.value()?, unknown, || format!("{path}.{member}")),
         }
         Ok::<(), Misread>(())
     })?;
@@ -145,8 +144,9 @@ fn metadata(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failur
                 let user = walk::string(cursor, "metadata.user_id")?;
                 request.user = user.map(Into::into);
             }
-            _ if cursor.value()?.is_null() => {}
-            _ => request.unknown.push(format!("metadata.{name}")),
+            _ => unread(cursor.value()?, &mut request.unknown, || {
+                format!("metadata.{name}")
+            }),
         }
         Ok(())
     })

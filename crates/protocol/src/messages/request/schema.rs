@@ -23,17 +23,17 @@ const FORMATS: [&str; 10] = [
     "uuid",
 ];
 
-/// Writes the schema without what is not understood. `description` is added where it has none.
-pub(super) fn write_subset(schema: &str, description: Option<&str>, out: &mut Vec<u8>) {
+/// Writes the schema without what is not understood.
+pub(super) fn write_subset(schema: &str, out: &mut Vec<u8>) {
     match Cursor::new(schema).value() {
-        Ok(value) => write_schema(value, description, out),
+        Ok(value) => write_schema(value, out),
         Err(_) => write::raw(out, schema),
     }
 }
 
 type Members<'a> = Vec<(Cow<'a, str>, Raw<'a>)>;
 
-fn write_schema(schema: Raw<'_>, description: Option<&str>, out: &mut Vec<u8>) {
+fn write_schema(schema: Raw<'_>, out: &mut Vec<u8>) {
     let Some(members) = members(schema) else {
         return write::raw(out, schema.text());
     };
@@ -42,7 +42,7 @@ fn write_schema(schema: Raw<'_>, description: Option<&str>, out: &mut Vec<u8>) {
         "properties" => true,
         _ => false,
     });
-    let mut told = description.map(str::to_owned);
+    let mut told: Option<String> = None;
     let mut left: Vec<String> = Vec::new();
     write::object(out, |it| {
         for (name, value) in &members {
@@ -52,7 +52,7 @@ fn write_schema(schema: Raw<'_>, description: Option<&str>, out: &mut Vec<u8>) {
                 }
                 "properties" | "$defs" | "definitions" => write_map(it, name, *value),
                 "items" => {
-                    it.value(name, |out| write_schema(*value, None, out));
+                    it.value(name, |out| write_schema(*value, out));
                 }
                 "anyOf" | "allOf" => write_list(it, name, *value),
                 "oneOf" if !members.iter().any(|(name, _)| name == "anyOf") => {
@@ -109,7 +109,7 @@ fn write_map(it: &mut Object<'_>, name: &str, map: Raw<'_>) {
             }
             crate::json::write_string(out, name);
             out.push(b':');
-            write_schema(*schema, None, out);
+            write_schema(*schema, out);
         }
         out.push(b'}');
     });
@@ -124,7 +124,7 @@ fn write_list(it: &mut Object<'_>, name: &str, list: Raw<'_>) {
     it.array(name, |it| {
         let read = Cursor::new(list.text()).array(|cursor| {
             let schema = cursor.value()?;
-            it.value(|out| write_schema(schema, None, out));
+            it.value(|out| write_schema(schema, out));
             Ok::<(), SyntaxError>(())
         });
         debug_assert!(read.is_ok(), "the list has been read before");
@@ -173,7 +173,7 @@ mod tests {
 
     fn subset(schema: &str) -> String {
         let mut out = Vec::new();
-        write_subset(schema, None, &mut out);
+        write_subset(schema, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -204,24 +204,6 @@ mod tests {
         ] {
             assert_eq!(subset(schema), expected);
             assert_eq!(subset(expected), expected, "again");
-        }
-    }
-
-    #[test]
-    fn a_description_from_outside_is_used_when_there_is_none() {
-        for (schema, expected) in [
-            (
-                r#"{"type":"string"}"#,
-                r#"{"type":"string","description":"D"}"#,
-            ),
-            (
-                r#"{"description":"own","type":"string"}"#,
-                r#"{"type":"string","description":"own"}"#,
-            ),
-        ] {
-            let mut out = Vec::new();
-            write_subset(schema, Some("D"), &mut out);
-            assert_eq!(String::from_utf8(out).unwrap(), expected);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What of a conversation can be sent.
 
 use crate::canon::{
-    Arranged, Document, Dropped, Field, Image, ImageDetail, ImageSource, Part, Path, Role, Side,
-    Target, Thought,
+    Arranged, Document, Dropped, Field, Image, ImageDetail, ImageSource, Member, Part, Path, Role,
+    Side, Target, Thought,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -23,6 +23,7 @@ const IMAGES: [(&str, &str); 6] = [
 /// around them are joined.
 pub(super) fn sent<'a>(
     arranged: Arranged<'a>,
+    detail: Option<ImageDetail>,
     target: &Target<'_>,
     dropped: &mut Dropped,
 ) -> Result<Vec<Side<'a>>, Failure> {
@@ -31,7 +32,7 @@ pub(super) fn sent<'a>(
         let mut parts = Vec::with_capacity(side.parts.len());
         let mut lost = None;
         for (path, part) in side.parts {
-            match fit(path, part, side.role, target, dropped)? {
+            match fit(path, part, side.role, (target, detail), dropped)? {
                 Fit::Sent => parts.push((path, part)),
                 Fit::Empty => {}
                 Fit::Lost => {
@@ -79,7 +80,7 @@ fn fit(
     path: Path,
     part: &Part,
     role: Role,
-    target: &Target<'_>,
+    (target, detail): (&Target<'_>, Option<ImageDetail>),
     dropped: &mut Dropped,
 ) -> Result<Fit, Failure> {
     let is_user = role == Role::User;
@@ -87,20 +88,28 @@ fn fit(
         Part::Text(text) | Part::Refusal(text) if !is_said(text) => return Ok(Fit::Empty),
         Part::Text(_) | Part::Refusal(_) => true,
         Part::Image(image) if is_user => {
-            check_image(image, path, dropped)?;
+            check_image(image, path, detail, dropped)?;
             true
         }
         Part::Document(document) => is_user && is_readable(document),
         Part::ToolResult(result) if is_user => {
-            for part in &result.parts {
-                if let Part::Image(image) = part {
-                    check_image(image, path, dropped)?;
+            for (path, part) in &result.parts {
+                match part {
+                    Part::Image(image) => check_image(image, *path, detail, dropped)?,
+                    Part::Text(_) | Part::Refusal(_) | Part::Document(_) => {}
+                    _ => dropped.path(*path),
                 }
             }
             true
         }
         Part::Thought(thought) => !is_user && signed(thought, target).is_some(),
-        Part::ToolCall(_) => !is_user,
+        Part::ToolCall(call) => {
+            // A call has no member for a signature.
+            if call.opaque.is_some() {
+                dropped.signature(path, call);
+            }
+            !is_user
+        }
         Part::Image(_) | Part::ToolResult(_) | Part::Foreign => false,
     };
     Ok(if is_sent { Fit::Sent } else { Fit::Lost })
@@ -133,12 +142,16 @@ pub(super) fn image_type(mime: &str) -> Option<&'static str> {
 }
 
 /// A picture that cannot be sent is not left out: the answer would be about something else.
-fn check_image(image: &Image, path: Path, dropped: &mut Dropped) -> Result<(), Failure> {
-    if image
-        .detail
-        .is_some_and(|detail| detail != ImageDetail::Auto)
-    {
-        dropped.field(Field::ImageDetail);
+fn check_image(
+    image: &Image,
+    path: Path,
+    detail: Option<ImageDetail>,
+    dropped: &mut Dropped,
+) -> Result<(), Failure> {
+    match (image.detail, detail) {
+        (Some(ImageDetail::Auto), _) | (None, None | Some(ImageDetail::Auto)) => {}
+        (Some(_), _) => dropped.member(path, Member::ImageDetail),
+        (None, Some(_)) => dropped.field(Field::ImageDetail),
     }
     let message = match &image.source {
         ImageSource::Url(url) if is_secure(url) => return Ok(()),

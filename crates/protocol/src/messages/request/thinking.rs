@@ -1,6 +1,6 @@
 //! Thinking and effort, both ways.
 
-use crate::canon::{Dropped, Effort, Field, Reasoning, Request};
+use crate::canon::{Dropped, Effort, Reasoning, Request};
 use crate::failure::Failure;
 use crate::json::walk;
 use crate::json::write::Object;
@@ -25,6 +25,8 @@ const EFFORTS: [Effort; 5] = [
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     thinking: Option<Kind>,
+    /// Whether it was said that thinking is to be shown, or not.
+    is_display_said: bool,
     effort: Option<Effort>,
 }
 
@@ -50,7 +52,9 @@ impl Asked {
             return Err(Failure::invalid("`thinking` must be an object.").param(NAME));
         };
         let kind = fields.text("type", "thinking.type")?;
-        let show = fields.string("display").is_none_or(|how| how != "omitted");
+        let display = fields.string("display");
+        self.is_display_said = display.is_some();
+        let show = display.is_none_or(|how| how != "omitted");
         let budget = fields
             .take("budget_tokens")
             .and_then(|value| value.integer());
@@ -71,7 +75,7 @@ impl Asked {
                 return Err(Failure::invalid(message).param("thinking.type"));
             }
         });
-        fields.left("thinking.", unknown);
+        fields.left(&NAME, unknown);
         Ok(())
     }
 
@@ -108,6 +112,7 @@ impl Asked {
             effort,
             budget_tokens,
             show,
+            show_is_unsaid: show && !self.is_display_said,
         })
     }
 }
@@ -161,7 +166,7 @@ impl Plan {
             None if effort(reasoning) == Some(Effort::None) => unthinking,
             None if effort(reasoning).is_none() && !reasoning.show => unthinking,
             _ => {
-                dropped.field(Field::Reasoning);
+                dropped.reasoning(reasoning);
                 unthinking
             }
         }
@@ -206,9 +211,7 @@ impl Plan {
             (None, Some(effort)) => effort.budget_tokens(),
             (None, None) => {
                 // A budget nobody named is none; without one there is nothing to show.
-                if reasoning.show {
-                    dropped.field(Field::ReasoningShown);
-                }
+                dropped.shown_reasoning(reasoning);
                 return Some(Self {
                     thinking: None,
                     effort: None,

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::schema;
-use crate::canon::{Calling, Dropped, Field, Part, Request, Side, Tool, ToolChoice, choose};
+use crate::canon::{
+    Calling, Dropped, Field, Part, Path, Request, Side, Tool, ToolChoice, choose, note,
+};
 use crate::failure::Failure;
 use crate::json::walk;
 use crate::json::write::Object;
@@ -17,23 +19,25 @@ const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
 
 /// Reads the declarations. Tools that run at the vendor are listed by their type.
 pub(super) fn read(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
-    walk::array(cursor, "tools", |cursor, _| {
+    walk::array(cursor, "tools", |cursor, at| {
+        let path = Path::item("tools", at);
         let Some(mut fields) = Fields::read(cursor)? else {
             return Err(Failure::invalid("`tools` must hold objects.").param("tools"));
         };
         let kind = fields.string("type");
         if let Some(kind) = kind.filter(|kind| kind != "custom") {
-            request.unknown.push(format!("tools.{kind}"));
+            note(&mut request.unknown, format!("tools.{kind}"));
             return Ok(());
         }
         let schema = fields.take("input_schema");
         request.tools.push(Tool {
+            path,
             name: fields.text("name", "tools.name")?.into_owned(),
             description: fields.string("description").map(Into::into),
             parameters: schema.map(read_schema).transpose()?,
             strict: fields.boolean("strict"),
         });
-        fields.left("tools.", &mut request.unknown);
+        fields.left(&path, &mut request.unknown);
         Ok(())
     })
 }
@@ -65,7 +69,7 @@ pub(super) fn read_choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Res
     });
     let disabled = fields.boolean("disable_parallel_tool_use");
     request.parallel_tool_calls = disabled.map(|disabled| !disabled);
-    fields.left("tool_choice.", &mut request.unknown);
+    fields.left(&NAME, &mut request.unknown);
     Ok(())
 }
 
@@ -193,7 +197,7 @@ fn write_tool(it: &mut Object<'_>, tool: &Tool, schema: &str) {
     }
     if tool.strict == Some(true) {
         it.value("input_schema", |out| {
-            schema::write_subset(schema, None, out);
+            schema::write_subset(schema, out);
         });
         it.boolean("strict", true);
     } else {

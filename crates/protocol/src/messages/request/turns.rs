@@ -99,9 +99,10 @@ impl Conversation<'_> {
         let id = self.ids.take(&result.call_id);
         it.object(|it| {
             it.text("type", "tool_result").text("tool_use_id", &id);
-            let written: Vec<&Part> = result.parts.iter().filter(|it| is_written(it)).collect();
+            let written = result.parts.iter().map(|(_, part)| part);
+            let written: Vec<&Part> = written.filter(|it| is_written(it)).collect();
             match (result.parts.as_slice(), written.as_slice()) {
-                ([Part::Text(text)], _) | (_, [Part::Text(text) | Part::Refusal(text)]) => {
+                ([(_, Part::Text(text))], _) | (_, [Part::Text(text) | Part::Refusal(text)]) => {
                     it.text("content", text);
                 }
                 // An empty list would be content, too.

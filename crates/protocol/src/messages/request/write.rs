@@ -7,7 +7,9 @@ use super::sent::{resumes_without_thought, sent, signed};
 use super::thinking::{Hindrance, Plan};
 use super::tools::Offer;
 use super::turns;
-use crate::canon::{Dropped, Field, Format, Logprobs, Request, Target, arrange, sampled};
+use crate::canon::{
+    Dropped, Field, Format, Request, Target, arrange, is_usual_verbosity, labelled, sampled,
+};
 use crate::failure::Failure;
 use crate::json::write::{self, Object};
 
@@ -26,7 +28,7 @@ pub fn write_request(
         dropped,
     )?;
     let system = arranged.system.clone();
-    let sides = sent(arranged, target, dropped)?;
+    let sides = sent(arranged, request.image_detail, target, dropped)?;
     let offer = Offer::new(request, &sides, dropped)?;
     let hindrance = Hindrance {
         forced: offer.is_forced(),
@@ -63,10 +65,14 @@ fn output_config(it: &mut Object<'_>, request: &Request, plan: &Plan, dropped: &
             None
         }
         Some(Format::Schema {
-            schema,
+            name,
             description,
+            schema,
             ..
-        }) => Some((schema, description)),
+        }) => {
+            let (name, description) = (name.as_deref(), description.as_deref());
+            Some(labelled(schema.get(), name, description, dropped))
+        }
     };
     if schema.is_none() && plan.effort.is_none() {
         return;
@@ -75,10 +81,10 @@ fn output_config(it: &mut Object<'_>, request: &Request, plan: &Plan, dropped: &
         if let Some(effort) = plan.effort {
             it.text("effort", effort.as_str());
         }
-        if let Some((schema, description)) = schema {
+        if let Some(schema) = &schema {
             it.object("format", |it| {
                 it.text("type", "json_schema").value("schema", |out| {
-                    schema::write_subset(schema.get(), description.as_deref(), out);
+                    schema::write_subset(schema, out);
                 });
             });
         }
@@ -173,14 +179,10 @@ fn leave_out(request: &Request, dropped: &mut Dropped) {
     if request.choices.is_some_and(|choices| choices > 1) {
         dropped.field(Field::Choices);
     }
-    if let Some(Logprobs { top }) = request.logprobs {
-        dropped.field(Field::Logprobs);
-        if top.is_some() {
-            dropped.field(Field::TopLogprobs);
-        }
+    if let Some(logprobs) = request.logprobs {
+        dropped.logprobs(logprobs);
     }
-    let verbosity = request.verbosity.as_deref();
-    if verbosity.is_some_and(|verbosity| verbosity != "medium") {
+    if !is_usual_verbosity(request) {
         dropped.field(Field::Verbosity);
     }
     if request.metadata.is_some() {

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::read::unread;
-use crate::canon::{Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri};
+use crate::canon::{
+    Document, Image, ImageDetail, ImageSource, Part, Path, base64, data_uri, note, unread,
+};
 use crate::failure::Failure;
 use crate::json::{Cursor, Shape, walk};
 
@@ -64,7 +65,7 @@ fn part(
     if cursor.shape()? == Shape::String {
         return Ok(text(cursor.string()?.decode_lossy()));
     }
-    let fields = fields(cursor, path)?;
+    let mut fields = fields(cursor, path)?;
     let part = match fields.kind.as_deref() {
         Some("input_text" | "output_text" | "text" | "summary_text" | "reasoning_text") => {
             text(fields.text.unwrap_or_default())
@@ -73,11 +74,13 @@ fn part(
             let refusal = fields.refusal.unwrap_or_default();
             (!refusal.is_empty()).then(|| Part::Refusal(refusal.into_owned()))
         }
-        Some("input_image") => Some(
-            fields
-                .image_url
-                .map_or(Part::Foreign, |url| image(&url, fields.detail.as_deref())),
-        ),
+        Some("input_image") => Some(fields.image_url.map_or(Part::Foreign, |url| {
+            let detail = fields.detail.as_deref().and_then(read_detail);
+            if fields.detail.is_some() && detail.is_none() {
+                note(&mut fields.others, format!("{path}.detail"));
+            }
+            image(&url, detail)
+        })),
         Some("input_file") => {
             let document = fields
                 .file_data
@@ -100,7 +103,7 @@ fn fields<'a>(cursor: &mut Cursor<'a>, path: Path) -> Result<Fields<'a>, Failure
             "type" => fields.kind = walk::string(cursor, "input[].content[].type")?,
             "text" => fields.text = walk::string(cursor, "input[].content[].text")?,
             "refusal" => fields.refusal = walk::string(cursor, "input[].content[].refusal")?,
-            "image_url" => fields.image_url = url(cursor)?,
+            "image_url" => fields.image_url = url(cursor, path, &mut fields.others)?,
             "detail" => fields.detail = walk::string(cursor, "input[].content[].detail")?,
             "file_data" => fields.file_data = walk::string(cursor, "input[].content[].file_data")?,
             "filename" => fields.filename = walk::string(cursor, "input[].content[].filename")?,
@@ -116,7 +119,11 @@ fn fields<'a>(cursor: &mut Cursor<'a>, path: Path) -> Result<Fields<'a>, Failure
 }
 
 /// The address is a string here; callers used to Chat Completions write an object.
-fn url<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Cow<'a, str>>, Failure> {
+fn url<'a>(
+    cursor: &mut Cursor<'a>,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Option<Cow<'a, str>>, Failure> {
     const NAME: &str = "input[].content[].image_url";
     if cursor.shape()? != Shape::Object {
         return Ok(walk::string(cursor, NAME)?);
@@ -125,14 +132,16 @@ fn url<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Cow<'a, str>>, Failure> {
     walk::object(cursor, NAME, |cursor, name| {
         match name {
             "url" => url = walk::string(cursor, NAME)?,
-            _ => drop(cursor.value()?),
+            _ => unread(cursor.value()?, unknown, || {
+                format!("{path}.image_url.{name}")
+            }),
         }
         Ok::<(), Failure>(())
     })?;
     Ok(url)
 }
 
-fn image(url: &str, detail: Option<&str>) -> Part {
+fn image(url: &str, detail: Option<ImageDetail>) -> Part {
     let source = match data_uri::split(url) {
         Some((mime, data)) => {
             let data = base64::standard(data).into_owned();
@@ -147,14 +156,17 @@ fn image(url: &str, detail: Option<&str>) -> Part {
         }
         None => ImageSource::Url(url.to_owned()),
     };
-    let detail = match detail {
-        Some("auto") => Some(ImageDetail::Auto),
-        Some("low") => Some(ImageDetail::Low),
-        Some("high") => Some(ImageDetail::High),
-        Some("original") => Some(ImageDetail::Original),
-        _ => None,
-    };
     Part::Image(Image { source, detail })
+}
+
+fn read_detail(word: &str) -> Option<ImageDetail> {
+    match word {
+        "auto" => Some(ImageDetail::Auto),
+        "low" => Some(ImageDetail::Low),
+        "high" => Some(ImageDetail::High),
+        "original" => Some(ImageDetail::Original),
+        _ => None,
+    }
 }
 
 fn document(data: &str, name: Option<Cow<'_, str>>) -> Option<Document> {

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::content;
-use super::read::{note, unread};
-use crate::canon::{Opaque, Part, Path, Role, Thought, ToolCall, ToolResult, Turn, carrier};
+use crate::canon::{
+    Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, carrier, note, unread,
+};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::{Cursor, Shape, walk};
@@ -119,14 +120,18 @@ impl<'r> History<'r> {
         };
         let turn = self.join(Role::Assistant);
         for thought in carried.thoughts {
-            turn.parts.push((path, Part::Thought(thought)));
+            turn.parts.push((Path::default(), Part::Thought(thought)));
         }
-        let opaque = carried.opaque.or_else(|| take_signature(turn));
+        let (signed_at, opaque) = match carried.opaque {
+            Some(opaque) => (None, Some(opaque)),
+            None => take_signature(turn).unzip(),
+        };
         let call = ToolCall {
             id: id.to_owned(),
             name: name.into_owned(),
             arguments,
             opaque,
+            signed_at: signed_at.map_or(SignedAt::Id, |path| SignedAt::Item(path.index())),
         };
         turn.parts.push((path, Part::ToolCall(call)));
         Ok(())
@@ -141,7 +146,7 @@ impl<'r> History<'r> {
         let result = ToolResult {
             call_id: carrier::unload(&id).0.to_owned(),
             name: item.name.map(Cow::into_owned),
-            parts: item.output.into_iter().map(|(_, part)| part).collect(),
+            parts: item.output,
             is_error: false,
         };
         let turn = self.join(Role::User);
@@ -210,20 +215,15 @@ impl<'r> History<'r> {
 
 /// A signature that belongs to a call travels in a reasoning item before it, since a call has no
 /// member for it.
-fn take_signature(turn: &mut Turn) -> Option<Opaque> {
-    match turn.parts.last_mut() {
-        Some((_, Part::Thought(thought)))
-            if thought.text.is_empty()
-                && thought.opaque.as_ref().is_some_and(|opaque| {
-                    matches!(opaque.origin, Dialect::Generate | Dialect::Chat)
-                }) =>
-        {
-            let opaque = thought.opaque.take();
-            turn.parts.pop();
-            opaque
-        }
-        _ => None,
-    }
+fn take_signature(turn: &mut Turn) -> Option<(Path, Opaque)> {
+    let (path, Part::Thought(thought)) = turn.parts.last()? else {
+        return None;
+    };
+    let opaque = thought.opaque.as_ref()?;
+    let of_call = matches!(opaque.origin, Dialect::Generate | Dialect::Chat);
+    let taken = (of_call && thought.text.is_empty()).then(|| (*path, opaque.clone()))?;
+    turn.parts.pop();
+    Some(taken)
 }
 
 fn read_item<'a>(cursor: &mut Cursor<'a>, path: Path) -> Result<Item<'a>, Failure> {

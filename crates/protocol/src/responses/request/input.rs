@@ -19,6 +19,7 @@ const FILE_NAME: &str = "document.pdf";
 pub(super) fn write(
     items: &mut Array<'_>,
     turns: &[Turn],
+    detail: Option<ImageDetail>,
     target: &Target<'_>,
     dropped: &mut Dropped,
 ) -> Result<(), Failure> {
@@ -28,6 +29,7 @@ pub(super) fn write(
             role: turn.role,
             said: Vec::new(),
             target,
+            detail,
             dropped,
             kept: false,
             lost: None,
@@ -51,6 +53,8 @@ struct Writer<'w, 'i, 'p> {
     /// The parts of the message that is being put together.
     said: Vec<&'p Part>,
     target: &'w Target<'w>,
+    /// How closely pictures are looked at that do not say it themselves.
+    detail: Option<ImageDetail>,
     dropped: &'w mut Dropped,
     kept: bool,
     lost: Option<Path>,
@@ -67,15 +71,22 @@ impl<'p> Writer<'_, '_, 'p> {
             }
             (Role::Assistant, Part::ToolCall(call)) => {
                 self.close_message();
+                // A call has no member for a signature.
+                if call.opaque.is_some() {
+                    self.dropped.signature(path, call);
+                }
                 self.items.object(|it| write_call(it, call));
                 true
             }
             (Role::User, Part::ToolResult(result)) => {
                 self.close_message();
-                if result.parts.iter().any(|part| !is_output(part)) {
-                    self.dropped.path(path);
+                for (path, part) in &result.parts {
+                    if !is_output(part) {
+                        self.dropped.path(*path);
+                    }
                 }
-                self.items.object(|it| write_result(it, result));
+                let detail = self.detail;
+                self.items.object(|it| write_result(it, result, detail));
                 true
             }
             (Role::Assistant, Part::Thought(thought)) => self.thought(thought),
@@ -129,6 +140,7 @@ impl<'p> Writer<'_, '_, 'p> {
         } else {
             "input_text"
         };
+        let detail = self.detail;
         self.items.object(|it| {
             it.text("type", "message").text("role", role);
             if let ([Part::Text(said)], true) = (said.as_slice(), self.role != Role::Assistant) {
@@ -137,7 +149,7 @@ impl<'p> Writer<'_, '_, 'p> {
             }
             it.array("content", |it| {
                 for part in said {
-                    it.object(|it| write_part(it, part, text));
+                    it.object(|it| write_part(it, part, text, detail));
                 }
             });
         });
@@ -148,11 +160,11 @@ fn is_output(part: &Part) -> bool {
     matches!(part, Part::Text(_) | Part::Image(_) | Part::Document(_))
 }
 
-fn write_part(it: &mut Object<'_>, part: &Part, text_type: &str) {
+fn write_part(it: &mut Object<'_>, part: &Part, text_type: &str, detail: Option<ImageDetail>) {
     match part {
         Part::Text(text) => drop(it.text("type", text_type).text("text", text)),
         Part::Refusal(text) => drop(it.text("type", "refusal").text("refusal", text)),
-        Part::Image(image) => write_image(it, image),
+        Part::Image(image) => write_image(it, image, detail),
         Part::Document(document) => write_document(it, document),
         Part::Thought(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Foreign => {
             debug_assert!(false, "no part of a message");
@@ -160,13 +172,13 @@ fn write_part(it: &mut Object<'_>, part: &Part, text_type: &str) {
     }
 }
 
-fn write_image(it: &mut Object<'_>, image: &Image) {
+fn write_image(it: &mut Object<'_>, image: &Image, detail: Option<ImageDetail>) {
     it.text("type", "input_image");
     match &image.source {
         ImageSource::Url(url) => it.text("image_url", url),
         ImageSource::Inline { mime, data } => it.text("image_url", &data_uri::join(mime, data)),
     };
-    let detail = image.detail.map(|detail| match detail {
+    let detail = image.detail.or(detail).map(|detail| match detail {
         ImageDetail::Auto => "auto",
         ImageDetail::Low => "low",
         ImageDetail::High => "high",
@@ -190,16 +202,17 @@ fn write_call(it: &mut Object<'_>, call: &ToolCall) {
     it.text("arguments", &call.arguments);
 }
 
-fn write_result(it: &mut Object<'_>, result: &ToolResult) {
+fn write_result(it: &mut Object<'_>, result: &ToolResult, detail: Option<ImageDetail>) {
     it.text("type", "function_call_output");
     it.text("call_id", &call_id(&result.call_id));
-    let parts: Vec<&Part> = result.parts.iter().filter(|part| is_output(part)).collect();
+    let parts = result.parts.iter().map(|(_, part)| part);
+    let parts: Vec<&Part> = parts.filter(|part| is_output(part)).collect();
     match parts.as_slice() {
         [] => drop(it.text("output", "")),
         [Part::Text(text)] => drop(it.text("output", text)),
         parts => drop(it.array("output", |it| {
             for part in parts {
-                it.object(|it| write_part(it, part, "input_text"));
+                it.object(|it| write_part(it, part, "input_text", detail));
             }
         })),
     }

@@ -4,17 +4,15 @@ use std::borrow::Cow;
 
 use super::history::History;
 use crate::canon::{
-    Effort, Format, Json, Logprobs, Path, Request, Role, Tool, ToolChoice, Turn, pair_results,
+    Effort, Format, Json, Logprobs, Path, Request, Role, Tool, ToolChoice, Turn, note,
+    pair_results, unread,
 };
 use crate::failure::Failure;
 use crate::json::walk::{self, Misread};
-use crate::json::{Cursor, Integer, Raw, Shape, utf8};
-
-/// Paths of members that nobody reads; more than these are not told.
-const UNKNOWN_MAX: usize = 1024;
+use crate::json::{Cursor, Integer, Shape, utf8};
 
 /// Where the instructions of a request stand.
-pub(in crate::responses) const INSTRUCTIONS: Path = Path::item("instructions", 0);
+pub(in crate::responses) const INSTRUCTIONS: Path = Path::first("instructions");
 
 /// Reads a request that [`native::read_head`](crate::native::read_head) has passed. `null` is absent, and
 /// a member without content (`false`, `""`, `[]`, `{}`) says nothing that could be lost.
@@ -67,9 +65,16 @@ impl Reader {
             "prompt_cache_key" => request.cache_key = text(cursor, name)?,
             // The head has judged them: what passes asks for nothing. Obfuscation is the
             // upstream's own padding.
-            "model" | "store" | "background" | "service_tier" | "stream_options" => {
+            "model" | "store" | "background" | "service_tier" => {
                 cursor.value()?;
             }
+            "stream_options" => walk::object(cursor, name, |cursor, option| {
+                let value = cursor.value()?;
+                if option != "include_obfuscation" {
+                    unread(value, &mut request.unknown, || format!("{name}.{option}"));
+                }
+                Ok::<(), Failure>(())
+            })?,
             _ => unread(cursor.value()?, &mut request.unknown, || name.to_owned()),
         }
         Ok(())
@@ -91,7 +96,8 @@ impl Reader {
         let mut request = self.request;
         let top = self.top_logprobs.filter(|top| *top > 0);
         if self.logprobs || top.is_some() {
-            request.logprobs = Some(Logprobs { top });
+            let is_implied = !self.logprobs;
+            request.logprobs = Some(Logprobs { top, is_implied });
         }
         if let Some(instructions) = self.instructions.filter(|text| !text.is_empty()) {
             let turn = Turn {
@@ -102,21 +108,6 @@ impl Reader {
         }
         pair_results(&mut request.turns)?;
         Ok(request)
-    }
-}
-
-/// Notes a member that has no meaning in the common form.
-pub(super) fn note(unknown: &mut Vec<String>, name: impl Into<String>) {
-    if unknown.len() < UNKNOWN_MAX {
-        unknown.push(name.into());
-    }
-}
-
-/// Notes a member that nobody reads, if it says anything.
-pub(super) fn unread(value: Raw<'_>, unknown: &mut Vec<String>, name: impl FnOnce() -> String) {
-    let says_nothing = value.is_null() || value.is_empty() || value.boolean() == Some(false);
-    if !says_nothing && unknown.len() < UNKNOWN_MAX {
-        unknown.push(name());
     }
 }
 
@@ -139,6 +130,7 @@ fn has_members(json: &Json) -> bool {
 }
 
 fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(), Failure> {
+    let path = Path::item("tools", at);
     let mut kind = None;
     let mut name = None;
     let mut description = None;
@@ -155,15 +147,14 @@ fn tool(cursor: &mut Cursor<'_>, at: usize, request: &mut Request) -> Result<(),
                 parameters = walk::json(cursor, "tools[].parameters")?;
             }
             "strict" => strict = walk::boolean(cursor, "tools[].strict")?,
-            _ => unread(cursor.value()?, &mut others, || {
-                format!("tools[{at}].{member}")
-            }),
+            _ => unread(cursor.value()?, &mut others, || format!("{path}.{member}")),
         }
         Ok::<(), Failure>(())
     })?;
     match (kind.as_deref(), name) {
         (Some("function") | None, Some(name)) => {
             request.tools.push(Tool {
+                path,
                 name,
                 description,
                 parameters,
@@ -204,29 +195,31 @@ fn choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
     let mut name = None;
     let mut mode = None;
     let mut names = Vec::new();
-    let mut others = false;
+    let mut others = Vec::new();
     walk::object(cursor, NAME, |cursor, member| {
         match member {
             "type" => kind = walk::string(cursor, "tool_choice.type")?,
             "name" => name = text(cursor, "tool_choice.name")?,
             "mode" => mode = walk::string(cursor, "tool_choice.mode")?,
-            "tools" => walk::array(cursor, "tool_choice.tools", |cursor, _| {
-                match named_function(cursor)? {
+            "tools" => walk::array(cursor, "tool_choice.tools", |cursor, at| {
+                let path = Path::item("tool_choice.tools", at);
+                match named_function(cursor, path, &mut others)? {
                     Some(name) => names.push(name),
-                    None => others = true,
+                    None => note(&mut others, path.to_string()),
                 }
                 Ok::<(), Failure>(())
             })?,
-            _ => drop(cursor.value()?),
+            _ => unread(cursor.value()?, &mut others, || format!("{NAME}.{member}")),
         }
         Ok::<(), Failure>(())
     })?;
     request.tool_choice = match (kind.as_deref(), name) {
-        (Some("function"), Some(name)) => Some(ToolChoice::Named(name)),
+        (Some("function"), Some(name)) => {
+            request.unknown.append(&mut others);
+            Some(ToolChoice::Named(name))
+        }
         (Some("allowed_tools"), _) if !names.is_empty() => {
-            if others {
-                note(&mut request.unknown, "tool_choice.tools");
-            }
+            request.unknown.append(&mut others);
             let required = mode.as_deref() == Some("required");
             Some(ToolChoice::Allowed { names, required })
         }
@@ -239,18 +232,27 @@ fn choice(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
     Ok(())
 }
 
-fn named_function(cursor: &mut Cursor<'_>) -> Result<Option<String>, Failure> {
+fn named_function(
+    cursor: &mut Cursor<'_>,
+    path: Path,
+    unknown: &mut Vec<String>,
+) -> Result<Option<String>, Failure> {
     let mut kind = None;
     let mut name = None;
+    let mut others = Vec::new();
     walk::object(cursor, "tool_choice.tools[]", |cursor, member| {
         match member {
             "type" => kind = walk::string(cursor, "tool_choice.tools[].type")?,
             "name" => name = text(cursor, "tool_choice.tools[].name")?,
-            _ => drop(cursor.value()?),
+            _ => unread(cursor.value()?, &mut others, || format!("{path}.{member}")),
         }
         Ok::<(), Failure>(())
     })?;
-    Ok(name.filter(|_| kind.as_deref() == Some("function")))
+    let named = name.filter(|_| kind.as_deref() == Some("function"));
+    if named.is_some() {
+        unknown.append(&mut others);
+    }
+    Ok(named)
 }
 
 fn reasoning(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure> {
@@ -307,6 +309,7 @@ fn format(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
     let mut description = None;
     let mut schema = None;
     let mut strict = None;
+    let mut others = Vec::new();
     walk::object(cursor, "text.format", |cursor, member| {
         match member {
             "type" => kind = walk::string(cursor, "text.format.type")?,
@@ -314,7 +317,7 @@ fn format(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
             "description" => description = text(cursor, "text.format.description")?,
             "schema" => schema = walk::json(cursor, "text.format.schema")?,
             "strict" => strict = walk::boolean(cursor, "text.format.strict")?,
-            _ => unread(cursor.value()?, &mut request.unknown, || {
+            _ => unread(cursor.value()?, &mut others, || {
                 format!("text.format.{member}")
             }),
         }
@@ -335,8 +338,9 @@ fn format(cursor: &mut Cursor<'_>, request: &mut Request) -> Result<(), Failure>
         }
         (Some(_), _) => {
             note(&mut request.unknown, "text.format");
-            None
+            return Ok(());
         }
     };
+    request.unknown.append(&mut others);
     Ok(())
 }

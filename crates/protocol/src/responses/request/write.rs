@@ -38,7 +38,8 @@ pub fn write_request(
             it.text("instructions", instructions);
         }
         it.array("input", |it| {
-            written = input::write(it, turns, target, dropped).map(|()| !it.is_empty());
+            written = input::write(it, turns, request.image_detail, target, dropped)
+                .map(|()| !it.is_empty());
         });
         options(it, request, target, dropped);
         if let (true, Some(choice)) = (chooses, &request.tool_choice) {
@@ -234,11 +235,10 @@ fn reasoning(
     let effort = reasoning.effort.or(budget);
     let thinks = profile.reasoning != Some(false) && profile.thinking != Some(Thinking::None);
     if !thinks {
-        if effort.is_some_and(|effort| effort != Effort::None) {
-            dropped.field(Field::Reasoning);
-        }
-        if reasoning.show {
-            dropped.field(Field::ReasoningShown);
+        if effort == Some(Effort::None) {
+            dropped.shown_reasoning(reasoning);
+        } else {
+            dropped.reasoning(reasoning);
         }
         return;
     }

@@ -11,7 +11,7 @@ use protocol::profile::Thinking;
 use protocol::{Dialect, Failure, Profile, chat};
 use serde_json::{Value, json};
 
-use crate::cases::fixtures;
+use crate::cases::{at_nowhere, fixtures};
 
 /// The request for the upstream and what was dropped on the way.
 fn write(request: &Request, profile: &Profile) -> Result<(Value, Vec<String>), Failure> {
@@ -255,7 +255,7 @@ fn pictures_in_results_follow_as_the_users() {
         Part::ToolResult(ToolResult {
             call_id: id.to_owned(),
             name: None,
-            parts,
+            parts: at_nowhere(parts),
             is_error: true,
         })
     };
@@ -291,6 +291,7 @@ fn a_turn_of_which_nothing_is_left_is_refused() {
 
 fn tool(name: &str) -> Tool {
     Tool {
+        path: Path::default(),
         name: name.to_owned(),
         description: None,
         parameters: None,
@@ -306,8 +307,8 @@ fn a_choice_of_tools_needs_tools() {
     for (choice, dropped) in [
         (ToolChoice::Auto, &[][..]),
         (ToolChoice::None, &[]),
-        (ToolChoice::Required, &["toolConfig"]),
-        (named("f"), &["toolConfig"]),
+        (ToolChoice::Required, &["toolConfig.functionCallingConfig"]),
+        (named("f"), &["toolConfig.functionCallingConfig"]),
     ] {
         request.tool_choice = Some(choice);
         let (body, told) = write(&request, &Profile::default()).unwrap();
@@ -331,7 +332,10 @@ fn a_choice_of_tools_needs_tools() {
     }
     request.tool_choice = Some(named("h"));
     let failure = write(&request, &Profile::default()).unwrap_err();
-    assert_eq!(failure.param.as_deref(), Some("toolConfig"));
+    assert_eq!(
+        failure.param.as_deref(),
+        Some("toolConfig.functionCallingConfig")
+    );
 }
 
 #[test]
@@ -361,7 +365,8 @@ fn the_profile_decides_on_sampling_and_reasoning() {
         ..Profile::default()
     };
     let any = Profile::default();
-    let think = "generationConfig.thinkingConfig";
+    let think = "generationConfig.thinkingConfig.thinkingLevel";
+    let budget_name = "generationConfig.thinkingConfig.thinkingBudget";
     let show = "generationConfig.thinkingConfig.includeThoughts";
     for (profile, effort, budget, shown, expected, told) in [
         (
@@ -390,11 +395,19 @@ fn the_profile_decides_on_sampling_and_reasoning() {
             Value::Null,
             &[think],
         ),
-        (&unthinking, None, Some(1), false, Value::Null, &[think]),
+        (
+            &unthinking,
+            None,
+            Some(1),
+            false,
+            Value::Null,
+            &[budget_name],
+        ),
         (&any, None, None, true, Value::Null, &[show]),
     ] {
         let mut request = asks(vec![Part::Text("x".to_owned())]);
         request.reasoning = Some(Reasoning {
+            show_is_unsaid: false,
             effort,
             budget_tokens: budget,
             show: shown,
@@ -424,12 +437,14 @@ fn what_chat_cannot_say_is_listed() {
         vec![
             Part::Thought(Thought::default()),
             Part::ToolCall(ToolCall {
+                signed_at: protocol::canon::SignedAt::default(),
                 id: "1".to_owned(),
                 name: "f".to_owned(),
                 arguments: "{".to_owned(),
                 opaque: Some(opaque(Dialect::Chat, "maker/m", "sig")),
             }),
             Part::ToolCall(ToolCall {
+                signed_at: protocol::canon::SignedAt::default(),
                 id: "2".to_owned(),
                 name: "f".to_owned(),
                 arguments: "{}".to_owned(),

@@ -4,6 +4,7 @@ mod continuity;
 mod emptied;
 mod gaps;
 mod logprobs;
+mod paths;
 mod refused;
 mod requests;
 mod streams;

@@ -123,7 +123,12 @@ fn found(how: &Value, sent: &Value) -> bool {
     }
 }
 
-fn convert(from: Dialect, to: Dialect, body: &Value) -> Result<(Value, Vec<String>), Failure> {
+/// What the upstream is sent, and what is dropped.
+pub(super) fn convert(
+    from: Dialect,
+    to: Dialect,
+    body: &Value,
+) -> Result<(Value, Vec<String>), Failure> {
     let body = body.to_string();
     match from {
         Dialect::Generate => read_named_head(&body.clone().into(), MODEL, false),
@@ -149,6 +154,21 @@ fn convert(from: Dialect, to: Dialect, body: &Value) -> Result<(Value, Vec<Strin
     let sent = write_request(to, &request, &target, &mut dropped)?;
     let sent = serde_json::from_slice(&sent).unwrap();
     Ok((sent, dropped.names().to_vec()))
+}
+
+/// Whether this is the name; `[*]` in it is any index, which depends on what else was said.
+fn is_name(known: &str, told: &str) -> bool {
+    let mut rest = told;
+    for (at, piece) in known.split('*').enumerate() {
+        if at > 0 {
+            rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        }
+        match rest.strip_prefix(piece) {
+            Some(after) => rest = after,
+            None => return false,
+        }
+    }
+    rest.is_empty()
 }
 
 /// What is wrong with the way these members go from one dialect to another.
@@ -178,15 +198,19 @@ fn wrongs(from: Dialect, to: Dialect, wishes: &[&str]) -> Vec<String> {
         let names = how(wish, from).unwrap()["names"].as_array().unwrap();
         let names: Vec<_> = names.iter().map(|name| name.as_str().unwrap()).collect();
         let carried = how(wish, to).is_some_and(|how| found(how, &sent));
-        let listed = !names.is_empty() && dropped.iter().any(|name| names.contains(&name.as_str()));
-        if !carried && !listed {
+        let is_told = |name: &&str| dropped.iter().any(|told| is_name(name, told));
+        let told = names.iter().filter(|name| is_told(name)).count();
+        if !carried && (names.is_empty() || told < names.len()) {
             wrong(&format!("`{wish}` is lost"));
+        }
+        if carried && told > 0 {
+            wrong(&format!("`{wish}` is carried and told"));
         }
         tellable.extend(names);
     }
     // Nothing is told that was not said: a list that cries wolf is not read.
     for name in &dropped {
-        if !tellable.contains(&name.as_str()) {
+        if !tellable.iter().any(|known| is_name(known, name)) {
             wrong(&format!("`{name}` is told and was not said"));
         }
     }

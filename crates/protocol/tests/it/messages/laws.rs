@@ -16,6 +16,8 @@ use super::answers::{echo, fold, write_stream};
 use super::grammar;
 use super::requests::read_request;
 
+use crate::cases::at_nowhere;
+
 fn any_text() -> impl Strategy<Value = String> {
     "[a-zA-Z .,\"\\\\\n\u{2028}é界😀]{1,20}"
 }
@@ -201,13 +203,13 @@ fn any_part() -> impl Strategy<Value = Part> {
             redacted,
         })),
         2 => (0..6_u8, "[a-z]{1,5}", any_object()).prop_map(|(id, name, arguments)| {
-            Part::ToolCall(ToolCall { id: format!("c.{id}"), name, arguments, opaque: None })
+            Part::ToolCall(ToolCall { id: format!("c.{id}"), name, arguments, opaque: None, signed_at: protocol::canon::SignedAt::default() })
         }),
         2 => (0..6_u8, prop::collection::vec(any_text().prop_map(Part::Text), 0..3), any::<bool>())
             .prop_map(|(id, parts, is_error)| Part::ToolResult(ToolResult {
                 call_id: format!("c.{id}"),
                 name: None,
-                parts,
+                parts: at_nowhere(parts),
                 is_error,
             })),
         1 => Just(Part::Foreign),
@@ -303,6 +305,7 @@ fn any_request() -> impl Strategy<Value = Request> {
                     tools: tools
                         .into_iter()
                         .map(|(name, description, strict)| Tool {
+                            path: Path::default(),
                             name,
                             description,
                             parameters: None,
@@ -311,6 +314,7 @@ fn any_request() -> impl Strategy<Value = Request> {
                         .collect(),
                     tool_choice,
                     reasoning: reasoning.map(|(effort, budget_tokens, show)| Reasoning {
+                        show_is_unsaid: false,
                         effort,
                         budget_tokens,
                         show,

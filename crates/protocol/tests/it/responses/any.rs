@@ -11,6 +11,8 @@ use protocol::canon::{
 use protocol::{Dialect, Usage};
 use serde_json::value::RawValue;
 
+use crate::cases::at_nowhere;
+
 pub(super) const MODEL: &str = "maker/m";
 
 pub(super) fn echo(request: Request) -> Echo {
@@ -176,10 +178,11 @@ fn any_exchange() -> impl Strategy<Value = Vec<Turn>> {
             results.push(Part::ToolResult(ToolResult {
                 call_id: id.clone(),
                 name: Some(name.clone()),
-                parts: output,
+                parts: at_nowhere(output),
                 is_error: false,
             }));
             parts.push(Part::ToolCall(ToolCall {
+                signed_at: protocol::canon::SignedAt::default(),
                 id,
                 name,
                 arguments,
@@ -214,6 +217,7 @@ fn any_tools() -> impl Strategy<Value = (Vec<Tool>, Option<ToolChoice>)> {
         let tools: Vec<Tool> = tools
             .into_iter()
             .map(|((name, description, parameters), strict)| Tool {
+                path: Path::default(),
                 name,
                 description,
                 parameters: parameters.map(raw),
@@ -295,6 +299,7 @@ pub(super) fn any_request() -> impl Strategy<Value = Request> {
             };
             request.sampling.temperature = temperature.map(serde_json::Number::from);
             request.logprobs = temperature.map(|top| Logprobs {
+                is_implied: false,
                 top: (top > 0).then_some(top),
             });
             let reasoning = Reasoning {

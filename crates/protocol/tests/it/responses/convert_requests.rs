@@ -82,11 +82,17 @@ fn plain(mut request: Request) -> String {
     for mut turn in std::mem::take(&mut request.turns) {
         for (path, part) in &mut turn.parts {
             *path = Path::default();
-            if let Part::Thought(thought) = part {
-                thought
+            match part {
+                Part::Thought(thought) => thought
                     .opaque
                     .iter_mut()
-                    .for_each(|opaque| opaque.model = "".into());
+                    .for_each(|opaque| opaque.model = "".into()),
+                Part::ToolCall(call) => call.signed_at = protocol::canon::SignedAt::default(),
+                Part::ToolResult(result) => {
+                    let parts = result.parts.iter_mut();
+                    parts.for_each(|(path, _)| *path = Path::default());
+                }
+                _ => {}
             }
         }
         match turns.last_mut() {
@@ -96,6 +102,9 @@ fn plain(mut request: Request) -> String {
         }
     }
     request.turns = turns;
+    for tool in &mut request.tools {
+        tool.path = Path::default();
+    }
     request
         .tools
         .iter_mut()
@@ -211,6 +220,7 @@ fn a_models_profile_is_obeyed() {
     request.sampling.temperature = serde_json::Number::from_f64(0.5);
     request.sampling.top_p = serde_json::Number::from_f64(1.0);
     request.reasoning = Some(protocol::canon::Reasoning {
+        show_is_unsaid: false,
         effort: None,
         budget_tokens: Some(9000),
         show: true,
@@ -232,7 +242,7 @@ fn a_models_profile_is_obeyed() {
         body,
         r#"{"model":"up","store":false,"input":[{"type":"message","role":"user","content":"Hello"}]}"#
     );
-    assert_eq!(dropped, "temperature,reasoning,reasoning.summary");
+    assert_eq!(dropped, "temperature,reasoning.effort,reasoning.summary");
 }
 
 #[test]
@@ -307,6 +317,7 @@ fn what_cannot_be_sent_at_all_is_refused() {
     assert!(written(&Request::default(), &profile).is_err());
     let mut forced = hello();
     forced.tools = vec![protocol::canon::Tool {
+        path: Path::default(),
         name: "f".to_owned(),
         description: None,
         parameters: None,
@@ -338,6 +349,7 @@ fn long_call_ids_are_cut_alike_and_stay_apart() {
     let mut seen = Vec::new();
     for id in &ids {
         let call = Part::ToolCall(ToolCall {
+            signed_at: protocol::canon::SignedAt::default(),
             id: id.clone(),
             name: "f".to_owned(),
             arguments: "{}".to_owned(),

@@ -1,0 +1,250 @@
+//! What `x-dropped-params` names. A name is the path of a member in the caller's request: names
+//! with dots between them and the index of each item of a list. A tool that the vendor runs is
+//! named by its type. What is dropped as a whole is named once, and what is inside of it is not.
+//!
+//! `fixtures/laws/whole.json` has one request of each dialect with all that its reader knows. Each
+//! member is taken out of it in turn: either the upstream is sent something else then, or the
+//! member is named. And an unknown member is put into each of its objects: it is named, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use protocol::Dialect;
+use serde_json::{Value, json};
+
+use super::pairs;
+use super::requests::convert;
+
+/// A request of each dialect with all that its reader knows.
+static WHOLE: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("../../../fixtures/laws/whole.json")).unwrap()
+});
+
+/// Members whose inside is the caller's own.
+const FREE: [&str; 14] = [
+    "parameters",
+    "parametersJsonSchema",
+    "input_schema",
+    "schema",
+    "responseJsonSchema",
+    "args",
+    "labels",
+    "logit_bias",
+    "response",
+    "input_examples",
+    "stop",
+    "stop_sequences",
+    "stopSequences",
+    "allowedFunctionNames",
+];
+
+/// Members that say what their object is, or repeat what is known: taken out, nothing changes.
+const KINDS: [&str; 8] = [
+    "model",
+    "type",
+    "role",
+    "mime_type",
+    "media_type",
+    "mimeType",
+    "id",
+    "status",
+];
+
+/// One member or item of a request.
+struct Node {
+    /// By the rule.
+    path: String,
+    pointer: String,
+    is_object: bool,
+    is_leaf: bool,
+}
+
+fn nodes(dialect: Dialect) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    walk(dialect, &WHOLE[dialect.as_str()], "", "", &mut nodes);
+    nodes
+}
+
+fn walk(dialect: Dialect, value: &Value, path: &str, pointer: &str, nodes: &mut Vec<Node>) {
+    let name = pointer.rsplit('/').next().unwrap_or_default();
+    // What a call is told, or what answers it, is the tools' own.
+    let is_said = ["arguments", "input"].contains(&name) && path.contains('[') && value.is_object();
+    let is_object = value.is_object();
+    let is_free = match name {
+        "metadata" => dialect != Dialect::Messages,
+        "citations" => !is_object,
+        name => is_said || FREE.contains(&name),
+    };
+    let inside: Vec<(String, String, &Value)> = match value {
+        Value::Object(members) if !is_free => members
+            .iter()
+            .map(|(name, value)| {
+                let path = member_path(dialect, path, name);
+                (path, format!("{pointer}/{name}"), value)
+            })
+            .collect(),
+        Value::Array(items) if !is_free && !items.iter().all(Value::is_string) => items
+            .iter()
+            .enumerate()
+            .map(|(at, item)| {
+                let path = item_path(dialect, path, at, item);
+                (path, format!("{pointer}/{at}"), item)
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    nodes.push(Node {
+        path: path.to_owned(),
+        pointer: pointer.to_owned(),
+        is_object: is_object && !is_free,
+        is_leaf: inside.is_empty() && !name.is_empty() && name.parse::<usize>().is_err(),
+    });
+    for (path, pointer, value) in inside {
+        walk(dialect, value, &path, &pointer, nodes);
+    }
+}
+
+fn member_path(dialect: Dialect, path: &str, name: &str) -> String {
+    let is_tool = dialect == Dialect::Generate && path.starts_with("tools[") && path.ends_with(']');
+    match path {
+        "" => name.to_owned(),
+        _ if is_tool && !path.contains('.') && name != "functionDeclarations" => {
+            format!("tools.{name}")
+        }
+        _ => format!("{path}.{name}"),
+    }
+}
+
+fn item_path(dialect: Dialect, path: &str, at: usize, item: &Value) -> String {
+    let kind = item["type"].as_str().unwrap_or("function");
+    match (path, dialect) {
+        (
+            "tools",
+            Dialect::Chat | Dialect::Responses | Dialect::Messages | Dialect::Interactions,
+        ) if kind != "function" => {
+            format!("tools.{kind}")
+        }
+        _ => format!("{path}[{at}]"),
+    }
+}
+
+/// Whether the name tells that what stands at the path was dropped.
+fn covers(name: &str, path: &str) -> bool {
+    let rest = path.strip_prefix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// What may change nothing and is not named, since nothing is lost.
+fn is_exempt(node: &Node, to: Dialect, body: &Value) -> bool {
+    let name = node.path.rsplit('.').next().unwrap();
+    let value = body.pointer(&node.pointer).unwrap();
+    let google = matches!(to, Dialect::Generate | Dialect::Interactions);
+    match name {
+        name if KINDS.contains(&name) => true,
+        // Usage is always asked for; an error is told by the text; other members say these, too.
+        "include_usage" | "error" | "include" | "responseMimeType" => true,
+        // There is no member for it; the text says what went wrong.
+        "is_error" => matches!(to, Dialect::Chat | Dialect::Responses),
+        // These keep to every schema.
+        "strict" if node.path.contains("format") => google || to == Dialect::Messages,
+        // What the call says already.
+        "name" => *value == "f",
+        // What an answer said of itself, sent back.
+        "annotations" | "logprobs" => node.path.contains('['),
+        // The usual way.
+        "mode" => *value == "auto" || *value == "AUTO",
+        "display" => *value == "summarized",
+        // All tools are allowed, so that the list of tools says it.
+        "tools" | "allowedFunctionNames" => to == Dialect::Messages,
+        // There is one setting for all pictures, and another picture says it, too.
+        "detail" | "resolution" => to == Dialect::Generate,
+        _ => false,
+    }
+}
+
+#[test]
+fn each_member_has_its_effect_or_is_named_by_its_path() {
+    let mut wrongs = Vec::new();
+    for (from, to) in pairs().filter(|(from, to)| from != to) {
+        let body = &WHOLE[from.as_str()];
+        let (sent, dropped) = convert(from, to, body).unwrap();
+        let nodes = nodes(from);
+        let paths: BTreeSet<&str> = nodes.iter().map(|node| node.path.as_str()).collect();
+        for name in &dropped {
+            if !paths.contains(name.as_str()) {
+                wrongs.push(format!(
+                    "{from} to {to}: `{name}` is no path of the request"
+                ));
+            }
+            let outer = dropped
+                .iter()
+                .find(|outer| *outer != name && covers(outer, name));
+            if let Some(outer) = outer {
+                wrongs.push(format!("{from} to {to}: `{name}` is inside of `{outer}`"));
+            }
+        }
+        for node in nodes.iter().filter(|node| node.is_leaf) {
+            let mut less = body.clone();
+            let (outer, name) = node.pointer.rsplit_once('/').unwrap();
+            less.pointer_mut(outer)
+                .unwrap()
+                .as_object_mut()
+                .unwrap()
+                .remove(name);
+            let has_effect = convert(from, to, &less).map_or(true, |(without, _)| without != sent);
+            let is_named = dropped.iter().any(|name| covers(name, &node.path));
+            let path = &node.path;
+            if has_effect && is_named && dropped.contains(path) {
+                wrongs.push(format!(
+                    "{from} to {to}: `{path}` has its effect and is named"
+                ));
+            }
+            if !has_effect && !is_named && !is_exempt(node, to, body) {
+                wrongs.push(format!("{from} to {to}: `{path}` is lost silently"));
+            }
+        }
+    }
+    assert!(wrongs.is_empty(), "{}", wrongs.join("\n"));
+}
+
+#[test]
+fn an_unknown_member_is_named_wherever_it_stands() {
+    let mut wrongs = Vec::new();
+    for (from, to) in pairs().filter(|(from, to)| from != to) {
+        let body = &WHOLE[from.as_str()];
+        let (_, before) = convert(from, to, body).unwrap();
+        let new = match from {
+            Dialect::Generate => "somethingNew",
+            _ => "something_new",
+        };
+        for node in nodes(from).iter().filter(|node| node.is_object) {
+            let mut more = body.clone();
+            let object = more.pointer_mut(&node.pointer).unwrap();
+            object[new] = json!({"a": 1});
+            let path = match (from, node.path.as_str()) {
+                (_, "") => new.to_owned(),
+                // A member of a tool's object is another tool of the vendor's.
+                (from, path) => member_path(from, path, new),
+            };
+            let is_inside = before.iter().any(|name| covers(name, &path));
+            let mut expected = before.clone();
+            if !is_inside {
+                expected.push(path.clone());
+            }
+            let (sent, mut dropped) = match convert(from, to, &more) {
+                Ok(converted) => converted,
+                Err(failure) => {
+                    wrongs.push(format!("{from} to {to}: `{path}`: {failure}"));
+                    continue;
+                }
+            };
+            expected.sort();
+            dropped.sort();
+            if dropped != expected || sent.to_string().contains(new) {
+                let told: Vec<_> = dropped.iter().filter(|it| !before.contains(it)).collect();
+                wrongs.push(format!("{from} to {to}: `{path}` is told as {told:?}"));
+            }
+        }
+    }
+    assert!(wrongs.is_empty(), "{}", wrongs.join("\n"));
+}

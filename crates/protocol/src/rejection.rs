@@ -91,6 +91,8 @@ pub fn read_failure(status: u16, body: &[u8], names: Names<'_>) -> Failure {
     let complaint = Complaint::read(body);
     let fault = match status {
         _ if complaint.is_ours() => Fault::Ours,
+        // Some refuse content with the status of a credential.
+        401..=404 if complaint.says_policy() => Fault::Request(400),
         401..=404 | 407 | 421 => Fault::Ours,
         408 => Fault::Silence,
         429 | 529 => Fault::Overload,
@@ -118,6 +120,7 @@ pub fn read_event(error: &[u8], public_model: &str) -> Failure {
     let complaint = Complaint::read(error);
     let fault = match complaint.status() {
         _ if complaint.is_ours() => Fault::Ours,
+        _ if complaint.says_policy() => Fault::Request(400),
         Some(401..=404) => Fault::Ours,
         Some(429 | 503 | 529) => Fault::Overload,
         _ if complaint.says(&OVERLOAD) => Fault::Overload,
@@ -128,9 +131,12 @@ pub fn read_event(error: &[u8], public_model: &str) -> Failure {
         _ => Fault::Upstream,
     };
     let cause = format!("error in a 200: {}", complaint.for_log());
-    Complaint::default()
-        .into_failure(fault, names)
-        .because(cause)
+    // Its kind is told, its words are not.
+    let failure = match fault {
+        Fault::Request(status) => Failure::upstream_rejected(status, complaint.in_our_words()),
+        other => Complaint::default().into_failure(other, names),
+    };
+    failure.because(cause)
 }
 
 /// Whether an `error` member means one: not when it is only there to say that there is none.
@@ -220,8 +226,15 @@ impl Complaint {
             .to_ascii_lowercase()
     }
 
+    /// Whether the content of the request is not allowed, or that of the answer.
+    fn says_policy(&self) -> bool {
+        // As in `OutputImageSensitiveContentDetected.PolicyViolation`.
+        let is_sensitive = |word: &String| word.contains("sensitivecontent");
+        self.says(&POLICY) || self.words.iter().any(is_sensitive)
+    }
+
     fn blames_request(&self) -> bool {
-        self.says(&REFUSED) || self.says(&POLICY) || self.says(&IMAGE)
+        self.says(&REFUSED) || self.says_policy() || self.says(&IMAGE)
     }
 
     /// A number among the words is an HTTP status.
@@ -244,9 +257,10 @@ impl Complaint {
             self.says(words) || phrases.iter().any(|phrase| lower.contains(phrase))
         };
         if says(
-            &POLICY,
+            &[],
             &["content policy", "safety", "sensitive", "moderation"],
-        ) {
+        ) || self.says_policy()
+        {
             "The model's content policy refused this request."
         } else if says(&IMAGE, &["image"]) {
             "The model could not use an image of this request. Check its format, size and encoding."
@@ -429,6 +443,22 @@ mod tests {
         ] {
             let failure = read_event(error.as_bytes(), "maker/x");
             assert_eq!(failure.code, code, "{error}");
+        }
+        for error in [
+            r#"{"message":"x","type":"image_generation_user_error","code":"moderation_blocked"}"#,
+            r#"{"message":"x","type":"server_error","code":"content_policy_violation"}"#,
+            r#"{"message":"x","status":403,"code":"content_filter"}"#,
+            r#"{"message":"x","code":"OutputImageSensitiveContentDetected"}"#,
+            r#"{"message":"x","code":"InputTextSensitiveContentDetected.PolicyViolation"}"#,
+            r#"{"message":"Rejected by our safety system, host api.v.com","code":400}"#,
+        ] {
+            let failure = read_event(error.as_bytes(), "maker/x");
+            assert_eq!(
+                (failure.code, failure.status()),
+                (Code::UpstreamRejected, 400)
+            );
+            let told = "The model's content policy refused this request.";
+            assert_eq!(failure.message, told, "{error}");
         }
         let failure = read_event(br#"{"message":"host api.v.com broke"}"#, "maker/x");
         assert_eq!(

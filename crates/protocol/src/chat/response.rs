@@ -79,7 +79,7 @@ impl<'r> Message<'r> {
                     },
                     signature: folded.opaque.as_ref(),
                 }),
-                // Models that make pictures are not served on chat.
+                // A text has taken its place (`convert/pictures.rs`).
                 Block::Image { .. } => {}
             }
         }

@@ -92,7 +92,7 @@ impl Writer {
                     Block::Refusal => Open::Refusal,
                     Block::Thought => Open::Thought(Thought::default()),
                     Block::ToolCall { id, name } => Open::Held { id, name },
-                    // Models that make pictures are not served on chat.
+                    // A text has taken its place (`convert/pictures.rs`).
                     Block::Image { .. } => Open::Nothing,
                 };
             }

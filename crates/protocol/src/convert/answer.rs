@@ -2,7 +2,8 @@
 
 use super::codecs::{read_response, write_response};
 use super::observer::Observer;
-use crate::canon::Echo;
+use super::pictures;
+use crate::canon::{Block, Echo};
 use crate::dialect::Dialect;
 use crate::images::Pictures;
 use crate::joined::Joined;
@@ -25,15 +26,23 @@ pub fn convert_answer(
         None => Observer::tokens_of(&response),
     };
     let blocks = response.blocks.iter().map(|folded| &folded.block);
-    let pictures = blocks.filter(|block| block.is_picture()).count();
+    let delivered = blocks.filter(|block| block.is_picture()).count();
     let answer = Answer {
         usage: reported,
         usage_malformed: reported.is_none() && reports_unbillable_usage(from, body),
         output_tokens_counted,
         tools: tools.calls(),
-        pictures: Pictures::some(pictures as u64),
+        pictures: Pictures::some(delivered as u64),
         ..Answer::default()
     };
+    if !pictures::carries(to) {
+        for folded in &mut response.blocks {
+            if let Block::Image { mime } = &folded.block {
+                folded.text = pictures::note(mime);
+                folded.block = Block::Text;
+            }
+        }
+    }
     // The caller is told what the call is charged by.
     let seen = answer.seen();
     let counted = || seen.counted(echo.input_tokens);

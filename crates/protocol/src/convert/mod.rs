@@ -9,6 +9,7 @@ mod answer;
 mod codecs;
 mod images;
 mod observer;
+mod pictures;
 mod transcoder;
 mod translator;
 mod weight;

@@ -6,7 +6,8 @@ use bytes::Bytes;
 
 use super::codecs::{Reader, Writer, read_response};
 use super::observer::Observer;
-use crate::canon::{Echo, Event};
+use super::pictures;
+use crate::canon::{Block, Delta, Echo, Event};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::images::Pictures;
@@ -31,6 +32,8 @@ pub struct Transcoder {
     /// Only where somebody wants to know.
     tools: Option<Box<ToolWatch>>,
     started: bool,
+    /// Whether a picture goes by that the caller's dialect cannot hold.
+    skips_picture: bool,
     seen: Seen,
     model: Arc<str>,
     body: Body,
@@ -63,6 +66,7 @@ impl Transcoder {
             observer: Observer::default(),
             tools: None,
             started: false,
+            skips_picture: false,
             seen: Seen::default(),
         }
     }
@@ -231,13 +235,30 @@ impl Transcoder {
                 }
                 event => {
                     self.started = true;
-                    self.writer.event(event, out);
+                    self.put(event, out);
                 }
             }
         }
         events.clear();
         self.events = events;
         failed.map_or(result, Err)
+    }
+
+    /// Writes one event. A picture without a place is named.
+    fn put(&mut self, event: Event, out: &mut Joined) {
+        match event {
+            Event::BlockStart(Block::Image { mime }) if !pictures::carries(self.to) => {
+                self.skips_picture = true;
+                self.writer.event(Event::BlockStart(Block::Text), out);
+                let note = Delta::Text(pictures::note(&mime));
+                self.writer.event(Event::Delta(note), out);
+            }
+            Event::Delta(_) if self.skips_picture => {}
+            event => {
+                self.skips_picture &= event != Event::BlockStop;
+                self.writer.event(event, out);
+            }
+        }
     }
 
     /// The answer is whole: its last report is final. An answer without one tells the caller what

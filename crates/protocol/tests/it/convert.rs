@@ -149,3 +149,69 @@ fn a_translator_is_either_path() {
         assert!(text.contains("Hello there") && text.contains("upstream_error"));
     }
 }
+
+/// An answer with a picture between two texts, and the same as a stream.
+fn with_picture(dialect: Dialect) -> (String, String) {
+    const GENERATE: &str = r#"{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"Look: "},{"inlineData":{"mimeType":"image/webp","data":"UklGRkZG"}},{"text":" Done."}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":9,"totalTokenCount":12}}"#;
+    const STEP: &str = r#"{"type":"model_output","content":[{"type":"text","text":"Look: "},{"type":"image","mime_type":"image/webp","data":"UklGRkZG"},{"type":"text","text":" Done."}]}"#;
+    if dialect == Dialect::Generate {
+        return (GENERATE.to_owned(), format!("data: {GENERATE}\n\n"));
+    }
+    let usage = r#""usage":{"total_input_tokens":3,"total_output_tokens":9,"total_tokens":12}"#;
+    let whole =
+        format!(r#"{{"id":"x","model":"up","status":"completed","steps":[{STEP}],{usage}}}"#);
+    let deltas = [
+        r#"{"type":"text","text":"Look: "}"#,
+        r#"{"type":"image","mime_type":"image/webp","data":"UklGRkZG"}"#,
+        r#"{"type":"text","text":" Done."}"#,
+    ];
+    let deltas = deltas.map(|delta| {
+        format!("event: step.delta\ndata: {{\"event_type\":\"step.delta\",\"index\":0,\"delta\":{delta}}}\n\n")
+    });
+    let stream = [
+        "event: interaction.created\ndata: {\"event_type\":\"interaction.created\",\"interaction\":{\"id\":\"x\",\"model\":\"up\",\"status\":\"in_progress\"}}\n\n",
+        "event: step.start\ndata: {\"event_type\":\"step.start\",\"index\":0,\"step\":{\"type\":\"model_output\"}}\n\n",
+        &deltas.concat(),
+        "event: step.stop\ndata: {\"event_type\":\"step.stop\",\"index\":0}\n\n",
+        &format!(
+            "event: interaction.completed\ndata: {{\"event_type\":\"interaction.completed\",\"interaction\":{{\"id\":\"x\",\"model\":\"up\",\"status\":\"completed\",{usage}}}}}\n\n"
+        ),
+        "event: done\ndata: [DONE]\n\n",
+    ];
+    (whole, stream.concat())
+}
+
+#[test]
+fn a_picture_is_carried_or_named() {
+    const NAMED: &str = "[The model made a picture (image/webp), which this API cannot carry.]";
+    for from in [Dialect::Generate, Dialect::Interactions] {
+        let (whole, stream) = with_picture(from);
+        for to in [
+            Dialect::Chat,
+            Dialect::Responses,
+            Dialect::Messages,
+            Dialect::Generate,
+            Dialect::Interactions,
+        ] {
+            let answer = convert_answer(from, to, whole.as_bytes(), &echo()).unwrap();
+            assert_eq!(answer.seen().pictures.unwrap().delivered, 1);
+            let answer = String::from_utf8(answer.pieces.into_bytes().to_vec()).unwrap();
+            let mut transcoder = Transcoder::new(from, to, echo());
+            let (streamed, result) = push(&mut transcoder, &stream);
+            assert_eq!(result, Ok(()));
+            let mut rest = Joined::new();
+            transcoder.end(&mut rest).unwrap();
+            assert_eq!(transcoder.seen().pictures.as_ref().unwrap().delivered, 1);
+            let carries = matches!(to, Dialect::Generate | Dialect::Interactions);
+            for told in [answer, streamed] {
+                let (is_carried, is_named) = (told.contains("UklGRkZG"), told.contains(NAMED));
+                assert_eq!(
+                    (is_carried, is_named),
+                    (carries, !carries),
+                    "{from:?} {to:?} {told}"
+                );
+                assert!(told.contains("Look: ") && told.contains(" Done."), "{told}");
+            }
+        }
+    }
+}

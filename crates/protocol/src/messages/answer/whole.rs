@@ -166,7 +166,7 @@ fn write_block(it: &mut Array<'_>, folded: &Folded, hidden: &mut Vec<Thought>) {
                     .raw("input", &arguments::object(text));
             });
         }
-        // Models that put out images are not served here.
+        // A text has taken its place (`convert/pictures.rs`).
         Block::Image { .. } => {}
     }
 }

@@ -68,7 +68,7 @@ impl Items {
                 output::call(out, &item, id, name, arguments, "completed");
                 return;
             }
-            // No dialect but Generate Content and Interactions carries pictures.
+            // A text has taken its place (`convert/pictures.rs`).
             Block::Image { .. } => return,
         }
         if let (Block::Text, Some(opaque)) = (&folded.block, &folded.opaque) {

@@ -213,7 +213,7 @@ impl Asked {
 }
 
 /// Refuses built-in tools that the model has no price for; other dialects leave them out anyway.
-fn priced_tools(model: &Model, offered: Tools) -> Result<(), Failure> {
+pub(crate) fn priced_tools(model: &Model, offered: Tools) -> Result<(), Failure> {
     let unpriced = |tool: &Tool| !model.price.prices_tool(tool.as_str());
     match offered.iter().find(unpriced) {
         None => Ok(()),

@@ -72,7 +72,10 @@ impl Estimate {
             output_bound,
             tools: one_of_each(head.tools),
             context_fill: input_tokens.saturating_sub(head.input.tokens),
-            gauge: Gauge::Tokens { input_tokens },
+            gauge: Gauge::Tokens {
+                input_tokens,
+                long_cache: head.long_cache,
+            },
         }
     }
 
@@ -92,7 +95,10 @@ impl Estimate {
                 output_tokens: 0,
             }),
             tokens_possible: possible_input(most, profile),
-            gauge: Gauge::Tokens { input_tokens },
+            gauge: Gauge::Tokens {
+                input_tokens,
+                long_cache: false,
+            },
             ..Self::default()
         }
     }
@@ -101,7 +107,7 @@ impl Estimate {
     pub(crate) fn with_pictures(self, asked: Grade, choices: u32, model: &Model) -> Self {
         let profile = &model.profile;
         let gauge = PictureGauge {
-            prompt_tokens: self.reserved.input,
+            prompt_tokens: self.reserved.input_total(),
             source_tokens: 0,
             image_tokens_max: profile
                 .image_tokens_max
@@ -120,7 +126,12 @@ impl Estimate {
     }
 
     /// A call for pictures alone, whose prompt has `prompt_tokens_max` tokens at most.
-    pub(crate) fn pictures(gauge: PictureGauge, prompt_tokens_max: u64, model: &Model) -> Self {
+    pub(crate) fn pictures(
+        gauge: PictureGauge,
+        prompt_tokens_max: u64,
+        offered: Tools,
+        model: &Model,
+    ) -> Self {
         let prompt = gauge.prompt();
         let context = possible_input(prompt.input_total(), &model.profile);
         Self {
@@ -132,6 +143,7 @@ impl Estimate {
             tokens_possible: context
                 .max(prompt_tokens_max)
                 .saturating_add(gauge.tokens_max()),
+            tools: one_of_each(offered),
             gauge: Gauge::Pictures(Box::new(gauge)),
             ..Self::default()
         }
@@ -143,6 +155,18 @@ impl Estimate {
             reserved: meter.clone(),
             gauge: gauge(Box::new(meter)),
             ..Self::default()
+        }
+    }
+
+    /// A transcript of `most` seconds at most, of which `told` are billed where the answer tells none.
+    pub(crate) fn transcript(most: u64, told: u64) -> Self {
+        let heard = |stt_seconds| Meter {
+            stt_seconds,
+            ..Meter::default()
+        };
+        Self {
+            reserved: heard(most),
+            ..Self::voice(heard(told), Gauge::Heard)
         }
     }
 

@@ -14,6 +14,8 @@ pub(crate) enum Gauge {
     Tokens {
         /// Input as counted at admission.
         input_tokens: u64,
+        /// Whether it is to be written to a cache that is kept for an hour.
+        long_cache: bool,
     },
     /// Pictures.
     Pictures(Box<PictureGauge>),
@@ -27,7 +29,10 @@ pub(crate) enum Gauge {
 
 impl Default for Gauge {
     fn default() -> Self {
-        Self::Tokens { input_tokens: 0 }
+        Self::Tokens {
+            input_tokens: 0,
+            long_cache: false,
+        }
     }
 }
 
@@ -57,7 +62,17 @@ impl Gauge {
     /// What went by, for answers without a report.
     pub(crate) fn counted(&self, seen: &Seen, price: &PriceCard) -> Meter {
         match self {
-            Self::Tokens { input_tokens } => meter_of(&seen.counted(*input_tokens), &seen.tools),
+            Self::Tokens {
+                input_tokens,
+                long_cache,
+            } => {
+                let counted = meter_of(&seen.counted(*input_tokens), &seen.tools);
+                if *long_cache {
+                    dearest_input(counted, price)
+                } else {
+                    counted
+                }
+            }
             Self::Pictures(gauge) => gauge.counted(seen, price),
             Self::Spoken(meter) | Self::Heard(meter) | Self::Session(meter) => Meter::clone(meter),
         }
@@ -142,7 +157,7 @@ impl PictureGauge {
         // One by one they are what is seen: that is the report, unless text has a price too.
         let is_text_priced = self.has_text && by_tokens;
         let one_by_one = price.unit_price(PriceKey::Image).is_some() && !is_text_priced;
-        (one_by_one && pictures.is_some()).then(|| self.pieces(pictures, Meter::default(), price))
+        (one_by_one && pictures.is_some()).then(|| self.pieces(pictures, tools_of(seen), price))
     }
 
     fn counted(&self, seen: &Seen, price: &PriceCard) -> Meter {
@@ -154,7 +169,10 @@ impl PictureGauge {
             let output = told.output.max(seen.output_tokens_counted);
             meter_of(&Usage { output, ..told }, &seen.tools)
         } else {
-            self.prompt()
+            Meter {
+                tools: tools_of(seen).tools,
+                ..self.prompt()
+            }
         };
         if price.unit_price(PriceKey::Image).is_some() {
             return self.pieces(pictures, self.text_of(text, price), price);
@@ -177,7 +195,10 @@ impl PictureGauge {
         if self.has_text && price.prices_text() {
             text
         } else {
-            Meter::default()
+            Meter {
+                tools: text.tools,
+                ..Meter::default()
+            }
         }
     }
 
@@ -199,6 +220,20 @@ impl PictureGauge {
     }
 }
 
+/// Input that nobody has told the classes of, and that may have been written to the long cache: as such
+/// where that is dearer.
+fn dearest_input(counted: Meter, price: &PriceCard) -> Meter {
+    let written = Meter {
+        input: 0,
+        cache_write_1h: counted.cache_write_1h.saturating_add(counted.input),
+        ..counted.clone()
+    };
+    match (price.price(&written), price.price(&counted)) {
+        (Ok(dearer), Ok(plain)) if dearer <= plain => counted,
+        _ => written,
+    }
+}
+
 /// A report of tokens that tells all of an answer, or nothing where it leaves its pictures out.
 /// Output that is not told by modality is pictures, but for thoughts: that is what was asked for.
 fn whole_report(usage: Usage, pictures: Option<&Pictures>) -> Option<Usage> {
@@ -212,6 +247,15 @@ fn whole_report(usage: Usage, pictures: Option<&Pictures>) -> Option<Usage> {
         output: usage.reasoning.min(usage.output),
         ..usage
     })
+}
+
+/// The built-in tools that a call used, and nothing else of it.
+fn tools_of(seen: &Seen) -> Meter {
+    let told = Usage {
+        tools: seen.usage.map(|usage| usage.tools).unwrap_or_default(),
+        ..Usage::default()
+    };
+    meter_of(&told, &seen.tools)
 }
 
 /// What the protocol reads as usage, as the ledger's quantities. The tools that were seen count
@@ -237,185 +281,4 @@ fn meter_of(usage: &Usage, seen: &ToolCalls) -> Meter {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn card(json: &str) -> PriceCard {
-        serde_json::from_str(json).unwrap()
-    }
-
-    fn seen(delivered: u64, usage: Option<Usage>, usd_ticks: Option<u64>) -> Seen {
-        Seen {
-            usage,
-            pictures: Some(Box::new(Pictures {
-                delivered,
-                usd_ticks,
-                told: Grade {
-                    size: Some("2048x2048".into()),
-                    ..Grade::default()
-                },
-            })),
-            ..Seen::default()
-        }
-    }
-
-    fn gauge(quality: Option<&str>) -> PictureGauge {
-        PictureGauge {
-            prompt_tokens: 10,
-            source_tokens: 100,
-            image_tokens_max: 1000,
-            asked: Grade {
-                quality: quality.map(Into::into),
-                ..Grade::default()
-            },
-            held: 1,
-            has_text: false,
-        }
-    }
-
-    /// What each family is charged, in micro-credits.
-    #[test]
-    fn every_family_and_tier_is_billed_exactly() {
-        let tiers = r#"{"image":{"default":"0.04","high":"0.17","2k":"0.07"}}"#;
-        let gpt = r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#;
-        let video_a = r#"{"image":{"default":"0.06","low":"0.04","2k":"0.08"},"usd":"1"}"#;
-        let tokens = Usage {
-            input: 10,
-            image_input: 50,
-            image_output: 1000,
-            ..Usage::default()
-        };
-        for (price, quality, seen, charge) in [
-            (tiers, None, seen(1, None, None), 70_000),
-            (tiers, Some("high"), seen(2, None, None), 340_000),
-            (tiers, Some("low"), seen(3, None, None), 210_000),
-            (tiers, Some("high"), seen(0, None, None), 0),
-            (
-                gpt,
-                Some("high"),
-                seen(1, Some(tokens), None),
-                50 + 400 + 30_000,
-            ),
-            (
-                video_a,
-                Some("low"),
-                seen(2, None, Some(800_000_000)),
-                80_000,
-            ),
-            (video_a, Some("low"), seen(2, None, None), 160_000),
-            (video_a, Some("low"), seen(1, Some(tokens), None), 80_000),
-        ] {
-            let price = card(price);
-            let gauge = gauge(quality);
-            let meter = gauge.reported(&seen, &price).unwrap();
-            assert_eq!(
-                price.price(&meter).unwrap().get(),
-                charge,
-                "{quality:?} {seen:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn pictures_without_a_report_are_billed_as_delivered() {
-        let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
-        let gauge = gauge(None);
-        assert_eq!(gauge.reported(&seen(2, None, None), &gpt), None);
-        let meter = gauge.counted(&seen(2, None, None), &gpt);
-        assert_eq!(
-            (meter.input, meter.image_input, meter.image_output),
-            (10, 100, 2000)
-        );
-        assert_eq!(gauge.counted(&Seen::default(), &gpt).image_output, 0);
-    }
-
-    #[test]
-    fn the_bound_covers_every_tier_that_may_come() {
-        let price = card(r#"{"image":{"default":"0.04","high":"0.17"}}"#);
-        for (quality, images, micro) in [(Some("high"), 1, 170_000), (None, 2, 340_000)] {
-            let gauge = PictureGauge {
-                held: images,
-                ..gauge(quality)
-            };
-            let bound = gauge.bound(&Meter::default(), &price);
-            assert_eq!(ledger::hold_of(&price, &bound).unwrap().get(), micro);
-        }
-        let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
-        let bound = gauge(None).bound(&gauge(None).prompt(), &gpt);
-        assert_eq!((bound.input, bound.image_output), (10, 1000));
-        // What is billed by tokens in the end is not held by the piece.
-        let both = card(r#"{"input":"5","image_output":"30","image":"0.01"}"#);
-        let bound = gauge(None).bound(&Meter::default(), &both);
-        assert_eq!(ledger::hold_of(&both, &bound).unwrap().get(), 30_000);
-    }
-
-    fn native() -> PictureGauge {
-        PictureGauge {
-            has_text: true,
-            ..gauge(None)
-        }
-    }
-
-    const NATIVE: &str = r#"{"input":"1","output":"2","image_output":"30"}"#;
-
-    /// A picture costs the same gap in a report whichever endpoint it comes from.
-    #[test]
-    fn a_report_that_leaves_pictures_out_is_none() {
-        let thought = Usage {
-            input: 7,
-            output: 5,
-            reasoning: 5,
-            ..Usage::default()
-        };
-        let unsorted = Usage {
-            output: 405,
-            ..thought
-        };
-        let told = Usage {
-            image_output: 400,
-            ..thought
-        };
-        let price = card(NATIVE);
-        for (usage, image_output) in [
-            (None, None),
-            (Some(Usage::default()), None),
-            (Some(thought), None),
-            (Some(unsorted), Some(400)),
-            (Some(told), Some(400)),
-        ] {
-            for gauge in [gauge(None), native()] {
-                let meter = gauge.reported(&seen(1, usage, None), &price);
-                let found = meter.map(|meter| (meter.image_output, meter.output));
-                assert_eq!(found, image_output.map(|images| (images, 5)), "{usage:?}");
-            }
-        }
-        // What was told beside the gap still counts.
-        let meter = native().counted(&seen(2, Some(thought), None), &price);
-        let found = (meter.input, meter.output, meter.image_output);
-        assert_eq!(found, (7, 5, 2000));
-        let meter = native().counted(&seen(1, None, None), &price);
-        assert_eq!((meter.input, meter.image_output), (10, 1000));
-    }
-
-    #[test]
-    fn pictures_beside_text_are_held_for_and_grow() {
-        let text = Meter {
-            input: 10,
-            output: 64,
-            ..Meter::default()
-        };
-        let bound = native().bound(&text, &card(NATIVE));
-        let found = (bound.input, bound.output, bound.image_output);
-        assert_eq!(found, (10, 64, 1000));
-        let pieces = card(r#"{"input":"1","output":"2","image":{"default":"0.04","2k":"0.07"}}"#);
-        let bound = native().bound(&text, &pieces);
-        assert_eq!((bound.output, bound.images), (64, 1));
-        let price = card(r#"{"image":"0.04"}"#);
-        let bound = native().bound(&text, &price);
-        assert_eq!((bound.output, bound.images), (0, 1));
-        let gauge = Gauge::Pictures(Box::new(native()));
-        for (delivered, tokens) in [(0, 0), (1, 0), (3, 2000)] {
-            assert_eq!(gauge.observed_output(&seen(delivered, None, None)), tokens);
-        }
-    }
-}
+mod tests;

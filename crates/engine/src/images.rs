@@ -12,6 +12,7 @@ use protocol::{Dialect, Failure, Kind, Translator};
 use upstream::{Endpoint, Outgoing, Protocol};
 
 use crate::answer::{Answer, Unanswered};
+use crate::asked::priced_tools;
 use crate::budget::Share;
 use crate::catalog::{Model, Route};
 use crate::clock;
@@ -75,8 +76,11 @@ fn prepare(
     let model = catalog.find(&request.model)?;
     let family = family(model)?;
     request.check(&model.profile)?;
+    if engine.settings.refuse_unpriced_tools {
+        priced_tools(model, request.tools)?;
+    }
     let tries = Tries::of(model, |route| route.channel.speaks(Protocol::Images))?;
-    let prompt_tokens_max = request.prompt_tokens_max;
+    let (prompt_tokens_max, tools) = (request.prompt_tokens_max, request.tools);
     let gauge = PictureGauge {
         prompt_tokens: request.prompt_tokens,
         source_tokens: request.wants.sources.saturating_mul(IMAGE_TOKENS),
@@ -88,13 +92,12 @@ fn prepare(
     };
     Ok(Prepared {
         work: Images {
-            count_max: gauge.held,
             request,
             family,
             model: Arc::clone(&model.id),
             _share: share,
         },
-        estimate: Estimate::pictures(gauge, prompt_tokens_max, model),
+        estimate: Estimate::pictures(gauge, prompt_tokens_max, tools, model),
         tries,
     })
 }
@@ -116,8 +119,6 @@ fn family(model: &Model) -> Result<Family, Failure> {
 struct Images {
     request: Request,
     family: Family,
-    /// The most pictures that may come.
-    count_max: u64,
     model: Arc<str>,
     /// What the files of a form take of the node's memory.
     _share: Option<Share>,
@@ -159,7 +160,7 @@ impl Work for Images {
     }
 
     fn translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
-        let rewriter = Rewriter::new(self.family, &self.model, self.count_max);
+        let rewriter = Rewriter::new(&self.request, self.family, &self.model);
         Ok(Translator::Images(Box::new(rewriter)))
     }
 

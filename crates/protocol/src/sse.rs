@@ -121,8 +121,14 @@ impl Frame {
 
     /// The name of the event.
     pub fn event(&self) -> Option<&[u8]> {
-        let names = lines(&self.bytes).filter_map(|line| field(&self.bytes, line, b"event"));
-        self.bytes.get(names.last()?)
+        self.bytes.get(self.event_span()?)
+    }
+
+    /// Where the name of the event stands.
+    pub fn event_span(&self) -> Option<Range<usize>> {
+        lines(&self.bytes)
+            .filter_map(|line| field(&self.bytes, line, b"event"))
+            .last()
     }
 
     /// Whether the frame has lines that are not comments.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use ledger::{Meter, PriceKey};
+use ledger::PriceKey;
 use protocol::multipart::Form;
 use protocol::native::{self, Broken};
 use protocol::voice::{self, Transcript};
@@ -18,7 +18,6 @@ use crate::budget::Share;
 use crate::catalog::{Model, Route};
 use crate::engine::Engine;
 use crate::estimate::Estimate;
-use crate::gauge::Gauge;
 use crate::ids;
 use crate::record::Record;
 use crate::work::{Arrival, Manner, Prepared, Worded, Work};
@@ -58,12 +57,8 @@ fn prepare(
     };
     record.reads(transcript.model.as_str(), false);
     let tries = model::find(engine, &transcript.model, Some(PriceKey::SttSecond))?;
-    let meter = Meter {
-        stt_seconds: transcript.seconds_max,
-        ..Meter::default()
-    };
     Ok(Prepared {
-        estimate: Estimate::voice(meter, Gauge::Heard),
+        estimate: Estimate::transcript(transcript.seconds_max, transcript.seconds_told),
         work: Heard {
             transcript,
             spool: call.spool,

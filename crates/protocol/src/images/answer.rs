@@ -2,17 +2,17 @@
 
 use bytes::Bytes;
 
+use super::delivery::{Given, Wanted};
 use super::family::Family;
 use super::grade::Grade;
 use super::picture::Pictures;
 use super::request::Request;
-use super::usage::{self, TOTALS};
+use super::usage;
 use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
 use crate::native::{Answer, Broken};
 use crate::rejection;
-use crate::tool::ToolCalls;
 
 impl Request {
     /// Puts the public model into an answer and adds what clients expect and the upstream left
@@ -25,7 +25,8 @@ impl Request {
         created: i64,
     ) -> Result<Answer, Broken> {
         let text = utf8(body)?;
-        let seen = Seen::look(text, public_model)?;
+        let wanted = Wanted::of(&self.wants, family);
+        let seen = Seen::look(text, public_model, wanted)?;
         let mut edits = seen.edits;
         if let Some(model) = seen.model {
             let mut name = Vec::new();
@@ -65,10 +66,9 @@ impl Request {
         // These two tell no tokens, or not all of them; clients read all three totals.
         if matches!(family, Family::VideoA | Family::Content) {
             if let Some(usage) = seen.usage.filter(|usage| usage.shape() == Shape::Object) {
-                edits.extend(zeros(usage, told.map_or([false; 3], |it| it.has)));
+                edits.extend(usage::complete(usage));
             } else {
-                let zeros = br#"{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#;
-                complete("usage", seen.usage, Some(zeros.to_vec()));
+                complete("usage", seen.usage, Some(usage::NONE.to_vec()));
             }
         }
         if !missing.is_empty() {
@@ -83,7 +83,7 @@ impl Request {
             usage: told.and_then(|told| told.tokens),
             usage_malformed: told.is_none() && seen.usage.is_some_and(|usage| !usage.is_null()),
             output_tokens_counted: 0,
-            tools: ToolCalls::default(),
+            tools: told.map(|told| told.tools).unwrap_or_default(),
             seconds: None,
             pictures: Some(Box::new(Pictures {
                 delivered: seen.delivered,
@@ -92,20 +92,6 @@ impl Request {
             })),
         })
     }
-}
-
-/// Totals that are missing, as zeros inside the usage object.
-fn zeros(usage: Raw<'_>, has: [bool; 3]) -> Option<Edit> {
-    let mut text = Vec::new();
-    for (name, has) in TOTALS.iter().zip(has) {
-        if !has {
-            text.extend_from_slice(format!("\"{name}\":0,").as_bytes());
-        }
-    }
-    if usage.is_empty() {
-        text.pop();
-    }
-    (!text.is_empty()).then(|| Edit::insert(usage.span().start + 1, text))
 }
 
 /// What was found in an answer.
@@ -127,7 +113,7 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn look(text: &'a str, public_model: &str) -> Result<Self, Broken> {
+    fn look(text: &'a str, public_model: &str, wanted: Wanted) -> Result<Self, Broken> {
         let mut seen = Self::default();
         let mut error = None;
         let mut data = None;
@@ -162,21 +148,25 @@ impl<'a> Seen<'a> {
         let data = data.filter(|data| data.shape() == Shape::Array);
         let data = data.ok_or_else(|| Broken::malformed("the answer has no pictures"))?;
         let offset = data.span().start;
-        Cursor::new(data.text()).array(|cursor| seen.item(cursor, offset))?;
+        Cursor::new(data.text()).array(|cursor| seen.item(cursor, offset, wanted))?;
         Ok(seen)
     }
 
     /// One picture, or why there is none.
-    fn item(&mut self, cursor: &mut Cursor<'a>, offset: usize) -> Result<(), SyntaxError> {
-        let mut has_picture = false;
+    fn item(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        offset: usize,
+        wanted: Wanted,
+    ) -> Result<(), SyntaxError> {
+        let mut given = Given::default();
         let mut failed = false;
         let [mut quality, mut resolution, mut size] = [None; 3];
         cursor.object(|cursor, name| {
-            let value = cursor.value()?.moved(offset);
-            if name.is("url") || name.is("b64_json") {
-                has_picture |= value.shape() == Shape::String && !value.is_empty();
-                self.edits.extend(bare_base64(value));
-            } else if name.is("quality") {
+            let value = cursor.value()?;
+            given.note(name, value);
+            let value = value.moved(offset);
+            if name.is("quality") {
                 quality = Some(value);
             } else if name.is("resolution") {
                 resolution = Some(value);
@@ -188,7 +178,11 @@ impl<'a> Seen<'a> {
             }
             Ok::<(), SyntaxError>(())
         })?;
-        if has_picture && !failed {
+        let picture = given.picture(wanted);
+        if let Some(picture) = &picture {
+            self.edits.extend(picture.edits(offset));
+        }
+        if picture.is_some() && !failed {
             self.delivered += 1;
             self.item_grade.merge(told_grade(quality, resolution, size));
         }
@@ -211,18 +205,6 @@ pub(super) fn told_grade(
         resolution: text(resolution),
         size: text(size),
     }
-}
-
-/// Takes the head of a data URI off base64: some upstreams leave it there.
-fn bare_base64(value: Raw<'_>) -> Option<Edit> {
-    let text = value.string()?;
-    let head = text.raw().get(..text.raw().len().min(64))?;
-    if !head.starts_with("data:image/") {
-        return None;
-    }
-    let length = head.find(";base64,")? + ";base64,".len();
-    let start = text.span().start;
-    Some(Edit::remove(start..start + length))
 }
 
 /// Says that a picture failed without saying whose fault it was: the upstream's message may name
@@ -294,6 +276,22 @@ mod tests {
         assert_eq!((pictures.delivered, pictures.usd_ticks), (1, Some(400)));
         let (text, _) = rewritten(&request(""), Family::VideoA, r#"{"data":[],"usage":{}}"#);
         assert!(text.contains(r#""usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#));
+    }
+
+    #[test]
+    fn a_picture_stands_where_the_caller_asked_for_it() {
+        let body = r#"{"created":1,"data":[{"url":"data:image/png;base64,iVBORw0K"}]}"#;
+        let bare = r#"{"created":1,"data":[{"b64_json":"iVBORw0K"}]}"#;
+        for (family, format, expected) in [
+            (Family::Gpt, "", bare),
+            (Family::Plain, "", body),
+            (Family::Plain, r#","response_format":"url""#, body),
+            (Family::Plain, r#","response_format":"b64_json""#, bare),
+        ] {
+            let (text, answer) = rewritten(&request(format), family, body);
+            assert_eq!(text, expected, "{family:?} {format}");
+            assert_eq!(answer.pictures.unwrap().delivered, 1);
+        }
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use crate::failure::Failure;
 use crate::field;
 use crate::guard;
-use crate::json::{Integer, Members};
+use crate::json::{Cursor, Integer, Members};
 use crate::multipart::{Form, Part};
+use crate::tool::Tools;
 
 /// Members by name; an explicit `null` is absent.
 pub(super) enum Fields<'a> {
@@ -44,6 +45,17 @@ impl<'a> Fields<'a> {
         match self {
             Self::Json(members) => Ok(members.get(name)?.is_some()),
             Self::Form(form) => Ok(form.one(name)?.is_some()),
+        }
+    }
+
+    /// The built-in tools that are offered; in a form their list is the text of a field.
+    pub(super) fn tools(&self) -> Result<Tools, Failure> {
+        match self {
+            Self::Json(members) => Ok(Tools::by_type(members.get("tools")?)),
+            Self::Form(form) => {
+                let text = form.one("tools")?.map(Part::text).unwrap_or_default();
+                Ok(Tools::by_type(Cursor::new(&text).value().ok()))
+            }
         }
     }
 

@@ -5,13 +5,17 @@ use bytes::Bytes;
 
 use super::family::Family;
 use super::sequence::{LIMIT_FIELDS, OPTIONS};
-use crate::canon::{Dropped, base64};
+use crate::address::is_web;
+use crate::canon::{Dropped, base64, data_uri};
 use crate::json::{Cursor, Integer, Shape, write_string};
 use crate::multipart::{Form, Part};
 
 /// Fields that are whole numbers in JSON, where a form has only text.
 const INTEGERS: [&str; 4] = ["n", "output_compression", "partial_images", "seed"];
 const BOOLEANS: [&str; 3] = ["stream", "watermark", "layer_decomposition"];
+
+/// A longer field is a file without a name, unless it is a data URI.
+const ADDRESS_BYTES_MAX: usize = 8 << 10;
 
 /// The source pictures: `image`, `image[]`, `image[0]`, and the same as `images`.
 pub(super) fn sources(form: &Form) -> impl Iterator<Item = &Part> {
@@ -24,6 +28,24 @@ fn is_source(name: &str) -> bool {
         .and_then(|name| name.split_once('['))
         .unwrap_or((name, ""));
     matches!(list, "image" | "images") && index.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a source picture is named by its address, which has no place in a form.
+pub(super) fn names_pictures(form: &Form) -> bool {
+    sources(form).any(|part| address(part).is_some())
+}
+
+/// The URL or data URI in a field that names a picture, where others have a file.
+fn address(part: &Part) -> Option<String> {
+    if part.file_name.is_some()
+        || part.len() > ADDRESS_BYTES_MAX && !part.head().starts_with(b"data:")
+    {
+        return None;
+    }
+    let text = part.text();
+    let text = text.trim();
+    let is_data = data_uri::split(text).is_some_and(|(mime, _)| mime.starts_with("image/"));
+    (is_data || is_web(text)).then(|| text.to_owned())
 }
 
 /// The form for an upstream that takes forms. Parts that nobody here knows stay.
@@ -41,7 +63,12 @@ pub(super) fn rewrite(
             continue;
         }
         let mut part = part.clone();
-        if part.name == "model" {
+        // Upstreams do not know all the ways in which clients write one.
+        if BOOLEANS.contains(&part.name.as_str())
+            && let Ok(truth) = part.boolean()
+        {
+            part.data = vec![Bytes::from_static(if truth { b"true" } else { b"false" })];
+        } else if part.name == "model" {
             part.data = vec![Bytes::copy_from_slice(upstream_model.as_bytes())];
         } else if is_source(&part.name) {
             let name = if several { "image[]" } else { "image" };
@@ -82,10 +109,15 @@ pub(super) fn to_json(
         let is_one = part.integer() == Ok(Integer::Value(1));
         let unsaid = match family {
             Family::VideoA => name == "size",
+            Family::Gpt => name == "response_format",
             Family::Content => name == "resolution" || (name == "n" && !is_one),
-            Family::Gpt | Family::Plain => false,
+            Family::Plain => false,
         };
-        // Files beside the sources, such as a mask, have no place there.
+        // It stands behind the sources.
+        if family == Family::Gpt && name == "mask" {
+            continue;
+        }
+        // Other files beside the sources have no place there.
         if part.file_name.is_some() || unsaid {
             dropped.name(name);
             continue;
@@ -108,8 +140,13 @@ pub(super) fn to_json(
             text.push(b'}');
         }
     }
-    let count = sources(form).count();
-    let member: &[u8] = match (family, count) {
+    write_pictures(form, family, text, &mut out);
+    out
+}
+
+/// Writes the source pictures and what stands behind them.
+fn write_pictures(form: &Form, family: Family, mut text: Vec<u8>, out: &mut Vec<Bytes>) {
+    let member: &[u8] = match (family, sources(form).count()) {
         (Family::Content | Family::VideoA, 1) => b",\"image\":",
         (Family::Content, _) => b",\"image\":[",
         _ => b",\"images\":[",
@@ -119,27 +156,42 @@ pub(super) fn to_json(
         if index > 0 {
             text.push(b',');
         }
-        let (before, behind): (&[u8], &[u8]) = match family {
-            Family::Content => (b"\"", b"\""),
-            _ => (b"{\"type\":\"image_url\",\"url\":\"", b"\"}"),
-        };
-        text.extend_from_slice(before);
+        write_picture(part, family, &mut text, out);
+    }
+    if member.ends_with(b"[") {
+        text.push(b']');
+    }
+    let mask = form.parts.iter().find(|part| part.name == "mask");
+    if let Some(mask) = mask.filter(|_| family == Family::Gpt) {
+        text.extend_from_slice(b",\"mask\":");
+        write_picture(mask, family, &mut text, out);
+    }
+    text.push(b'}');
+    out.push(text.into());
+}
+
+/// Writes one picture: its address, or a data URI of its bytes.
+fn write_picture(part: &Part, family: Family, text: &mut Vec<u8>, out: &mut Vec<Bytes>) {
+    let (before, behind): (&[u8], &[u8]) = match family {
+        Family::Content => (b"", b""),
+        Family::Gpt => (b"{\"image_url\":", b"}"),
+        Family::VideoA | Family::Plain => (b"{\"type\":\"image_url\",\"url\":", b"}"),
+    };
+    text.extend_from_slice(before);
+    if let Some(address) = address(part) {
+        write_string(text, &address);
+    } else {
         let media_type = media_type(part);
-        text.extend_from_slice(format!("data:{media_type};base64,").as_bytes());
-        out.push(std::mem::take(&mut text).into());
+        text.extend_from_slice(format!("\"data:{media_type};base64,").as_bytes());
+        out.push(std::mem::take(text).into());
         let mut encoder = base64::Encoder::default();
         for piece in &part.data {
             encoder.push(piece);
         }
         out.push(encoder.finish().into());
-        text.extend_from_slice(behind);
+        text.push(b'"');
     }
-    if member.ends_with(b"[") {
-        text.push(b']');
-    }
-    text.push(b'}');
-    out.push(text.into());
-    out
+    text.extend_from_slice(behind);
 }
 
 /// The value of a field that is no text in JSON, in the form it has there.
@@ -159,6 +211,7 @@ fn typed(name: &str, part: &Part) -> Option<String> {
     let is_json = match value.shape() {
         Shape::Number => is_integer || name == "guidance_scale",
         Shape::Object => name == OPTIONS,
+        Shape::Array => name == "tools",
         _ => false,
     };
     is_json.then(|| text.to_owned())
@@ -228,6 +281,67 @@ mod tests {
         );
         assert_eq!(out.parts[0].text(), "up-1");
         assert_eq!(dropped.header().as_deref(), Some("response_format"));
+    }
+
+    #[test]
+    fn a_picture_that_is_named_goes_on_by_its_name() {
+        let mut form = form();
+        let address = "https://pictures.example/a.png?x=\"1\"";
+        form.parts.push(Part::field("image", address));
+        form.parts
+            .push(Part::field("image[]", " data:image/png;base64,iVBORw0K"));
+        assert!(names_pictures(&form));
+        for family in [Family::VideoA, Family::Content, Family::Gpt] {
+            let mut dropped = Dropped::new(Dialect::Chat);
+            let json = to_json(&form, family, "up-1", &mut dropped).concat();
+            let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+            let (list, path) = match family {
+                Family::Content => (&json["image"], ""),
+                Family::Gpt => (&json["images"], "/image_url"),
+                _ => (&json["images"], "/url"),
+            };
+            let told: Vec<_> = list
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|it| it.pointer(path))
+                .collect();
+            let told: Vec<_> = told
+                .into_iter()
+                .flatten()
+                .filter_map(|it| it.as_str())
+                .collect();
+            let expected = [
+                "data:image/png;base64,iVBORzE=",
+                "data:image/jpeg;base64,/9j/Mg==",
+                address,
+                "data:image/png;base64,iVBORw0K",
+            ];
+            assert_eq!(told, expected, "{family:?}");
+            let mask = json["mask"]["image_url"].as_str();
+            let is_gpt = family == Family::Gpt;
+            assert_eq!(mask.is_some(), is_gpt);
+            let dropped = dropped.header().unwrap();
+            assert_eq!(dropped.contains("response_format"), is_gpt, "{dropped}");
+            assert_eq!(dropped.contains("mask"), !is_gpt, "{dropped}");
+        }
+    }
+
+    #[test]
+    fn truths_are_written_as_every_upstream_reads_them() {
+        for (said, sent) in [
+            ("1", "true"),
+            ("True", "true"),
+            (" TRUE ", "true"),
+            ("0", "false"),
+        ] {
+            let form = Form {
+                parts: vec![Part::field("model", "m/x"), Part::field("stream", said)],
+            };
+            let mut dropped = Dropped::new(Dialect::Chat);
+            let out = rewrite(&form, Family::Gpt, "up-1", &mut dropped);
+            assert_eq!(out.parts[1].text(), sent, "{said}");
+        }
     }
 
     #[test]

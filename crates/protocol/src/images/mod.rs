@@ -7,6 +7,7 @@
 
 mod answer;
 mod check;
+mod delivery;
 mod family;
 mod fields;
 mod form;

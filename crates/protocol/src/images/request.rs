@@ -13,6 +13,7 @@ use crate::guard;
 use crate::json::{Cursor, Integer, Members, Shape, Spelling};
 use crate::multipart::Form;
 use crate::profile::Profile;
+use crate::tool::Tools;
 
 /// Members whose words no model adds to (`docs/api/images.md`).
 const CLOSED: [(&str, [&str; 2]); 2] = [
@@ -44,6 +45,8 @@ pub struct Wants {
     pub aspect_ratio: Option<String>,
     /// The encoding of the pictures.
     pub output_format: Option<String>,
+    /// Whether addresses or base64 are wanted.
+    pub response_format: Option<String>,
     /// The background.
     pub background: Option<String>,
     /// How much is kept, of 100.
@@ -73,6 +76,8 @@ pub struct Request {
     pub prompt_tokens_max: u64,
     /// What is asked for.
     pub wants: Wants,
+    /// Built-in tools that the request offers.
+    pub tools: Tools,
     pub(super) body: Body,
 }
 
@@ -178,6 +183,7 @@ fn read(asked: Asked, fields: &Fields<'_>, sources: u64, body: Body) -> Result<R
         size,
         aspect_ratio: text("aspect_ratio")?,
         output_format: text("output_format")?,
+        response_format: text("response_format")?,
         background: text("background")?,
         output_compression: count_of(fields, "output_compression", 0)?,
         partial_images: count_of(fields, "partial_images", 0)?,
@@ -192,6 +198,7 @@ fn read(asked: Asked, fields: &Fields<'_>, sources: u64, body: Body) -> Result<R
         prompt_tokens_max: prompt.as_ref().map_or(0, |prompt| prompt.len() as u64),
         prompt_tokens: prompt.map_or(0, |prompt| count::tokens(prompt.as_bytes())),
         wants,
+        tools: fields.tools()?,
         body,
     })
 }

@@ -1,6 +1,8 @@
 //! The usage of image answers: tokens by modality, or what the pictures cost the upstream.
 
+use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
+use crate::tool::ToolCalls;
 use crate::usage::{Inclusive, Usage, count};
 
 /// What a usage object tells.
@@ -10,12 +12,12 @@ pub(super) struct Told {
     pub(super) tokens: Option<Usage>,
     /// The upstream's cost.
     pub(super) usd_ticks: Option<u64>,
-    /// Which of the three totals every client reads are there.
-    pub(super) has: [bool; 3],
+    /// Calls of built-in tools.
+    pub(super) tools: ToolCalls,
 }
 
 /// The totals that every client reads.
-pub(super) const TOTALS: [&str; 3] = ["input_tokens", "output_tokens", "total_tokens"];
+const TOTALS: [&str; 3] = ["input_tokens", "output_tokens", "total_tokens"];
 
 /// Reads a usage object; nothing if it cannot be billed by.
 pub(super) fn read(usage: Raw<'_>) -> Option<Told> {
@@ -31,9 +33,6 @@ pub(super) fn read(usage: Raw<'_>) -> Option<Told> {
     let read = cursor.object(|cursor, name| {
         if let Some(index) = TOTALS.iter().position(|known| name.is(known)) {
             let value = cursor.value()?;
-            if let Some(has) = told.has.get_mut(index) {
-                *has = !value.is_null();
-            }
             let number = count(value);
             malformed |= number.is_none() && !value.is_null() && index < 2;
             match index {
@@ -59,6 +58,8 @@ pub(super) fn read(usage: Raw<'_>) -> Option<Told> {
                 }
                 Ok::<(), SyntaxError>(())
             })?;
+        } else if name.is("tool_usage") {
+            told.tools.read(cursor, "")?;
         } else {
             let value = cursor.value()?;
             if name.is("cost_in_usd_ticks") {
@@ -81,6 +82,48 @@ pub(super) fn read(usage: Raw<'_>) -> Option<Told> {
     (told.tokens.is_some() || told.usd_ticks.is_some()).then_some(told)
 }
 
+/// Puts the totals in that a usage object leaves out or says to be null. What it tells stays as it is.
+pub(super) fn complete(usage: Raw<'_>) -> Vec<Edit> {
+    let offset = usage.span().start;
+    let mut told = [None; 3];
+    let read = Cursor::new(usage.text()).object(|cursor, name| {
+        let value = cursor.value()?.moved(offset);
+        let index = TOTALS.iter().position(|known| name.is(known));
+        if let Some(place) = index.and_then(|index| told.get_mut(index)) {
+            *place = Some(value);
+        }
+        Ok::<(), SyntaxError>(())
+    });
+    if read.is_err() {
+        return Vec::new();
+    }
+    let [input, output, total] = told.map(|value| value.and_then(count));
+    let input = input.unwrap_or(0);
+    let output = output.unwrap_or_else(|| total.unwrap_or(0).saturating_sub(input));
+    let total = total.unwrap_or_else(|| input.saturating_add(output));
+    let mut edits = Vec::new();
+    let mut missing = Vec::new();
+    for ((name, told), tokens) in TOTALS.iter().zip(told).zip([input, output, total]) {
+        match told {
+            None => missing.extend_from_slice(format!("\"{name}\":{tokens},").as_bytes()),
+            Some(null) if null.is_null() => {
+                edits.push(Edit::replace(null.span(), tokens.to_string().into_bytes()));
+            }
+            Some(_) => {}
+        }
+    }
+    if usage.is_empty() {
+        missing.pop();
+    }
+    if !missing.is_empty() {
+        edits.push(Edit::insert(offset + 1, missing));
+    }
+    edits
+}
+
+/// The usage of an answer that tells none, where clients read the totals.
+pub(super) const NONE: &[u8] = br#"{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#;
+
 /// Two reports of one call together: each picture of a stream has its own.
 pub(super) fn add(one: Usage, other: Usage) -> Usage {
     Usage {
@@ -96,6 +139,42 @@ pub(super) fn add(one: Usage, other: Usage) -> Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::patch;
+    use crate::tool::Tool;
+
+    #[test]
+    fn totals_stand_there_once_and_add_up() {
+        for (usage, expected) in [
+            (
+                "{}",
+                r#"{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#,
+            ),
+            (
+                r#"{"output_tokens":9}"#,
+                r#"{"input_tokens":0,"total_tokens":9,"output_tokens":9}"#,
+            ),
+            (
+                r#"{"input_tokens":2,"output_tokens":9,"total_tokens":null}"#,
+                r#"{"input_tokens":2,"output_tokens":9,"total_tokens":11}"#,
+            ),
+            (
+                r#"{"total_tokens":9,"input_tokens":2}"#,
+                r#"{"output_tokens":7,"total_tokens":9,"input_tokens":2}"#,
+            ),
+            (
+                r#"{"output_tokens":"9"}"#,
+                r#"{"input_tokens":0,"total_tokens":0,"output_tokens":"9"}"#,
+            ),
+            (
+                r#"{"input_tokens":1,"output_tokens":2,"total_tokens":3}"#,
+                r#"{"input_tokens":1,"output_tokens":2,"total_tokens":3}"#,
+            ),
+        ] {
+            let edits = complete(Cursor::new(usage).value().unwrap());
+            let out = patch::apply(&usage.to_owned().into(), edits);
+            assert_eq!(out, expected);
+        }
+    }
 
     #[test]
     fn tokens_are_told_by_modality() {
@@ -110,9 +189,11 @@ mod tests {
         assert_eq!((usage.output, usage.image_output), (20, 280));
         let bare = told(r#"{"input_tokens":5,"output_tokens":300}"#).unwrap();
         assert_eq!(bare.tokens.unwrap().image_output, 300);
-        assert_eq!(bare.has, [true, true, false]);
         let ticks = told(r#"{"cost_in_usd_ticks":200000000}"#).unwrap();
         assert_eq!((ticks.tokens, ticks.usd_ticks), (None, Some(200_000_000)));
+        let searched = told(r#"{"output_tokens":9,"tool_usage":{"web_search":3,"x":1}}"#).unwrap();
+        let calls: Vec<_> = searched.tools.iter().collect();
+        assert_eq!(calls, [(Tool::WebSearch, 3)]);
         for json in [
             "null",
             "[]",

@@ -42,6 +42,10 @@ impl Request {
             (Body::Form(form), Family::VideoA | Family::Content) => {
                 form::to_json(form, family, upstream_model, &mut dropped)
             }
+            // Its forms hold files alone.
+            (Body::Form(form), Family::Gpt) if form::names_pictures(form) => {
+                form::to_json(form, family, upstream_model, &mut dropped)
+            }
             (Body::Form(form), Family::Gpt | Family::Plain) => {
                 content_type = Some(format!("multipart/form-data; boundary={boundary}"));
                 form::rewrite(form, family, upstream_model, &mut dropped).write(boundary)

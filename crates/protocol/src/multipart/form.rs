@@ -76,9 +76,11 @@ impl Part {
 
     /// A boolean in a field, in any of the ways that clients write one.
     pub fn boolean(&self) -> Result<bool, Failure> {
-        match &*self.text() {
-            "true" | "True" | "1" => Ok(true),
-            "false" | "False" | "0" => Ok(false),
+        let text = self.text();
+        let says = |words: [&str; 2]| words.iter().any(|it| text.trim().eq_ignore_ascii_case(it));
+        match (says(["true", "1"]), says(["false", "0"])) {
+            (true, _) => Ok(true),
+            (_, true) => Ok(false),
             _ => Err(self.not("a boolean")),
         }
     }

@@ -30,6 +30,7 @@ mod flushing;
 mod framing;
 mod harness;
 mod http2;
+mod image_edges;
 mod image_stream;
 mod image_urls;
 mod images;

@@ -1,0 +1,247 @@
+//! What each way of measuring comes to.
+
+use super::*;
+
+fn card(json: &str) -> PriceCard {
+    serde_json::from_str(json).unwrap()
+}
+
+fn seen(delivered: u64, usage: Option<Usage>, usd_ticks: Option<u64>) -> Seen {
+    Seen {
+        usage,
+        pictures: Some(Box::new(Pictures {
+            delivered,
+            usd_ticks,
+            told: Grade {
+                size: Some("2048x2048".into()),
+                ..Grade::default()
+            },
+        })),
+        ..Seen::default()
+    }
+}
+
+fn gauge(quality: Option<&str>) -> PictureGauge {
+    PictureGauge {
+        prompt_tokens: 10,
+        source_tokens: 100,
+        image_tokens_max: 1000,
+        asked: Grade {
+            quality: quality.map(Into::into),
+            ..Grade::default()
+        },
+        held: 1,
+        has_text: false,
+    }
+}
+
+/// What each family is charged, in micro-credits.
+#[test]
+fn every_family_and_tier_is_billed_exactly() {
+    let tiers = r#"{"image":{"default":"0.04","high":"0.17","2k":"0.07"}}"#;
+    let gpt = r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#;
+    let video_a = r#"{"image":{"default":"0.06","low":"0.04","2k":"0.08"},"usd":"1"}"#;
+    let tokens = Usage {
+        input: 10,
+        image_input: 50,
+        image_output: 1000,
+        ..Usage::default()
+    };
+    for (price, quality, seen, charge) in [
+        (tiers, None, seen(1, None, None), 70_000),
+        (tiers, Some("high"), seen(2, None, None), 340_000),
+        (tiers, Some("low"), seen(3, None, None), 210_000),
+        (tiers, Some("high"), seen(0, None, None), 0),
+        (
+            gpt,
+            Some("high"),
+            seen(1, Some(tokens), None),
+            50 + 400 + 30_000,
+        ),
+        (
+            video_a,
+            Some("low"),
+            seen(2, None, Some(800_000_000)),
+            80_000,
+        ),
+        (video_a, Some("low"), seen(2, None, None), 160_000),
+        (video_a, Some("low"), seen(1, Some(tokens), None), 80_000),
+    ] {
+        let price = card(price);
+        let gauge = gauge(quality);
+        let meter = gauge.reported(&seen, &price).unwrap();
+        assert_eq!(
+            price.price(&meter).unwrap().get(),
+            charge,
+            "{quality:?} {seen:?}"
+        );
+    }
+}
+
+#[test]
+fn pictures_without_a_report_are_billed_as_delivered() {
+    let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
+    let gauge = gauge(None);
+    assert_eq!(gauge.reported(&seen(2, None, None), &gpt), None);
+    let meter = gauge.counted(&seen(2, None, None), &gpt);
+    assert_eq!(
+        (meter.input, meter.image_input, meter.image_output),
+        (10, 100, 2000)
+    );
+    assert_eq!(gauge.counted(&Seen::default(), &gpt).image_output, 0);
+}
+
+#[test]
+fn the_bound_covers_every_tier_that_may_come() {
+    let price = card(r#"{"image":{"default":"0.04","high":"0.17"}}"#);
+    for (quality, images, micro) in [(Some("high"), 1, 170_000), (None, 2, 340_000)] {
+        let gauge = PictureGauge {
+            held: images,
+            ..gauge(quality)
+        };
+        let bound = gauge.bound(&Meter::default(), &price);
+        assert_eq!(ledger::hold_of(&price, &bound).unwrap().get(), micro);
+    }
+    let gpt = card(r#"{"input":"5","output":"10","image_input":"8","image_output":"30"}"#);
+    let bound = gauge(None).bound(&gauge(None).prompt(), &gpt);
+    assert_eq!((bound.input, bound.image_output), (10, 1000));
+    // What is billed by tokens in the end is not held by the piece.
+    let both = card(r#"{"input":"5","image_output":"30","image":"0.01"}"#);
+    let bound = gauge(None).bound(&Meter::default(), &both);
+    assert_eq!(ledger::hold_of(&both, &bound).unwrap().get(), 30_000);
+}
+
+/// Built-in tools are billed whichever way the pictures are, but by the upstream's own cost.
+#[test]
+fn tools_are_billed_beside_pictures() {
+    let pieces = r#"{"image":"0.04","tools":{"web_search":"0.01"}}"#;
+    let tokens = r#"{"input":"5","image_output":"30","tools":{"web_search":"0.01"}}"#;
+    let mut tools = ToolCalls::default();
+    tools.add(protocol::Tool::WebSearch, 2);
+    let told = Usage {
+        image_output: 1000,
+        ..Usage::default()
+    };
+    for (price, usage, charge) in [
+        (pieces, None, 40_000 + 20_000),
+        (tokens, Some(told), 30_000 + 20_000),
+        (tokens, None, 50 + 30_000 + 20_000),
+    ] {
+        let price = card(price);
+        let seen = Seen {
+            tools,
+            ..seen(1, usage, None)
+        };
+        let gauge = Gauge::Pictures(Box::new(PictureGauge {
+            source_tokens: 0,
+            ..gauge(None)
+        }));
+        let meter = gauge.reported(&seen, &price);
+        let meter = meter.unwrap_or_else(|| gauge.counted(&seen, &price));
+        assert_eq!(price.price(&meter).unwrap().get(), charge, "{usage:?}");
+    }
+}
+
+#[test]
+fn a_cost_of_nothing_is_not_told() {
+    let price = card(r#"{"image":"0.06","usd":"1"}"#);
+    for (delivered, charge) in [(2, 120_000), (0, 0)] {
+        let meter = gauge(None).reported(&seen(delivered, None, Some(0)), &price);
+        assert_eq!(price.price(&meter.unwrap()).unwrap().get(), charge);
+    }
+}
+
+#[test]
+fn input_for_the_long_cache_is_counted_at_the_dearer_price() {
+    let gauge = Gauge::Tokens {
+        input_tokens: 100,
+        long_cache: true,
+    };
+    let usual = Gauge::Tokens {
+        input_tokens: 100,
+        long_cache: false,
+    };
+    let seen = Seen {
+        output_tokens_counted: 10,
+        ..Seen::default()
+    };
+    for (price, dearer) in [
+        (r#"{"input":"4","cache_write_1h":"8","output":"20"}"#, 1_000),
+        (r#"{"input":"4","cache_write_1h":"2","output":"20"}"#, 600),
+        (r#"{"input":"4","output":"20"}"#, 600),
+    ] {
+        let price = card(price);
+        let charge = |gauge: &Gauge| price.price(&gauge.counted(&seen, &price)).unwrap().get();
+        assert_eq!((charge(&gauge), charge(&usual)), (dearer, 600));
+    }
+}
+
+fn native() -> PictureGauge {
+    PictureGauge {
+        has_text: true,
+        ..gauge(None)
+    }
+}
+
+const NATIVE: &str = r#"{"input":"1","output":"2","image_output":"30"}"#;
+
+/// A picture costs the same gap in a report whichever endpoint it comes from.
+#[test]
+fn a_report_that_leaves_pictures_out_is_none() {
+    let thought = Usage {
+        input: 7,
+        output: 5,
+        reasoning: 5,
+        ..Usage::default()
+    };
+    let unsorted = Usage {
+        output: 405,
+        ..thought
+    };
+    let told = Usage {
+        image_output: 400,
+        ..thought
+    };
+    let price = card(NATIVE);
+    for (usage, image_output) in [
+        (None, None),
+        (Some(Usage::default()), None),
+        (Some(thought), None),
+        (Some(unsorted), Some(400)),
+        (Some(told), Some(400)),
+    ] {
+        for gauge in [gauge(None), native()] {
+            let meter = gauge.reported(&seen(1, usage, None), &price);
+            let found = meter.map(|meter| (meter.image_output, meter.output));
+            assert_eq!(found, image_output.map(|images| (images, 5)), "{usage:?}");
+        }
+    }
+    // What was told beside the gap still counts.
+    let meter = native().counted(&seen(2, Some(thought), None), &price);
+    let found = (meter.input, meter.output, meter.image_output);
+    assert_eq!(found, (7, 5, 2000));
+    let meter = native().counted(&seen(1, None, None), &price);
+    assert_eq!((meter.input, meter.image_output), (10, 1000));
+}
+
+#[test]
+fn pictures_beside_text_are_held_for_and_grow() {
+    let text = Meter {
+        input: 10,
+        output: 64,
+        ..Meter::default()
+    };
+    let bound = native().bound(&text, &card(NATIVE));
+    let found = (bound.input, bound.output, bound.image_output);
+    assert_eq!(found, (10, 64, 1000));
+    let pieces = card(r#"{"input":"1","output":"2","image":{"default":"0.04","2k":"0.07"}}"#);
+    let bound = native().bound(&text, &pieces);
+    assert_eq!((bound.output, bound.images), (64, 1));
+    let price = card(r#"{"image":"0.04"}"#);
+    let bound = native().bound(&text, &price);
+    assert_eq!((bound.output, bound.images), (0, 1));
+    let gauge = Gauge::Pictures(Box::new(native()));
+    for (delivered, tokens) in [(0, 0), (1, 0), (3, 2000)] {
+        assert_eq!(gauge.observed_output(&seen(delivered, None, None)), tokens);
+    }
+}

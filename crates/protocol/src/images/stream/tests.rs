@@ -1,0 +1,177 @@
+//! Streams of each family, in any pieces.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::images::read_json;
+use crate::tool::Tool;
+
+const GPT: &str = concat!(
+    "event: image_generation.partial_image\ndata: {\"type\":\"image_generation.partial_image\",\"b64_json\":\"QQ==\",\"partial_image_index\":0,\"x\":1}\n\n",
+    ": keepalive\n\n",
+    "event: image_generation.completed\ndata: {\"type\":\"image_generation.completed\",\"b64_json\":\"QUJD\",\"usage\":{\"input_tokens\":5,\"output_tokens\":9,\"total_tokens\":14}}\n\n",
+);
+const CONTENT: &str = concat!(
+    "event: image_generation.partial_succeeded\ndata: {\"type\":\"image_generation.partial_succeeded\",\"model\":\"hidden\",\"image_index\":0,\"url\":\"https://a\",\"size\":\"2048x2048\"}\n\n",
+    "event: image_generation.partial_failed\ndata: {\"type\":\"image_generation.partial_failed\",\"model\":\"hidden\",\"image_index\":1,\"error\":{\"code\":\"c\",\"message\":\"host api.v.example broke\"}}\n\n",
+    "event: image_generation.completed\ndata: {\"type\":\"image_generation.completed\",\"model\":\"hidden\",\"usage\":{\"generated_images\":1,\"output_tokens\":4,\"total_tokens\":4}}\n\n",
+    "data: [DONE]\n\n",
+);
+
+fn request(asked: Asked, more: &str) -> Request {
+    let body = format!(r#"{{"model":"maker/m","prompt":"x","image":{{"url":"https://a"}}{more}}}"#);
+    read_json(asked, &body.into()).unwrap()
+}
+
+fn run(family: Family, stream: &str, piece: usize) -> (Result<(), Broken>, String, Seen) {
+    run_for(&request(Asked::Generation, ""), family, stream, piece)
+}
+
+fn run_for(
+    request: &Request,
+    family: Family,
+    stream: &str,
+    piece: usize,
+) -> (Result<(), Broken>, String, Seen) {
+    let mut rewriter = Rewriter::new(request, family, "maker/m");
+    let mut out = Joined::new();
+    let result = stream
+        .as_bytes()
+        .chunks(piece)
+        .try_for_each(|chunk| rewriter.push(Bytes::copy_from_slice(chunk), &mut out))
+        .and_then(|()| rewriter.end(&mut out));
+    let text = String::from_utf8(out.into_bytes().to_vec()).unwrap();
+    (result, text, rewriter.seen().clone())
+}
+
+#[test]
+fn previews_and_results_pass_as_they_are() {
+    let (result, text, seen) = run(Family::Gpt, GPT, usize::MAX);
+    assert_eq!(result, Ok(()));
+    assert_eq!(text, GPT);
+    assert_eq!(seen.usage.unwrap().image_output, 9);
+    assert_eq!(seen.pictures.unwrap().delivered, 1);
+    assert!(seen.ended);
+}
+
+#[test]
+fn a_completion_without_a_picture_gets_the_last_one() {
+    let (result, text, seen) = run(Family::Content, CONTENT, usize::MAX);
+    assert_eq!(result, Ok(()));
+    insta::assert_snapshot!(text, @r#"
+    event: image_generation.partial_succeeded
+    data: {"type":"image_generation.partial_succeeded","model":"maker/m","image_index":0,"url":"https://a","size":"2048x2048"}
+
+    event: image_generation.partial_failed
+    data: {"type":"image_generation.partial_failed","model":"maker/m","image_index":1,"error":{"code":"c","message":"This picture could not be made."}}
+
+    event: image_generation.completed
+    data: {"url":"https://a","type":"image_generation.completed","model":"maker/m","usage":{"input_tokens":0,"generated_images":1,"output_tokens":4,"total_tokens":4}}
+
+    data: [DONE]
+    "#);
+    let pictures = seen.pictures.unwrap();
+    assert_eq!(pictures.delivered, 1);
+    assert_eq!(pictures.told.size.as_deref(), Some("2048x2048"));
+}
+
+#[test]
+fn events_are_named_after_the_endpoint_that_was_called() {
+    let edited = |stream: &str| stream.replace("image_generation.", "image_edit.");
+    for (family, stream) in [(Family::Gpt, GPT), (Family::Content, CONTENT)] {
+        let (_, generated, _) = run(family, stream, usize::MAX);
+        for (asked, expected) in [
+            (Asked::Generation, generated.clone()),
+            (Asked::Edit, edited(&generated)),
+        ] {
+            let request = request(asked, "");
+            for stream in [stream.to_owned(), edited(stream)] {
+                let (result, text, seen) = run_for(&request, family, &stream, usize::MAX);
+                assert_eq!((result, text), (Ok(()), expected.clone()), "{asked:?}");
+                assert_eq!(seen.pictures.unwrap().delivered, 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_picture_stands_where_the_caller_asked_for_it() {
+    let uri = "data:image/png;base64,iVBORw0K";
+    let stream = CONTENT.replace("https://a", uri);
+    let wants = r#","response_format":"b64_json""#;
+    let request = request(Asked::Generation, wants);
+    let (_, text, _) = run_for(&request, Family::Content, &stream, usize::MAX);
+    assert!(!text.contains("data:image"), "{text}");
+    assert_eq!(
+        text.matches(r#""b64_json":"iVBORw0K""#).count(),
+        2,
+        "{text}"
+    );
+    let (_, text, _) = run(Family::Content, &stream, usize::MAX);
+    let whole = format!(r#""url":"{uri}""#);
+    assert_eq!(text.matches(&whole).count(), 2, "{text}");
+}
+
+#[test]
+fn a_completion_tells_its_totals_and_tools() {
+    let usage = r#""usage":{"generated_images":1,"output_tokens":4,"total_tokens":4}"#;
+    for (told, shown) in [
+        (
+            r#""usage":{"output_tokens":4,"total_tokens":null,"tool_usage":{"web_search":2}}"#,
+            r#""usage":{"input_tokens":0,"output_tokens":4,"total_tokens":4,"tool_usage":{"web_search":2}}"#,
+        ),
+        (
+            r#""usage":null"#,
+            r#""usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#,
+        ),
+        (
+            r#""x":1"#,
+            r#""usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}"#,
+        ),
+    ] {
+        let stream = CONTENT.replace(usage, told);
+        let (_, text, seen) = run(Family::Content, &stream, usize::MAX);
+        assert!(text.contains(shown), "{text}");
+        let searches = if told.contains("tool_usage") { 2 } else { 0 };
+        assert_eq!(seen.tools.get(Tool::WebSearch), searches);
+    }
+}
+
+#[test]
+fn a_stream_without_a_result_is_broken() {
+    let preview = GPT.split_inclusive("\n\n").next().unwrap();
+    for (family, stream) in [
+        (Family::Gpt, preview),
+        (Family::Gpt, &GPT[..GPT.len() - 10]),
+        (Family::Content, "data: [DONE]\n\n"),
+        (Family::Gpt, ""),
+    ] {
+        let (result, ..) = run(family, stream, usize::MAX);
+        assert_eq!(result, Err(Broken::Unfinished), "{stream}");
+    }
+    let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"code\":\"content_policy_violation\"}}\n\n";
+    let (result, ..) = run(Family::Gpt, error, usize::MAX);
+    assert!(matches!(result, Err(Broken::Failure(_))));
+}
+
+#[test]
+fn a_failure_ends_a_stream_in_the_form_that_clients_raise() {
+    let mut out = Joined::new();
+    let asked = request(Asked::Generation, "");
+    let mut rewriter = Rewriter::new(&asked, Family::Gpt, "maker/m");
+    rewriter.fail(&Failure::upstream_error(), "req_1", &mut out);
+    let text = String::from_utf8(out.into_bytes().to_vec()).unwrap();
+    insta::assert_snapshot!(text, @r#"
+    event: error
+    data: {"type":"error","error":{"message":"The model's upstream failed to answer this request.","type":"server_error","param":null,"code":"upstream_error"}}
+    "#);
+}
+
+proptest! {
+    #[test]
+    fn any_chunking_gives_the_same_stream(piece in 1_usize..200) {
+        for (family, stream) in [(Family::Gpt, GPT), (Family::Content, CONTENT)] {
+            prop_assert_eq!(run(family, stream, piece), run(family, stream, usize::MAX));
+        }
+    }
+}

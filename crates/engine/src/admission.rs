@@ -635,4 +635,4 @@ pub(crate) fn refusal(error: &AdmitError) -> Failure {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

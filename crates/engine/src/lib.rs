@@ -12,6 +12,7 @@ mod callers;
 mod catalog;
 pub mod clock;
 mod connections;
+mod drain;
 mod embeddings;
 mod ending;
 mod engine;

@@ -12,12 +12,13 @@ use bytes::Bytes;
 use protocol::native::Seen;
 use protocol::{Failure, Joined, Translator};
 use store::{AdmitError, RequestId};
-use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use upstream::{Body, CallError, What};
 
 use crate::admission::{Admission, refusal};
 use crate::answer::Aborted;
 use crate::budget::{Budget, Share};
+use crate::drain::{drain, settle_gone};
 use crate::ending::EndingWatch;
 use crate::gather::FREE_BYTES;
 use crate::life::{broken_failure, no_memory};
@@ -26,8 +27,6 @@ use crate::work::Manner;
 
 /// What may wait for a slow reader before we stop reading from the upstream.
 const OUT_BYTES_MAX: usize = 16 << 10;
-/// How much of a stream is read for its usage after the caller left.
-const DRAIN_BYTES_MAX: usize = 256 << 10;
 /// Between the last bytes and an abort. An abort discards what the connection has not sent yet,
 /// and the error event must arrive.
 const ABORT_PAUSE: Duration = Duration::from_millis(20);
@@ -40,6 +39,8 @@ pub struct Relay {
     /// Gone when the upstream has ended, or we are done with it.
     feed: Option<Feed>,
     out: Joined,
+    /// What `out` takes of the node's memory when there is no feed any more.
+    share: Option<Share>,
     /// Gone when the call is closed.
     admission: Option<Box<Admission>>,
     manner: Manner,
@@ -112,7 +113,7 @@ impl End {
     }
 }
 
-type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;
+pub(crate) type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;
 
 impl std::fmt::Debug for Relay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -136,6 +137,7 @@ impl Relay {
             feed: Some(feed),
             fresh: !out.is_empty(),
             out,
+            share: None,
             admission: Some(admission),
             manner,
             request_id,
@@ -156,7 +158,7 @@ impl Relay {
     /// Ends the stream behind what it holds, with a failure that was seen before it began.
     pub(crate) fn break_off(&mut self, failure: &Failure) {
         if let Some(feed) = self.feed.take() {
-            self.fail(feed.translator, failure);
+            self.fail(feed, failure);
         }
     }
 
@@ -203,7 +205,10 @@ impl Relay {
                     return Poll::Pending;
                 }
                 // The end mark has gone by: the caller need not wait for the upstream to hang up.
-                Poll::Pending if feed.translator.seen().ended => self.feed = None,
+                Poll::Pending if feed.translator.seen().ended => {
+                    self.share = feed.share.take();
+                    self.feed = None;
+                }
                 Poll::Pending if !self.out.is_empty() => break,
                 Poll::Pending if self.watch_ending(cx) => self.end_with_node(),
                 Poll::Pending => {
@@ -218,7 +223,10 @@ impl Relay {
                 Poll::Ready(Some(Ok(piece)))
             }
             None if self.is_unpaid() => Poll::Pending,
-            None => self.end.poll(cx),
+            None => {
+                self.share = None;
+                self.end.poll(cx)
+            }
         }
     }
 
@@ -266,7 +274,7 @@ impl Relay {
             fits.then_some(()).ok_or_else(no_memory)
         });
         if let Err(failure) = result {
-            return self.fail(feed.translator, &failure);
+            return self.fail(feed, &failure);
         }
         let seen = feed.translator.seen();
         if is_over || seen.ended {
@@ -274,7 +282,9 @@ impl Relay {
         } else {
             self.grow_if_needed(seen);
         }
-        if !is_over {
+        if is_over {
+            self.share = feed.share;
+        } else {
             self.feed = Some(feed);
         }
     }
@@ -297,7 +307,13 @@ impl Relay {
     }
 
     /// Ends the stream with the error event of the called protocol; never with a clean finish.
-    fn fail(&mut self, mut translator: Translator, failure: &Failure) {
+    fn fail(&mut self, feed: Feed, failure: &Failure) {
+        let Feed {
+            mut translator,
+            share,
+            ..
+        } = feed;
+        self.share = share;
         // Once the end mark has gone by there is nothing left to fail.
         let Some(admission) = self.admission.take() else {
             return;
@@ -355,7 +371,7 @@ impl Relay {
             Ok(()) => {}
             Err(error @ AdmitError::Refused { .. }) => {
                 if let Some(feed) = self.feed.take() {
-                    self.fail(feed.translator, &refusal(&error));
+                    self.fail(feed, &refusal(&error));
                 }
             }
             // Our own trouble is not the caller's: the settlement books what the answer costs (W6).
@@ -405,8 +421,16 @@ impl Drop for Relay {
         let Some(admission) = self.admission.take() else {
             return;
         };
+        let has_runtime = tokio::runtime::Handle::try_current().is_ok();
         if let Some(seen) = self.closing.take() {
-            return admission.settle(&seen, &Outcome::client_gone());
+            if !has_runtime {
+                return admission.settle(&seen, &Outcome::client_gone());
+            }
+            // Nobody may have asked the ledger yet.
+            let (tasks, growing) = (admission.engine().tasks.clone(), self.growing.take());
+            admission.stop_counting();
+            tasks.spawn(async move { settle_gone(admission, growing, &seen).await });
+            return;
         }
         // Without a feed the admission closes and counts itself.
         let Some(feed) = self.feed.take() else {
@@ -414,7 +438,7 @@ impl Drop for Relay {
         };
         let growing = self.growing.take();
         admission.engine().metrics().clients_gone.inc();
-        if tokio::runtime::Handle::try_current().is_ok() {
+        if has_runtime {
             admission.stop_counting();
             let tasks = admission.engine().tasks.clone();
             tasks.spawn(drain(feed, admission, growing));
@@ -424,45 +448,6 @@ impl Drop for Relay {
     }
 }
 
-/// What comes meanwhile is observed, so that the hold grows with it as before. When it cannot, the
-/// upstream is not heard any further.
-async fn drain(mut feed: Feed, mut admission: Box<Admission>, growing: Option<Growth>) {
-    let patience = admission.patience();
-    let mut unread = Joined::new();
-    let mut read_bytes = 0;
-    let _ = timeout(patience, async {
-        if let Some(growing) = growing {
-            match growing.await {
-                Ok(()) => admission.grown(),
-                Err(_) => return admission.not_grown(),
-            }
-        }
-        loop {
-            let parsed = match feed.upstream.next().await {
-                Some(Ok(chunk)) => {
-                    read_bytes += chunk.len();
-                    feed.translator.push(chunk, &mut unread)
-                }
-                Some(Err(_)) => break,
-                // Where a stream has no end mark, only its end says which report was the last.
-                None => {
-                    let _ = feed.translator.end(&mut unread);
-                    break;
-                }
-            };
-            while unread.pop().is_some() {}
-            if admission.grow(feed.translator.seen()).await.is_err() {
-                break;
-            }
-            if parsed.is_err() || feed.translator.seen().ended || read_bytes > DRAIN_BYTES_MAX {
-                break;
-            }
-        }
-    })
-    .await;
-    admission.settle(feed.translator.seen(), &Outcome::client_gone());
-}
-
 /// What the caller is told of a call that broke.
 fn call_failure(error: &CallError) -> Failure {
     match error.what {
@@ -470,3 +455,6 @@ fn call_failure(error: &CallError) -> Failure {
         What::Connect | What::Broken | What::TooLarge => Failure::upstream_error(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,10 +18,10 @@ use crate::engine::Settings;
 use crate::work::Arrival;
 
 /// What each call uses and costs, in micro-credits.
-const USED: u64 = 7;
+pub(crate) const USED: u64 = 7;
 const FUNDS: Micro = Micro::new(10_000_000);
 
-struct Scene {
+pub(crate) struct Scene {
     engine: Arc<Engine>,
     faults: Faults,
     key: KeyRow,
@@ -30,7 +30,7 @@ struct Scene {
 }
 
 impl Scene {
-    async fn new(commit: Commit) -> Self {
+    pub(crate) async fn new(commit: Commit) -> Self {
         let folder = TempDir::new().unwrap();
         let mut database = store::Settings::at(folder.path().join("tollgate.db"));
         database.disk_floor_bytes = 0;
@@ -53,7 +53,7 @@ impl Scene {
             limits: KeyLimits::default(),
         };
         let key = store.create_key(new).await.unwrap();
-        let price: PriceCard = serde_json::from_str(r#"{"input":"1"}"#).unwrap();
+        let price: PriceCard = serde_json::from_str(r#"{"input":"1","output":"1"}"#).unwrap();
         let spec = ModelSpec {
             id: "a/model".to_owned(),
             kind: Kind::Text,
@@ -86,6 +86,16 @@ impl Scene {
 
     /// A call that was sent and whose answer is there.
     async fn admitted(&self) -> Box<Admission> {
+        let used = Meter {
+            input: USED,
+            ..Meter::default()
+        };
+        self.admitted_for(Estimate::voice(used, Gauge::Spoken))
+            .await
+    }
+
+    /// The same, of a call that is held for as estimated.
+    pub(crate) async fn admitted_for(&self, estimate: Estimate) -> Box<Admission> {
         let key = KeyHead {
             key: self.key.id,
             wallet: self.key.wallet,
@@ -99,11 +109,6 @@ impl Scene {
             endpoint: "/v1/chat/completions",
             at: Instant::now(),
         };
-        let used = Meter {
-            input: USED,
-            ..Meter::default()
-        };
-        let estimate = Estimate::voice(used, Gauge::Spoken);
         let progress = Arc::new(Progress::new(&self.engine));
         progress.mark_sent();
         let record = Box::new(Record::begin(&arrival));
@@ -113,7 +118,7 @@ impl Scene {
 
     /// What the ledger has charged, and what the journal says of the one call: its status, its end and
     /// its charge.
-    async fn told(&self) -> (i64, (u16, String, i64)) {
+    pub(crate) async fn told(&self) -> (i64, (u16, String, i64)) {
         while !self.engine.store.healthy() {
             tokio::task::yield_now().await;
         }

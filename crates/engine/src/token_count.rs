@@ -10,7 +10,7 @@ use protocol::{Dialect, Failure};
 use upstream::{Endpoint, Outgoing, State};
 
 use crate::callers::Caller;
-use crate::catalog::{Model, Route};
+use crate::catalog::Route;
 use crate::clock;
 use crate::engine::Engine;
 use crate::fit;
@@ -36,15 +36,16 @@ pub struct TokenCountCall {
 }
 
 impl Engine {
+    /// Takes one of the token counts that a key may ask for in a minute, or refuses it.
+    pub fn take_token_count(&self, caller: &Caller) -> Result<(), Failure> {
+        self.callers().take_token_count(caller, clock::now())
+    }
+
     /// Counts the tokens of a request. Nothing is held or charged, so that the state of the wallet does not
     /// matter.
-    pub async fn count_tokens(
-        self: &Arc<Self>,
-        call: TokenCountCall,
-        caller: &Caller,
-    ) -> Result<Vec<u8>, Failure> {
+    pub async fn count_tokens(self: &Arc<Self>, call: TokenCountCall) -> Result<Vec<u8>, Failure> {
         let mut record = Box::new(Record::begin(&call.arrival));
-        let counted = count(self, &call, caller, &mut record).await;
+        let counted = count(self, &call, &mut record).await;
         self.journal(match &counted {
             Ok(_) => record.free(),
             Err(failure) => record.refused(failure),
@@ -56,10 +57,8 @@ impl Engine {
 async fn count(
     engine: &Engine,
     call: &TokenCountCall,
-    caller: &Caller,
     record: &mut Record,
 ) -> Result<Vec<u8>, Failure> {
-    engine.callers().take_token_count(caller, clock::now())?;
     if engine.settings.journal_bodies {
         record.keep_request(&call.body);
     }
@@ -84,7 +83,7 @@ async fn count(
             engine.pictures.check(links).await?;
         }
         record.tries(route);
-        match ask(call, &counted, model, route).await {
+        match ask(call, &counted, route).await {
             Ok(told) => {
                 record.head_came();
                 return Ok(told.write(call.dialect));
@@ -97,10 +96,10 @@ async fn count(
 }
 
 /// Asks the upstream. Whether it counts says nothing of how it answers, so that the channel's health is not told.
+/// Why it did not count stands in the journal: callers can provoke it, so that the log would be theirs to fill.
 async fn ask(
     call: &TokenCountCall,
     counted: &Counted,
-    model: &Model,
     route: &Route,
 ) -> Result<TokenCount, Failure> {
     let body = native::write_counted(call.dialect, counted, &route.model)?;
@@ -115,16 +114,11 @@ async fn ask(
         let body = incoming.body.collect(ANSWER_BYTES_MAX).await?;
         Ok::<_, upstream::CallError>((status, body))
     };
-    let told = match tokio::time::timeout(COUNTED_WITHIN, exchange).await {
+    match tokio::time::timeout(COUNTED_WITHIN, exchange).await {
         Ok(Ok((200, body))) => TokenCount::read(call.dialect, &body)
             .ok_or_else(|| Failure::upstream_error().because("the count could not be read")),
         Ok(Ok((status, _))) => Err(Failure::upstream_error().because(format!("status {status}"))),
         Ok(Err(error)) => Err(Failure::upstream_error().because(error.to_string())),
         Err(_) => Err(Failure::upstream_timeout()),
-    };
-    if let Err(failure) = &told {
-        let channel = route.channel.name();
-        tracing::warn!(channel, model = %model.id, %failure, "an upstream did not count tokens");
     }
-    told
 }

@@ -6,15 +6,19 @@ use crate::json::{Cursor, Shape};
 
 /// Members that hold what a tool was told or told, or how it is called: their addresses are words
 /// for the model.
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 18] = [
+    "$defs",
     "args",
     "arguments",
+    "definitions",
+    "input_examples",
     "input_schema",
     "labels",
     "metadata",
     "parameters",
     "parametersJsonSchema",
     "parameters_json_schema",
+    "properties",
     "response",
     "responseJsonSchema",
     "responseSchema",

@@ -9,7 +9,7 @@ use super::links::{holds_words, names_a_place};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::span::folded;
-use crate::json::{Cursor, Members, Raw, Shape, Text};
+use crate::json::{Cursor, Members, Shape, Text};
 
 /// Members that name something kept, in lower case and without underscores.
 const NAMES: [&str; 10] = [
@@ -26,7 +26,17 @@ const NAMES: [&str; 10] = [
 ];
 
 /// Members that hold what a tool of the upstream has told before: ids in them ask for nothing.
-const TOLD: [&str; 3] = ["annotations", "outputs", "results"];
+const TOLD: [&str; 6] = [
+    "action",
+    "annotations",
+    "citations",
+    "outputs",
+    "results",
+    "sources",
+];
+
+/// A path that is told to the caller is no longer than this.
+const PATH_CHARS_MAX: usize = 200;
 
 /// Whether a name is one of [`NAMES`]. Its first and last letter decide for most of the others.
 pub(super) fn may_name(name: &str) -> bool {
@@ -54,24 +64,56 @@ pub(super) fn refuse(dialect: Dialect, members: &Members<'_>) -> Result<(), Fail
         path: String::new(),
     };
     for member in members.iter() {
-        walk.member(&member.name, member.value)?;
+        let mut found = Found::default();
+        walk.member(
+            &mut Cursor::new(member.value.text()),
+            &member.name,
+            &mut found,
+        )?;
+        found.refuse()?;
     }
     Ok(())
 }
 
+/// Looks at each byte of a request once, however deep it is nested.
 struct Walk {
     dialect: Dialect,
     /// Where the walk is, for the caller.
     path: String,
 }
 
+/// What the members of one object say.
+#[derive(Default)]
+struct Found {
+    /// The first member that names something kept.
+    refusal: Option<Failure>,
+    /// Whether the object is an output of a tool, or a citation of one, in a conversation so far.
+    is_told: bool,
+}
+
+impl Found {
+    /// What a tool has told may hold an id. The members are known when the object ends.
+    fn refuse(self) -> Result<(), Failure> {
+        match self.refusal {
+            Some(refusal) if !self.is_told => Err(refusal),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Walk {
-    fn member(&mut self, name: &str, value: Raw<'_>) -> Result<(), Failure> {
+    fn member(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: &str,
+        found: &mut Found,
+    ) -> Result<(), Failure> {
         // A list is content that the upstream reads; an object is what a function has told.
         let is_result = self.dialect == Dialect::Interactions
             && name == "result"
-            && value.shape() == Shape::Object;
+            && cursor.shape()? == Shape::Object;
         if is_result || holds_words(self.dialect, name) || TOLD.contains(&name) {
+            cursor.value()?;
             return Ok(());
         }
         let length = self.path.len();
@@ -79,18 +121,26 @@ impl Walk {
             self.path.push('.');
         }
         self.path.push_str(name);
-        if names_stored(name) && !value.is_null() && !value.is_empty() {
-            return Err(self.refusal());
+        if names_stored(name) {
+            let value = cursor.value()?;
+            if !value.is_null() && !value.is_empty() {
+                found.refusal.get_or_insert_with(|| self.refusal());
+            }
+        } else {
+            self.value(cursor, name, found)?;
         }
-        self.value(name, value)?;
         self.path.truncate(length);
         Ok(())
     }
 
-    fn value(&mut self, name: &str, value: Raw<'_>) -> Result<(), Failure> {
-        let mut cursor = Cursor::new(value.text());
-        match value.shape() {
-            Shape::Object => self.object(&mut cursor),
+    fn value(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        name: &str,
+        found: &mut Found,
+    ) -> Result<(), Failure> {
+        match cursor.shape()? {
+            Shape::Object => self.object(cursor),
             Shape::Array => {
                 let mut index = 0_usize;
                 let length = self.path.len();
@@ -98,55 +148,47 @@ impl Walk {
                     // Writing to a string cannot fail.
                     let _ = write!(self.path, "[{index}]");
                     index += 1;
-                    self.value(name, cursor.value()?)?;
+                    self.value(cursor, name, found)?;
                     self.path.truncate(length);
                     Ok(())
                 })
             }
-            Shape::String if value.string().is_some_and(|text| may_address(name, text)) => {
-                Err(self.refusal())
+            Shape::String => {
+                let text = cursor.string()?;
+                if name == "type" {
+                    found.is_told = self.is_told(&text.decode_lossy());
+                } else if may_address(name, text) {
+                    found.refusal.get_or_insert_with(|| self.refusal());
+                }
+                Ok(())
             }
-            _ => Ok(()),
+            _ => cursor.value().map(drop).map_err(Failure::from),
         }
     }
 
     fn object(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
-        let is_told = is_told(cursor.clone());
-        cursor.object(|cursor, name| {
-            let (name, value) = (name.decode_lossy(), cursor.value()?);
-            // What a tool has told may hold an id; what stands deeper is looked at all the same.
-            if is_told && names_stored(&name) {
-                return Ok(());
-            }
-            self.member(&name, value)
-        })
+        let mut found = Found::default();
+        cursor.object(|cursor, name| self.member(cursor, &name.decode_lossy(), &mut found))?;
+        found.refuse()
+    }
+
+    /// Whether an object of this type tells what a tool did. The other dialects have no such types, and
+    /// read members of objects whose type they do not look at.
+    fn is_told(&self, kind: &str) -> bool {
+        use Dialect::{Interactions, Messages, Responses};
+        let endings = ["_output", "_result", "_citation"];
+        matches!(self.dialect, Interactions | Messages | Responses)
+            && (kind == "file_path" || endings.iter().any(|ending| kind.ends_with(ending)))
     }
 
     fn refusal(&self) -> Failure {
+        let path: String = self.path.chars().take(PATH_CHARS_MAX).collect();
         let message = format!(
-            "`{}` is not supported: the service keeps no files and no stores. Send the content \
-             itself, or a public URL.",
-            self.path
+            "`{path}` is not supported: the service keeps no files and no stores. Send the content \
+             itself, or a public URL."
         );
-        Failure::stateful_not_supported(message).param(self.path.clone())
+        Failure::stateful_not_supported(message).param(path)
     }
-}
-
-/// Whether an object is an output of a tool, or a citation of one, in a conversation so far.
-fn is_told(mut cursor: Cursor<'_>) -> bool {
-    let mut is_told = false;
-    // The text has been checked already.
-    let _ = cursor.object(|cursor, name| {
-        let value = cursor.value()?;
-        if name.is("type") {
-            let kind = value.string().map(|text| text.decode_lossy());
-            let kind = kind.unwrap_or_default();
-            let endings = ["_output", "_result", "_citation"];
-            is_told = kind == "file_path" || endings.iter().any(|ending| kind.ends_with(ending));
-        }
-        Ok::<(), Failure>(())
-    });
-    is_told
 }
 
 fn names_stored(name: &str) -> bool {
@@ -165,7 +207,10 @@ fn is_stored_address(address: &str) -> bool {
     let is_file = address.trim_start_matches('/').starts_with("files/");
     let (_, rest) = address.split_once("//").unwrap_or_default();
     let (host, path) = rest.split_at(rest.find(['/', '?', '\\']).unwrap_or(rest.len()));
-    is_bucket || is_file || host.contains("googleapis.com") && path.contains("files/")
+    // Addresses of Google's storage are public, or signed by their owner.
+    let is_vendor = host.contains("googleapis.com") && !host.contains("storage.googleapis.com");
+    let mut segments = path.split(['/', '?', '\\']);
+    is_bucket || is_file || is_vendor && segments.any(|it| it == "files" || it.contains('%'))
 }
 
 #[cfg(test)]
@@ -289,6 +334,11 @@ mod tests {
                 "tools[0].fileSearch.fileSearchStoreNames",
             ),
             (
+                Chat,
+                r#""messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f","type":"x_result"}}]}]"#,
+                "messages[0].content[0].file.file_id",
+            ),
+            (
                 Interactions,
                 r#""input":[{"type":"image","uri":"files/abc"}]"#,
                 "input[0].uri",
@@ -307,6 +357,22 @@ mod tests {
             let expected = Some((Code::StatefulNotSupported, param.to_owned()));
             assert_eq!(refused(dialect, member), expected, "{dialect} {member}");
         }
+    }
+
+    #[test]
+    fn a_deep_request_is_walked_through_once() {
+        // Each level would double the work, were it read before it is walked through.
+        let depth = 100;
+        let nested = format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+        let member = format!(r#""x":{{"file_id":null,"y":{nested}}}"#);
+        assert_eq!(refused(Dialect::Chat, &member), None);
+    }
+
+    #[test]
+    fn a_long_path_is_told_in_part() {
+        let member = format!(r#""{}":{{"file_id":"f"}}"#, "n".repeat(100_000));
+        let (_, param) = refused(Dialect::Chat, &member).unwrap();
+        assert!(param.len() <= PATH_CHARS_MAX, "{}", param.len());
     }
 
     #[test]
@@ -344,6 +410,21 @@ mod tests {
                 Generate,
                 r#""contents":[{"parts":[{"fileData":{"fileUri":"https://www.youtube.com/watch?v=1"}},
                 {"functionCall":{"args":{"file_id":"mine","uri":"gs://a/b"}}},{"functionResponse":{"response":{"fileUri":"files/a"}}}]}]"#,
+            ),
+            (
+                Messages,
+                r#""messages":[{"role":"user","content":[{"type":"web_search_tool_result","content":[
+                {"type":"web_search_result","url":"https://x.googleapis.com/files/a.pdf"}]}]}],
+                "tools":[{"name":"read","input_schema":{},"input_examples":[{"file_id":"mine"}]}]"#,
+            ),
+            (
+                Chat,
+                r#""messages":[{"role":"user","content":[{"type":"image_url",
+                "image_url":{"url":"https://storage.googleapis.com/bucket/files/profiles/a.png"}}]}]"#,
+            ),
+            (
+                Interactions,
+                r#""response_format":{"type":"object","properties":{"file_id":{"type":"string"}}}"#,
             ),
             (
                 Interactions,

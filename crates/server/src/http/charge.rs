@@ -18,8 +18,6 @@ const STEP_BYTES: usize = 64 << 10;
 pub(crate) struct Payer<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) caller: &'a Caller,
-    /// Whether the call costs credits, so that a wallet without them is refused before a large body is read.
-    pub(crate) needs_funds: bool,
 }
 
 /// What one body takes while it is read.
@@ -84,11 +82,9 @@ impl<'a> BodyCharge<'a> {
 
     /// From now on the body is charged as a large one, which will hold so many bytes at least.
     async fn enlarge(&mut self, bytes: usize) -> Result<(), Failure> {
-        let Payer { engine, caller, .. } = self.payer;
-        if self.payer.needs_funds {
-            // In a box, so that the many small bodies do not keep room for it.
-            Box::pin(engine.check_funds(caller)).await?;
-        }
+        let Payer { engine, caller } = self.payer;
+        // In a box, so that the many small bodies do not keep room for it.
+        Box::pin(engine.check_funds(caller)).await?;
         let bodies = caller.large_bodies();
         bodies.has_room(bytes).map_err(refused)?;
         let mut share = bodies.share();

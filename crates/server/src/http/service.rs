@@ -296,10 +296,9 @@ async fn token_count(
     body::check_json_headers(request.headers())?;
     let extra = forwarded(dialect, request.headers());
     let bounds = bounds(shared, shared.limits.body_text_bytes);
-    let payer = Payer {
-        needs_funds: false,
-        ..payer(shared, caller)
-    };
+    // Before the body is read: a key beyond its limit must not keep the node busy with large ones.
+    shared.engine.take_token_count(caller)?;
+    let payer = payer(shared, caller);
     let body = body::read(request.into_body(), bounds, payer).await?;
     let call = TokenCountCall {
         arrival: visit.arrival(caller),
@@ -308,7 +307,7 @@ async fn token_count(
         body,
         extra,
     };
-    let counted = shared.engine.count_tokens(call, caller).await?;
+    let counted = shared.engine.count_tokens(call).await?;
     Ok(Served::Document(counted))
 }
 
@@ -435,7 +434,6 @@ pub(super) fn payer<'a>(shared: &'a Shared, caller: &'a Caller) -> Payer<'a> {
     Payer {
         engine: &shared.engine,
         caller,
-        needs_funds: true,
     }
 }
 

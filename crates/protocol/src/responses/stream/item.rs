@@ -124,6 +124,12 @@ impl State {
         !self.is_done() && !has_other_id && !has_other_index
     }
 
+    /// Whether this is another call, though it is called alike: each call has an id of its own.
+    pub(super) fn is_other_call(&self, item: &Item<'_>) -> bool {
+        let call_id = item.call_id.as_deref().filter(|id| !id.is_empty());
+        call_id.is_some() && self.call_id.is_some() && self.call_id.as_deref() != call_id
+    }
+
     /// Takes the names it was called by, unless it has others.
     pub(super) fn learn(&mut self, address: Address<'_>) {
         if self.id.is_none() {

@@ -12,6 +12,9 @@ use crate::canon::{Event, Token};
 use crate::native::Broken;
 use crate::responses::response::{Citation, Item, Part};
 
+/// The most items that an answer may have: each event looks through all of them.
+pub(super) const ITEMS_MAX: usize = 1024;
+
 /// All items of an answer.
 #[derive(Debug)]
 pub(super) struct Items {
@@ -183,19 +186,30 @@ impl Items {
     ) -> Result<(), Broken> {
         // Upstreams leave items out here, count from one, or give them other ids than before: an
         // item that is not known by name is the next of its kind. What was told is not told again.
+        if output.len() > ITEMS_MAX {
+            return Err(Broken::malformed("the answer has too many items"));
+        }
         let named: Vec<Option<usize>> = output.iter().map(|item| self.named(item)).collect();
-        let mut taken = named.iter().flatten().copied().collect::<Vec<usize>>();
+        let mut taken = vec![false; self.states.len() + output.len()];
+        let mut told = taken.clone();
+        let set = |marks: &mut Vec<bool>, number: usize| {
+            marks
+                .get_mut(number)
+                .is_some_and(|mark| !std::mem::replace(mark, true))
+        };
+        for number in named.iter().flatten() {
+            set(&mut taken, *number);
+        }
         for (item, known) in output.iter().zip(&named) {
             let kind = Kind::of(item);
+            // A second item of the same name is another one.
+            let known = known.filter(|number| set(&mut told, *number));
             let next = known.or_else(|| {
-                let mut states = self.states.iter().enumerate();
-                let is_next = |(number, state): &(usize, &State)| {
-                    state.kind == kind && !taken.contains(number)
-                };
-                states.find(is_next).map(|(number, _)| number)
+                let mut states = self.states.iter().zip(&taken);
+                states.position(|(state, is_taken)| state.kind == kind && !is_taken)
             });
             let number = next.unwrap_or_else(|| self.open(Address::default(), kind));
-            taken.push(number);
+            set(&mut taken, number);
             self.complete(number, item, out)?;
         }
         for state in &mut self.states {
@@ -241,6 +255,7 @@ impl Items {
         let is_it = |state: &State| state.kind == kind && (!state.added || address.id.is_none());
         let known = self
             .by_id(address.id)
+            .filter(|it| !self.is(*it, |state| state.is_other_call(item)))
             .or_else(|| self.by_index(index).filter(|it| self.is(*it, is_it)))
             .or_else(|| {
                 let is_it = |state: &State| is_it(state) && !state.added && state.may_be(address);
@@ -269,7 +284,9 @@ impl Items {
     /// The item that is called so, by either of its ids.
     fn named(&self, item: &Item<'_>) -> Option<usize> {
         let call_id = item.call_id.as_deref().filter(|id| !id.is_empty());
-        self.by_id(Address::of(item, None).id).or_else(|| {
+        let by_id = self.by_id(Address::of(item, None).id);
+        let by_id = by_id.filter(|it| !self.is(*it, |state| state.is_other_call(item)));
+        by_id.or_else(|| {
             let is_it = |state: &State| call_id.is_some() && state.call_id.as_deref() == call_id;
             self.states.iter().rposition(is_it)
         })

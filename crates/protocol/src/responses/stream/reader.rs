@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::items::{Address, Items};
+use super::items::{Address, ITEMS_MAX, Items};
 use crate::canon::{Event, Token};
 use crate::json::{Cursor, Integer, Raw, utf8, walk};
 use crate::logprobs;
@@ -10,9 +10,6 @@ use crate::native::Broken;
 use crate::rejection;
 use crate::responses::response::{Answer, Citation, Item, Part, skip};
 use crate::sse::{Data, Frame};
-
-/// Items of one answer. Each event looks through all of them.
-const ITEMS_MAX: usize = 1024;
 
 /// Reads one stream. Whatever comes, the events that go out obey their grammar.
 #[derive(Debug)]

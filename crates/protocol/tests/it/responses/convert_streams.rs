@@ -176,6 +176,33 @@ fn interleaved_items_are_put_in_a_row() {
 }
 
 #[test]
+fn calls_that_share_an_item_id_are_told_apart() {
+    let shared = |call_id: &str, arguments: &str| {
+        let mut call = call(call_id, arguments);
+        call["id"] = "fc".into();
+        call
+    };
+    let whole = json!([shared("a", "{\"a\":1}"), shared("b", "{\"b\":1}")]);
+    let stream = [
+        item(0, "added", shared("a", "")),
+        item(0, "done", shared("a", "{\"a\":1}")),
+        item(1, "added", shared("b", "")),
+        item(1, "done", shared("b", "{\"b\":1}")),
+        completed(whole.clone()),
+    ];
+    let told = r#"a({"a":1}) b({"b":1}) ToolCalls"#;
+    assert_eq!(shown(&stream.concat()), told);
+    assert_eq!(shown(&completed(whole)), told);
+}
+
+#[test]
+fn an_answer_of_too_many_items_is_refused_at_once() {
+    let output = vec![json!({"type": "message"}); 200_000];
+    let (_, end) = read(&completed(output.into()), &[]);
+    assert!(end.is_err());
+}
+
+#[test]
 fn interleaved_parts_are_told_once() {
     let piece = |part: u64, text: &str| {
         event(

@@ -333,8 +333,7 @@ impl Admission {
 
     /// How long the call is still heard out after its caller has left.
     pub(crate) fn patience(&self) -> Duration {
-        let drain = self.engine().settings.client_gone_drain;
-        self.progress.patience(drain)
+        self.progress.patience()
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {

@@ -50,6 +50,7 @@ mod tests {
             protocols: None,
             private_network: false,
             keeps_output_limit: None,
+            client_gone_drain: None,
             counts_tokens: None,
         };
         let time = Duration::from_secs(10);

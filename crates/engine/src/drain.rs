@@ -15,6 +15,10 @@ const DRAIN_BYTES_MAX: usize = 256 << 10;
 /// upstream is not heard any further.
 pub(crate) async fn drain(mut feed: Feed, mut admission: Box<Admission>, growing: Option<Growth>) {
     let patience = admission.patience();
+    // What has arrived meanwhile is not read: the upstream is cancelled at once.
+    if patience.is_zero() {
+        return settle_gone(admission, growing, feed.translator.seen()).await;
+    }
     let mut unread = Joined::new();
     let mut read_bytes = 0;
     let _ = timeout(patience, async {

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use store::HoldId;
 use tokio::runtime::Handle;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
+use upstream::Channel;
 
 use crate::engine::Engine;
 
@@ -26,6 +27,8 @@ pub(crate) struct Progress {
     gone: OnceLock<Instant>,
     /// What is held for the call, once it is admitted.
     hold: OnceLock<HoldId>,
+    /// How long the route that is tried is read for its usage after the caller has left.
+    drain_ms: AtomicU64,
 }
 
 impl Progress {
@@ -35,6 +38,7 @@ impl Progress {
             sent: AtomicBool::new(false),
             gone: OnceLock::new(),
             hold: OnceLock::new(),
+            drain_ms: AtomicU64::new(millis(engine.settings.client_gone_drain)),
         }
     }
 
@@ -63,11 +67,27 @@ impl Progress {
         self.gone.get().is_some()
     }
 
+    /// A route is tried whose channel may have its own value for the drain.
+    pub(crate) fn mark_tried(&self, channel: &Channel) {
+        let own = channel.client_gone_drain();
+        let drain = own.unwrap_or(self.engine.settings.client_gone_drain);
+        self.drain_ms.store(millis(drain), Ordering::Relaxed);
+    }
+
+    fn drain(&self) -> Duration {
+        Duration::from_millis(self.drain_ms.load(Ordering::Relaxed))
+    }
+
     /// How much is left of the time for which a call is heard out, counted from its caller's leaving.
-    pub(crate) fn patience(&self, drain: Duration) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
+        let drain = self.drain();
         let gone = self.gone.get().map_or(Duration::ZERO, Instant::elapsed);
         drain.saturating_sub(gone)
     }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A call that goes on for a while when its caller leaves.
@@ -132,7 +152,7 @@ impl<T: Send + 'static> Drop for Outliving<T> {
             // It only drains, and no longer counts against concurrency.
             engine.store.stop_counting(*hold);
         }
-        let drain = engine.settings.client_gone_drain;
+        let drain = self.progress.drain();
         // The node waits for these before it ends.
         engine.tasks.spawn(async move {
             if timeout(drain, &mut call).await.is_err() {

@@ -55,6 +55,7 @@ mod tests {
             protocols: None,
             private_network: false,
             keeps_output_limit: None,
+            client_gone_drain: None,
             counts_tokens: None,
         };
         let channel = Channel::new(spec, Timeouts::default()).unwrap();

@@ -110,6 +110,7 @@ impl Tries {
             engine.metrics().failovers.inc();
         }
         self.next += 1;
+        progress.mark_tried(&route.channel);
         Some(route)
     }
 

@@ -38,6 +38,8 @@ pub struct ChannelSpec {
     /// Whether the upstream never puts out more than the limit of the request; when absent, only
     /// a vendor's own endpoint is trusted to.
     pub keeps_output_limit: Option<bool>,
+    /// How long a call is read for its usage after its client has gone; the node's own value when absent.
+    pub client_gone_drain: Option<Duration>,
     /// Whether the upstream counts the tokens of requests; the preset's own when absent.
     pub counts_tokens: Option<bool>,
 }
@@ -148,6 +150,11 @@ impl Channel {
         let spec = self.spec();
         let counts = spec.counts_tokens;
         has_one && self.speaks(dialect.into()) && counts.unwrap_or(spec.preset.counts_tokens())
+    }
+
+    /// How long a call is read for its usage after its client has gone, where the channel has its own value.
+    pub fn client_gone_drain(&self) -> Option<Duration> {
+        self.spec().client_gone_drain
     }
 
     /// The dialect in which a call of dialect `client` goes out: the pinned one of the

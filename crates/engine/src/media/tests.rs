@@ -158,6 +158,7 @@ fn channel(base: &Origin) -> Channel {
         protocols: None,
         private_network: false,
         keeps_output_limit: None,
+        client_gone_drain: None,
         counts_tokens: None,
     };
     let time = std::time::Duration::from_secs(10);

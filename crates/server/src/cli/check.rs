@@ -162,6 +162,10 @@ fn plan_json(plan: &Plan, config: &Config) -> Value {
             "base_url": channel.base_url(),
             "protocols": spoken,
             "keeps_output_limit": channel.keeps_output_limit(),
+            "client_gone_drain_ms": channel
+                .client_gone_drain
+                .unwrap_or(config.timeouts.client_gone_drain)
+                .as_millis(),
             "counts_tokens": channel.counts_tokens(),
             "live": idle.is_none(),
             "reason": idle.map(|(_, reason)| reason),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use toml::de::DeValue;
 use upstream::{Preset, Protocol, UnknownName};
@@ -24,6 +25,8 @@ pub struct Channel {
     pub private_network: bool,
     /// Whether the upstream keeps the output limit of a request; by preset and address when absent.
     pub keeps_output_limit: Option<bool>,
+    /// How long a call is read for its usage after its client has gone; that of `[timeouts]` when absent.
+    pub client_gone_drain: Option<Duration>,
     /// Whether the upstream counts the tokens of requests; by preset when absent.
     pub counts_tokens: Option<bool>,
     /// The path of the entry, such as `channel[0]`.
@@ -76,6 +79,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Draft {
     let mut private_network = false;
     section.flag("private_network", &mut private_network);
     let keeps_output_limit = section.take("keeps_output_limit", value::flag);
+    let client_gone_drain = section.take("client_gone_drain_ms", value::millis_or_zero);
     let counts_tokens = section.take("counts_tokens", value::flag);
 
     if section.is_empty_list("protocols") {
@@ -103,6 +107,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, folder: &Path) -> Draft {
         protocols: protocols.map(|list| list.into_iter().map(|at| at.value).collect()),
         private_network,
         keeps_output_limit: keeps_output_limit.map(|at| at.value),
+        client_gone_drain: client_gone_drain.map(|at| at.value),
         counts_tokens: counts_tokens.map(|at| at.value),
         key: section.path().to_owned(),
     });

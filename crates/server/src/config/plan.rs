@@ -154,6 +154,7 @@ fn spec_of(channel: &Channel, credential: Option<Secret>) -> ChannelSpec {
         protocols: channel.protocols.clone(),
         private_network: channel.private_network,
         keeps_output_limit: channel.keeps_output_limit,
+        client_gone_drain: channel.client_gone_drain,
         counts_tokens: channel.counts_tokens,
     }
 }

@@ -368,3 +368,67 @@ async fn a_gone_callers_call_is_settled_once() {
     assert_eq!(charge, came * cost(8, 0, 1), "{came} calls");
     stage.verify().await;
 }
+
+/// A channel may cancel at once: on a fast engine, whoever leaves pays for what was produced until then.
+#[tokio::test]
+async fn a_channel_without_a_drain_is_cancelled_at_once() {
+    let (stage, key) = Plot::default()
+        .entries(
+            r#"
+            [[channel]]
+            name = "fast"
+            preset = "sim"
+            base_url = "http://SIM/v1"
+            client_gone_drain_ms = 0
+            [[model]]
+            id = "maker/fast"
+            kind = "text"
+            routes = [{ channel = "fast", model = "sim-fast" }]
+            price = { input = "1.25", cached_input = "0.125", output = "10" }
+            profile = { context_tokens = 400000, max_output_tokens = 128000 }
+            "#,
+        )
+        .funded()
+        .await;
+    let told = stage.cli_json(&["check"]).await;
+    let drains = ["main", "fast"].map(|name| {
+        let channels = told["channels"].as_array().unwrap();
+        let channel = channels.iter().find(|it| it["name"] == name);
+        channel.unwrap()["client_gone_drain_ms"].as_u64()
+    });
+    assert_eq!(drains, [Some(5_000), Some(0)]);
+
+    // At each pace the five seconds of the usual drain would hear the answer out.
+    for (chunks, pace_ms) in [(2_000, 1), (800, 4), (200, 15)] {
+        let faults = format!("chunks={chunks}+chunk-delay={pace_ms}ms");
+        stage.sim.queue_faults("sim-fast", &faults, 1).unwrap();
+        let before = stage.usage(&key).await;
+        let body = with(ask("go"), &json!({ "model": "maker/fast", "stream": true }));
+        let mut stream = stage.stream(&key, &body).await;
+        let seen = some_content(&mut stream).await;
+        stream.leave();
+        let call = ended(&stage).await;
+        assert_eq!(call.end, End::Cancelled, "{pace_ms} ms");
+        let charge = settled(&stage, &key).await - before;
+        let input = input_tokens(&body);
+        let least = cost(input, 0, protocol::count::tokens(seen.as_bytes()));
+        assert!(charge >= least, "{pace_ms} ms: {charge}");
+        assert!(charge < cost(input, 0, chunks), "{pace_ms} ms: {charge}");
+        stage.sim.forget_calls();
+    }
+
+    // An answer in one piece: nothing was produced that anybody saw.
+    let before = stage.usage(&key).await;
+    stage.sim.queue_faults("sim-fast", "hang=head", 1).unwrap();
+    let body = with(ask("hello"), &json!({ "model": "maker/fast" }));
+    let mut connection = Connection::open(stage.address()).await;
+    connection
+        .send(&Request::chat(&body).bearer(&key.secret))
+        .await;
+    within("the call", stage.sim.calls_until(|calls| !calls.is_empty())).await;
+    drop(connection);
+    assert_eq!(ended(&stage).await.end, End::Cancelled);
+    let charge = settled(&stage, &key).await - before;
+    assert_eq!(charge, cost(input_tokens(&body), 0, 0));
+    stage.verify().await;
+}

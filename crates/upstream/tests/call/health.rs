@@ -18,6 +18,7 @@ fn spec(preset: Preset) -> ChannelSpec {
         protocols: None,
         private_network: false,
         keeps_output_limit: None,
+        client_gone_drain: None,
         counts_tokens: None,
     }
 }

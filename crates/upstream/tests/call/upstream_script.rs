@@ -21,6 +21,7 @@ pub(crate) fn channel_to(base_url: &str, timeouts: Timeouts) -> Channel {
         protocols: None,
         private_network: false,
         keeps_output_limit: None,
+        client_gone_drain: None,
         counts_tokens: None,
     };
     Channel::new(spec, timeouts).unwrap()

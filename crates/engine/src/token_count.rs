@@ -37,8 +37,9 @@ pub struct TokenCountCall {
 
 impl Engine {
     /// Takes one of the token counts that a key may ask for in a minute, or refuses it.
-    pub fn take_token_count(&self, caller: &Caller) -> Result<(), Failure> {
-        self.callers().take_token_count(caller, clock::now())
+    pub fn take_token_count(&self, arrival: &Arrival, caller: &Caller) -> Result<(), Failure> {
+        let taken = self.callers().take_token_count(caller, clock::now());
+        taken.inspect_err(|failure| self.journal(Record::begin(arrival).refused(failure)))
     }
 
     /// Counts the tokens of a request. Nothing is held or charged, so that the state of the wallet does not

@@ -297,11 +297,12 @@ async fn token_count(
     let extra = forwarded(dialect, request.headers());
     let bounds = bounds(shared, shared.limits.body_text_bytes);
     // Before the body is read: a key beyond its limit must not keep the node busy with large ones.
-    shared.engine.take_token_count(caller)?;
+    let arrival = visit.arrival(caller);
+    shared.engine.take_token_count(&arrival, caller)?;
     let payer = payer(shared, caller);
     let body = body::read(request.into_body(), bounds, payer).await?;
     let call = TokenCountCall {
-        arrival: visit.arrival(caller),
+        arrival,
         dialect,
         named,
         body,

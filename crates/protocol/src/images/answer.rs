@@ -33,6 +33,11 @@ impl Request {
             write_string(&mut name, public_model);
             edits.push(Edit::replace(model.span(), name));
         }
+        // A time that is none, such as 0, is told as ours.
+        let wrong = |told: &Raw<'_>| !told.is_null() && !told.text().starts_with(is_first_digit);
+        if let Some(told) = seen.created.filter(wrong) {
+            edits.push(Edit::replace(told.span(), created.to_string().into_bytes()));
+        }
         let mut missing = Vec::new();
         let mut complete =
             |name: &str, told: Option<Raw<'_>>, value: Option<Vec<u8>>| match (told, value) {
@@ -228,6 +233,11 @@ pub(super) fn without_message(error: Raw<'_>) -> Option<Edit> {
     read.ok().and(edit)
 }
 
+/// Whether a number that begins so is above zero.
+fn is_first_digit(sign: char) -> bool {
+    ('1'..='9').contains(&sign)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +267,19 @@ mod tests {
         assert_eq!(text, body);
         assert_eq!(answer.usage.unwrap().image_output, 2);
         assert_eq!(answer.pictures.unwrap().delivered, 1);
+    }
+
+    #[test]
+    fn a_time_that_is_none_is_told_as_ours() {
+        for body in [
+            r#"{"created":0,"data":[{"b64_json":"QUJD"}]}"#,
+            r#"{"created":null,"data":[{"b64_json":"QUJD"}]}"#,
+            r#"{"created":-1,"data":[{"b64_json":"QUJD"}]}"#,
+            r#"{"created":"1700000001","data":[{"b64_json":"QUJD"}]}"#,
+        ] {
+            let (text, _) = rewritten(&request(""), Family::Gpt, body);
+            assert!(text.contains(r#""created":1700000000,"#), "{body}: {text}");
+        }
     }
 
     #[test]

@@ -101,6 +101,13 @@ fn every_problem_of_the_settings_is_told_with_its_place() {
             &["1:1 channel: must be a list of tables ([[channel]]), found a table"],
         ),
         (
+            "[server]\ncors_origins = ['*', 'https://a.example/', 'https://a.example/x', 'a.example']",
+            &[
+                "2:44 server.cors_origins[2]: must not hold a path: an origin is a scheme, a host and a port",
+                "2:67 server.cors_origins[3]: must be an http:// or https:// address",
+            ],
+        ),
+        (
             "[server]\ntrusted_proxies = ['10.0.0.0/8', 'here', 7]",
             &[
                 "2:34 server.trusted_proxies[1]: must be a range of addresses, such as 10.0.0.0/8 or ::1",

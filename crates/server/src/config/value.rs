@@ -163,6 +163,19 @@ pub(super) fn web_address(value: &DeValue<'_>) -> Result<String, String> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
+/// The origin of a web page as browsers tell it, such as `https://app.example.com`, or `*` for all.
+pub(super) fn web_origin(value: &DeValue<'_>) -> Result<String, String> {
+    if text(value)? == "*" {
+        return Ok("*".to_owned());
+    }
+    let origin = web_address(value)?.to_ascii_lowercase();
+    let has_path = origin.split("//").nth(1).is_some_and(|it| it.contains('/'));
+    if has_path {
+        return Err("must not hold a path: an origin is a scheme, a host and a port".to_owned());
+    }
+    Ok(origin)
+}
+
 /// One of a few words, named in the sentence when another stands there.
 pub(super) fn one_of<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String> {
     let given = text(value)?;

@@ -1,6 +1,8 @@
 //! The model catalog in the two shapes that clients list it in.
 
-use engine::{Catalog, Model};
+use std::sync::LazyLock;
+
+use engine::{Catalog, Model, clock};
 use protocol::Kind;
 use serde::Serialize;
 
@@ -66,8 +68,18 @@ fn entry(model: &Model) -> Entry<'_> {
     Entry {
         id: &model.id,
         object: "model",
-        created: model.created,
+        created: created(model),
         owned_by: model.maker(),
+    }
+}
+
+/// The time that the configuration gives, else that of the first list of this process: never 0, which clients
+/// show as 1970.
+fn created(model: &Model) -> i64 {
+    static FIRST_LISTED: LazyLock<i64> = LazyLock::new(|| clock::now().get() / 1000);
+    match model.created {
+        0 => *FIRST_LISTED,
+        told => told,
     }
 }
 

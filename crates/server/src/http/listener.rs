@@ -24,6 +24,7 @@ use upstream::Network;
 
 use crate::config::Config;
 
+use super::cors::Cors;
 use super::gates::Gates;
 use super::pulse::{CoarseClock, Patience, Pulse, Watched};
 use super::service::{self, Connection, Shared};
@@ -67,6 +68,8 @@ pub(crate) struct Limits {
     pub(crate) connections_per_address_max: usize,
     /// Whether paths are served that only SDKs know.
     pub(crate) sdk_aliases: bool,
+    /// Origins whose pages may read answers in a browser.
+    pub(crate) cors_origins: Vec<String>,
     /// Peers exempt from the bound per address.
     pub(crate) trusted_proxies: Vec<Network>,
 }
@@ -97,6 +100,7 @@ impl Limits {
             connections_max: limits.connections,
             connections_per_address_max: limits.connections_per_address,
             sdk_aliases: config.server.sdk_aliases,
+            cors_origins: config.server.cors_origins.clone(),
             trusted_proxies: config.server.trusted_proxies.clone(),
         }
     }
@@ -147,6 +151,7 @@ impl Public {
             shared: Arc::new(Shared {
                 engine,
                 aliases: limits.sdk_aliases,
+                cors: Cors::of(&limits.cors_origins),
                 sessions: connections.clone(),
                 limits,
             }),

@@ -6,6 +6,7 @@ mod body;
 mod catalog;
 mod catch;
 mod charge;
+mod cors;
 mod credentials;
 mod framing;
 mod gates;

@@ -95,6 +95,13 @@ impl Visit {
         self.response(StatusCode::OK, JSON, whole(document))
     }
 
+    /// An answer without content.
+    pub(crate) fn nothing(self) -> Response<ReplyBody> {
+        let mut response = self.response(StatusCode::NO_CONTENT, JSON, whole(Vec::new()));
+        response.headers_mut().remove(CONTENT_TYPE);
+        response
+    }
+
     /// Notes a panic, which the panic hook has logged with its place.
     pub(crate) fn panicked(&self, what: &str) {
         self.connection.shared.engine.metrics().panics.inc();

@@ -8,7 +8,7 @@ use engine::{
     Caller, EmbeddingsCall, Engine, ImagesBody, ImagesCall, LastKey, Named, NamedContents, Tally,
     TaskAsk, TextCall, TokenCountCall, Unanswered, VideoCall, ids,
 };
-use http::{HeaderMap, HeaderName, Method, Request, Response, Uri};
+use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
 use ledger::Balance;
 use protocol::images::Asked;
@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use super::body::{self, Bounds};
 use super::catch::catch_panic;
 use super::charge::Payer;
+use super::cors::{Cors, Grant};
 use super::listener::{Limits, Seat};
 use super::pulse::Pulse;
 use super::reply::{self, ReplyBody, Visit};
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     /// Whether paths are served that only SDKs know.
     pub(crate) aliases: bool,
+    /// Which pages may read answers in a browser; none without it.
+    pub(crate) cors: Option<Cors>,
     /// Sessions that have left their connections; they end with the node.
     pub(crate) sessions: TaskTracker,
 }
@@ -53,7 +56,15 @@ pub(crate) async fn serve(
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
     let is_head = request.method() == Method::HEAD;
-    let response = answer(connection, request).await;
+    let grant = connection.shared.cors.as_ref();
+    let grant = grant.map(|cors| cors.grant(&request));
+    let is_preflight = grant.as_ref().is_some_and(Grant::is_preflight);
+    let mut response = answer(connection, request, is_preflight).await;
+    if let Some(grant) = grant
+        && response.status() != StatusCode::SWITCHING_PROTOCOLS
+    {
+        grant.write(response.headers_mut());
+    }
     if is_head {
         reply::without_content(response)
     } else {
@@ -61,7 +72,11 @@ pub(crate) async fn serve(
     }
 }
 
-async fn answer(connection: Arc<Connection>, request: Request<Incoming>) -> Response<ReplyBody> {
+async fn answer(
+    connection: Arc<Connection>,
+    request: Request<Incoming>,
+    is_preflight: bool,
+) -> Response<ReplyBody> {
     let Connection { shared, pulse, .. } = &*connection;
     let surface = Surface::find(request.method(), request.uri().path(), shared.aliases);
     // Only calls take places: a node full of them still tells balances and its catalog.
@@ -90,6 +105,9 @@ async fn answer(connection: Arc<Connection>, request: Request<Incoming>) -> Resp
     }
     if let Some(failure) = refused {
         return visit.failure(&failure);
+    }
+    if is_preflight {
+        return visit.nothing();
     }
     // In a block of its own: the visit moves into its answer.
     let served = {

@@ -11,6 +11,33 @@ fn entry(id: &str) -> Value {
     json!({ "id": id, "object": "model", "created": 1_767_225_600, "owned_by": "maker" })
 }
 
+/// Clients show a model of the time 0 as one of 1970.
+#[tokio::test]
+async fn a_model_without_a_time_is_not_as_old_as_time() {
+    let undated = r#"
+        [[model]]
+        id = "maker/undated"
+        kind = "text"
+        routes = [{ channel = "main", model = "sim-chat" }]
+        price = { input = "1", output = "2" }
+        profile = { context_tokens = 1000, max_output_tokens = 1000 }
+    "#;
+    let (stage, key) = Plot::default().entries(undated).funded().await;
+    let shown = stage
+        .get(&key, "/v1/models/maker/undated")
+        .await
+        .ok()
+        .json();
+    let created = shown["created"].as_i64().unwrap();
+    assert!(created > 1_767_225_600, "{shown}");
+    let again = stage
+        .get(&key, "/v1/models/maker/undated")
+        .await
+        .ok()
+        .json();
+    assert_eq!(again["created"], created);
+}
+
 #[tokio::test]
 async fn the_catalog_lists_what_can_be_called_in_the_contracts_shape() {
     let (stage, key) = Stage::funded().await;

@@ -21,6 +21,7 @@ mod client_gone;
 mod clock;
 mod content_tasks;
 mod continuity;
+mod cors;
 mod crash;
 mod debt;
 mod demo;

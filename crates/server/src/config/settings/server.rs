@@ -18,6 +18,8 @@ pub struct Server {
     pub node: Option<String>,
     /// Whether paths are served that the contract does not name but current SDKs call.
     pub sdk_aliases: bool,
+    /// Origins whose pages may read answers in a browser; `*` stands for all.
+    pub cors_origins: Vec<String>,
     /// Peers exempt from the limit of connections for one address.
     pub trusted_proxies: Vec<Network>,
 }
@@ -29,6 +31,7 @@ impl Default for Server {
             public_url: None,
             node: None,
             sdk_aliases: true,
+            cors_origins: Vec::new(),
             trusted_proxies: Vec::new(),
         }
     }
@@ -41,6 +44,9 @@ impl Server {
         out.public_url = section.value("public_url", value::web_address);
         out.node = section.value("node", value::label);
         section.flag("sdk_aliases", &mut out.sdk_aliases);
+        let origins = section.list("cors_origins", value::web_origin);
+        let origins = origins.unwrap_or_default().into_iter();
+        out.cors_origins = origins.map(|at| at.value).collect();
         out.trusted_proxies = read_networks(&mut section, "trusted_proxies");
         section.end();
         out

@@ -151,6 +151,8 @@ impl BodyReader {
                 Framing::Chunked
             }
             (None, Some(length)) => Framing::Length(length.parse().unwrap()),
+            // Nothing stands behind such a head, whatever it says.
+            (None, None) if head.status == 204 => Framing::Length(0),
             (None, None) => Framing::UntilClose,
             (Some(_), Some(_)) => panic!("two framings: {head:?}"),
         })

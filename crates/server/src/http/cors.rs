@@ -1,0 +1,108 @@
+//! Lets pages of other origins read answers in a browser (CORS).
+//!
+//! The API key is sent by the page itself, never by the browser, so credentials of browsers are not allowed.
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
+};
+use http::{HeaderMap, HeaderValue, Method, Request};
+
+const ANY: &str = "*";
+/// All methods that some path serves.
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE");
+/// The headers of our answers that a page could not read otherwise.
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "x-request-id, request-id, x-dropped-params, x-should-retry, retry-after, \
+     x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, \
+     x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, \
+     content-disposition, content-range, accept-ranges, etag",
+);
+/// How long a browser may remember a permission, in seconds; browsers cut it to two hours at most.
+const REMEMBERED_S: HeaderValue = HeaderValue::from_static("7200");
+
+/// The origins whose pages may read answers.
+#[derive(Debug)]
+pub(crate) enum Cors {
+    Any,
+    Listed(Vec<HeaderValue>),
+}
+
+/// What one answer tells the browser.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    /// The origin that may read it.
+    origin: Option<HeaderValue>,
+    /// Whether another origin would be told something else.
+    varies: bool,
+    /// The browser asks before it sends the request itself.
+    preflight: bool,
+    /// The headers that the page wants to send.
+    headers: Option<HeaderValue>,
+}
+
+impl Cors {
+    /// What the settings allow; nothing when no origin is listed.
+    pub(crate) fn of(origins: &[String]) -> Option<Self> {
+        if origins.is_empty() {
+            return None;
+        }
+        if origins.iter().any(|origin| origin == ANY) {
+            return Some(Self::Any);
+        }
+        let values = origins.iter().map(|origin| HeaderValue::from_str(origin));
+        Some(Self::Listed(values.filter_map(Result::ok).collect()))
+    }
+
+    /// What the answer to this request will tell.
+    pub(crate) fn grant<T>(&self, request: &Request<T>) -> Grant {
+        let headers = request.headers();
+        let origin = match self {
+            // Also without an origin: a cache may show the answer to one later.
+            Self::Any => Some(HeaderValue::from_static(ANY)),
+            Self::Listed(listed) => {
+                let asking = headers.get(ORIGIN);
+                listed.iter().find(|it| asking == Some(*it)).cloned()
+            }
+        };
+        Grant {
+            preflight: origin.is_some()
+                && request.method() == Method::OPTIONS
+                && headers.contains_key(ORIGIN)
+                && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD),
+            headers: headers.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned(),
+            varies: matches!(self, Self::Listed(_)),
+            origin,
+        }
+    }
+}
+
+impl Grant {
+    /// Whether the browser only asks for permission, which is given.
+    pub(crate) fn is_preflight(&self) -> bool {
+        self.preflight
+    }
+
+    /// Writes the headers of the answer.
+    pub(crate) fn write(self, answer: &mut HeaderMap) {
+        if self.varies {
+            answer.append(VARY, HeaderValue::from_static("origin"));
+        }
+        let Some(origin) = self.origin else { return };
+        answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        if !self.preflight {
+            answer.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+            return;
+        }
+        answer.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        answer.insert(ACCESS_CONTROL_MAX_AGE, REMEMBERED_S);
+        if let Some(headers) = self.headers {
+            answer.append(
+                VARY,
+                HeaderValue::from_static("access-control-request-headers"),
+            );
+            answer.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Pages of other origins: a browser lets them read answers only where an operator allows it.
+
+use crate::harness::{Answer, Connection, Plot, Request, ask};
+
+const PAGE: &str = "https://app.example.com";
+const STRANGER: &str = "https://evil.example";
+
+fn preflight(target: &str, origin: &str) -> Request {
+    Request::new("OPTIONS", target)
+        .header("origin", origin)
+        .header("access-control-request-method", "POST")
+        .header(
+            "access-control-request-headers",
+            "authorization,content-type,x-stainless-os",
+        )
+}
+
+#[track_caller]
+fn assert_silent(answer: &Answer) {
+    let told = answer.head.headers.iter();
+    let mut told = told.map(|(name, _)| name.to_ascii_lowercase());
+    assert!(!told.any(|name| name.starts_with("access-control-")));
+}
+
+#[tokio::test]
+async fn nothing_is_allowed_unless_a_setting_says_so() {
+    let (stage, key) = Plot::default().funded().await;
+    let refused = stage.send(&preflight("/v1/chat/completions", PAGE)).await;
+    assert_eq!(refused.status(), 404);
+    assert_silent(&refused);
+    let call = Request::chat(&ask("hi"))
+        .bearer(&key.secret)
+        .header("origin", PAGE);
+    let answer = stage.send(&call).await.ok();
+    assert_silent(&answer);
+    assert_eq!(answer.header("vary"), None);
+}
+
+#[tokio::test]
+async fn a_listed_origin_may_ask_and_read_and_no_other() {
+    let (stage, key) = Plot::default()
+        .setting(
+            "server",
+            "cors_origins = [\"http://localhost:3000\", \"https://APP.example.com/\"]",
+        )
+        .funded()
+        .await;
+    for target in [
+        "/v1/chat/completions",
+        "/v1/messages",
+        "/v1/models",
+        "/v1/nothing",
+    ] {
+        let answer = stage.send(&preflight(target, PAGE)).await;
+        assert_eq!(preflighted(&answer), PAGE, "{target}");
+    }
+    let refused = stage.send(&preflight("/v1/models", STRANGER)).await;
+    assert_eq!(refused.status(), 404);
+    assert_silent(&refused);
+    assert_eq!(refused.header("vary"), Some("origin"));
+
+    let call = |origin: &str, secret: &str| {
+        let call = Request::chat(&ask("hi")).bearer(secret);
+        call.header("origin", origin)
+    };
+    // Errors are read, too.
+    for (secret, status) in [(key.secret.as_str(), 200), ("sk-tg-none", 401)] {
+        let answer = stage.send(&call(PAGE, secret)).await;
+        assert_eq!(answer.status(), status);
+        assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
+        assert_eq!(answer.header("vary"), Some("origin"));
+        let exposed = answer.header("access-control-expose-headers").unwrap();
+        for name in [
+            "x-request-id",
+            "x-dropped-params",
+            "retry-after",
+            "x-ratelimit-remaining-tokens",
+        ] {
+            assert!(exposed.split(", ").any(|it| it == name), "{name}");
+        }
+        assert_eq!(answer.header("access-control-allow-credentials"), None);
+    }
+    let answer = stage.send(&call(STRANGER, &key.secret)).await.ok();
+    assert_silent(&answer);
+    // A plain OPTIONS is no question of a browser.
+    let options = Request::new("OPTIONS", "/v1/models").header("origin", PAGE);
+    assert_eq!(stage.send(&options).await.status(), 404);
+}
+
+/// The origin that a preflight allows; nobody needs a key for it.
+#[track_caller]
+fn preflighted(answer: &Answer) -> &str {
+    assert_eq!(answer.status(), 204);
+    assert!(answer.body.is_empty());
+    assert_eq!(
+        answer.header("access-control-allow-headers"),
+        Some("authorization,content-type,x-stainless-os")
+    );
+    let methods = answer.header("access-control-allow-methods").unwrap();
+    assert!(
+        ["GET", "POST", "DELETE"]
+            .iter()
+            .all(|it| methods.contains(it))
+    );
+    assert!(answer.header("access-control-max-age").is_some());
+    assert_eq!(answer.header("access-control-allow-credentials"), None);
+    assert_eq!(answer.header("content-type"), None);
+    answer.header("access-control-allow-origin").unwrap()
+}
+
+#[tokio::test]
+async fn every_origin_may_be_allowed_and_sockets_are_not_touched() {
+    let (stage, key) = Plot::default()
+        .setting("server", "cors_origins = [\"*\"]")
+        .funded()
+        .await;
+    let answer = stage.send(&preflight("/v1/responses", "null")).await;
+    assert_eq!(preflighted(&answer), "*");
+    let models = Request::get("/v1/models").bearer(&key.secret);
+    for request in [models.clone(), models.header("origin", STRANGER)] {
+        let answer = stage.send(&request).await.ok();
+        assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+        assert_eq!(answer.header("vary"), None);
+    }
+    // On one connection with a call behind it: a preflight has no body that could be taken for the next answer.
+    let mut connection = Connection::open(stage.address()).await;
+    connection.send(&preflight("/v1/models", PAGE)).await;
+    assert_eq!(connection.answer().await.status(), 204);
+    let call = Request::chat(&ask("hi")).bearer(&key.secret);
+    connection.send(&call.header("origin", PAGE)).await;
+    connection.answer().await.ok();
+}

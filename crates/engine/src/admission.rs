@@ -418,6 +418,9 @@ impl Admission {
 
     /// Tells the ledger what the call costs, and that it has ended.
     fn charge(&mut self, seen: &Seen) {
+        if let Some(words) = &seen.withheld {
+            self.note(|record| record.hears(words));
+        }
         let metrics = self.engine().metrics();
         let Bill {
             meter,

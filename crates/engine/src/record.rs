@@ -12,6 +12,9 @@ use crate::catalog::Route;
 use crate::clock;
 use crate::work::Arrival;
 
+/// Behind notes of this length no more words of upstreams are kept.
+const NOTES_BYTES_MAX: usize = 8 << 10;
+
 /// How a call ended, as the caller saw it.
 #[derive(Debug, Clone)]
 pub(crate) struct Outcome {
@@ -137,6 +140,18 @@ impl Record {
             self.route_notes.push_str(cause);
             self.route_notes.push(')');
         }
+    }
+
+    /// The upstream said something that the caller is not told.
+    pub(crate) fn hears(&mut self, words: &str) {
+        if self.route_notes.len() > NOTES_BYTES_MAX {
+            return;
+        }
+        if !self.route_notes.is_empty() {
+            self.route_notes.push_str("; ");
+        }
+        self.route_notes.push_str("said: ");
+        self.route_notes.push_str(&words.replace("; ", ", "));
     }
 
     /// The upstream's head has come.

@@ -315,9 +315,12 @@ impl Relay {
         } = feed;
         self.share = share;
         // Once the end mark has gone by there is nothing left to fail.
-        let Some(admission) = self.admission.take() else {
+        let Some(mut admission) = self.admission.take() else {
             return;
         };
+        if let Some(cause) = &failure.cause {
+            admission.note(|record| record.hears(cause));
+        }
         let seen = translator.seen();
         if seen.content || seen.usage.is_some() {
             admission.settle(seen, &Outcome::failed(failure));

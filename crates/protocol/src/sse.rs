@@ -119,6 +119,51 @@ impl Frame {
         })
     }
 
+    /// Whether every line is data or the name of an event. Ids and comments are the server's own:
+    /// some routers say their name in them.
+    pub fn is_bare(&self) -> bool {
+        match self.lines.count {
+            1 => self.bytes.starts_with(b"data:") || self.bytes.starts_with(b"event:"),
+            // As a rule a name and its data, which the first bytes of both lines tell.
+            2 if self.bytes.starts_with(b"event:") => {
+                let behind = self.bytes.get(self.lines.first..).unwrap_or_default();
+                behind.trim_ascii_start().starts_with(b"data:")
+            }
+            _ => lines(&self.bytes).all(|line| self.is_bare_line(line)),
+        }
+    }
+
+    /// The lines of the frame that are data or the name of an event, in a frame of their own.
+    #[must_use]
+    pub fn to_bare(&self) -> Self {
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        let mut found = Lines::default();
+        for line in lines(&self.bytes).filter(|line| self.is_bare_line(line.clone())) {
+            let start = if line.start == 0 {
+                bom(&self.bytes)
+            } else {
+                line.start
+            };
+            let text = self.bytes.get(start..line.end).unwrap_or_default();
+            if found.count == 0 {
+                found.first = text.len();
+            }
+            found.count += 1;
+            bytes.extend_from_slice(text);
+            bytes.push(b'\n');
+        }
+        bytes.push(b'\n');
+        Self {
+            bytes: Bytes::from(bytes),
+            lines: found,
+        }
+    }
+
+    fn is_bare_line(&self, line: Range<usize>) -> bool {
+        let is = |name| field(&self.bytes, line.clone(), name).is_some();
+        is(b"data") || is(b"event")
+    }
+
     /// The name of the event.
     pub fn event(&self) -> Option<&[u8]> {
         self.bytes.get(self.event_span()?)
@@ -147,15 +192,23 @@ fn unmask(masked: &mut [u8], bytes: &[u8], span: Range<usize>) {
     }
 }
 
+/// The length of a byte order mark, which may stand before the first line.
+fn bom(bytes: &[u8]) -> usize {
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    }
+}
+
 fn data_in(bytes: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     field(bytes, line, b"data")
 }
 
 /// The value of a field, if `line` is one of that name.
 fn field(bytes: &[u8], mut line: Range<usize>, name: &[u8]) -> Option<Range<usize>> {
-    // A byte order mark may stand before the first line.
-    if line.start == 0 && bytes.starts_with(b"\xef\xbb\xbf") {
-        line.start = line.end.min(3);
+    if line.start == 0 {
+        line.start = line.end.min(bom(bytes));
     }
     let rest = bytes.get(line.clone())?.strip_prefix(name)?;
     let value = line.end - rest.len();
@@ -339,6 +392,44 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_bare_frame_is_data_and_the_name_of_an_event() {
+        for (text, bare) in [
+            ("data: {}\n\n", None),
+            ("event: a\ndata: {}\n\n", None),
+            ("event: a\r\ndata: {}\r\n\r\n", None),
+            ("data: {\ndata: }\n\n", None),
+            ("id: 7\ndata: {}\n\n", Some("data: {}\n\n")),
+            (
+                ": acme\nevent: a\ndata: {}\n\n",
+                Some("event: a\ndata: {}\n\n"),
+            ),
+            (
+                "event: a\nid: 7\ndata: {}\n\n",
+                Some("event: a\ndata: {}\n\n"),
+            ),
+            (
+                "event: a\ndata: {}\nid: 7\n\n",
+                Some("event: a\ndata: {}\n\n"),
+            ),
+            ("\u{feff}data: {}\nretry: 5\n\n", Some("data: {}\n\n")),
+            (
+                "server: acme\r\ndata: {\r\ndata: }\r\n\r\n",
+                Some("data: {\ndata: }\n\n"),
+            ),
+        ] {
+            let mut splitter = Splitter::default();
+            splitter.push(Bytes::from(text));
+            let frame = splitter.next_frame().unwrap().unwrap();
+            assert_eq!(frame.is_bare(), bare.is_none(), "{text:?}");
+            if let Some(bare) = bare {
+                let found = frame.to_bare();
+                assert_eq!(found.bytes, bare);
+                assert!(found.is_bare());
+            }
+        }
+    }
 
     /// Pushes `stream` in pieces of the given sizes, in turn.
     fn frames(stream: &[u8], sizes: &[usize]) -> Vec<Frame> {

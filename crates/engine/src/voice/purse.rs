@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::tariff::{More, Tariff};
 use crate::admission::{Admission, refusal};
-use crate::record::Outcome;
+use crate::record::{Outcome, Record};
 
 /// Between two steps that were not granted.
 const STEP_PAUSE: Duration = Duration::from_secs(1);
@@ -159,6 +159,11 @@ impl Purse {
 
     pub(super) fn admission(&self) -> &Admission {
         &self.admission
+    }
+
+    /// Adds to what the journal will say.
+    pub(super) fn note(&mut self, note: impl FnOnce(&mut Record)) {
+        self.admission.note(note);
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use protocol::Failure;
-use protocol::scrub::{Names, explain};
+use protocol::scrub::{Names, explain, mask_keys};
 use protocol::voice::{Frame, Reading, Verdict, Watch, write_failure_frame};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -168,13 +168,23 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
 
     fn upstream_said(&mut self, message: Message) -> Option<Ended> {
         let now_ms = self.now_ms();
-        let renamed = match &message {
-            Message::Text(text) => self.watch.on_upstream(Frame::Text(text), now_ms),
-            Message::Binary(audio) => self.watch.on_upstream(Frame::Binary(audio), now_ms),
-            Message::Close(close) => return Some(Ended::ByUpstream(close.clone())),
+        let names = names(&self.names, &self.channel);
+        let changed = match &message {
+            Message::Text(text) => self.watch.on_upstream(Frame::Text(text), now_ms, names),
+            Message::Binary(audio) => self.watch.on_upstream(Frame::Binary(audio), now_ms, names),
+            Message::Close(close) => {
+                let reason = close.as_ref().map_or("", |close| close.reason.as_str());
+                if !reason.is_empty() {
+                    self.purse.note(|record| record.hears(&mask_keys(reason)));
+                }
+                return Some(Ended::ByUpstream(close.clone()));
+            }
             Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
         };
-        let message = renamed.map_or(message, Message::text);
+        if let Some(words) = changed.as_ref().and_then(|it| it.withheld.as_deref()) {
+            self.purse.note(|record| record.hears(words));
+        }
+        let message = changed.map_or(message, |changed| Message::text(changed.text));
         self.lanes.park(Side::Client, message);
         None
     }
@@ -219,6 +229,14 @@ impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
     }
 }
 
+/// What is known about both ends when a text of the upstream is read.
+fn names<'a>((upstream, public): &'a (Arc<str>, Arc<str>), channel: &'a Channel) -> Names<'a> {
+    Names {
+        hidden: channel.identity(),
+        ..Names::of_model(upstream, public)
+    }
+}
+
 /// Closes a side and hears it out, so that what was sent last arrives.
 async fn say_farewell<S: AsyncRead + AsyncWrite + Unpin>(
     socket: &mut WebSocketStream<S>,
@@ -244,11 +262,7 @@ fn farewells(
         Ended::ByClient(None) | Ended::ByUpstream(None) | Ended::TooLong => both(CloseCode::Normal),
         Ended::ByClient(Some(frame)) => (plain(CloseCode::Normal), legal(frame)),
         Ended::ByUpstream(Some(frame)) => {
-            let (upstream, public) = names;
-            let names = Names {
-                hidden: channel.identity(),
-                ..Names::of_model(upstream, public)
-            };
+            let names = self::names(names, channel);
             let mut reason = explain(&frame.reason, names).unwrap_or_default();
             while reason.len() > REASON_BYTES_MAX {
                 reason.pop();

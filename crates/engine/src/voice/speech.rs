@@ -95,7 +95,7 @@ impl Work for Spoken {
         _: Endpoint,
         answer: Bytes,
     ) -> Result<Result<native::Answer, Broken>, Failure> {
-        Ok(voice::read_timed_speech(answer, &self.0.model))
+        Ok(voice::read_timed_speech(&answer, &self.0.model))
     }
 
     fn translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {

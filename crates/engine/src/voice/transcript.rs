@@ -115,7 +115,7 @@ impl Work for Heard {
         _: Endpoint,
         answer: Bytes,
     ) -> Result<Result<native::Answer, Broken>, Failure> {
-        Ok(voice::read_transcription(answer, &self.transcript.model))
+        Ok(voice::read_transcription(&answer, &self.transcript.model))
     }
 
     /// Transcripts of files do not stream.

@@ -67,6 +67,10 @@ fn read_choice(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Synta
         let holds_output = name.is("delta") || name.is("message");
         if holds_output && cursor.shape()? == Shape::Object {
             read_message(cursor, output)
+        } else if name.is("error") {
+            // Some routers tell so that one of several choices failed.
+            output.clean(cursor.value()?);
+            Ok(())
         } else {
             let value = cursor.value()?;
             // Other members tell of a place, or of an end.

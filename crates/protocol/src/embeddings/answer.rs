@@ -11,6 +11,7 @@ use crate::json::write::object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
 use crate::native::{Answer, Broken};
 use crate::rejection;
+use crate::scrub::Ids;
 use crate::tool::ToolCalls;
 use crate::usage::{self, Usage};
 
@@ -26,6 +27,8 @@ pub(super) struct Wanted<'a> {
 /// What was found in an answer of lists.
 #[derive(Default)]
 struct Seen<'a> {
+    /// Changes that take the upstream's identity out.
+    edits: Vec<Edit>,
     model: Option<Raw<'a>>,
     data: Option<Raw<'a>>,
     usage: Option<Raw<'a>>,
@@ -35,13 +38,19 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn look(text: &'a str) -> Result<Self, Broken> {
+    fn look(text: &'a str, model: &[u8]) -> Result<Self, Broken> {
         let mut seen = Self::default();
         let mut cursor = Cursor::new(text);
         cursor.shape()?;
         seen.inside = cursor.position().saturating_add(1);
+        let mut ids = Ids::new(model, 0);
         cursor.object(|cursor, name| {
             let value = cursor.value()?;
+            if name.is("data") {
+                ids.keep(name, value, &mut seen.edits);
+            } else {
+                ids.member(name, value, &mut seen.edits);
+            }
             let place = [
                 ("model", &mut seen.model),
                 ("data", &mut seen.data),
@@ -55,6 +64,7 @@ impl<'a> Seen<'a> {
             }
             Ok::<(), SyntaxError>(())
         })?;
+        ids.end(&mut seen.edits);
         cursor.end()?;
         Ok(seen)
     }
@@ -116,14 +126,17 @@ fn told_input(usage: Usage) -> Option<Usage> {
 /// other encoding than was asked for, and usage that is missing.
 pub(super) fn rewrite_list(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
     let text = utf8(body)?;
-    let seen = Seen::look(text)?;
-    let data = seen.vectors(wanted.model)?;
-    let mut edits = Vec::new();
     let mut model = Vec::new();
     write_string(&mut model, wanted.model);
+    let mut seen = Seen::look(text, &model)?;
+    let data = seen.vectors(wanted.model)?;
+    let mut edits = std::mem::take(&mut seen.edits);
     let mut missing = Vec::new();
     if let Some(named) = seen.model {
-        edits.push(Edit::replace(named.span(), model));
+        // A name was replaced already.
+        if named.shape() != Shape::String {
+            edits.push(Edit::replace(named.span(), model.clone()));
+        }
     } else {
         missing.extend_from_slice(b"\"model\":");
         missing.extend_from_slice(&model);
@@ -144,15 +157,17 @@ pub(super) fn rewrite_list(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, 
     if !missing.is_empty() {
         edits.push(Edit::insert(seen.inside, missing));
     }
-    each_vector(data, |vector| {
-        let encoded = match (wanted.encoding, vector.shape()) {
+    let mut encoded = Vec::new();
+    each_vector(data, &model, &mut edits, |vector| {
+        let other = match (wanted.encoding, vector.shape()) {
             (Encoding::Base64, Shape::Array) => vector::to_base64(vector)?,
             (Encoding::Float, Shape::String) => vector::to_numbers(inside(vector))?,
             _ => return Ok(()),
         };
-        edits.push(Edit::replace(vector.span(), encoded));
+        encoded.push(Edit::replace(vector.span(), other));
         Ok(())
     })?;
+    edits.append(&mut encoded);
     let mut pieces = Joined::new();
     patch::apply_to(body, edits, &mut pieces);
     let told = seen.usage.is_some_and(|told| !told.is_null());
@@ -196,10 +211,10 @@ pub(super) fn contents_of_list(
     wanted: &Wanted<'_>,
 ) -> Result<Answer, Broken> {
     let text = utf8(body)?;
-    let seen = Seen::look(text)?;
+    let seen = Seen::look(text, &[])?;
     let data = seen.vectors(wanted.model)?;
     let mut vectors = Vec::new();
-    each_vector(data, |vector| {
+    each_vector(data, &[], &mut Vec::new(), |vector| {
         vectors.push(match vector.shape() {
             Shape::String => vector::to_numbers(inside(vector))?,
             _ => vector.text().as_bytes().to_vec(),
@@ -233,7 +248,7 @@ pub(super) fn contents_of_list(
     Ok(answer(Joined::from(out), usage, false))
 }
 
-/// An answer of contents for a caller of contents: it names nobody and passes as it is.
+/// An answer of contents for a caller of contents: it passes as it is, but for who made it.
 pub(super) fn pass_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, Broken> {
     let found = Found::look(utf8(body)?, wanted.model)?;
     let usage = found
@@ -241,7 +256,7 @@ pub(super) fn pass_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer,
         .and_then(generate::read_usage)
         .and_then(told_input);
     let mut pieces = Joined::new();
-    pieces.push(body.clone());
+    patch::apply_to(body, found.edits, &mut pieces);
     Ok(answer(pieces, usage, false))
 }
 
@@ -249,6 +264,8 @@ pub(super) fn pass_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer,
 struct Found<'a> {
     vectors: Vec<Raw<'a>>,
     usage: Option<Raw<'a>>,
+    /// Changes that take the upstream's identity out.
+    edits: Vec<Edit>,
 }
 
 impl<'a> Found<'a> {
@@ -256,27 +273,28 @@ impl<'a> Found<'a> {
         let mut found = Self {
             vectors: Vec::new(),
             usage: None,
+            edits: Vec::new(),
         };
         let mut error = None;
+        let mut public = Vec::new();
+        write_string(&mut public, model);
+        let mut ids = Ids::new(&public, 0);
         let mut cursor = Cursor::new(text);
         cursor.object(|cursor, name| {
-            if name.is("embedding") {
-                found.vectors.extend(values(cursor)?);
-            } else if name.is("embeddings") {
-                cursor.array(|cursor| {
-                    found.vectors.extend(values(cursor)?);
-                    Ok::<(), SyntaxError>(())
-                })?;
-            } else {
-                let value = cursor.value()?;
-                if name.is("usageMetadata") {
-                    found.usage = Some(value);
-                } else if name.is("error") {
-                    error = Some(value);
-                }
+            let value = cursor.value()?;
+            if name.is("embedding") || name.is("embeddings") {
+                ids.keep(name, value, &mut found.edits);
+                return found.note_vectors(value, &public);
+            }
+            ids.member(name, value, &mut found.edits);
+            if name.is("usageMetadata") {
+                found.usage = Some(value);
+            } else if name.is("error") {
+                error = Some(value);
             }
             Ok::<(), SyntaxError>(())
         })?;
+        ids.end(&mut found.edits);
         cursor.end()?;
         no_error(error, model)?;
         if found.vectors.is_empty() {
@@ -284,35 +302,53 @@ impl<'a> Found<'a> {
         }
         Ok(found)
     }
-}
 
-/// The values of one content's vector.
-fn values<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Raw<'a>>, SyntaxError> {
-    let mut values = None;
-    cursor.object(|cursor, name| {
-        let value = cursor.value()?;
-        if name.is("values") && value.shape() == Shape::Array {
-            values = Some(value);
+    /// Notes the values of one content's vector, or of each in a list.
+    fn note_vectors(&mut self, value: Raw<'a>, model: &[u8]) -> Result<(), SyntaxError> {
+        let offset = value.span().start;
+        let mut cursor = Cursor::new(value.text());
+        if value.shape() == Shape::Array {
+            return cursor.array(|cursor| self.note_vectors(cursor.value()?.moved(offset), model));
         }
-        Ok::<(), SyntaxError>(())
-    })?;
-    Ok(values)
+        let mut ids = Ids::new(model, offset);
+        cursor.object(|cursor, name| {
+            let value = cursor.value()?.moved(offset);
+            if name.is("values") && value.shape() == Shape::Array {
+                self.vectors.push(value);
+                ids.keep(name, value, &mut self.edits);
+            } else {
+                ids.member(name, value, &mut self.edits);
+            }
+            Ok::<(), SyntaxError>(())
+        })?;
+        ids.end(&mut self.edits);
+        Ok(())
+    }
 }
 
-/// Goes through the vectors of a list, whose spans are those of the whole text.
+/// Goes through the vectors of a list, whose spans are those of the whole text, and takes out what
+/// stands beside them and says who made them.
 fn each_vector<'a>(
     data: Raw<'a>,
+    model: &[u8],
+    edits: &mut Vec<Edit>,
     mut each: impl FnMut(Raw<'a>) -> Result<(), Broken>,
 ) -> Result<(), Broken> {
     let offset = data.span().start;
     Cursor::new(data.text()).array(|cursor| {
+        let mut ids = Ids::new(model, offset);
         cursor.object(|cursor, name| {
             let value = cursor.value()?.moved(offset);
             if name.is("embedding") {
+                ids.keep(name, value, edits);
                 each(value)?;
+            } else {
+                ids.member(name, value, edits);
             }
             Ok::<(), Broken>(())
-        })
+        })?;
+        ids.end(edits);
+        Ok(())
     })
 }
 
@@ -336,6 +372,7 @@ fn answer(pieces: Joined, usage: Option<Usage>, usage_malformed: bool) -> Answer
         seconds: None,
         tools: ToolCalls::default(),
         pictures: None,
+        withheld: None,
     }
 }
 
@@ -363,6 +400,21 @@ mod tests {
             "model" : "hidden-1","usage":{"prompt_tokens":5,"total_tokens":5}} "#;
         let expected = body.replace("hidden-1", "maker/m");
         assert_eq!(rewritten(body, Encoding::Float), (expected, Some(5)));
+    }
+
+    #[test]
+    fn nothing_says_who_made_the_vectors() {
+        let body = r#"{"id":"emb-1","object":"list","data":[{"id":"v1","embedding":[1],"model":"hidden-1","index":0,"meta":{"request_id":"r","n":1}}],"model":"hidden-1","request_id":"r-1","provider":"Acme","usage":{"prompt_tokens":5}}"#;
+        assert_eq!(
+            rewritten(body, Encoding::Float).0,
+            r#"{"object":"list","data":[{"embedding":[1],"model":"maker/m","index":0,"meta":{"n":1}}],"model":"maker/m","usage":{"prompt_tokens":5}}"#
+        );
+        let body = r#"{"responseId":"r","embeddings":[{"id":"x","values":[1],"statistics":{"modelVersion":"hidden-1"}}],"modelVersion":"hidden-1"}"#;
+        let answer = pass_contents(&Bytes::from_static(body.as_bytes()), &WANTED).unwrap();
+        assert_eq!(
+            answer.pieces.into_bytes(),
+            r#"{"embeddings":[{"values":[1],"statistics":{"modelVersion":"maker/m"}}],"modelVersion":"maker/m"}"#
+        );
     }
 
     #[test]

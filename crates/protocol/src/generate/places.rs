@@ -41,9 +41,14 @@ fn read_output(
         // A blocked prompt is answered without candidates, and that is all.
         let feedback = cursor.value()?;
         if feedback.shape() == Shape::Object && !feedback.is_empty() {
+            clean_messages(feedback, output);
             output.has_items = true;
             output.end = output.end.max(End::Closable);
         }
+        return Ok(true);
+    }
+    if name.is("modelStatus") {
+        clean_messages(cursor.value()?, output);
         return Ok(true);
     }
     if !name.is("candidates") {
@@ -69,6 +74,23 @@ fn read_output(
     Ok(true)
 }
 
+/// The service says in its own words why it blocks a prompt, or how a model stands.
+fn clean_messages(object: Raw<'_>, output: &mut Output) {
+    if object.shape() != Shape::Object {
+        return;
+    }
+    let offset = object.span().start;
+    // The text has been checked already.
+    let _ = Cursor::new(object.text()).object(|cursor, name| {
+        let value = cursor.value()?.moved(offset);
+        let name = name.decode_lossy();
+        if name.ends_with("essage") {
+            output.clean(value);
+        }
+        Ok::<(), SyntaxError>(())
+    });
+}
+
 fn read_candidate(
     cursor: &mut Cursor<'_>,
     output: &mut Output,
@@ -90,6 +112,9 @@ fn read_candidate(
             );
         } else if name.is("urlContextMetadata") {
             found.add(Tool::WebFetch, items_of(value, "urlMetadata"));
+        }
+        if name.is("finishMessage") {
+            output.clean(value);
         }
         if name.is("finishReason") && value.shape() == Shape::String && !value.is_empty() {
             output.end = output.end.max(End::Closable);

@@ -90,6 +90,7 @@ impl Request {
             output_tokens_counted: 0,
             tools: told.map(|told| told.tools).unwrap_or_default(),
             seconds: None,
+            withheld: None,
             pictures: Some(Box::new(Pictures {
                 delivered: seen.delivered,
                 usd_ticks: told.and_then(|told| told.usd_ticks),

@@ -35,6 +35,8 @@ fn read_output(
 ) -> Result<bool, SyntaxError> {
     if name.is("delta") || name.is("content_block") {
         read_block(cursor, output)?;
+    } else if name.is("stop_details") {
+        clean_details(cursor.value()?, output);
     } else if name.is("content") && cursor.shape()? == Shape::Array {
         output.has_items = true;
         cursor.array(|cursor| read_block(cursor, output))?;
@@ -73,6 +75,9 @@ fn read_block(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Syntax
                 .string()
                 .and_then(|name| Tool::of(&name.decode_lossy()));
         }
+        if name.is("stop_details") {
+            clean_details(value, output);
+        }
         let around = [
             "type",
             "id",
@@ -95,6 +100,32 @@ fn read_block(cursor: &mut Cursor<'_>, output: &mut Output) -> Result<(), Syntax
         output.tools.add(tool, 1);
     }
     Ok(())
+}
+
+/// The policies that a refusal may name.
+const CATEGORIES: [&str; 5] = [
+    "bio",
+    "cyber",
+    "frontier_llm",
+    "general_harms",
+    "reasoning_extraction",
+];
+
+/// Why an answer was refused: the upstream's words, not the model's, and they may say who it is.
+fn clean_details(details: Raw<'_>, output: &mut Output) {
+    if details.shape() != Shape::Object {
+        return output.clean(details);
+    }
+    let offset = details.span().start;
+    // The text has been checked already.
+    let _ = Cursor::new(details.text()).object(|cursor, name| {
+        let value = cursor.value()?.moved(offset);
+        let is_known = |text: Text<'_>| CATEGORIES.iter().any(|known| text.is(known));
+        if !(name.is("category") && value.string().is_some_and(is_known)) {
+            output.clean(value);
+        }
+        Ok::<(), SyntaxError>(())
+    });
 }
 
 /// Counts a text as the text it is, and arguments as the JSON the model wrote.

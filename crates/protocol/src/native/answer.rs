@@ -35,6 +35,8 @@ pub struct Answer {
     pub tools: ToolCalls,
     /// Pictures in it, if there are any or they are what was asked for.
     pub pictures: Option<Box<Pictures>>,
+    /// Words of the upstream about itself that are not shown; for the operator.
+    pub withheld: Option<Box<str>>,
 }
 
 impl Answer {
@@ -50,6 +52,7 @@ impl Answer {
             ended: true,
             pictures: self.pictures.clone(),
             seconds: self.seconds,
+            withheld: self.withheld.clone(),
         }
     }
 }
@@ -80,7 +83,7 @@ pub fn rewrite_answer(
         return Err(Broken::malformed("the answer has no output"));
     }
     let written = Written::new(identity, places.shown);
-    let edits = sighting
+    let mut edits = sighting
         .spans()
         .map(|(name, span)| {
             let value = match (name, text.get(span.clone())) {
@@ -89,7 +92,8 @@ pub fn rewrite_answer(
             };
             Ok(Edit::replace(span, value))
         })
-        .collect::<Result<_, SyntaxError>>()?;
+        .collect::<Result<Vec<Edit>, SyntaxError>>()?;
+    edits.extend_from_slice(output.word_edits());
     let (usage, usage_malformed) = (sighting.usage, sighting.usage_malformed);
     // Counting takes longer than reading, and as a rule the upstream has told.
     let told = usage.filter(|usage| usage.is_small() && usage.output_total() > 0);
@@ -107,6 +111,7 @@ pub fn rewrite_answer(
         seconds: None,
         tools: output.tools,
         pictures: Pictures::some(output.pictures),
+        withheld: output.withheld().map(Into::into),
     })
 }
 

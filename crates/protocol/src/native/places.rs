@@ -6,9 +6,11 @@ use crate::count::Counter;
 use crate::dialect::Dialect;
 use crate::generate;
 use crate::interactions;
+use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, SyntaxError, Text};
 use crate::messages;
 use crate::responses;
+use crate::scrub::{Names, Words};
 use crate::tool::ToolCalls;
 use crate::usage::Usage;
 use crate::word::Word;
@@ -102,6 +104,8 @@ pub(crate) struct Output {
     pub(crate) deltas: usize,
     /// What the event that ends a failed stream repeats, where the dialect has it.
     pub(crate) opening: Opening,
+    /// What the upstream says of itself, where it says anything.
+    pub(crate) words: Option<Box<Words>>,
 }
 
 /// What a stream has said of itself.
@@ -122,6 +126,29 @@ impl Output {
         self.has_items = false;
         self.said = false;
         self.failed = false;
+        if let Some(words) = &mut self.words {
+            words.edits.clear();
+        }
+    }
+
+    /// Notes a value in which the upstream, not the model, says something in free words.
+    // Few answers have one.
+    #[cold]
+    pub(crate) fn clean(&mut self, value: Raw<'_>) {
+        if !value.is_null() && !value.is_empty() {
+            let words = self.words.get_or_insert_default();
+            words.clean("", value, Names::default());
+        }
+    }
+
+    /// The changes to such words in the current event or answer.
+    pub(crate) fn word_edits(&self) -> &[Edit] {
+        self.words.as_ref().map_or(&[], |words| &words.edits)
+    }
+
+    /// The words that were not shown so far.
+    pub(crate) fn withheld(&self) -> Option<&str> {
+        self.words.as_ref()?.withheld()
     }
 }
 

@@ -14,6 +14,7 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::images::Pictures;
 use crate::joined::Joined;
+use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, utf8};
 use crate::rejection;
 use crate::responses;
@@ -23,6 +24,9 @@ use crate::usage::Usage;
 
 /// Room made for the events of one read, so that they go out in one piece.
 const JOINED_BYTES_MAX: usize = 16 << 10;
+
+/// Takes the place of an upstream's comments, whose words are its own.
+const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 /// What a stream has shown so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +49,8 @@ pub struct Seen {
     pub pictures: Option<Box<Pictures>>,
     /// Seconds of audio that were heard, rounded up, where that is what was asked for.
     pub seconds: Option<u64>,
+    /// Words of the upstream about itself that were not shown; for the operator.
+    pub withheld: Option<Box<str>>,
 }
 
 impl Seen {
@@ -179,6 +185,9 @@ impl Rewriter {
         if self.output.pictures > 0 {
             self.seen.pictures = Pictures::some(self.output.pictures);
         }
+        if self.output.withheld() != self.seen.withheld.as_deref() {
+            self.seen.withheld = self.output.withheld().map(Into::into);
+        }
     }
 
     fn relay(&mut self, places: &Places, out: &mut Joined) -> Result<(), Broken> {
@@ -215,11 +224,12 @@ impl Rewriter {
         match frame.data() {
             // Comments keep a connection alive. An event without data is none, and clients that
             // take it for one fail on it.
-            Data::Absent if frame.has_fields() => Ok(()),
+            Data::Absent if frame.has_fields() || frame.bytes.trim_ascii().is_empty() => Ok(()),
             Data::Absent => {
-                out.push(frame.bytes.clone());
+                out.copy(KEEP_ALIVE);
                 Ok(())
             }
+            _ if !frame.is_bare() => self.frame(places, &frame.to_bare(), out),
             Data::Line(span) if frame.is_one_line() => self.line(places, frame, span, out),
             Data::Line(span) => {
                 let data = frame.bytes.get(span.clone()).unwrap_or_default();
@@ -257,7 +267,8 @@ impl Rewriter {
         if known == 0 {
             let data = bytes.get(span.clone()).unwrap_or_default();
             let sighting = self.look(places, data)?;
-            if let Some(end) = sighting.plain_start() {
+            let end = sighting.plain_start();
+            if let Some(end) = end.filter(|_| self.output.word_edits().is_empty()) {
                 self.start
                     .learn(bytes, span.start, end, &sighting, &self.written);
             }
@@ -348,6 +359,9 @@ impl Rewriter {
         sighting: &Sighting<'_>,
         out: &mut Joined,
     ) -> Result<(), Broken> {
+        if !self.output.word_edits().is_empty() {
+            return self.put_changed(frame, from, (data_at, data), sighting, out);
+        }
         let mut done = from;
         for (name, span) in sighting.spans() {
             out.share(&frame.bytes, done..data_at + span.start);
@@ -360,6 +374,34 @@ impl Rewriter {
             }
         }
         out.share(&frame.bytes, done..frame.bytes.len());
+        Ok(())
+    }
+
+    /// Puts out a frame in which the upstream says something of itself.
+    #[cold]
+    fn put_changed(
+        &self,
+        frame: &Frame,
+        from: usize,
+        (data_at, data): (usize, &[u8]),
+        sighting: &Sighting<'_>,
+        out: &mut Joined,
+    ) -> Result<(), Broken> {
+        let mut edits = self.output.word_edits().to_vec();
+        for (name, span) in sighting.spans() {
+            let value = if name == Name::Usage && !self.output.hides_usage {
+                let report = utf8(data.get(span.clone()).unwrap_or_default())?;
+                report::without_foreign(report)?
+            } else {
+                self.written.get(name).to_vec()
+            };
+            edits.push(Edit::replace(span, value));
+        }
+        let shift = data_at.saturating_sub(from);
+        for edit in &mut edits {
+            edit.span = edit.span.start + shift..edit.span.end + shift;
+        }
+        patch::apply_to(&frame.bytes.slice(from..), edits, out);
         Ok(())
     }
 

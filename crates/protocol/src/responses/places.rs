@@ -55,6 +55,7 @@ fn read_output(
             let is = |word| value.string().is_some_and(|text| text.is(word));
             output.failed |= is("failed") || is("cancelled");
         }
+        "incomplete_details" => output.clean(cursor.value()?),
         "sequence_number" => output.opening.sequence = count(cursor.value()?),
         "created_at" => output.opening.created = count(cursor.value()?),
         "delta" => {

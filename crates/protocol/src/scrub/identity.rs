@@ -173,7 +173,7 @@ pub(super) fn is_vendor(word: &str) -> bool {
 }
 
 /// The text with keys masked and everything else kept, for the operator.
-pub(crate) fn mask_keys(text: &str) -> String {
+pub fn mask_keys(text: &str) -> String {
     text.split_inclusive(is_separator)
         .map(|piece| {
             let word = piece.trim_end_matches(is_separator);

@@ -7,12 +7,12 @@ use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError, utf8, write_string};
 use crate::native::{Answer, Broken};
 use crate::rejection;
-use crate::scrub::{Names, mask};
+use crate::scrub::{Names, mask, strip};
 
-/// Speech with timestamps: JSON with the audio in it, which passes as it is.
-pub fn read_timed_speech(body: Bytes, public_model: &str) -> Result<Answer, Broken> {
-    let members = Members::read(&body, Spelling::One)
-        .map_err(|error| Broken::malformed(error.to_string()))?;
+/// Speech with timestamps: JSON with the audio in it, which passes as it is but for who made it.
+pub fn read_timed_speech(body: &Bytes, public_model: &str) -> Result<Answer, Broken> {
+    let members =
+        Members::read(body, Spelling::One).map_err(|error| Broken::malformed(error.to_string()))?;
     let member = |name: &str| members.iter().find(|it| it.name == name);
     if let Some(error) = member("error").filter(|it| rejection::is_error(it.value)) {
         let failure = rejection::read_event(error.value.text().as_bytes(), public_model);
@@ -21,13 +21,13 @@ pub fn read_timed_speech(body: Bytes, public_model: &str) -> Result<Answer, Brok
     if member("audio").is_none_or(|it| it.value.string().is_none()) {
         return Err(Broken::malformed("no audio in the answer"));
     }
-    Ok(whole(body))
+    Ok(whole(body, public_model))
 }
 
-/// A transcript, which passes as it is; the duration that it reports is what is billed.
-pub fn read_transcription(body: Bytes, public_model: &str) -> Result<Answer, Broken> {
-    let members = Members::read(&body, Spelling::One)
-        .map_err(|error| Broken::malformed(error.to_string()))?;
+/// A transcript, which passes as it is but for who made it; the duration that it reports is what is billed.
+pub fn read_transcription(body: &Bytes, public_model: &str) -> Result<Answer, Broken> {
+    let members =
+        Members::read(body, Spelling::One).map_err(|error| Broken::malformed(error.to_string()))?;
     let member = |name: &str| members.iter().find(|it| it.name == name);
     if let Some(error) = member("error").filter(|it| rejection::is_error(it.value)) {
         let failure = rejection::read_event(error.value.text().as_bytes(), public_model);
@@ -40,7 +40,7 @@ pub fn read_transcription(body: Bytes, public_model: &str) -> Result<Answer, Bro
     let seconds = seconds.filter(|seconds| *seconds > 0 || text.is_empty());
     Ok(Answer {
         seconds,
-        ..whole(body)
+        ..whole(body, public_model)
     })
 }
 
@@ -99,9 +99,12 @@ fn clean(value: Raw<'_>, names: Names<'_>, edits: &mut Vec<Edit>) -> Result<(), 
     }
 }
 
-fn whole(body: Bytes) -> Answer {
+/// The answer as it came, but for who made it.
+fn whole(body: &Bytes, public_model: &str) -> Answer {
     let mut pieces = Joined::new();
-    pieces.push(body);
+    let value = utf8(body).and_then(|text| Cursor::new(text).value());
+    let edits = value.map(|value| strip(value, public_model));
+    patch::apply_to(body, edits.unwrap_or_default(), &mut pieces);
     Answer {
         pieces,
         ..Answer::default()
@@ -141,15 +144,34 @@ mod tests {
             ("99999999999999999999", None),
         ] {
             let body = format!(r#"{{"text":"Hi","duration":{duration}}}"#);
-            let answer = read_transcription(Bytes::from(body.clone()), "m/v").unwrap();
+            let answer = read_transcription(&Bytes::from(body.clone()), "m/v").unwrap();
             assert_eq!(answer.seconds, seconds, "{duration}");
             assert_eq!(answer.pieces.into_bytes(), body);
         }
         let silence = Bytes::from_static(br#"{"text":"","duration":0}"#);
-        assert_eq!(read_transcription(silence, "m/v").unwrap().seconds, Some(0));
+        assert_eq!(
+            read_transcription(&silence, "m/v").unwrap().seconds,
+            Some(0)
+        );
         for body in ["{}", r#"{"text":7}"#, r#"{"error":"no"}"#] {
-            assert!(read_transcription(Bytes::from_static(body.as_bytes()), "m/v").is_err());
+            assert!(read_transcription(&Bytes::from_static(body.as_bytes()), "m/v").is_err());
         }
+    }
+
+    #[test]
+    fn nothing_says_who_heard_or_spoke() {
+        let transcript = r#"{"id":"t1","text":"Hi","duration":1,"model":"voice-x","words":[{"text":"Hi","speaker":0}],"request_id":"r"}"#;
+        let answer = read_transcription(&Bytes::from_static(transcript.as_bytes()), "m/v").unwrap();
+        assert_eq!(
+            answer.pieces.into_bytes(),
+            r#"{"text":"Hi","duration":1,"model":"m/v","words":[{"text":"Hi","speaker":0}]}"#
+        );
+        let timed = r#"{"trace_id":"t","audio":"AAAA","duration":0.92}"#;
+        let answer = read_timed_speech(&Bytes::from_static(timed.as_bytes()), "maker/x").unwrap();
+        assert_eq!(
+            answer.pieces.into_bytes(),
+            r#"{"audio":"AAAA","duration":0.92}"#
+        );
     }
 
     #[test]
@@ -157,10 +179,10 @@ mod tests {
         for body in ["", "[]", "{}", "<html>", r#"{"error":{"message":"no"}}"#] {
             let body = Bytes::from_static(body.as_bytes());
             assert!(clean_voices(&body, NAMES).is_err());
-            assert!(read_timed_speech(body, "maker/x").is_err());
+            assert!(read_timed_speech(&body, "maker/x").is_err());
         }
         let timed = r#"{"audio":"AAAA","duration":0.92}"#;
-        let answer = read_timed_speech(Bytes::from_static(timed.as_bytes()), "maker/x").unwrap();
+        let answer = read_timed_speech(&Bytes::from_static(timed.as_bytes()), "maker/x").unwrap();
         assert_eq!(answer.pieces.into_bytes(), timed);
     }
 }

@@ -12,4 +12,6 @@ pub use failure::read_failure;
 pub use passing::Passing;
 pub use speech::{Speech, read_renamed_speech, read_speech};
 pub use transcript::{Transcript, read_renamed_transcript, read_transcript};
-pub use watch::{Frame, Listened, Reading, TextTokens, Verdict, Watch, write_failure_frame};
+pub use watch::{
+    Changed, Frame, Listened, Reading, TextTokens, Verdict, Watch, write_failure_frame,
+};

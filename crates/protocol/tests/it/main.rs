@@ -34,6 +34,7 @@ mod interactions;
 mod laws;
 mod media;
 mod messages;
+mod native_words;
 #[path = "../../../../fuzz/src/pieces.rs"]
 #[expect(unreachable_pub, reason = "the fuzz targets call them from outside")]
 mod pieces;

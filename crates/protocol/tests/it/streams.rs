@@ -214,11 +214,12 @@ fn the_end_mark_is_known_in_every_form_and_nothing_follows_it() {
 }
 
 #[test]
-fn keep_alives_pass_and_empty_events_do_not() {
-    let comments = ": keep-alive\n\n\n: PROCESSING\r\n\r\n";
+fn keep_alives_pass_in_our_words_and_empty_events_do_not() {
+    let comments = ": keep-alive\n\n\n: ACME PROCESSING\r\n\r\n";
     let stream = format!("{comments}event: ping\n\ndata:\n\nid: 7\nretry: 1\n\n{DONE}");
     let relayed = relay(stream.as_bytes(), false, &[]);
-    assert_eq!(relayed.text, format!("{comments}{DONE}"));
+    let ours = ": keep-alive\n\n".repeat(2);
+    assert_eq!(relayed.text, format!("{ours}{DONE}"));
     assert!(!relayed.seen.content);
 }
 

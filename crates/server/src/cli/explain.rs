@@ -94,7 +94,11 @@ impl Explanation {
         table.row(["admission".to_owned(), admission]);
         if let Some(notes) = &row.route_notes {
             for note in notes.split("; ") {
-                table.row(["route".to_owned(), format!("left {note}")]);
+                // Words that the caller was not told are the upstream's; the others are misses.
+                table.row(match note.strip_prefix("said: ") {
+                    Some(words) => ["upstream".to_owned(), format!("said: {words}")],
+                    None => ["route".to_owned(), format!("left {note}")],
+                });
             }
         }
         if let (Some(channel), Some(model)) = (&row.channel, &row.upstream_model) {

@@ -31,6 +31,7 @@ mod flushing;
 mod framing;
 mod harness;
 mod http2;
+mod identities;
 mod image_edges;
 mod image_stream;
 mod image_urls;

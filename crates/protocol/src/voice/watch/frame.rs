@@ -26,6 +26,15 @@ pub enum Verdict {
     },
 }
 
+/// What takes the place of an upstream's frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The text for the caller.
+    pub text: String,
+    /// Words of the upstream about itself that are not in it; for the operator.
+    pub withheld: Option<Box<str>>,
+}
+
 impl Verdict {
     pub(super) fn refuse(failure: Failure, event_id: Option<String>) -> Self {
         Self::Refuse {

@@ -6,6 +6,7 @@
 
 mod audio;
 mod event;
+mod failed;
 mod frame;
 mod listen;
 mod realtime;
@@ -15,11 +16,13 @@ mod speak;
 mod tests;
 mod text_tokens;
 
-pub use frame::{Frame, Reading, Verdict};
+pub use frame::{Changed, Frame, Reading, Verdict};
 pub use listen::Listened;
 pub use text_tokens::TextTokens;
 
 use crate::failure::Failure;
+use crate::scrub::Names;
+use event::Event;
 use listen::Listen;
 use realtime::Realtime;
 use speak::Speak;
@@ -60,11 +63,20 @@ impl Watch {
         }
     }
 
-    /// A frame of the upstream's, `now_ms` after the session began: the text that takes its place, where it names the model.
-    pub fn on_upstream(&mut self, frame: Frame<'_>, now_ms: u64) -> Option<String> {
-        match &mut self.0 {
-            Kind::Realtime(realtime) => realtime.on_upstream(frame, now_ms),
-            Kind::Speak(_) | Kind::Listen(_) => None,
+    /// A frame of the upstream's, `now_ms` after the session began: what takes its place, where it
+    /// names the model or tells of a failure in words that say who the upstream is.
+    pub fn on_upstream(
+        &mut self,
+        frame: Frame<'_>,
+        now_ms: u64,
+        names: Names<'_>,
+    ) -> Option<Changed> {
+        match (&mut self.0, frame) {
+            (Kind::Realtime(realtime), frame) => realtime.on_upstream(frame, now_ms, names),
+            (_, Frame::Text(text)) if failed::may_tell(text) => {
+                failed::clean(text, &Event::read(text).ok()?, names)
+            }
+            _ => None,
         }
     }
 

@@ -2,11 +2,13 @@
 
 use super::audio::{Format, TICKS_PER_SECOND, base64_bytes};
 use super::event::{Event, Unread, at, object_of, objects_of, text_of};
-use super::frame::{Frame, Reading, Verdict};
+use super::failed;
+use super::frame::{Changed, Frame, Reading, Verdict};
 use super::session::{self, Turns};
 use super::text_tokens::TextMeter;
 use crate::failure::Failure;
 use crate::json::{Members, Raw, write_string};
+use crate::scrub::Names;
 
 const TICKS_PER_MS: u64 = TICKS_PER_SECOND / 1000;
 
@@ -105,7 +107,12 @@ impl Realtime {
         Ok(())
     }
 
-    pub(super) fn on_upstream(&mut self, frame: Frame<'_>, now_ms: u64) -> Option<String> {
+    pub(super) fn on_upstream(
+        &mut self,
+        frame: Frame<'_>,
+        now_ms: u64,
+        names: Names<'_>,
+    ) -> Option<Changed> {
         let text = match frame {
             Frame::Binary(audio) => {
                 self.hear(self.output.ticks(audio));
@@ -124,9 +131,13 @@ impl Realtime {
             "session.created" | "session.updated" => {
                 let session = event.get("session").ok()??;
                 self.settle_on(session, now_ms);
-                self.renamed(text, session)
+                let text = self.renamed(text, session)?;
+                Some(Changed {
+                    text,
+                    withheld: None,
+                })
             }
-            _ => None,
+            _ => failed::clean(text, &event, names),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use super::*;
 
+const NAMES: Names<'_> = Names::of_model("secret-1", "maker/voice");
+
 /// One step of a session: who says what, and when the upstream does. Audio is so many zeros.
 enum Step<'a> {
     Client(&'a str),
@@ -21,9 +23,9 @@ fn run(mut watch: Watch, steps: &[Step<'_>], end_ms: u64) -> Reading {
             ClientAudio(bytes) => {
                 watch.on_client(Frame::Binary(&vec![0; *bytes]));
             }
-            Upstream(at, text) => drop(watch.on_upstream(Frame::Text(text), *at)),
+            Upstream(at, text) => drop(watch.on_upstream(Frame::Text(text), *at, NAMES)),
             UpstreamAudio(at, bytes) => {
-                watch.on_upstream(Frame::Binary(&vec![0; *bytes]), *at);
+                watch.on_upstream(Frame::Binary(&vec![0; *bytes]), *at, NAMES);
             }
         }
     }
@@ -429,7 +431,7 @@ fn what_two_readers_could_read_in_two_ways_is_refused_and_not_counted() {
         ),
     ] {
         let mut watch = Watch::realtime("m/v");
-        watch.on_upstream(Frame::Text(PUSH), 0);
+        watch.on_upstream(Frame::Text(PUSH), 0, NAMES);
         match watch.on_client(Frame::Text(event)) {
             Verdict::Refuse { failure, .. } => {
                 assert_eq!(failure.code.as_str(), "invalid_request", "{event}");
@@ -462,7 +464,10 @@ fn the_upstreams_name_alone_changes_in_two_events() {
     let created = r#"{ "type":"session.created", "session":{"id":"s","model" : "secret-1","n":1.50} , "x":"secret-1"}"#;
     let mut watch = Watch::realtime("maker/voice");
     assert_eq!(
-        watch.on_upstream(Frame::Text(created), 1).as_deref(),
+        watch
+            .on_upstream(Frame::Text(created), 1, NAMES)
+            .map(|it| it.text)
+            .as_deref(),
         Some(
             r#"{ "type":"session.created", "session":{"id":"s","model" : "maker/voice","n":1.50} , "x":"secret-1"}"#
         )
@@ -474,7 +479,63 @@ fn the_upstreams_name_alone_changes_in_two_events() {
         r#"{"type":"response.done","session":{"model":"x"}}"#,
         "{",
     ] {
-        assert_eq!(watch.on_upstream(Frame::Text(event), 1), None, "{event}");
+        assert_eq!(
+            watch.on_upstream(Frame::Text(event), 1, NAMES),
+            None,
+            "{event}"
+        );
+    }
+}
+
+/// An upstream may say in its own words that something failed; who it is stays here.
+#[test]
+fn failures_are_told_without_who_failed() {
+    type New = fn() -> Watch;
+    let realtime: New = || Watch::realtime("maker/voice");
+    let speech: New = Watch::speech;
+    for (new, event, shown) in [
+        (
+            realtime,
+            r#"{"type":"error","event_id":"event_9","error":{"type":"invalid_request_error","code":"acme-7Fz","message":"Zork: w7.acme.xyz broke","param":"session.voice","event_id":"mine_1"}}"#,
+            Some(
+                r#"{"type":"error","event_id":"event_9","error":{"type":"invalid_request_error","code":null,"message":"The model's upstream refused this request.","param":"session.voice","event_id":"mine_1"}}"#,
+            ),
+        ),
+        (
+            realtime,
+            r#"{"type":"response.done","response":{"id":"r","status":"failed","status_details":{"type":"failed","error":{"message":"The model secret-1 is not ready at acme.xyz now"}}}}"#,
+            Some(
+                r#"{"type":"response.done","response":{"id":"r","status":"failed","status_details":{"type":"failed","error":{"message":"The model maker/voice is not ready at […] now"}}}}"#,
+            ),
+        ),
+        (
+            realtime,
+            r#"{"type":"conversation.item.input_audio_transcription.failed","error":{"message":"w7.acme.xyz"}}"#,
+            Some(
+                r#"{"type":"conversation.item.input_audio_transcription.failed","error":{"message":"The model's upstream refused this request."}}"#,
+            ),
+        ),
+        (
+            speech,
+            r#"{"type":"error","message":"acct_12345 is closed"}"#,
+            Some(r#"{"type":"error","message":"[…] is closed"}"#),
+        ),
+        (
+            speech,
+            r#"{"type":"\u0065rror","message":"w7.acme.xyz"}"#,
+            Some(r#"{"type":"\u0065rror","message":"The model's upstream refused this request."}"#),
+        ),
+        (
+            speech,
+            r#"{"type":"error","message":"The text is too long."}"#,
+            None,
+        ),
+        (speech, r#"{"type":"audio.delta","delta":"QUJD"}"#, None),
+    ] {
+        let changed = new().on_upstream(Frame::Text(event), 1, NAMES);
+        let withheld = changed.as_ref().map(|it| it.withheld.is_some());
+        assert_eq!(changed.map(|it| it.text).as_deref(), shown);
+        assert_eq!(withheld, shown.map(|_| true), "{event}");
     }
 }
 

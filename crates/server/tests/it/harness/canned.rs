@@ -26,7 +26,7 @@ pub(crate) struct Canned {
 
 #[derive(Debug)]
 struct Shared {
-    answer: Vec<u8>,
+    answer: Mutex<Vec<u8>>,
     is_open: watch::Sender<bool>,
     /// Bodies of the requests that came.
     bodies: watch::Sender<usize>,
@@ -71,7 +71,7 @@ impl Canned {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
-            answer: answer.into_bytes(),
+            answer: Mutex::new(answer.into_bytes()),
             is_open: watch::Sender::new(is_open),
             bodies: watch::Sender::new(0),
             kept: Mutex::default(),
@@ -108,6 +108,20 @@ impl Canned {
             profile = {profile}",
             self.address
         )
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers the requests to come with this.
+    pub(crate) fn answers(&self, status: u16, content_type: &str, body: &str) {
+        let length = body.len();
+        let answer = format!(
+            "HTTP/1.1 {status} Told\r\ncontent-type: {content_type}\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        *self.shared.answer.lock().unwrap() = answer.into_bytes();
     }
 
     /// Lets all answers go.
@@ -160,7 +174,8 @@ async fn serve(mut socket: TcpStream, shared: Arc<Shared>) {
         if open.wait_for(|is_open| *is_open).await.is_err() {
             return;
         }
-        if socket.write_all(&shared.answer).await.is_err() {
+        let answer = shared.answer.lock().unwrap().clone();
+        if socket.write_all(&answer).await.is_err() {
             return;
         }
     }

@@ -1,0 +1,200 @@
+//! Members of an answer that say who made it: ids of requests, names of models and servers.
+//!
+//! For answers that pass as they came and have no identity of ours to put in: pictures, vectors,
+//! transcripts. A model's name becomes the public id; everything else of that kind is taken out.
+
+use crate::json::patch::Edit;
+use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, write_string};
+
+/// Members that name a server or an account, whatever their value.
+const NAMING: [&str; 10] = [
+    "account",
+    "deployment",
+    "endpoint",
+    "host",
+    "hostname",
+    "organization",
+    "provider",
+    "region",
+    "server",
+    "system_fingerprint",
+];
+
+/// Members that name the model.
+const MODEL: [&str; 6] = [
+    "model",
+    "modelName",
+    "modelVersion",
+    "model_id",
+    "model_name",
+    "model_version",
+];
+
+/// Takes identity out of the members of one object, which are shown to it in order.
+#[derive(Debug)]
+pub(crate) struct Ids<'m> {
+    /// The public id of the model, as JSON.
+    model: &'m [u8],
+    /// Where the object's text begins in the whole one.
+    offset: usize,
+    /// Whether a member has stayed.
+    any_kept: bool,
+    /// Where the last member ended.
+    end: usize,
+    /// Where members begin that go, and before which none has stayed.
+    leading: Option<usize>,
+}
+
+impl<'m> Ids<'m> {
+    /// For an object whose text begins at `offset`.
+    pub(crate) fn new(model: &'m [u8], offset: usize) -> Self {
+        Self {
+            model,
+            offset,
+            any_kept: false,
+            end: 0,
+            leading: None,
+        }
+    }
+
+    /// A member that stays, whatever it is called.
+    pub(crate) fn keep(&mut self, name: Text<'_>, value: Raw<'_>, edits: &mut Vec<Edit>) {
+        self.note(name, value, false, edits);
+    }
+
+    /// A member that goes or stays; objects and lists in it are looked through. The value stands
+    /// in the whole text.
+    pub(crate) fn member(&mut self, name: Text<'_>, value: Raw<'_>, edits: &mut Vec<Edit>) {
+        let is_model = MODEL.iter().any(|known| name.is(known));
+        let is_cut = !is_model && is_identity(&name.decode_lossy());
+        self.note(name, value, is_cut, edits);
+        if is_model {
+            if value.shape() == Shape::String {
+                edits.push(Edit::replace(value.span(), self.model.to_vec()));
+            }
+        } else if !is_cut {
+            // The text has been checked already.
+            let _ = strip_value(value, self.model, edits);
+        }
+    }
+
+    /// The object has ended.
+    pub(crate) fn end(self, edits: &mut Vec<Edit>) {
+        if let Some(start) = self.leading {
+            edits.push(Edit::remove(start..self.end));
+        }
+    }
+
+    /// A comma goes with each member that goes: the one before it, or the one behind it where no
+    /// member stays before.
+    fn note(&mut self, name: Text<'_>, value: Raw<'_>, is_cut: bool, edits: &mut Vec<Edit>) {
+        let start = (name.span().start + self.offset).saturating_sub(1);
+        let end = value.span().end;
+        if !is_cut {
+            self.any_kept = true;
+            if let Some(leading) = self.leading.take() {
+                edits.push(Edit::remove(leading..start));
+            }
+        } else if self.any_kept {
+            edits.push(Edit::remove(self.end..end));
+        } else {
+            self.leading.get_or_insert(start);
+        }
+        self.end = end;
+    }
+}
+
+/// Takes identity out of everything in a value, whose span is one of the whole text.
+fn strip_value(value: Raw<'_>, model: &[u8], edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
+    let offset = value.span().start;
+    let mut cursor = Cursor::new(value.text());
+    match value.shape() {
+        Shape::Object => {
+            let mut ids = Ids::new(model, offset);
+            cursor.object(|cursor, name| {
+                ids.member(name, cursor.value()?.moved(offset), edits);
+                Ok::<(), SyntaxError>(())
+            })?;
+            ids.end(edits);
+            Ok(())
+        }
+        Shape::Array => {
+            cursor.array(|cursor| strip_value(cursor.value()?.moved(offset), model, edits))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The changes to a whole answer of which nothing else is changed.
+pub(crate) fn strip(answer: Raw<'_>, public_model: &str) -> Vec<Edit> {
+    let mut model = Vec::new();
+    write_string(&mut model, public_model);
+    let mut edits = Vec::new();
+    // The text has been checked already.
+    let _ = strip_value(answer, &model, &mut edits);
+    edits
+}
+
+/// `id`, `request_id`, `traceId`, `provider`.
+fn is_identity(name: &str) -> bool {
+    let endings = ["_id", "-id", "Id", "_ID", "_ids", "Ids"];
+    name.eq_ignore_ascii_case("id")
+        || endings.iter().any(|ending| name.ends_with(ending))
+        || NAMING.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::json::patch;
+
+    fn stripped(text: &str) -> String {
+        let edits = strip(Cursor::new(text).value().unwrap(), "maker/m");
+        let text = patch::apply(&Bytes::copy_from_slice(text.as_bytes()), edits);
+        String::from_utf8(text.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn nothing_else_changes() {
+        for (text, expected) in [
+            (r#"{"a":1, "b" : [ 2 ]}"#, r#"{"a":1, "b" : [ 2 ]}"#),
+            (r#"{"id":"x","a":1}"#, r#"{"a":1}"#),
+            (r#"{"a":1,"id":"x"}"#, r#"{"a":1}"#),
+            (r#"{ "id":"x" , "request_id":7, "a":1}"#, r#"{ "a":1}"#),
+            (r#"{"a":1,"id":"x","traceId":{},"b":2}"#, r#"{"a":1,"b":2}"#),
+            (r#"{"id":"x"}"#, "{}"),
+            (r#"{"id":"x","task_id":"y"}"#, "{}"),
+            (
+                r#"[{"model":"up","id":1},{"x":{"provider":"p","valid":true}}]"#,
+                r#"[{"model":"maker/m"},{"x":{"valid":true}}]"#,
+            ),
+            (
+                r#"{"\u0069d":"x","modelVersion":"up-1","grid":1}"#,
+                r#"{"modelVersion":"maker/m","grid":1}"#,
+            ),
+        ] {
+            assert_eq!(stripped(text), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_left_is_json_without_ids(names in prop::collection::vec(
+            prop::sample::select(vec!["id", "request_id", "a", "b", "model", "provider", "n", "Id"]), 0..7,
+        )) {
+            let members: Vec<_> = names.iter().map(|name| format!(r#""{name}" :"v" "#)).collect();
+            let text = format!("{{{}}}", members.join(" , "));
+            let left: serde_json::Value = serde_json::from_str(&stripped(&text)).unwrap();
+            let left = left.as_object().unwrap();
+            for name in ["id", "request_id", "provider", "Id"] {
+                prop_assert!(!left.contains_key(name));
+            }
+            for name in names.iter().filter(|name| ["a", "b", "n"].contains(*name)) {
+                prop_assert!(left.contains_key(*name));
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Free words of an upstream inside an answer that passes as it came: why it refused, how it failed.
+//!
+//! The text around them stays. Each string is judged as a refusal is ([`explain`]); what is not fit to
+//! be shown gives way to `null`, or to a sentence of ours where clients expect one.
+
+use super::explain::{explain, explain_code};
+use super::identity::mask_keys;
+use super::names::Names;
+use crate::json::patch::Edit;
+use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
+
+/// What takes the place of a `message` of which nothing is fit to be shown.
+const UNEXPLAINED: &str = "The model's upstream refused this request.";
+/// The most that is kept of the words, for the operator.
+const KEPT_BYTES_MAX: usize = 2_000;
+
+/// What is changed in an answer, and what stood there.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    /// The changes, in places of the text that was read.
+    pub(crate) edits: Vec<Edit>,
+    /// The words that are not shown, with keys masked, for the operator alone.
+    withheld: String,
+}
+
+impl Words {
+    /// The words that were not shown so far.
+    pub(crate) fn withheld(&self) -> Option<&str> {
+        (!self.withheld.is_empty()).then_some(&*self.withheld)
+    }
+
+    /// Judges every string in the value of a member.
+    pub(crate) fn clean(&mut self, name: &str, value: Raw<'_>, names: Names<'_>) {
+        // The text has been checked already.
+        let _ = self.walk(name, value, names);
+    }
+
+    fn walk(&mut self, name: &str, value: Raw<'_>, names: Names<'_>) -> Result<(), SyntaxError> {
+        let offset = value.span().start;
+        let mut cursor = Cursor::new(value.text());
+        match value.shape() {
+            Shape::Object => cursor.object(|cursor, name| {
+                let value = cursor.value()?.moved(offset);
+                self.walk(&name.decode_lossy(), value, names)
+            }),
+            Shape::Array => {
+                cursor.array(|cursor| self.walk(name, cursor.value()?.moved(offset), names))
+            }
+            Shape::String => {
+                self.string(name, value, names);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn string(&mut self, name: &str, value: Raw<'_>, names: Names<'_>) {
+        let Some(text) = value.string().map(|text| text.decode_lossy()) else {
+            return;
+        };
+        if text.is_empty() || is_callers(name) || explain_code(&text, names).is_some() {
+            return;
+        }
+        let shown = explain(&text, names);
+        if shown.as_deref() == Some(&*text) {
+            return;
+        }
+        let mut json = Vec::new();
+        match shown
+            .as_deref()
+            .or((name == "message").then_some(UNEXPLAINED))
+        {
+            Some(shown) => write_string(&mut json, shown),
+            None => json.extend_from_slice(b"null"),
+        }
+        self.edits.push(Edit::replace(value.span(), json));
+        self.withhold(&text);
+    }
+
+    /// Keeps words for the operator.
+    pub(crate) fn withhold(&mut self, text: &str) {
+        let left = KEPT_BYTES_MAX.saturating_sub(self.withheld.len());
+        if left == 0 {
+            return;
+        }
+        if !self.withheld.is_empty() {
+            self.withheld.push_str("; ");
+        }
+        let text: String = text.chars().take(left).collect();
+        self.withheld.push_str(&mask_keys(&text));
+    }
+}
+
+/// Whether a member repeats what the caller said.
+fn is_callers(name: &str) -> bool {
+    name == "event_id"
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::json::patch;
+
+    #[test]
+    fn only_words_that_tell_are_changed() {
+        let names = Names::of_model("gpt-x", "maker/x");
+        for (value, shown, withheld) in [
+            (r#"{"code":"invalid_value","n":[1,null]}"#, "", ""),
+            (r#""The value is too large.""#, "", ""),
+            (
+                r#"{"message":"Zork: host-7.acme.xyz broke","event_id":"ev_1"}"#,
+                r#"{"message":"The model's upstream refused this request.","event_id":"ev_1"}"#,
+                "Zork: host-7.acme.xyz broke",
+            ),
+            (
+                r#"{"a":{"message":"The model gpt-x is not ready, see acme.xyz"},"code":"acme_7Fz"}"#,
+                r#"{"a":{"message":"The model maker/x is not ready, see […]"},"code":null}"#,
+                "The model gpt-x is not ready, see acme.xyz; acme_7Fz",
+            ),
+            (
+                r#"["key sk-123456789 of zork"]"#,
+                "[\"key [key] of […]\"]",
+                "key [key] of zork",
+            ),
+        ] {
+            let mut cursor = Cursor::new(value);
+            let mut words = Words::default();
+            words.clean("", cursor.value().unwrap(), names);
+            let text = patch::apply(&Bytes::from(value), std::mem::take(&mut words.edits));
+            let expected = if shown.is_empty() { value } else { shown };
+            assert_eq!(text, expected);
+            assert_eq!(words.withheld().unwrap_or_default(), withheld);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Events in which an upstream says that something failed, in its own words.
+
+use super::event::{Event, at};
+use super::frame::Changed;
+use crate::json::Raw;
+use crate::json::patch;
+use crate::scrub::{Names, Words};
+
+/// The event without what would tell who the upstream is, if there is anything of that in it.
+pub(super) fn clean(text: &str, event: &Event<'_>, names: Names<'_>) -> Option<Changed> {
+    let member = |name: &str| event.get(name).ok().flatten();
+    let mut words = Words::default();
+    let mut clean = |name: &str, value: Option<Raw<'_>>| {
+        if let Some(value) = value {
+            words.clean(name, value, names);
+        }
+    };
+    // A text in the place of an object is the message itself.
+    clean("message", member("error"));
+    if event.kind() == "error" {
+        for name in ["message", "code", "reason", "detail"] {
+            clean(name, member(name));
+        }
+    }
+    if event.kind() == "response.done" {
+        let details = |response| at(response, &["status_details"]);
+        clean("", member("response").and_then(details));
+    }
+    let withheld = words.withheld()?.into();
+    let text = bytes::Bytes::copy_from_slice(text.as_bytes());
+    let text = patch::apply(&text, std::mem::take(&mut words.edits));
+    Some(Changed {
+        text: String::from_utf8(text.to_vec()).ok()?,
+        withheld: Some(withheld),
+    })
+}
+
+/// Whether a text may be an event that tells of a failure. Others need not be read.
+pub(super) fn may_tell(text: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), b"error").is_some() || text.contains('\\')
+}

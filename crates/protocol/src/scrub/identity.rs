@@ -4,6 +4,8 @@ use super::names::Names;
 
 /// The longest text that is passed on, in bytes.
 pub(super) const TEXT_BYTES_MAX: usize = 512;
+/// From this length on a number is taken for that of an account.
+const ACCOUNT_DIGITS_MIN: usize = 8;
 /// From this length on a word of letters and digits is taken for an id.
 const RANDOM_CHARS_MIN: usize = 20;
 
@@ -63,7 +65,19 @@ fn in_place_of<'a>(word: &str, names: Names<'a>) -> Option<&'a str> {
     if is_vendor(word) {
         return Some(UPSTREAM);
     }
+    if is_account(word) {
+        return Some("[id]");
+    }
     kind_of(word)
+}
+
+/// A resource name of a cloud, or a number as long as those of accounts.
+fn is_account(word: &str) -> bool {
+    let is_resource = word
+        .get(..4)
+        .is_some_and(|it| it.eq_ignore_ascii_case("arn:"));
+    let mut runs = word.split(|c: char| !c.is_ascii_digit());
+    is_resource || runs.any(|run| run.len() >= ACCOUNT_DIGITS_MIN)
 }
 
 /// What stands for a word that is an address, a key or an id.

@@ -1,6 +1,6 @@
 //! Members of an answer that say who made it: ids of requests, names of models and servers.
 //!
-//! For answers that pass as they came and have no identity of ours to put in: pictures, vectors,
+//! For answers that pass as they came and have no identity of ours to put in: vectors, voices,
 //! transcripts. A model's name becomes the public id; everything else of that kind is taken out.
 
 use crate::json::patch::Edit;
@@ -136,7 +136,7 @@ pub(crate) fn strip(answer: Raw<'_>, public_model: &str) -> Vec<Edit> {
 }
 
 /// `id`, `request_id`, `traceId`, `provider`.
-fn is_identity(name: &str) -> bool {
+pub(crate) fn is_identity(name: &str) -> bool {
     let endings = ["_id", "-id", "Id", "_ID", "_ids", "Ids"];
     name.eq_ignore_ascii_case("id")
         || endings.iter().any(|ending| name.ends_with(ending))

@@ -5,7 +5,7 @@
 //! [`explain`] passes on only words that are known to be harmless: plain English and API words
 //! (`vocabulary.rs`), small numbers, and the caller's own words. [`mask`] is for texts that are
 //! content, such as the names of voices: it removes known kinds of identity and keeps the rest.
-//! [`Words`] changes such texts inside an answer that otherwise passes as it came, and [`Ids`] takes
+//! `Words` changes such texts inside an answer that otherwise passes as it came, and `Ids` takes
 //! out the members that say who made it.
 
 mod explain;
@@ -18,6 +18,6 @@ mod words;
 pub use explain::explain;
 pub(crate) use explain::{explain_code, explain_path};
 pub use identity::{mask, mask_keys};
-pub(crate) use ids::{Ids, strip};
+pub(crate) use ids::{Ids, is_identity, strip};
 pub use names::Names;
 pub(crate) use words::Words;

@@ -7,7 +7,7 @@ use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError, utf8, write_string};
 use crate::native::{Answer, Broken};
 use crate::rejection;
-use crate::scrub::{Names, mask, strip};
+use crate::scrub::{Ids, Names, is_identity, mask, strip};
 
 /// Speech with timestamps: JSON with the audio in it, which passes as it is but for who made it.
 pub fn read_timed_speech(body: &Bytes, public_model: &str) -> Result<Answer, Broken> {
@@ -59,24 +59,36 @@ pub fn clean_voices(body: &Bytes, names: Names<'_>) -> Result<Bytes, Broken> {
     if cursor.shape()? != Shape::Object {
         return Err(Broken::malformed("no object"));
     }
+    let value = cursor.value()?;
+    cursor.end()?;
     let mut any = false;
-    cursor.object(|cursor, name| {
+    Cursor::new(value.text()).object(|cursor, name| {
         any = true;
         let value = cursor.value()?;
         if name.is("error") && rejection::is_error(value) {
             let failure = rejection::read_event(value.text().as_bytes(), names.public);
             return Err(Broken::Failure(failure));
         }
-        Ok(clean(value, names, &mut edits)?)
+        Ok(())
     })?;
-    cursor.end()?;
     if !any {
         return Err(Broken::malformed("an empty object"));
     }
+    let mut model = Vec::new();
+    write_string(&mut model, names.public);
+    clean(value, names, &model, &mut edits)?;
     Ok(patch::apply(body, edits))
 }
 
-fn clean(value: Raw<'_>, names: Names<'_>, edits: &mut Vec<Edit>) -> Result<(), SyntaxError> {
+/// Members by which upstreams name a voice.
+const VOICE: [&str; 3] = ["id", "voice_id", "voiceId"];
+
+fn clean(
+    value: Raw<'_>,
+    names: Names<'_>,
+    model: &[u8],
+    edits: &mut Vec<Edit>,
+) -> Result<(), SyntaxError> {
     let offset = value.span().start;
     let mut cursor = Cursor::new(value.text());
     match value.shape() {
@@ -92,9 +104,23 @@ fn clean(value: Raw<'_>, names: Names<'_>, edits: &mut Vec<Edit>) -> Result<(), 
             Ok(())
         }
         Shape::Object => {
-            cursor.object(|cursor, _| clean(cursor.value()?.moved(offset), names, edits))
+            let mut ids = Ids::new(model, offset);
+            cursor.object(|cursor, name| {
+                let value = cursor.value()?.moved(offset);
+                let is_voice = VOICE.iter().any(|it| name.is(it));
+                if !is_voice && is_identity(&name.decode_lossy()) {
+                    ids.member(name, value, edits);
+                    return Ok(());
+                }
+                ids.keep(name, value, edits);
+                clean(value, names, model, edits)
+            })?;
+            ids.end(edits);
+            Ok(())
         }
-        Shape::Array => cursor.array(|cursor| clean(cursor.value()?.moved(offset), names, edits)),
+        Shape::Array => {
+            cursor.array(|cursor| clean(cursor.value()?.moved(offset), names, model, edits))
+        }
         _ => Ok(()),
     }
 }
@@ -120,11 +146,12 @@ mod tests {
     #[test]
     fn voices_keep_every_byte_but_the_upstreams_identity() {
         let body = r#"{ "voices": [ {"voice_id":"eve","name":"Eve \u00e9","n":1.50},
-            {"voice_id":"ara","preview":"https://v.example/ara.mp3","model":"voice-x"} ] }"#;
+            {"voice_id":"ara","preview":"https://v.example/ara.mp3","model":"voice-x"} ],"trace_id":"t","account":7 }"#;
         let clean = clean_voices(&Bytes::from_static(body.as_bytes()), NAMES).unwrap();
         let expected = body
             .replace("https://v.example/ara.mp3", "[url]")
-            .replace("voice-x", "maker/x");
+            .replace("voice-x", "maker/x")
+            .replace(r#","trace_id":"t","account":7"#, "");
         assert_eq!(clean, expected);
     }
 

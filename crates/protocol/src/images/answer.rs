@@ -13,6 +13,7 @@ use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
 use crate::native::{Answer, Broken};
 use crate::rejection;
+use crate::scrub::Ids;
 
 impl Request {
     /// Puts the public model into an answer and adds what clients expect and the upstream left
@@ -126,6 +127,10 @@ impl<'a> Seen<'a> {
         let mut cursor = Cursor::new(text);
         cursor.shape()?;
         seen.inside = cursor.position().saturating_add(1);
+        let mut model = Vec::new();
+        write_string(&mut model, public_model);
+        let mut ids = Ids::new(&model, 0);
+        let mut edits = Vec::new();
         cursor.object(|cursor, name| {
             let value = cursor.value()?;
             let place = [
@@ -143,10 +148,15 @@ impl<'a> Seen<'a> {
             .find(|(known, _)| name.is(known));
             if let Some((_, place)) = place {
                 *place = Some(value);
+                ids.keep(name, value, &mut edits);
+            } else {
+                ids.member(name, value, &mut edits);
             }
             Ok::<(), SyntaxError>(())
         })?;
         cursor.end()?;
+        ids.end(&mut edits);
+        seen.edits = edits;
         if let Some(error) = error.filter(|error| rejection::is_error(*error)) {
             let failure = rejection::read_event(error.text().as_bytes(), public_model);
             return Err(Broken::Failure(failure));
@@ -154,7 +164,7 @@ impl<'a> Seen<'a> {
         let data = data.filter(|data| data.shape() == Shape::Array);
         let data = data.ok_or_else(|| Broken::malformed("the answer has no pictures"))?;
         let offset = data.span().start;
-        Cursor::new(data.text()).array(|cursor| seen.item(cursor, offset, wanted))?;
+        Cursor::new(data.text()).array(|cursor| seen.item(cursor, offset, &model, wanted))?;
         Ok(seen)
     }
 
@@ -163,15 +173,22 @@ impl<'a> Seen<'a> {
         &mut self,
         cursor: &mut Cursor<'a>,
         offset: usize,
+        model: &[u8],
         wanted: Wanted,
     ) -> Result<(), SyntaxError> {
         let mut given = Given::default();
+        let mut ids = Ids::new(model, offset);
         let mut failed = false;
         let [mut quality, mut resolution, mut size] = [None; 3];
         cursor.object(|cursor, name| {
             let value = cursor.value()?;
-            given.note(name, value);
+            let is_picture = given.note(name, value);
             let value = value.moved(offset);
+            if is_picture || name.is("error") {
+                ids.keep(name, value, &mut self.edits);
+            } else {
+                ids.member(name, value, &mut self.edits);
+            }
             if name.is("quality") {
                 quality = Some(value);
             } else if name.is("resolution") {
@@ -184,6 +201,7 @@ impl<'a> Seen<'a> {
             }
             Ok::<(), SyntaxError>(())
         })?;
+        ids.end(&mut self.edits);
         let picture = given.picture(wanted);
         if let Some(picture) = &picture {
             self.edits.extend(picture.edits(offset));
@@ -213,21 +231,21 @@ pub(super) fn told_grade(
     }
 }
 
+/// Why there is no picture, as JSON.
+const NOT_MADE: &[u8] = b"\"This picture could not be made.\"";
+
 /// Says that a picture failed without saying whose fault it was: the upstream's message may name
 /// it, and its code says enough.
 pub(super) fn without_message(error: Raw<'_>) -> Option<Edit> {
     if error.shape() != Shape::Object {
-        return None;
+        return Some(Edit::replace(error.span(), NOT_MADE));
     }
     let offset = error.span().start;
     let mut edit = None;
     let read = Cursor::new(error.text()).object(|cursor, name| {
         let value = cursor.value()?.moved(offset);
         if name.is("message") {
-            edit = Some(Edit::replace(
-                value.span(),
-                &b"\"This picture could not be made.\""[..],
-            ));
+            edit = Some(Edit::replace(value.span(), NOT_MADE));
         }
         Ok::<(), SyntaxError>(())
     });
@@ -247,6 +265,16 @@ mod tests {
     fn request(more: &str) -> Request {
         let body = format!(r#"{{"model":"maker/m","prompt":"x"{more}}}"#);
         read_json(Asked::Generation, &Bytes::from(body)).unwrap()
+    }
+
+    #[test]
+    fn who_made_a_picture_is_not_told() {
+        let body = r#"{"id":"img_1","created":1,"request_id":"r","data":[{"id":"a","b64_json":"AA","model":"up"},
+            {"error":"upstream.example is full","task_id":"t"}],"provider":"p","model":"up"}"#;
+        let (told, _) = rewritten(&request(""), Family::Gpt, body);
+        let expected = r#"{"created":1,"data":[{"b64_json":"AA","model":"maker/m"},
+            {"error":"This picture could not be made."}],"model":"maker/m"}"#;
+        assert_eq!(told, expected);
     }
 
     fn rewritten(request: &Request, family: Family, body: &'static str) -> (String, Answer) {

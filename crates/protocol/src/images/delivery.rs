@@ -50,17 +50,18 @@ struct Member<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// Notes a member, if a picture can stand in it.
-    pub(super) fn note(&mut self, name: Text<'a>, value: Raw<'a>) {
+    /// Notes a member, if a picture can stand in it, and says whether one can.
+    pub(super) fn note(&mut self, name: Text<'a>, value: Raw<'a>) -> bool {
         let place = if name.is(BASE64) {
             &mut self.base64
         } else if name.is(URL) {
             &mut self.url
         } else {
-            return;
+            return false;
         };
         let text = value.string().filter(|text| !text.is_empty());
         *place = Some(Member { name, text });
+        true
     }
 
     /// The picture as the caller gets it; none where none was given.

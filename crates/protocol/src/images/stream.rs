@@ -16,8 +16,9 @@ use crate::failure::{Failure, Family as Envelope};
 use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
-use crate::native::{Broken, Seen};
+use crate::native::{Broken, KEEP_ALIVE, Seen};
 use crate::rejection;
+use crate::scrub::Ids;
 use crate::sse::{Data, Frame, Splitter};
 
 /// The largest event: a picture in base64.
@@ -57,6 +58,8 @@ struct Event<'a> {
     resolution: Option<Raw<'a>>,
     size: Option<Raw<'a>>,
     given: Given<'a>,
+    /// Takes out who made the picture.
+    edits: Vec<Edit>,
     inside: usize,
 }
 
@@ -138,11 +141,14 @@ impl Rewriter {
 
     fn frame(&mut self, frame: &Frame, out: &mut Joined) -> Result<(), Broken> {
         let (data, at): (std::borrow::Cow<'_, [u8]>, usize) = match frame.data() {
-            Data::Absent if frame.has_fields() => return Ok(()),
-            Data::Absent => {
-                out.push(frame.bytes.clone());
+            Data::Absent if frame.has_fields() || frame.bytes.trim_ascii().is_empty() => {
                 return Ok(());
             }
+            Data::Absent => {
+                out.copy(KEEP_ALIVE);
+                return Ok(());
+            }
+            _ if !frame.is_bare() => return self.frame(&frame.to_bare(), out),
             Data::Line(Range { start, end }) => (
                 frame.bytes.get(start..end).unwrap_or_default().into(),
                 start,
@@ -153,7 +159,7 @@ impl Rewriter {
             return self.done(out);
         }
         let text = utf8(&data)?;
-        let event = Event::look(text)?;
+        let mut event = Event::look(text, &self.model)?;
         let kind = event.kind.and_then(|kind| kind.string());
         let kind = kind.and_then(|kind| kind.decode().ok()).unwrap_or_default();
         let is_part_failure = kind.ends_with(".partial_failed");
@@ -167,7 +173,10 @@ impl Rewriter {
             let failure = rejection::read_event(told.as_bytes(), &self.public_model);
             return Err(Broken::Failure(failure));
         }
-        let mut edits = Vec::new();
+        let mut edits = std::mem::take(&mut event.edits);
+        for edit in &mut edits {
+            edit.span = shifted(edit.span.clone(), at);
+        }
         if let Some(model) = event.model {
             edits.push(Edit::replace(shifted(model.span(), at), self.model.clone()));
         }
@@ -308,8 +317,10 @@ impl Rewriter {
 }
 
 impl<'a> Event<'a> {
-    fn look(text: &'a str) -> Result<Self, Broken> {
+    fn look(text: &'a str, model: &[u8]) -> Result<Self, Broken> {
         let mut event = Self::default();
+        let mut ids = Ids::new(model, 0);
+        let mut edits = Vec::new();
         let mut cursor = Cursor::new(text);
         cursor.shape()?;
         event.inside = cursor.position().saturating_add(1);
@@ -317,7 +328,7 @@ impl<'a> Event<'a> {
         cursor.object(|cursor, name| {
             any = true;
             let value = cursor.value()?;
-            event.given.note(name, value);
+            let is_picture = event.given.note(name, value);
             let place = [
                 ("type", &mut event.kind),
                 ("model", &mut event.model),
@@ -329,12 +340,20 @@ impl<'a> Event<'a> {
             ]
             .into_iter()
             .find(|(known, _)| name.is(known));
+            let is_known = is_picture || place.is_some();
             if let Some((_, place)) = place {
                 *place = Some(value);
+            }
+            if is_known {
+                ids.keep(name, value, &mut edits);
+            } else {
+                ids.member(name, value, &mut edits);
             }
             Ok::<(), SyntaxError>(())
         })?;
         cursor.end()?;
+        ids.end(&mut edits);
+        event.edits = edits;
         if any {
             Ok(event)
         } else {

@@ -28,4 +28,5 @@ pub(crate) use glance::{ToolWatch, is_end_mark, reports_unbillable_usage};
 pub use identity::Identity;
 pub use links::links;
 pub use request::{Head, read_head, read_named_head, write_request, write_request_to};
+pub(crate) use stream::KEEP_ALIVE;
 pub use stream::{Rewriter, Seen};

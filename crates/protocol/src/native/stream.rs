@@ -26,7 +26,7 @@ use crate::usage::Usage;
 const JOINED_BYTES_MAX: usize = 16 << 10;
 
 /// Takes the place of an upstream's comments, whose words are its own.
-const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
+pub(crate) const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 /// What a stream has shown so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Members of an answer that say who made it: ids of requests, names of models and servers.
 //!
-//! For answers that pass as they came and have no identity of ours to put in: vectors, voices,
-//! transcripts. A model's name becomes the public id; everything else of that kind is taken out.
+//! For answers that pass as they came and have no identity of ours to put in: pictures, vectors,
+//! transcripts, voices. A model's name becomes the public id; everything else of that kind is taken out.
 
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text, write_string};

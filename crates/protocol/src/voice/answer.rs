@@ -65,7 +65,9 @@ pub fn clean_voices(body: &Bytes, names: Names<'_>) -> Result<Bytes, Broken> {
     Cursor::new(value.text()).object(|cursor, name| {
         any = true;
         let value = cursor.value()?;
-        if name.is("error") && rejection::is_error(value) {
+        // Some servers answer with the words of an error alone.
+        let is_detail = name.is("detail") && value.shape() == Shape::String;
+        if is_detail || name.is("error") && rejection::is_error(value) {
             let failure = rejection::read_event(value.text().as_bytes(), names.public);
             return Err(Broken::Failure(failure));
         }

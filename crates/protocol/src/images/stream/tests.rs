@@ -8,7 +8,7 @@ use crate::tool::Tool;
 
 const GPT: &str = concat!(
     "event: image_generation.partial_image\ndata: {\"type\":\"image_generation.partial_image\",\"b64_json\":\"QQ==\",\"partial_image_index\":0,\"x\":1}\n\n",
-    ": keepalive\n\n",
+    ": keep-alive\n\n",
     "event: image_generation.completed\ndata: {\"type\":\"image_generation.completed\",\"b64_json\":\"QUJD\",\"usage\":{\"input_tokens\":5,\"output_tokens\":9,\"total_tokens\":14}}\n\n",
 );
 const CONTENT: &str = concat!(
@@ -52,6 +52,21 @@ fn previews_and_results_pass_as_they_are() {
     assert_eq!(seen.usage.unwrap().image_output, 9);
     assert_eq!(seen.pictures.unwrap().delivered, 1);
     assert!(seen.ended);
+}
+
+#[test]
+fn who_made_a_picture_is_not_told() {
+    let stream = concat!(
+        ": routed by vendor.example\n\n",
+        "id: 7\nevent: image_generation.completed\ndata: {\"id\":\"up-1\",\"type\":\"image_generation.completed\",\"b64_json\":\"QUJD\",\"request_id\":\"r\",\"x\":1}\n\n",
+    );
+    let (result, text, _) = run(Family::Gpt, stream, usize::MAX);
+    assert_eq!(result, Ok(()));
+    let expected = concat!(
+        ": keep-alive\n\n",
+        "event: image_generation.completed\ndata: {\"type\":\"image_generation.completed\",\"b64_json\":\"QUJD\",\"x\":1}\n\n",
+    );
+    assert_eq!(text, expected);
 }
 
 #[test]

@@ -724,7 +724,7 @@ async fn keys_paths_and_models_are_checked() {
             429,
             "RESOURCE_EXHAUSTED",
         ),
-        ("/v1beta/models/sim-chat:countTokens", "", 404, "NOT_FOUND"),
+        ("/v1beta/models/sim-chat:nothing", "", 404, "NOT_FOUND"),
         ("/v1beta/nothing", "", 404, "NOT_FOUND"),
     ] {
         let answer = call(&sim, "POST", path, head, body.as_bytes()).await;

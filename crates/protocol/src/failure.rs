@@ -401,7 +401,7 @@ impl Failure {
     pub fn websocket_not_supported() -> Self {
         Self::new(
             Code::WebSocketNotSupported,
-            "This path is no WebSocket: send a plain HTTP request.",
+            "This path is not a WebSocket endpoint. Send a plain HTTP request.",
         )
     }
 

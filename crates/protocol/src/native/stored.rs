@@ -336,21 +336,6 @@ mod tests {
                 "tools[0].fileSearch.fileSearchStoreNames",
             ),
             (
-                Responses,
-                r#""input":[{"role":"user","content":[{"type":"input_file","file_id":"f","type":"x_result"}]}]"#,
-                "input[0].content[0].file_id",
-            ),
-            (
-                Responses,
-                r#""input":[{"role":"user","content":[{"type":["x_result"],"file_id":"f"}]}]"#,
-                "input[0].content[0].file_id",
-            ),
-            (
-                Chat,
-                r#""messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f","type":"x_result"}}]}]"#,
-                "messages[0].content[0].file.file_id",
-            ),
-            (
                 Interactions,
                 r#""input":[{"type":"image","uri":"files/abc"}]"#,
                 "input[0].uri",
@@ -364,6 +349,31 @@ mod tests {
                 Interactions,
                 r#""tools":[{"type":"file_search","file_search_store_names":["a"]}]"#,
                 "tools[0].file_search_store_names",
+            ),
+        ] {
+            let expected = Some((Code::StatefulNotSupported, param.to_owned()));
+            assert_eq!(refused(dialect, member), expected, "{dialect} {member}");
+        }
+    }
+
+    #[test]
+    fn a_type_of_the_callers_own_hides_nothing() {
+        use Dialect::{Chat, Responses};
+        for (dialect, member, param) in [
+            (
+                Responses,
+                r#""input":[{"role":"user","content":[{"type":"input_file","file_id":"f","type":"x_result"}]}]"#,
+                "input[0].content[0].file_id",
+            ),
+            (
+                Responses,
+                r#""input":[{"role":"user","content":[{"type":["x_result"],"file_id":"f"}]}]"#,
+                "input[0].content[0].file_id",
+            ),
+            (
+                Chat,
+                r#""messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f","type":"x_result"}}]}]"#,
+                "messages[0].content[0].file.file_id",
             ),
         ] {
             let expected = Some((Code::StatefulNotSupported, param.to_owned()));

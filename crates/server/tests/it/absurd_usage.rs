@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{CANNED_MODEL, Canned, Key, Plot, Request, ask, by_hand, eventually, with};
+use crate::harness::{CANNED_MODEL, Canned, Key, Plot, Request, ask, by_hand, with};
 
 /// Half of what an amount can hold. At two credits per million it is all of it.
 const HALF: u64 = u64::MAX / 4;
@@ -165,11 +165,8 @@ async fn a_wallet_with_an_absurd_report_books_its_next_calls_exactly() {
             counted > 0 && counted <= case.charge_max,
             "{name}: {counted}"
         );
-        eventually("the alarm in the log", async || {
-            let alarmed = |line: &String| line.contains("beyond what the model can do");
-            stage.log().iter().any(alarmed).then_some(())
-        })
-        .await;
+        let alarmed = |line: &str| line.contains("beyond what the model can do");
+        stage.logged("the alarm", alarmed).await;
         let metrics = stage.admin_get("/metrics").await.ok();
         let metric = "tollgate_usage_malformed_total 1";
         assert!(

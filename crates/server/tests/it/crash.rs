@@ -113,11 +113,8 @@ async fn a_call_that_dies_with_its_node_is_abandoned() {
     stage.restart().await;
     assert_eq!(stage.frozen(&key).await, 0);
     assert_eq!(stage.usage(&key).await, 0);
-    let line = stage
-        .log()
-        .into_iter()
-        .find(|line| line.contains("\"serving\""))
-        .unwrap();
+    let serving = |line: &str| line.contains("\"serving\"");
+    let line = stage.logged("that it serves", serving).await;
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(line["holds_abandoned"], 3);
     stage.verify().await;

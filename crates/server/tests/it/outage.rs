@@ -148,12 +148,8 @@ async fn a_node_that_gets_no_connection_is_not_ready_and_refuses_no_key() {
         (!is_ready(&stage).await).then_some(())
     })
     .await;
-    eventually("the cause in the log", async || {
-        let log = stage.log();
-        let told = |line: &String| line.contains("too many connections (max_connections");
-        log.iter().any(told).then_some(())
-    })
-    .await;
+    let told = |line: &str| line.contains("too many connections (max_connections");
+    stage.logged("the cause", told).await;
     guest.alter("CONNECTION LIMIT -1");
     // Nobody calls a node that is not ready: it finds out by itself.
     eventually("readiness", async || is_ready(&stage).await.then_some(())).await;

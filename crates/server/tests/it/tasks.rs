@@ -147,11 +147,8 @@ async fn a_channel_with_open_tasks_cannot_be_taken_away() {
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("\"main\"", "\"other\"")).unwrap();
     crate::harness::signal("HUP", stage.pid());
-    eventually("the refusal", async || {
-        let refused = |line: &String| line.contains("still has open tasks");
-        stage.log().iter().any(refused).then_some(())
-    })
-    .await;
+    let refused = |line: &str| line.contains("still has open tasks");
+    stage.logged("the refusal", refused).await;
     let answer = post(&stage, &key, "/v1/videos/generations", &film("x")).await;
     answer.ok();
     let row = stage.cli_json(&["tasks", "show", &id]).await;

@@ -16,6 +16,7 @@ use super::events::Streaming;
 use super::process::{Channel, Output, Running, addresses, run};
 use super::request::Request;
 use super::talk::{OUTPUT_RESERVE, micro, with};
+use super::wait::eventually;
 
 /// The credential that the gateway shows to its upstream; no caller may ever see it.
 pub(crate) const UPSTREAM_KEY: &str = "sk-upstream-secret-4711";
@@ -115,6 +116,8 @@ fn config(
             "output_reserve_tokens",
             OUTPUT_RESERVE.to_string(),
         ),
+        // A slow disk is no outage: calls wait for it, unless a test is about calls that do not.
+        ("ledger", "queue_wait_ms", "30000".to_owned()),
         ("timeouts", "shutdown_notice_ms", "0".to_owned()),
         ("timeouts", "shutdown_drain_ms", "5000".to_owned()),
     ];
@@ -244,6 +247,14 @@ impl Stage {
     /// The log of the running gateway.
     pub(crate) fn log(&self) -> Vec<String> {
         self.running().process.lines()
+    }
+
+    /// The first line of the log that is as wanted. Lines arrive after the answer they belong to.
+    pub(crate) async fn logged(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        eventually(what, async || {
+            self.log().into_iter().find(|line| wanted(line))
+        })
+        .await
     }
 
     pub(crate) fn process(&mut self) -> &mut Running {

@@ -2,13 +2,15 @@
 """Tests of the scripts that nothing else would notice breaking."""
 
 import json
-import re
 import os
+import re
 import pathlib
 import stat
 import subprocess
 import tempfile
 import unittest
+
+import circles
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PINNED = "1.95.0"
@@ -132,6 +134,42 @@ class BillOfMaterials(unittest.TestCase):
     def test_it_does_not_change_by_itself(self):
         again = subprocess.run([ROOT / "scripts/sbom"], check=True, stdout=subprocess.PIPE)
         self.assertEqual(again.stdout, self.bytes)
+
+
+class Circles(unittest.TestCase):
+    """`scripts/circles.py` on small crates."""
+
+    def found(self, **files):
+        """The circles of a crate of these files; `folder__file` is a file of a folder."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder)
+            for name, text in files.items():
+                path = source / (name.replace("__", "/") + ".rs")
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text)
+            told = circles.circles(circles.Crate(source).edges())
+            return [[str(file.relative_to(source)) for file in circle] for circle in told]
+
+    def test_files_that_import_each_other_are_a_circle(self):
+        both = [["a.rs", "b.rs"]]
+        self.assertEqual(self.found(lib="mod a;mod b;", a="use crate::b::B;", b="use crate::a::{self, A};"), both)
+        self.assertEqual(self.found(lib="mod a;mod b;", a="use super::{b::B};", b="fn b() { crate::a::a() }"), both)
+        self.assertEqual(self.found(lib="mod a;mod b;", a="use crate::b;", b=""), [])
+
+    def test_a_re_export_is_an_import_of_the_file_that_defines_it(self):
+        face = "mod a;mod b; pub use a::A; pub(crate) use b::{B as C};"
+        self.assertEqual(self.found(lib=face, a="", b="use crate::A;"), [])
+        self.assertEqual(self.found(lib=face, a="use crate::C;", b="use crate::A;"), [["a.rs", "b.rs"]])
+        inside = {"x__mod": "mod a; pub use a::*;", "x__a": "use crate::b;", "b": "use crate::x; fn b() { x::A }"}
+        self.assertEqual(self.found(lib="mod x;mod b;", **inside), [["b.rs", "x/a.rs"]])
+
+    def test_a_face_that_defines_something_is_a_file_like_any_other(self):
+        self.assertEqual(self.found(lib="mod a; use a::A; struct B;", a="use crate::B;"), [["a.rs", "lib.rs"]])
+
+    def test_tests_comments_and_literals_do_not_count(self):
+        for text in ("// crate::b::B", '"crate::b::B"', "#[cfg(test)]\nmod tests { use crate::b::B; fn f() { } }"):
+            self.assertEqual(self.found(lib="mod a;mod b;", a=text, b="use crate::a::A;"), [], text)
+        self.assertEqual(self.found(lib="mod a; #[cfg(test)] mod b;", a="use crate::b::B;", b="use crate::a::A;"), [])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ use crate::ask::Ask;
 use crate::content_task::Tasks;
 use crate::fault::{ScriptError, Status};
 use crate::reply::Reply;
-use crate::serve::Settings;
+use crate::settings::Settings;
 use crate::video_a::Jobs;
 use bytes::Bytes;
 use http::request::Parts;

@@ -1,7 +1,7 @@
 //! Who may call: any key but the known bad ones, in a header, in the query, or as a bearer.
 
 use super::Refusal;
-use crate::serve::Settings;
+use crate::settings::Settings;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 

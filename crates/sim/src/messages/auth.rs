@@ -1,7 +1,7 @@
 //! Who may call, and which version of the protocol is spoken.
 
 use super::refusal::Refusal;
-use crate::serve::Settings;
+use crate::settings::Settings;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 

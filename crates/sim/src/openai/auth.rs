@@ -1,7 +1,7 @@
 //! Who may call: any key but the known bad ones.
 
 use super::Refusal;
-use crate::serve::Settings;
+use crate::settings::Settings;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 

@@ -1,7 +1,7 @@
 //! The life of one exchange: read, note, decide, wait, answer.
 
-use super::State;
 use super::body::Body;
+use super::state::State;
 use super::surface::{self, Endpoint, NoEndpoint};
 use super::wire::Wire;
 use crate::ask::Ask;

@@ -3,9 +3,10 @@
 mod body;
 mod exchange;
 mod sim;
+mod state;
 mod surface;
 mod wire;
 
-pub use sim::{Settings, Sim, serve};
+pub use sim::{Sim, serve};
 
-pub(crate) use sim::State;
+pub(crate) use state::State;

@@ -1,15 +1,15 @@
-//! The running simulator: its settings, its handle, its accept loop.
+//! The running simulator: its handle and its accept loop.
 
 use super::exchange::exchange;
+use super::state::State;
 use super::wire::{Socket, Wire};
-use crate::calls::{Bounds, Call, Calls, Counts};
-use crate::content_task::{TaskRecord, Tasks};
-use crate::fault::{Queue, QueueError, Queued, ScriptError};
-use crate::video_a::Jobs;
+use crate::calls::{Call, Counts};
+use crate::content_task::TaskRecord;
+use crate::fault::{QueueError, Queued, ScriptError};
+use crate::settings::Settings;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use parking_lot::Mutex;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,68 +23,6 @@ const HEADERS_MAX: usize = 200;
 const HEADER_BYTES_MAX: usize = 256 * 1024;
 /// After a failed accept (mostly: no file descriptors left) the loop rests.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
-
-/// How a simulator behaves; the default suits tests.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Time between the content events of a stream. None in tests; a little makes a demo lively.
-    pub pace: Option<Duration>,
-    /// Keys answered with 401.
-    pub refused_keys: Vec<String>,
-    /// Keys whose account has no money: 429 with `insufficient_quota`.
-    pub poor_keys: Vec<String>,
-    pub request_bytes_max: usize,
-    pub connections_max: usize,
-    /// Bounds of the log of calls.
-    pub calls_max: usize,
-    pub call_body_bytes_max: usize,
-    pub calls_bytes_max: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            pace: None,
-            refused_keys: vec!["sim-bad-key".to_owned()],
-            poor_keys: vec!["sim-poor-key".to_owned()],
-            request_bytes_max: 128 << 20,
-            connections_max: 4096,
-            calls_max: 1000,
-            call_body_bytes_max: 2 << 20,
-            calls_bytes_max: 64 << 20,
-        }
-    }
-}
-
-/// What all connections share.
-#[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) settings: Settings,
-    pub(crate) calls: Arc<Calls>,
-    pub(crate) queue: Queue,
-    pub(crate) jobs: Arc<Jobs>,
-    /// Sessions that have left their connections.
-    pub(crate) sessions: Mutex<JoinSet<()>>,
-    pub(crate) content_tasks: Arc<Tasks>,
-}
-
-impl State {
-    fn new(settings: Settings) -> Self {
-        let bounds = Bounds {
-            calls: settings.calls_max,
-            body_bytes: settings.call_body_bytes_max,
-            bytes: settings.calls_bytes_max,
-        };
-        Self {
-            settings,
-            calls: Arc::new(Calls::new(bounds)),
-            queue: Queue::default(),
-            jobs: Arc::default(),
-            sessions: Mutex::default(),
-            content_tasks: Arc::default(),
-        }
-    }
-}
 
 /// A simulator on the current runtime. It ends when it is stopped or dropped.
 #[derive(Debug)]

@@ -1,0 +1,39 @@
+//! The state that all connections of a simulator share.
+
+use crate::calls::{Bounds, Calls};
+use crate::content_task::Tasks;
+use crate::fault::Queue;
+use crate::settings::Settings;
+use crate::video_a::Jobs;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) settings: Settings,
+    pub(crate) calls: Arc<Calls>,
+    pub(crate) queue: Queue,
+    pub(crate) jobs: Arc<Jobs>,
+    /// Sessions that have left their connections.
+    pub(crate) sessions: Mutex<JoinSet<()>>,
+    pub(crate) content_tasks: Arc<Tasks>,
+}
+
+impl State {
+    pub(super) fn new(settings: Settings) -> Self {
+        let bounds = Bounds {
+            calls: settings.calls_max,
+            body_bytes: settings.call_body_bytes_max,
+            bytes: settings.calls_bytes_max,
+        };
+        Self {
+            settings,
+            calls: Arc::new(Calls::new(bounds)),
+            queue: Queue::default(),
+            jobs: Arc::default(),
+            sessions: Mutex::default(),
+            content_tasks: Arc::default(),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The settings of a simulator.
+
+use std::time::Duration;
+
+/// How a simulator behaves; the default suits tests.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Time between the content events of a stream. None in tests; a little makes a demo lively.
+    pub pace: Option<Duration>,
+    /// Keys answered with 401.
+    pub refused_keys: Vec<String>,
+    /// Keys whose account has no money: 429 with `insufficient_quota`.
+    pub poor_keys: Vec<String>,
+    pub request_bytes_max: usize,
+    pub connections_max: usize,
+    /// Bounds of the log of calls.
+    pub calls_max: usize,
+    pub call_body_bytes_max: usize,
+    pub calls_bytes_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            pace: None,
+            refused_keys: vec!["sim-bad-key".to_owned()],
+            poor_keys: vec!["sim-poor-key".to_owned()],
+            request_bytes_max: 128 << 20,
+            connections_max: 4096,
+            calls_max: 1000,
+            call_body_bytes_max: 2 << 20,
+            calls_bytes_max: 64 << 20,
+        }
+    }
+}

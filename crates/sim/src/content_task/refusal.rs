@@ -61,7 +61,7 @@ pub(super) fn of_status(status: &Status, model: &str) -> Reply {
         _ => "InternalServiceError",
     };
     let message = format!("The call of {model} was not served.");
-    failure(code, word, &message, "").with_status_headers(status)
+    failure(code, word, &message, "").with_status_headers(status.retry_after_s)
 }
 
 pub(super) fn error_in_200(model: &str) -> Reply {

@@ -1,6 +1,6 @@
 //! A call of this protocol, from its bytes to its answer.
 
-use super::path::{Action, target};
+use super::path::{Action, Form, target};
 use super::{answer, request, stream};
 use crate::ask::Ask;
 use crate::fault::{Instead, ScriptError, Status};
@@ -16,15 +16,6 @@ pub(crate) struct Generate {
     request: Value,
     model: String,
     form: Form,
-}
-
-/// The form of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Whole,
-    Events,
-    /// A stream of the items of one JSON array.
-    Array,
 }
 
 impl Protocol for Generate {
@@ -69,7 +60,8 @@ impl Protocol for Generate {
     }
 
     fn of_status(&self, status: &Status, model: &str) -> Reply {
-        failure(&Refusal::scripted(status, model), self.form).with_status_headers(status)
+        failure(&Refusal::scripted(status, model), self.form)
+            .with_status_headers(status.retry_after_s)
     }
 
     fn error_in_200(&self, model: &str) -> Reply {

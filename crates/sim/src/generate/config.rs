@@ -1,8 +1,9 @@
 //! Reads `generationConfig`.
 
-use super::request::Modalities;
 use crate::ask::Ask;
-use crate::google::{Field, Names, Refusal, effort_of_level, read_picture, to_json_schema};
+use crate::google::{
+    Field, Names, Picture, Refusal, effort_of_level, read_picture, to_json_schema,
+};
 use crate::mind::{Effort, Shape};
 use crate::models;
 use serde_json::{Value, json};
@@ -67,6 +68,13 @@ pub(super) struct Config {
     pub(super) candidates: usize,
     pub(super) logprobs: Option<usize>,
     pub(super) modalities: Modalities,
+}
+
+/// What an answer is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Modalities {
+    pub(super) text: bool,
+    pub(super) picture: Option<Picture>,
 }
 
 pub(super) fn read(body: &Field<'_>, ask: &Ask<'_>) -> Result<Config, Refusal> {

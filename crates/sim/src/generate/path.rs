@@ -8,6 +8,15 @@ pub(super) enum Action {
     Stream,
 }
 
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Whole,
+    Events,
+    /// A stream of the items of one JSON array.
+    Array,
+}
+
 /// Whether a path belongs to this protocol.
 pub(crate) fn is_target(path: &str) -> bool {
     target(path).is_some()

@@ -1,10 +1,10 @@
 //! Reads a request and refuses what the vendor would refuse.
 
-use super::config::{self, Config};
+use super::config::{self, Config, Modalities};
 use super::tools;
 use super::{contents, parts};
 use crate::ask::Ask;
-use crate::google::{Continuation, Field, Names, Picture, Refusal, Signer, cached_content};
+use crate::google::{Continuation, Field, Names, Refusal, Signer, cached_content};
 use crate::mind::{Prompt, Shape};
 use crate::models;
 use serde_json::Value;
@@ -46,13 +46,6 @@ impl Request {
     pub(super) fn picture_tokens(&self) -> u64 {
         self.modalities.picture.map_or(0, |picture| picture.tokens)
     }
-}
-
-/// What an answer is made of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Modalities {
-    pub(super) text: bool,
-    pub(super) picture: Option<Picture>,
 }
 
 /// Takes the body apart.

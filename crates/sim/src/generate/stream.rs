@@ -1,7 +1,7 @@
 //! The streamed answer: events, made one at a time while they are sent.
 
 use super::answer::Identity;
-use super::call::Form;
+use super::path::Form;
 use super::request::Request;
 use super::shape::Candidate;
 use super::speaker::{Speaker, Spoken};

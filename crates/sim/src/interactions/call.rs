@@ -56,7 +56,7 @@ impl Protocol for Interactions {
     }
 
     fn of_status(&self, status: &Status, model: &str) -> Reply {
-        failure(&Refusal::scripted(status, model)).with_status_headers(status)
+        failure(&Refusal::scripted(status, model)).with_status_headers(status.retry_after_s)
     }
 
     fn error_in_200(&self, model: &str) -> Reply {

@@ -1,6 +1,5 @@
 //! Reads the content blocks of a message.
 
-use super::history::{Block, ToolResult};
 use super::member::Member;
 use super::refusal::Refusal;
 use super::signature;
@@ -14,6 +13,26 @@ const IMAGE_TYPES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/we
 const THOUGHTFUL_ID: &str = "toolu_01SimT";
 const THOUGHTLESS_ID: &str = "toolu_01SimN";
 const TAG_LENGTH: usize = 6;
+
+#[derive(Debug)]
+pub(super) enum Block {
+    Text(String),
+    Media(Media),
+    Call(PastCall),
+    Result(ToolResult),
+    /// A checked thought; the tag binds it to the calls that followed it.
+    Thought {
+        tag: String,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct ToolResult {
+    pub(super) call_id: String,
+    pub(super) text: String,
+    pub(super) media: Vec<Media>,
+    pub(super) failed: bool,
+}
 
 /// The id of a new call; it tells whether a thought stood before it, and which.
 pub(super) fn call_id(thought: Option<&str>, seed: &mut Seed) -> String {

@@ -1,12 +1,12 @@
 //! Reads `messages`: roles and blocks, and the order that the vendor demands of tool calls, their
 //! results and the thoughts before them.
 
-use super::block;
+use super::block::{self, Block};
 use super::family::Family;
 use super::member::Member;
 use super::refusal::Refusal;
 use super::thinking::{Mode, Thinking};
-use crate::mind::{Media, PastCall, Turn};
+use crate::mind::{PastCall, Turn};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -48,26 +48,6 @@ enum Role {
 struct Placed {
     path: String,
     block: Block,
-}
-
-#[derive(Debug)]
-pub(super) enum Block {
-    Text(String),
-    Media(Media),
-    Call(PastCall),
-    Result(ToolResult),
-    /// A checked thought; the tag binds it to the calls that followed it.
-    Thought {
-        tag: String,
-    },
-}
-
-#[derive(Debug)]
-pub(super) struct ToolResult {
-    pub(super) call_id: String,
-    pub(super) text: String,
-    pub(super) media: Vec<Media>,
-    pub(super) failed: bool,
 }
 
 pub(super) fn read(body: &Member<'_>, rules: Rules<'_>) -> Result<History, Refusal> {

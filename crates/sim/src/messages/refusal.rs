@@ -154,7 +154,7 @@ pub(super) fn failure(refusal: &Refusal, request_id: &str) -> Reply {
 /// The reply that a script asks for by its status.
 pub(super) fn of_status(status: &Status, model: &str, request_id: &str) -> Reply {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    failure(&Refusal::of_status(code, model), request_id).with_status_headers(status)
+    failure(&Refusal::of_status(code, model), request_id).with_status_headers(status.retry_after_s)
 }
 
 /// A path below this protocol's that leads nowhere, or a method that it does not know.

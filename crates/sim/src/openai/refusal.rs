@@ -229,5 +229,5 @@ pub(crate) fn failure(refusal: &Refusal) -> Reply {
 /// The reply that a script asks for by its status.
 pub(crate) fn of_status(status: &Status, model: &str) -> Reply {
     let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    failure(&Refusal::of_status(code, model)).with_status_headers(status)
+    failure(&Refusal::of_status(code, model)).with_status_headers(status.retry_after_s)
 }

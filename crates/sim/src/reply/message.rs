@@ -1,6 +1,5 @@
 //! A reply before faults: its status, its headers and its content.
 
-use crate::fault::Status;
 use bytes::Bytes;
 use http::header::{LOCATION, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -59,9 +58,9 @@ impl Reply {
         }
     }
 
-    /// Adds what belongs to a status that a script asked for: when to come back, where to go.
-    pub(crate) fn with_status_headers(mut self, status: &Status) -> Self {
-        if let Some(seconds) = status.retry_after_s {
+    /// Adds the headers of a scripted status: `retry-after` if given, `location` for a redirection.
+    pub(crate) fn with_status_headers(mut self, retry_after_s: Option<u32>) -> Self {
+        if let Some(seconds) = retry_after_s {
             self.headers.push((RETRY_AFTER, seconds.into()));
         }
         if self.status.is_redirection() {

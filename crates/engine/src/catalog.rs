@@ -12,7 +12,7 @@ use protocol::{Dialect, Failure, Kind, Profile};
 use store::{PriceVersion, Store, StoreError};
 use upstream::{Channel, ChannelError, ChannelSpec, Timeouts};
 
-use crate::tries::RETRY_AFTER_S_MAX;
+use crate::call::route_plan::RETRY_AFTER_S_MAX;
 
 /// One model as the configuration states it.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,14 +8,14 @@ use protocol::native::{self, Broken};
 use protocol::{Dialect, Failure, Kind, Translator};
 use upstream::{Channel, Endpoint, Outgoing, Protocol};
 
-use crate::answer::{Answer, Unanswered};
-use crate::asked::unreachable_model;
+use crate::billing::estimate::Estimate;
+use crate::call::answer::{Answer, Unanswered};
+use crate::call::kind::{Arrival, Manner, Prepared, Worded, Work};
+use crate::call::record::Record;
+use crate::call::route_plan::Tries;
 use crate::catalog::{Model, Route};
 use crate::engine::{Engine, Settings};
-use crate::estimate::Estimate;
-use crate::record::Record;
-use crate::tries::Tries;
-use crate::work::{Arrival, Manner, Prepared, Worded, Work};
+use crate::text::request::unreachable_model;
 
 /// The model of a call whose path names it: `:embedContent`, or `:batchEmbedContents`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,18 +12,18 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use upstream::{Guarded, Policy, State};
 
-use crate::budget::Budget;
-use crate::callers::{Caller, CallerLimits, Callers};
+use crate::call::retry_budget::RetryBudget;
+use crate::call::shutdown::Ending;
+use crate::caller_urls::{PictureBounds, Pictures};
+use crate::callers::keyring::{Keyring, LastKey, Unrecognised};
+use crate::callers::limits::{Caller, CallerLimits, Callers};
 use crate::catalog::Catalog;
 use crate::clock;
-use crate::ending::Ending;
-use crate::keyring::{Keyring, LastKey, Unrecognised};
 use crate::media::{COPIES_MAX, MediaBounds, MediaReads, StorageWatch};
-use crate::metrics::{Metrics, Reading};
-use crate::pictures::{PictureBounds, Pictures};
-use crate::retries::RetryBudget;
+use crate::memory_budget::Budget;
+use crate::metrics::registry::{Metrics, Reading};
+use crate::session::SocketBounds;
 use crate::task::TaskSettings;
-use crate::voice::SocketBounds;
 
 /// One part in so many of the memory for bodies is kept for small ones.
 const KEPT_FOR_SMALL_BODIES: usize = 8;

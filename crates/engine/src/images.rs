@@ -11,18 +11,18 @@ use protocol::native::{self, Broken};
 use protocol::{Dialect, Failure, Kind, Translator};
 use upstream::{Endpoint, Outgoing, Protocol};
 
-use crate::answer::{Answer, Unanswered};
-use crate::asked::priced_tools;
-use crate::budget::Share;
+use crate::billing::estimate::Estimate;
+use crate::billing::metering::PictureGauge;
+use crate::call::answer::{Answer, Unanswered};
+use crate::call::kind::{Arrival, Manner, Prepared, Worded, Work};
+use crate::call::record::Record;
+use crate::call::route_plan::Tries;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::{Engine, Settings};
-use crate::estimate::Estimate;
-use crate::gauge::PictureGauge;
 use crate::ids;
-use crate::record::Record;
-use crate::tries::Tries;
-use crate::work::{Arrival, Manner, Prepared, Worded, Work};
+use crate::memory_budget::Share;
+use crate::text::request::priced_tools;
 
 /// A request for pictures of a known caller, its body read.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use store::{MediaId, MediaName, MediaType, Spool, Spooled};
 use tokio::time::timeout;
 use upstream::Channel;
 
-use super::fault::Uncopied;
+use super::copy_error::Uncopied;
 use crate::engine::Engine;
 
 /// Copies at once. One more waits for its turn outside, so that it takes no place from polls.

@@ -1,22 +1,20 @@
 //! Media that are kept here: copied from where an upstream has them, served, and swept.
 
-mod bounds;
 mod copy;
-mod counts;
-mod fault;
+mod copy_error;
+mod limits;
 mod reads;
+mod storage_health;
 mod stream;
 mod sweep;
 #[cfg(test)]
 mod tests;
-mod watch;
 
-pub use bounds::MediaBounds;
 pub(crate) use copy::COPIES_MAX;
-pub(crate) use counts::MediaCounts;
-pub(crate) use fault::Uncopied;
+pub(crate) use copy_error::Uncopied;
+pub use limits::MediaBounds;
 pub use reads::MediaRead;
 pub(crate) use reads::MediaReads;
+pub use storage_health::StorageState;
+pub(crate) use storage_health::StorageWatch;
 pub use stream::MediaStream;
-pub use watch::StorageState;
-pub(crate) use watch::StorageWatch;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use prometheus_client::metrics::counter::Counter;
 use store::MediaBody;
 
-use crate::answer::Aborted;
+use crate::call::answer::Aborted;
 use crate::engine::Engine;
 
 use super::reads::MediaRead;

@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use upstream::{Channel, ChannelSpec, Policy, Preset, Secret, Timeouts};
 
-use super::fault::Uncopied;
+use super::copy_error::Uncopied;
 use crate::clock;
 use crate::engine::{Engine, Settings};
 

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use store::{CallbackNote, CallbackOutcome, CallbackRow, WalletId};
 use upstream::{Link, Post};
 
-use super::pace;
+use super::backoff;
 use crate::clock;
 use crate::engine::Engine;
 
@@ -87,7 +87,7 @@ impl Engine {
     /// wait for.
     pub async fn deliver_callbacks(self: Arc<Self>) {
         let busy = Arc::new(Mutex::new(Busy::default()));
-        let look_every = pace::look_every(self.settings.tasks.poll_first);
+        let look_every = backoff::look_every(self.settings.tasks.poll_first);
         loop {
             let free = u32::try_from(WORKERS.saturating_sub(busy.lock().all)).unwrap_or(0);
             if free == 0 {
@@ -154,7 +154,7 @@ impl Engine {
             .and_then(|at| retries.get(at));
         match next {
             Some(pause) => CallbackOutcome::Again {
-                after: pace::jittered(*pause),
+                after: backoff::jittered(*pause),
             },
             None => CallbackOutcome::GivenUp,
         }

@@ -11,19 +11,19 @@ use protocol::{Failure, Joined, Kind};
 use store::{Admit, NewTask, OpenedTask, TaskId, TaskRow};
 use upstream::{Link, Protocol};
 
-use super::bill;
-use super::follow::standing;
+use super::billing;
+use super::poll::standing;
 use super::protocols::{Known, TaskAsk};
 use super::send::{CREATION_LEASE, Sender, Unmade};
-use crate::admission::refusal;
-use crate::answer::{Answer, AnswerBody, Unanswered};
-use crate::asked::unreachable_model;
+use crate::call::admission::refusal;
+use crate::call::answer::{Answer, AnswerBody, Unanswered};
+use crate::call::kind::Arrival;
+use crate::call::record::{Outcome, Record};
+use crate::call::route_plan::Tries;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
-use crate::record::{Outcome, Record};
-use crate::tries::Tries;
-use crate::work::Arrival;
+use crate::text::request::unreachable_model;
 
 /// How long a task may take, where its request does not say (T11).
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
@@ -159,7 +159,7 @@ async fn prepare(
     };
     let tries = Tries::of(model, carries)?;
     let bound = request.bound(&model.profile);
-    let (bound, hold) = bill::held_for(&model.price, &bound).map_err(|error| {
+    let (bound, hold) = billing::held_for(&model.price, &bound).map_err(|error| {
         tracing::error!(model = %model.id, %error, "a task cannot be priced");
         match error {
             // More than there is money in the world, so more than the wallet has.

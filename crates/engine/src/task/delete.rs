@@ -6,8 +6,8 @@ use protocol::Failure;
 use protocol::video::{Deletion, Polled};
 use store::{End, KeyHead, TaskId, TaskRow, TaskUpstream, TaskView, WalletId};
 
-use super::follow::{Report, Seen};
-use super::look::unavailable;
+use super::lookup::unavailable;
+use super::poll::{Report, Seen};
 use super::protocols::Known;
 use crate::clock;
 use crate::engine::Engine;
@@ -185,7 +185,7 @@ impl Engine {
     fn go_on(self: &Arc<Self>, mut row: TaskRow, known: Known, report: Report) {
         let engine = Arc::clone(self);
         self.tasks.spawn(async move {
-            match super::rehost::kept(&row) {
+            match super::copy_media::kept(&row) {
                 Some(delivery) => engine.rehost(&mut row, known, delivery).await,
                 None => engine.react(&mut row, known, report).await,
             }

@@ -5,7 +5,7 @@ use protocol::video::content_task;
 use store::{KeyHead, TaskId, TaskQuery};
 use upstream::Protocol;
 
-use super::look::unavailable;
+use super::lookup::unavailable;
 use crate::engine::Engine;
 
 /// The most tasks on one page, and how many there are where none is said.

@@ -8,17 +8,17 @@ use protocol::{Code, Failure};
 use store::{End, TaskAccepted, TaskRow, TaskUpstream};
 use upstream::{Endpoint, Outgoing, Sent};
 
-use super::heard::Heard;
+use super::poll_answer::Heard;
 use super::protocols::Known;
+use crate::call::attempt::Trial;
+use crate::call::collect_body::Ungathered;
+use crate::call::progress::Progress;
+use crate::call::record::Record;
+use crate::call::route_plan::{self, Tries};
+use crate::call::run::no_memory;
 use crate::catalog::{Model, Route};
 use crate::clock;
 use crate::engine::Engine;
-use crate::gather::Ungathered;
-use crate::life::no_memory;
-use crate::progress::Progress;
-use crate::record::Record;
-use crate::trial::Trial;
-use crate::tries::{self, Tries};
 
 /// How long an upstream may take to accept a task.
 const ACCEPT_WITHIN: Duration = Duration::from_secs(120);
@@ -177,7 +177,7 @@ impl Sender {
             }
             Err(Ungathered::Lost(error)) => {
                 let unsent = error.sent == Sent::No;
-                let failure = tries::lost(route, &error, &mut trial).failure;
+                let failure = route_plan::lost(route, &error, &mut trial).failure;
                 if unsent {
                     Sending::Unsent(failure)
                 } else {
@@ -186,7 +186,7 @@ impl Sender {
             }
             Ok(Err((status, incoming))) => {
                 trial.tell(upstream::Outcome::of_status(status, incoming.retry_after));
-                let miss = tries::refused(
+                let miss = route_plan::refused(
                     route,
                     &self.model.id,
                     self.endpoint,

@@ -1,0 +1,353 @@
+//! What a call may use, as it is held before the call is made.
+
+use ledger::{Ask, Bound, Meter, Micro, PriceCard, PriceError, PriceKey};
+use protocol::count::InputCount;
+use protocol::images::Grade;
+use protocol::native::Head;
+use protocol::{Profile, Tool, ToolCalls, Tools};
+
+use crate::billing::metering::{Gauge, PictureGauge};
+use crate::catalog::Model;
+
+/// The bounds of one call, and what it is measured by.
+#[derive(Debug, Default)]
+pub(crate) struct Estimate {
+    /// What is held for at first.
+    pub(crate) reserved: Meter,
+    /// The part of `reserved` that is held only because media may fill the model's context. It is
+    /// not taken from the tokens per minute, which would refuse such a request for ever.
+    pub(crate) context_fill: u64,
+    /// What the call may use at most, where that is more than is held for.
+    pub(crate) worst: Option<WorstCase>,
+    /// Tokens that the model can use for such a call: no report is believed that is far beyond.
+    pub(crate) tokens_possible: u64,
+    /// Output tokens beyond which none can come, so that no hold needs to cover more.
+    pub(crate) output_bound: u64,
+    /// Calls of built-in tools that are held for, where they have a price.
+    pub(crate) tools: ToolCalls,
+    pub(crate) gauge: Gauge,
+}
+
+impl Estimate {
+    /// A text call: its input as counted, and output up to `reserve_tokens` at first.
+    ///
+    /// At worst the input has a token for each byte, and the output is the longest that the model can
+    /// put out: an upstream may ignore the caller's limit, unless it is known to keep it.
+    pub(crate) fn text(
+        head: &Head,
+        profile: &Profile,
+        keeps_output_limit: bool,
+        reserve_tokens: u64,
+    ) -> Self {
+        let input_tokens = held_input(&head.input, profile);
+        let choices = u64::from(head.choices.max(1));
+        let output_possible = most_output(profile).map(|most| most.saturating_mul(choices));
+        let bound = Bound {
+            input_tokens,
+            // A caller may ask for more than the model can give, never get it.
+            output_tokens_max: [head.output_tokens_max, most_output(profile)]
+                .into_iter()
+                .flatten()
+                .min(),
+            choices: head.choices,
+        };
+        let output_bound = ledger::bound_meter(&bound, 0).output;
+        let worst = WorstCase {
+            input_tokens: most_input(&head.input, profile),
+            output_tokens: match output_possible {
+                Some(possible) if !keeps_output_limit => possible,
+                _ => output_bound,
+            },
+        };
+        let mut reserved = ledger::bound_meter(&bound, reserve_tokens);
+        if head.long_cache {
+            // All of the input may be written to it, at the dearest price.
+            reserved.cache_write_1h = std::mem::take(&mut reserved.input);
+        }
+        Self {
+            reserved,
+            tokens_possible: possible_input(worst.input_tokens, profile)
+                .saturating_add(output_possible.unwrap_or(output_bound)),
+            worst: Some(worst),
+            output_bound,
+            tools: one_of_each(head.tools),
+            context_fill: input_tokens.saturating_sub(head.input.tokens),
+            gauge: Gauge::Tokens {
+                input_tokens,
+                long_cache: head.long_cache,
+            },
+        }
+    }
+
+    /// A call that costs its input alone.
+    pub(crate) fn input_only(input: &InputCount, profile: &Profile) -> Self {
+        let input_tokens = held_input(input, profile);
+        let most = input.tokens_max.unwrap_or(input_tokens).max(input_tokens);
+        Self {
+            reserved: Meter {
+                input: input_tokens,
+                ..Meter::default()
+            },
+            context_fill: input_tokens.saturating_sub(input.tokens),
+            // It may hold many inputs, each of which may fill the context.
+            worst: Some(WorstCase {
+                input_tokens: most,
+                output_tokens: 0,
+            }),
+            tokens_possible: possible_input(most, profile),
+            gauge: Gauge::Tokens {
+                input_tokens,
+                long_cache: false,
+            },
+            ..Self::default()
+        }
+    }
+
+    /// The same call of a model that makes pictures beside text: each choice may hold one.
+    pub(crate) fn with_pictures(self, asked: Grade, choices: u32, model: &Model) -> Self {
+        let profile = &model.profile;
+        let gauge = PictureGauge {
+            prompt_tokens: self.reserved.input_total(),
+            source_tokens: 0,
+            image_tokens_max: profile
+                .image_tokens_max
+                .or(most_output(profile))
+                .unwrap_or(0),
+            asked,
+            held: u64::from(choices),
+            has_text: true,
+        };
+        Self {
+            reserved: gauge.bound(&self.reserved, &model.price),
+            tokens_possible: self.tokens_possible.saturating_add(gauge.tokens_max()),
+            gauge: Gauge::Pictures(Box::new(gauge)),
+            ..self
+        }
+    }
+
+    /// A call for pictures alone, whose prompt has `prompt_tokens_max` tokens at most.
+    pub(crate) fn pictures(
+        gauge: PictureGauge,
+        prompt_tokens_max: u64,
+        offered: Tools,
+        model: &Model,
+    ) -> Self {
+        let prompt = gauge.prompt();
+        let context = possible_input(prompt.input_total(), &model.profile);
+        Self {
+            reserved: gauge.bound(&prompt, &model.price),
+            worst: Some(WorstCase {
+                input_tokens: prompt_tokens_max,
+                output_tokens: 0,
+            }),
+            tokens_possible: context
+                .max(prompt_tokens_max)
+                .saturating_add(gauge.tokens_max()),
+            tools: one_of_each(offered),
+            gauge: Gauge::Pictures(Box::new(gauge)),
+            ..Self::default()
+        }
+    }
+
+    /// A call that uses `meter` at most, measured by `gauge`.
+    pub(crate) fn voice(meter: Meter, gauge: impl FnOnce(Box<Meter>) -> Gauge) -> Self {
+        Self {
+            reserved: meter.clone(),
+            gauge: gauge(Box::new(meter)),
+            ..Self::default()
+        }
+    }
+
+    /// A transcript of `most` seconds at most, of which `told` are billed where the answer tells none.
+    pub(crate) fn transcript(most: u64, told: u64) -> Self {
+        let heard = |stt_seconds| Meter {
+            stt_seconds,
+            ..Meter::default()
+        };
+        Self {
+            reserved: heard(most),
+            ..Self::voice(heard(told), Gauge::Heard)
+        }
+    }
+
+    /// What the call may cost at most beyond `hold`. Tools count in neither: how often a model
+    /// uses what it is offered, nobody knows.
+    fn exposure(&self, price: &PriceCard, hold: Micro) -> Result<Micro, PriceError> {
+        let Some(worst) = &self.worst else {
+            return Ok(Micro::ZERO);
+        };
+        let mut most = self.reserved.clone();
+        // The whole input may be written to the long cache, where that is asked for.
+        let input = match most.cache_write_1h {
+            0 => &mut most.input,
+            _ => &mut most.cache_write_1h,
+        };
+        // Of pictures that are billed one by one, text may have no price.
+        if price.unit_price(PriceKey::Input).is_some() {
+            *input = (*input).max(worst.input_tokens);
+        }
+        if price.unit_price(PriceKey::Output).is_some() {
+            most.output = most.output.max(worst.output_tokens);
+        }
+        let most = ledger::hold_of(price, &most)?;
+        Ok(most.checked_sub(hold).unwrap_or_default().max(Micro::ZERO))
+    }
+
+    /// What the ledger is asked for.
+    pub(crate) fn ask(&self, price: &PriceCard) -> Result<Ask, PriceError> {
+        let tokens = self.reserved.input_total();
+        let tokens = tokens.saturating_sub(self.context_fill);
+        let without_tools = ledger::hold_of(price, &self.reserved)?;
+        let hold = if self.tools.is_empty() {
+            without_tools
+        } else {
+            let mut reserved = self.reserved.clone();
+            reserve_tools(&mut reserved, price, &self.tools);
+            ledger::hold_of(price, &reserved)?
+        };
+        Ok(Ask {
+            hold,
+            exposure: self.exposure(price, without_tools)?,
+            tokens: tokens.saturating_add(self.reserved.output_total()),
+            counts: true,
+        })
+    }
+}
+
+/// The most that a call may use of what it is billed by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WorstCase {
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+}
+
+/// The context of a model whose profile does not tell it.
+const CONTEXT_TOKENS_UNKNOWN: u64 = 1_000_000;
+
+/// The input that is held for: as counted, or the model's whole context where media of unknown
+/// length may fill it. A call without a usage report is charged for the same.
+fn held_input(input: &InputCount, profile: &Profile) -> u64 {
+    if !input.fills_context {
+        return input.tokens;
+    }
+    input.tokens.max(context_of(profile))
+}
+
+fn context_of(profile: &Profile) -> u64 {
+    profile.context_tokens.unwrap_or(CONTEXT_TOKENS_UNKNOWN)
+}
+
+/// The most input tokens of a text call: the request is one input, which the context bounds.
+fn most_input(input: &InputCount, profile: &Profile) -> u64 {
+    match (input.tokens_max, profile.context_tokens) {
+        (Some(most), Some(context)) => most.min(context),
+        (Some(most), None) => most,
+        (None, _) => context_of(profile),
+    }
+}
+
+/// The most input tokens that a model can be made to read by a request of at most `most`.
+fn possible_input(most: u64, profile: &Profile) -> u64 {
+    most.max(profile.context_tokens.unwrap_or(0))
+}
+
+/// One call of each tool: how often a model uses what it is offered, nobody knows.
+fn one_of_each(offered: Tools) -> ToolCalls {
+    let mut calls = ToolCalls::default();
+    offered.iter().for_each(|tool| calls.add(tool, 1));
+    calls
+}
+
+/// Adds the tools that have a price to what is held for.
+pub(crate) fn reserve_tools(meter: &mut Meter, price: &PriceCard, tools: &ToolCalls) {
+    if price.prices_tools() {
+        let priced = |(tool, _): &(Tool, u32)| price.prices_tool(tool.as_str());
+        let named = tools
+            .iter()
+            .filter(priced)
+            .map(|(tool, calls)| (tool.as_str().to_owned(), u64::from(calls)));
+        meter.tools.extend(named);
+    }
+}
+
+/// The most a model can put out; its whole context where nothing closer is known.
+fn most_output(profile: &Profile) -> Option<u64> {
+    profile.max_output_tokens.or(profile.context_tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use protocol::Dialect;
+    use protocol::native::read_head;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const CARD: &str = r#"{"input":"1","output":"10"}"#;
+    const LONG: &str = r#"{"input":"1","output":"10","long_context":{"above_tokens":800,"input":"2","output":"30"}}"#;
+
+    fn ask(card: &str, profile: &Value, more: &Value, keeps_output_limit: bool) -> Ask {
+        let mut body =
+            json!({ "model": "m", "messages": [{ "role": "user", "content": "hello" }] });
+        let members = more.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(members);
+        let body = Bytes::from(body.to_string());
+        let head = read_head(Dialect::Chat, &body).unwrap();
+        let profile: Profile = serde_json::from_value(profile.clone()).unwrap();
+        let estimate = Estimate::text(&head, &profile, keeps_output_limit, 20);
+        estimate.ask(&serde_json::from_str(card).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn hold_and_exposure_are_the_most_that_a_call_may_cost() {
+        let small = json!({ "context_tokens": 1_000, "max_output_tokens": 100 });
+        let (five, three) = (
+            json!({ "max_tokens": 5 }),
+            json!({ "max_tokens": 5, "n": 3 }),
+        );
+        for (card, more, keeps_output_limit, most) in [
+            // The prompt fills the context at most; the output is the model's longest.
+            (CARD, &json!({}), false, 1_000 + 1_000),
+            (CARD, &five, false, 1_000 + 1_000),
+            (CARD, &three, false, 1_000 + 3_000),
+            // An upstream that keeps the limit.
+            (CARD, &five, true, 1_000 + 50),
+            (CARD, &three, true, 1_000 + 150),
+            (CARD, &json!({}), true, 1_000 + 1_000),
+            (CARD, &json!({ "max_tokens": 500 }), true, 1_000 + 1_000),
+            (LONG, &five, true, 2_000 + 150),
+        ] {
+            let ask = ask(card, &small, more, keeps_output_limit);
+            let sum = ask.hold.checked_add(ask.exposure);
+            assert_eq!(
+                sum,
+                Some(Micro::new(most)),
+                "{card} {more} {keeps_output_limit}"
+            );
+            assert!(ask.hold < Micro::new(500), "{ask:?}");
+        }
+    }
+
+    #[test]
+    fn the_context_bounds_the_output_of_a_model_that_says_nothing_closer() {
+        let profile = json!({ "context_tokens": 2_000 });
+        let ask = ask(CARD, &profile, &json!({ "max_tokens": 5 }), false);
+        // A token for each byte and the marks of the upstream, and 2,000 tokens of output.
+        let most = ask.hold.get() + ask.exposure.get();
+        assert!((20_000 + 1_024..20_000 + 1_200).contains(&most), "{most}");
+    }
+
+    #[test]
+    fn tools_are_held_for_and_lower_no_exposure() {
+        let profile = json!({ "context_tokens": 1_000, "max_output_tokens": 100 });
+        let tools = json!({ "tools": [{ "type": "web_search" }], "max_tokens": 5 });
+        let card = r#"{"input":"1","output":"10","tools":{"web_search":"0.01"}}"#;
+        let (bare, priced) = (
+            ask(CARD, &profile, &tools, false),
+            ask(card, &profile, &tools, false),
+        );
+        assert_eq!(priced.hold.get(), bare.hold.get() + 10_000);
+        assert_eq!(priced.exposure, bare.exposure);
+    }
+}

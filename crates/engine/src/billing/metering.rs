@@ -1,0 +1,284 @@
+//! How what a call used is told in the ledger's quantities.
+
+use ledger::{Meter, Micro, PriceCard, PriceError, PriceKey};
+use protocol::images::{Grade, Pictures};
+use protocol::native::Seen;
+use protocol::{ToolCalls, Usage};
+
+use crate::billing::picture_tier;
+
+/// What the work of a call is measured by.
+#[derive(Debug)]
+pub(crate) enum Gauge {
+    /// Tokens: reported ones, else those counted on the way.
+    Tokens {
+        /// Input as counted at admission.
+        input_tokens: u64,
+        /// Whether it is to be written to a cache that is kept for an hour.
+        long_cache: bool,
+    },
+    /// Pictures.
+    Pictures(Box<PictureGauge>),
+    /// Speech: the request itself tells what it costs.
+    Spoken(Box<Meter>),
+    /// A transcript: seconds as reported, else the bound.
+    Heard(Box<Meter>),
+    /// A session: what has been used so far.
+    Session(Box<Meter>),
+}
+
+impl Default for Gauge {
+    fn default() -> Self {
+        Self::Tokens {
+            input_tokens: 0,
+            long_cache: false,
+        }
+    }
+}
+
+impl Gauge {
+    /// What an answer's own report amounts to, if it has one that can be billed by.
+    pub(crate) fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
+        match self {
+            Self::Tokens { .. } => Some(meter_of(&seen.report()?, &seen.tools)),
+            Self::Pictures(gauge) => gauge.reported(seen, price),
+            Self::Spoken(meter) => Some(Meter::clone(meter)),
+            Self::Heard(_) => Some(Meter {
+                stt_seconds: seen.seconds?,
+                ..Meter::default()
+            }),
+            Self::Session(_) => None,
+        }
+    }
+
+    /// Output tokens as far as they went by, which the hold must cover.
+    pub(crate) fn observed_output(&self, seen: &Seen) -> u64 {
+        match self {
+            Self::Pictures(gauge) => gauge.observed_output(seen),
+            _ => seen.output_tokens_counted,
+        }
+    }
+
+    /// What went by, for answers without a report.
+    pub(crate) fn counted(&self, seen: &Seen, price: &PriceCard) -> Meter {
+        match self {
+            Self::Tokens {
+                input_tokens,
+                long_cache,
+            } => {
+                let counted = meter_of(&seen.counted(*input_tokens), &seen.tools);
+                if *long_cache {
+                    dearest_input(counted, price)
+                } else {
+                    counted
+                }
+            }
+            Self::Pictures(gauge) => gauge.counted(seen, price),
+            Self::Spoken(meter) | Self::Heard(meter) | Self::Session(meter) => Meter::clone(meter),
+        }
+    }
+}
+
+/// Pictures are billed by the upstream's cost, by tokens, or one by one in tiers: by the first of
+/// these that the card prices and the answer tells.
+#[derive(Debug, Default)]
+pub(crate) struct PictureGauge {
+    /// Tokens of the prompt.
+    pub(crate) prompt_tokens: u64,
+    /// Tokens of the source pictures.
+    pub(crate) source_tokens: u64,
+    /// The most tokens that one picture costs; 0 where pictures are not billed by tokens.
+    pub(crate) image_tokens_max: u64,
+    /// The grade that the upstream is asked for.
+    pub(crate) asked: Grade,
+    /// Pictures that are held for.
+    pub(crate) held: u64,
+    /// Whether text comes beside the pictures and is billed too: calls through a text endpoint.
+    pub(crate) has_text: bool,
+}
+
+impl PictureGauge {
+    /// What the pictures cost at most, whichever way they are billed in the end. `text` is what is
+    /// held for beside them.
+    pub(crate) fn bound(&self, text: &Meter, price: &PriceCard) -> Meter {
+        let images = self.held;
+        let pieces = price.unit_price(PriceKey::Image).is_some().then(|| Meter {
+            images,
+            image_tier: picture_tier::bound(price, &self.asked),
+            ..self.text_of(text.clone(), price)
+        });
+        let is_by_tokens = price.unit_price(PriceKey::ImageOutput).is_some();
+        let tokens =
+            (is_by_tokens && self.image_tokens_max > 0).then(|| self.tokens(images, text.clone()));
+        let held = |meter: Meter| match ledger::hold_of(price, &meter) {
+            Ok(hold) => Some((hold, meter)),
+            Err(PriceError::Overflow(_)) => Some((Micro::MAX, meter)),
+            // It cannot be billed in this way either.
+            Err(_) => None,
+        };
+        let held = pieces.into_iter().chain(tokens).filter_map(held);
+        let dearest = held.max_by_key(|(hold, _)| *hold);
+        dearest.map_or_else(|| text.clone(), |(_, meter)| meter)
+    }
+
+    /// Output tokens beyond the pictures that were held for.
+    fn observed_output(&self, seen: &Seen) -> u64 {
+        let delivered = seen.pictures.as_deref().map_or(0, |it| it.delivered);
+        let further = delivered.saturating_sub(self.held);
+        let pictures = further.saturating_mul(self.image_tokens_max);
+        seen.output_tokens_counted.saturating_add(pictures)
+    }
+
+    /// The most tokens of the pictures that are held for.
+    pub(crate) fn tokens_max(&self) -> u64 {
+        self.held.saturating_mul(self.image_tokens_max)
+    }
+
+    fn reported(&self, seen: &Seen, price: &PriceCard) -> Option<Meter> {
+        let pictures = seen.pictures.as_deref();
+        // A picture that cost nothing is one whose cost is not told.
+        let cost = |pictures: &Pictures| {
+            let ticks = pictures.usd_ticks;
+            ticks.filter(|ticks| *ticks > 0 || pictures.delivered == 0)
+        };
+        if let Some(usd_ticks) = pictures.and_then(cost)
+            && price.unit_price(PriceKey::Usd).is_some()
+        {
+            return Some(Meter {
+                usd_ticks,
+                ..Meter::default()
+            });
+        }
+        let by_tokens = price.unit_price(PriceKey::ImageOutput).is_some();
+        if by_tokens && let Some(usage) = seen.report() {
+            let usage = whole_report(usage, pictures)?;
+            return Some(meter_of(&usage, &seen.tools));
+        }
+        // One by one they are what is seen: that is the report, unless text has a price too.
+        let is_text_priced = self.has_text && by_tokens;
+        let one_by_one = price.unit_price(PriceKey::Image).is_some() && !is_text_priced;
+        (one_by_one && pictures.is_some()).then(|| self.pieces(pictures, tools_of(seen), price))
+    }
+
+    fn counted(&self, seen: &Seen, price: &PriceCard) -> Meter {
+        let pictures = seen.pictures.as_deref();
+        let text = if self.has_text {
+            // A report that leaves the pictures out still tells the rest.
+            let counted = seen.counted(self.prompt_tokens);
+            let told = seen.report().unwrap_or(counted);
+            let output = told.output.max(seen.output_tokens_counted);
+            meter_of(&Usage { output, ..told }, &seen.tools)
+        } else {
+            Meter {
+                tools: tools_of(seen).tools,
+                ..self.prompt()
+            }
+        };
+        if price.unit_price(PriceKey::Image).is_some() {
+            return self.pieces(pictures, self.text_of(text, price), price);
+        }
+        self.tokens(pictures.map_or(0, |pictures| pictures.delivered), text)
+    }
+
+    /// What the prompt costs where no text comes.
+    pub(crate) fn prompt(&self) -> Meter {
+        Meter {
+            input: self.prompt_tokens,
+            image_input: self.source_tokens,
+            ..Meter::default()
+        }
+    }
+
+    /// Text beside pictures that are billed one by one: it is billed where it comes and has a
+    /// price.
+    fn text_of(&self, text: Meter, price: &PriceCard) -> Meter {
+        if self.has_text && price.prices_text() {
+            text
+        } else {
+            Meter {
+                tools: text.tools,
+                ..Meter::default()
+            }
+        }
+    }
+
+    fn pieces(&self, pictures: Option<&Pictures>, text: Meter, price: &PriceCard) -> Meter {
+        let none = Pictures::default();
+        let pictures = pictures.unwrap_or(&none);
+        Meter {
+            images: pictures.delivered,
+            image_tier: picture_tier::billed(price, &self.asked, &pictures.told),
+            ..text
+        }
+    }
+
+    fn tokens(&self, images: u64, text: Meter) -> Meter {
+        Meter {
+            image_output: images.saturating_mul(self.image_tokens_max),
+            ..text
+        }
+    }
+}
+
+/// Input that nobody has told the classes of, and that may have been written to the long cache: as such
+/// where that is dearer.
+fn dearest_input(counted: Meter, price: &PriceCard) -> Meter {
+    let written = Meter {
+        input: 0,
+        cache_write_1h: counted.cache_write_1h.saturating_add(counted.input),
+        ..counted.clone()
+    };
+    match (price.price(&written), price.price(&counted)) {
+        (Ok(dearer), Ok(plain)) if dearer <= plain => counted,
+        _ => written,
+    }
+}
+
+/// A report of tokens that tells all of an answer, or nothing where it leaves its pictures out.
+/// Output that is not told by modality is pictures, but for thoughts: that is what was asked for.
+fn whole_report(usage: Usage, pictures: Option<&Pictures>) -> Option<Usage> {
+    let delivered = pictures.map_or(0, |pictures| pictures.delivered);
+    if delivered == 0 || usage.image_output > 0 {
+        return Some(usage);
+    }
+    let image_output = usage.output.saturating_sub(usage.reasoning);
+    (image_output > 0).then_some(Usage {
+        image_output,
+        output: usage.reasoning.min(usage.output),
+        ..usage
+    })
+}
+
+/// The built-in tools that a call used, and nothing else of it.
+fn tools_of(seen: &Seen) -> Meter {
+    let told = Usage {
+        tools: seen.usage.map(|usage| usage.tools).unwrap_or_default(),
+        ..Usage::default()
+    };
+    meter_of(&told, &seen.tools)
+}
+
+/// What the protocol reads as usage, as the ledger's quantities. The tools that were seen count
+/// where the report does not count them.
+fn meter_of(usage: &Usage, seen: &ToolCalls) -> Meter {
+    let tools = usage.tools.or(seen);
+    Meter {
+        input: usage.input,
+        cached_input: usage.cached_input,
+        cache_write: usage.cache_write,
+        cache_write_1h: usage.cache_write_1h,
+        output: usage.output,
+        image_input: usage.image_input,
+        image_output: usage.image_output,
+        audio_input: usage.audio_input,
+        audio_output: usage.audio_output,
+        tools: tools
+            .iter()
+            .map(|(tool, calls)| (tool.as_str().to_owned(), u64::from(calls)))
+            .collect(),
+        ..Meter::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

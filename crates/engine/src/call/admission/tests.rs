@@ -1,0 +1,230 @@
+//! What the caller sees, the ledger and the journal agree, however the commit goes.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use ledger::PriceCard;
+use protocol::{Kind, Profile};
+use store::{
+    Digest, EntryKind, EntryQuery, Faults, JournalQuery, KeyLimits, KeyRow, Media, MediaPlace,
+    MediaSettings, NewKey, NewWallet, Store,
+};
+use tempfile::TempDir;
+use upstream::Timeouts;
+
+use super::*;
+use crate::call::kind::Arrival;
+use crate::catalog::{Catalog, ModelSpec};
+use crate::engine::Settings;
+
+/// What each call uses and costs, in micro-credits.
+pub(crate) const USED: u64 = 7;
+const FUNDS: Micro = Micro::new(10_000_000);
+
+pub(crate) struct Scene {
+    engine: Arc<Engine>,
+    faults: Faults,
+    key: KeyRow,
+    model: Arc<Model>,
+    _folder: TempDir,
+}
+
+impl Scene {
+    pub(crate) async fn new(commit: Commit) -> Self {
+        let folder = TempDir::new().unwrap();
+        let mut database = store::Settings::at(folder.path().join("tollgate.db"));
+        database.disk_floor_bytes = 0;
+        // Nobody but a waiter ends a batch.
+        database.gather = Duration::from_secs(60);
+        let faults = Faults::default();
+        let (store, _) = Store::open_with_faults(&database, &faults).unwrap();
+        let new = NewWallet {
+            name: "acme".to_owned(),
+            balance: FUNDS,
+            gift: Micro::ZERO,
+            credit_limit: Micro::ZERO,
+        };
+        let wallet = store.create_wallet(new).await.unwrap();
+        let new = NewKey {
+            wallet: wallet.id,
+            name: None,
+            digest: Digest::of(b"secret"),
+            shown_prefix: "sk".to_owned(),
+            limits: KeyLimits::default(),
+        };
+        let key = store.create_key(new).await.unwrap();
+        let price: PriceCard = serde_json::from_str(r#"{"input":"1","output":"1"}"#).unwrap();
+        let spec = ModelSpec {
+            id: "a/model".to_owned(),
+            kind: Kind::Text,
+            enabled: true,
+            created: 0,
+            routes: Vec::new(),
+            price,
+            profile: Profile::default(),
+        };
+        let (none, times) = (Catalog::default(), Timeouts::default());
+        let catalog = Catalog::build(Vec::new(), &times, vec![spec], &none, &store);
+        let model = Arc::clone(catalog.await.unwrap().get("a/model").unwrap());
+        let media = Media::open(&MediaSettings {
+            place: MediaPlace::Folder(folder.path().join("media")),
+            disk_floor_bytes: 0,
+            ..MediaSettings::default()
+        });
+        let settings = Settings {
+            commit,
+            ..Settings::default()
+        };
+        Self {
+            engine: Arc::new(Engine::new(store, media.unwrap(), settings)),
+            faults,
+            key,
+            model,
+            _folder: folder,
+        }
+    }
+
+    /// A call that was sent and whose answer is there.
+    async fn admitted(&self) -> Box<Admission> {
+        let used = Meter {
+            input: USED,
+            ..Meter::default()
+        };
+        self.admitted_for(Estimate::voice(used, Gauge::Spoken))
+            .await
+    }
+
+    /// The same, of a call that is held for as estimated.
+    pub(crate) async fn admitted_for(&self, estimate: Estimate) -> Box<Admission> {
+        let key = KeyHead {
+            key: self.key.id,
+            wallet: self.key.wallet,
+            enabled: true,
+            expires_at: None,
+            rpm_limit: None,
+        };
+        let arrival = Arrival {
+            key,
+            request_id: "req_1".into(),
+            endpoint: "/v1/chat/completions",
+            at: Instant::now(),
+        };
+        let progress = Arc::new(Progress::new(&self.engine));
+        progress.mark_sent();
+        let record = Box::new(Record::begin(&arrival));
+        let asked = Admission::ask(&key, &self.model, estimate, progress, record).await;
+        asked.unwrap()
+    }
+
+    /// What the ledger has charged, and what the journal says of the one call: its status, its end and
+    /// its charge.
+    pub(crate) async fn told(&self) -> (i64, (u16, String, i64)) {
+        while !self.engine.store.healthy() {
+            tokio::task::yield_now().await;
+        }
+        self.engine.tasks.close();
+        self.engine.tasks.wait().await;
+        let store = &self.engine.store;
+        store.flush().await.unwrap();
+        let (wallet, key) = store.balance(&self.key.id).await.unwrap();
+        assert_eq!(wallet.frozen, Micro::ZERO);
+        assert_eq!(FUNDS.checked_sub(wallet.balance), Some(key.usage));
+        let entries = store.entries(EntryQuery::default()).await.unwrap();
+        let settled = entries.iter().filter(|it| it.kind == EntryKind::Settled);
+        let charged: i64 = settled.map(|entry| entry.charge.get()).sum();
+        assert_eq!(charged, key.usage.get());
+        assert!(store.verify().await.unwrap().is_clean());
+        let rows = store.journal(JournalQuery::default()).await.unwrap();
+        let [entry] = rows.as_slice() else {
+            panic!("{} rows", rows.len());
+        };
+        let row = &entry.row;
+        let end = row.outcome.as_deref().unwrap_or_default().to_owned();
+        (charged, (row.status, end, row.charge.get()))
+    }
+}
+
+fn charged(status: u16) -> (i64, (u16, String, i64)) {
+    (7, (status, "settled".to_owned(), 7))
+}
+
+fn free(status: u16) -> (i64, (u16, String, i64)) {
+    (0, (status, "released".to_owned(), 0))
+}
+
+/// Ends a call in a task of its own.
+fn settle(admission: Box<Admission>) -> tokio::task::JoinHandle<Result<(), Failure>> {
+    tokio::spawn(async move { admission.settle_whole(&Seen::default(), None).await })
+}
+
+/// Longer than anybody waits for a hold to be confirmed; nobody sleeps for it.
+async fn much_later() {
+    tokio::time::pause();
+    for _ in 0..15 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    tokio::time::resume();
+}
+
+#[tokio::test]
+#[expect(
+    clippy::await_holding_lock,
+    reason = "what is waited for does not wait for it"
+)]
+async fn a_slow_commit_makes_the_answer_late() {
+    let scene = Scene::new(Commit::BeforeAnswer).await;
+    let gate = scene.faults.gate.lock();
+    let call = settle(scene.admitted().await);
+    much_later().await;
+    assert!(!call.is_finished(), "nobody knows yet what to tell");
+    drop(gate);
+    assert!(call.await.unwrap().is_ok());
+    assert_eq!(scene.told().await, charged(200));
+}
+
+#[tokio::test]
+#[expect(
+    clippy::await_holding_lock,
+    reason = "what is waited for does not wait for it"
+)]
+async fn a_slow_commit_that_fails_in_the_end_charges_nobody() {
+    let scene = Scene::new(Commit::BeforeAnswer).await;
+    let gate = scene.faults.gate.lock();
+    let call = settle(scene.admitted().await);
+    much_later().await;
+    scene.faults.vetoes.store(2, Ordering::SeqCst);
+    drop(gate);
+    assert_eq!(call.await.unwrap().unwrap_err().status(), 503);
+    assert_eq!(scene.told().await, free(503));
+}
+
+#[tokio::test]
+#[expect(
+    clippy::await_holding_lock,
+    reason = "what is waited for does not wait for it"
+)]
+async fn a_caller_who_leaves_before_the_commit_is_journaled_as_the_ledger_has_it() {
+    for (vetoes, told) in [(0, charged(499)), (2, free(499))] {
+        let scene = Scene::new(Commit::BeforeAnswer).await;
+        let gate = scene.faults.gate.lock();
+        let call = settle(scene.admitted().await);
+        tokio::task::yield_now().await;
+        call.abort();
+        assert!(call.await.unwrap_err().is_cancelled());
+        scene.faults.vetoes.store(vetoes, Ordering::SeqCst);
+        drop(gate);
+        assert_eq!(scene.told().await, told);
+    }
+}
+
+/// `ledger.commit = "behind"`: the answer is out before the commit fails.
+#[tokio::test]
+async fn an_answer_that_did_not_wait_is_charged_though_its_commit_fails() {
+    let scene = Scene::new(Commit::Behind).await;
+    scene.faults.vetoes.store(2, Ordering::SeqCst);
+    let admission = scene.admitted().await;
+    assert!(admission.settle_whole(&Seen::default(), None).await.is_ok());
+    // Somebody waits for the batch, or it would stay open.
+    assert!(scene.engine.store.flush().await.is_err());
+    assert_eq!(scene.told().await, charged(200));
+}

@@ -1,0 +1,105 @@
+//! What goes back to the caller: a head that is ours alone, and a body.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::HeaderValue;
+use http_body::{Body, Frame, SizeHint};
+use ledger::Rates;
+use protocol::{Failure, Joined};
+
+use crate::call::stream::Relay;
+use crate::media::MediaStream;
+
+/// The answer to an admitted call.
+#[derive(Debug)]
+pub struct Answer {
+    pub content_type: HeaderValue,
+    /// How the key's limits stand after this call.
+    pub rates: Rates,
+    /// The value of `x-dropped-params`.
+    pub dropped: Option<String>,
+    pub body: AnswerBody,
+}
+
+/// Why a call got no answer.
+#[derive(Debug)]
+pub struct Unanswered {
+    pub failure: Failure,
+    /// How the key's limits stand, once the ledger was asked.
+    pub rates: Option<Box<Rates>>,
+}
+
+impl From<Failure> for Unanswered {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            rates: None,
+        }
+    }
+}
+
+/// The bytes of an answer.
+#[derive(Debug)]
+pub enum AnswerBody {
+    /// All of it is there.
+    Whole(Joined),
+    /// It comes as the upstream sends it; the hold lives in it.
+    Stream(Box<Relay>),
+    /// It is read from the media storage.
+    Media(Box<MediaStream>),
+}
+
+/// The body must end without its last chunk: a clean end would say that it is complete.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer is cut off on purpose")]
+pub struct Aborted;
+
+impl AnswerBody {
+    /// Whether nothing of the call is open: its money is settled, or it has cost none.
+    pub fn is_settled(&self) -> bool {
+        match self {
+            Self::Whole(_) | Self::Media(_) => true,
+            Self::Stream(relay) => relay.is_settled(),
+        }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Aborted;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        match self.get_mut() {
+            Self::Whole(pieces) => Poll::Ready(pieces.pop().map(|piece| Ok(Frame::data(piece)))),
+            Self::Stream(relay) => relay
+                .poll_piece(cx)
+                .map(|piece| piece.map(|piece| piece.map(Frame::data))),
+            Self::Media(stream) => stream
+                .poll_piece(cx)
+                .map(|piece| piece.map(|piece| piece.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(pieces) => pieces.is_empty(),
+            Self::Stream(_) => false,
+            Self::Media(stream) => stream.bytes_left() == 0,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(pieces) => {
+                SizeHint::with_exact(u64::try_from(pieces.len()).unwrap_or(u64::MAX))
+            }
+            Self::Stream(_) => SizeHint::default(),
+            Self::Media(stream) => SizeHint::with_exact(stream.bytes_left()),
+        }
+    }
+}

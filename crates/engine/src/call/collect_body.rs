@@ -1,0 +1,76 @@
+//! Gathers a whole answer, charged to the node's budget when it is large.
+
+use bytes::{Bytes, BytesMut};
+use upstream::{Body, CallError};
+
+use crate::memory_budget::Budget;
+
+/// Up to this size an answer or an event of a stream costs the budget nothing.
+pub(crate) const FREE_BYTES: usize = 256 << 10;
+
+/// Why there is no whole answer.
+#[derive(Debug)]
+pub(crate) enum Ungathered {
+    /// The upstream broke off.
+    Lost(CallError),
+    /// It sent more than it may.
+    TooLarge,
+    /// The node has no memory for it.
+    NoMemory,
+}
+
+impl From<CallError> for Ungathered {
+    fn from(error: CallError) -> Self {
+        Self::Lost(error)
+    }
+}
+
+/// The whole body, if it is not larger than `bytes_max`.
+pub(crate) async fn gather(
+    mut body: Body,
+    bytes_max: usize,
+    budget: &Budget,
+) -> Result<Bytes, Ungathered> {
+    let length = body.length_left();
+    let length = length.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    if let Some(length) = length {
+        if length > bytes_max {
+            return Err(Ungathered::TooLarge);
+        }
+        if length <= FREE_BYTES {
+            return Ok(body.collect(bytes_max).await?);
+        }
+        let share = budget.take(length).ok_or(Ungathered::NoMemory)?;
+        return Ok(share.charge(body.collect(bytes_max).await?));
+    }
+    let mut share = budget.take(0).ok_or(Ungathered::NoMemory)?;
+    let mut first = Bytes::new();
+    let mut whole = BytesMut::new();
+    while let Some(piece) = body.next().await {
+        let piece = piece?;
+        let held = first.len() + whole.len() + piece.len();
+        if held > bytes_max {
+            return Err(Ungathered::TooLarge);
+        }
+        if held > FREE_BYTES && !share.resize(held) {
+            return Err(Ungathered::NoMemory);
+        }
+        // Most answers come in one read; those are not copied.
+        if first.is_empty() && whole.is_empty() {
+            first = piece;
+        } else {
+            whole.extend_from_slice(&std::mem::take(&mut first));
+            whole.extend_from_slice(&piece);
+        }
+    }
+    let whole = if whole.is_empty() {
+        first
+    } else {
+        whole.freeze()
+    };
+    Ok(if share.bytes() > 0 {
+        share.charge(whole)
+    } else {
+        whole
+    })
+}

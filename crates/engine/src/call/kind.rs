@@ -1,0 +1,98 @@
+//! What differs between the works that calls ask for; their life (`life.rs`) is one.
+
+use std::future::Future;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use protocol::native::{self, Broken};
+use protocol::{Failure, Translator};
+use store::{KeyHead, RequestId};
+use upstream::{Endpoint, Outgoing};
+
+use crate::billing::estimate::Estimate;
+use crate::call::route_plan::Tries;
+use crate::catalog::{Model, Route};
+use crate::engine::{Engine, Settings};
+
+/// Who calls, where and since when.
+#[derive(Debug, Clone)]
+pub struct Arrival {
+    pub key: KeyHead,
+    pub request_id: RequestId,
+    /// The path template, for the journal.
+    pub endpoint: &'static str,
+    pub at: Instant,
+}
+
+/// A request that was read and not refused: what it becomes for an upstream, and what the
+/// upstream's answer becomes for the caller.
+pub(crate) trait Work: Send + Sync + 'static {
+    /// Whether the answer is a stream.
+    fn is_streamed(&self) -> bool;
+
+    /// Gets what the request needs to be said to this route, such as pictures it cannot fetch.
+    fn provide(
+        &mut self,
+        _engine: &Engine,
+        _model: &Model,
+        _route: &Route,
+    ) -> impl Future<Output = Result<(), Failure>> + Send {
+        std::future::ready(Ok(()))
+    }
+
+    /// The request as this route takes it.
+    fn word(&self, model: &Model, route: &Route) -> Result<Worded, Failure>;
+
+    /// The caller's form of a whole answer of `spoken`.
+    fn translate(
+        &self,
+        spoken: Endpoint,
+        answer: Bytes,
+    ) -> Result<Result<native::Answer, Broken>, Failure>;
+
+    /// What turns a stream of `spoken` into the caller's.
+    fn translator(&self, model: &Model, spoken: Endpoint) -> Result<Translator, Failure>;
+
+    /// How the caller's protocol treats streams.
+    fn manner(&self) -> Manner;
+
+    /// Whether an answer of this type can be one.
+    fn takes(&self, _content_type: Option<&HeaderValue>) -> bool {
+        true
+    }
+
+    /// The type of the stream that the caller gets, when the upstream's has this one.
+    fn content_type(&self, _upstream: Option<&HeaderValue>) -> HeaderValue {
+        HeaderValue::from_static("text/event-stream")
+    }
+
+    /// The largest whole answer.
+    fn answer_bytes_max(&self, settings: &Settings) -> usize {
+        settings.answer_bytes_max
+    }
+}
+
+/// A request in the words of one route.
+#[derive(Debug)]
+pub(crate) struct Worded {
+    pub(crate) call: Outgoing,
+    /// The value of `x-dropped-params`.
+    pub(crate) dropped: Option<String>,
+}
+
+/// How a protocol's clients take streams that are silent or fail.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    /// A sign of life that they survive; empty where there is none.
+    pub(crate) keep_alive: &'static [u8],
+    /// Whether a clean close would mean success to them.
+    pub(crate) aborts: bool,
+}
+
+/// A call that may ask for money.
+pub(crate) struct Prepared<W> {
+    pub(crate) work: W,
+    pub(crate) tries: Tries,
+    pub(crate) estimate: Estimate,
+}

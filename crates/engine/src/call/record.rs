@@ -1,0 +1,223 @@
+//! What the journal will say of a call, gathered while the call runs.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ledger::Micro;
+use protocol::json::redact::redact;
+use protocol::{Failure, Joined};
+use store::{BODY_BYTES_MAX, HoldId, JournalRow, MeterText, RequestId};
+
+use crate::call::kind::Arrival;
+use crate::catalog::Route;
+use crate::clock;
+
+/// Behind notes of this length no more words of upstreams are kept.
+const NOTES_BYTES_MAX: usize = 8 << 10;
+
+/// How a call ended, as the caller saw it.
+#[derive(Debug, Clone)]
+pub(crate) struct Outcome {
+    status: u16,
+    code: Option<&'static str>,
+}
+
+impl Outcome {
+    /// The answer was complete.
+    pub(crate) fn done() -> Self {
+        Self {
+            status: 200,
+            code: None,
+        }
+    }
+
+    /// The caller got an error, before the answer or in the stream.
+    pub(crate) fn failed(failure: &Failure) -> Self {
+        Self {
+            status: failure.status(),
+            code: Some(failure.code.as_str()),
+        }
+    }
+
+    /// The caller left; 499 is what operators know it by.
+    pub(crate) fn client_gone() -> Self {
+        Self {
+            status: 499,
+            code: Some("client_gone"),
+        }
+    }
+}
+
+/// One call's journal row in the making.
+#[derive(Debug)]
+pub(crate) struct Record {
+    row: JournalRow,
+    arrived: Instant,
+    route_notes: String,
+    /// When the ledger was asked.
+    asked_us: u64,
+    /// The beginning of the answer, where bodies are kept.
+    answer: Option<Vec<u8>>,
+}
+
+impl Record {
+    pub(crate) fn begin(arrival: &Arrival) -> Self {
+        let row = JournalRow {
+            request_id: arrival.request_id,
+            wallet: Some(arrival.key.wallet),
+            key: Some(arrival.key.key),
+            endpoint: arrival.endpoint.into(),
+            ..JournalRow::default()
+        };
+        Self {
+            row,
+            arrived: arrival.at,
+            route_notes: String::new(),
+            asked_us: 0,
+            answer: None,
+        }
+    }
+
+    pub(crate) fn request_id(&self) -> RequestId {
+        self.row.request_id
+    }
+
+    /// The request was understood.
+    pub(crate) fn reads(&mut self, model: impl Into<Arc<str>>, stream: bool) {
+        self.row.model = model.into();
+        self.row.stream = stream;
+    }
+
+    /// The ledger is asked.
+    pub(crate) fn asks(&mut self) {
+        self.asked_us = self.elapsed_us();
+    }
+
+    /// The ledger said yes.
+    pub(crate) fn admitted(&mut self, hold: HoldId) {
+        let now_us = self.elapsed_us();
+        self.row.hold = Some(hold);
+        self.row.timings.admitted_us = Some(now_us);
+        self.row.timings.queued_us = Some(now_us.saturating_sub(self.asked_us));
+    }
+
+    /// Keeps the request's body, without its bulk; from here on the answer's is kept too.
+    pub(crate) fn keep_bodies(&mut self, request: &[u8]) {
+        self.row.request_body = Some(redact(request, BODY_BYTES_MAX).into());
+        self.answer = Some(Vec::new());
+    }
+
+    /// Keeps the request's body, without its bulk; its answer is nothing to read.
+    pub(crate) fn keep_request(&mut self, request: &[u8]) {
+        self.row.request_body = Some(redact(request, BODY_BYTES_MAX).into());
+    }
+
+    /// Keeps what waits to go out behind the first `from` bytes, where bodies are kept.
+    pub(crate) fn keep_answer(&mut self, out: &Joined, from: usize) {
+        if let Some(answer) = &mut self.answer {
+            out.peek(from, BODY_BYTES_MAX, answer);
+        }
+    }
+
+    /// A route is being tried.
+    pub(crate) fn tries(&mut self, route: &Route) {
+        self.row.channel = Some(Arc::clone(&route.channel_name));
+        self.row.upstream_model = Some(Arc::clone(&route.model));
+    }
+
+    /// The route that was tried last gave nothing.
+    pub(crate) fn missed(&mut self, failure: &Failure) {
+        if !self.route_notes.is_empty() {
+            self.route_notes.push_str("; ");
+        }
+        let channel = self.row.channel.take();
+        self.route_notes
+            .push_str(channel.as_deref().unwrap_or_default());
+        self.route_notes.push_str(": ");
+        self.route_notes.push_str(failure.code.as_str());
+        if let Some(cause) = &failure.cause {
+            self.route_notes.push_str(" (");
+            self.route_notes.push_str(cause);
+            self.route_notes.push(')');
+        }
+    }
+
+    /// The upstream said something that the caller is not told.
+    pub(crate) fn hears(&mut self, words: &str) {
+        if self.route_notes.len() > NOTES_BYTES_MAX {
+            return;
+        }
+        if !self.route_notes.is_empty() {
+            self.route_notes.push_str("; ");
+        }
+        self.route_notes.push_str("said: ");
+        self.route_notes.push_str(&words.replace("; ", ", "));
+    }
+
+    /// The upstream's head has come.
+    pub(crate) fn head_came(&mut self) {
+        self.row.timings.upstream_us = Some(self.elapsed_us());
+    }
+
+    /// The answer begins to leave; its request had to leave out what `dropped` names.
+    pub(crate) fn answers(&mut self, dropped: Option<&str>) {
+        self.row.dropped_params = dropped.map(Into::into);
+        self.row.timings.first_byte_us = Some(self.elapsed_us());
+    }
+
+    /// The call was refused before a hold.
+    pub(crate) fn refused(self, failure: &Failure) -> JournalRow {
+        self.ended(&Outcome::failed(failure), None)
+    }
+
+    /// The call was answered, and costs nothing.
+    pub(crate) fn free(self) -> JournalRow {
+        self.ended(&Outcome::done(), None)
+    }
+
+    /// The hold was released.
+    pub(crate) fn released(self, outcome: &Outcome) -> JournalRow {
+        self.ended(outcome, Some("released"))
+    }
+
+    /// The hold was settled.
+    pub(crate) fn settled(
+        mut self,
+        outcome: &Outcome,
+        charge: Micro,
+        meter: MeterText,
+    ) -> JournalRow {
+        self.row.charge = charge;
+        self.row.meter = Some(meter);
+        self.ended(outcome, Some("settled"))
+    }
+
+    /// The call has opened a task, whose hold ends with it.
+    pub(crate) fn opened(self) -> JournalRow {
+        self.ended(&Outcome::done(), None)
+    }
+
+    /// The call has opened a task that came to nothing; `end` is what became of the hold.
+    pub(crate) fn ended_early(self, outcome: &Outcome, end: &'static str) -> JournalRow {
+        self.ended(outcome, Some(end))
+    }
+
+    fn ended(mut self, outcome: &Outcome, end: Option<&'static str>) -> JournalRow {
+        self.row.timings.total_us = self.elapsed_us();
+        self.row.at = clock::now();
+        self.row.status = outcome.status;
+        self.row.code = outcome.code.map(Into::into);
+        self.row.outcome = end.map(Into::into);
+        if !self.route_notes.is_empty() {
+            self.row.route_notes = Some(self.route_notes.into());
+        }
+        if let Some(answer) = self.answer.filter(|answer| !answer.is_empty()) {
+            self.row.response_body = Some(redact(&answer, BODY_BYTES_MAX).into());
+        }
+        self.row
+    }
+
+    fn elapsed_us(&self) -> u64 {
+        u64::try_from(self.arrived.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,463 @@
+//! A stream on its way from the upstream to the caller.
+//!
+//! The relay is the response body: the server polls it, it polls the upstream. Backpressure
+//! follows by itself, and a caller who leaves drops it, which is a normal end.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use protocol::native::Seen;
+use protocol::{Failure, Joined, Translator};
+use store::{AdmitError, RequestId};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use upstream::{Body, CallError, What};
+
+use crate::call::admission::{Admission, refusal};
+use crate::call::answer::Aborted;
+use crate::call::collect_body::FREE_BYTES;
+use crate::call::drain::{drain, settle_gone};
+use crate::call::kind::Manner;
+use crate::call::record::Outcome;
+use crate::call::run::{broken_failure, no_memory};
+use crate::call::shutdown::EndingWatch;
+use crate::memory_budget::{Budget, Share};
+
+/// What may wait for a slow reader before we stop reading from the upstream.
+const OUT_BYTES_MAX: usize = 16 << 10;
+/// Between the last bytes and an abort. An abort discards what the connection has not sent yet,
+/// and the error event must arrive.
+const ABORT_PAUSE: Duration = Duration::from_millis(20);
+
+/// Between two tries to grow a hold while the ledger is busy.
+const GROWTH_PAUSE: Duration = Duration::from_secs(1);
+
+/// A stream being relayed, with the hold that pays for it.
+pub struct Relay {
+    /// Gone when the upstream has ended, or we are done with it.
+    feed: Option<Feed>,
+    out: Joined,
+    /// What `out` takes of the node's memory when there is no feed any more.
+    share: Option<Share>,
+    /// Gone when the call is closed.
+    admission: Option<Box<Admission>>,
+    manner: Manner,
+    request_id: RequestId,
+    /// Whether the last wake-up brought something that has not been given a chance to be joined.
+    fresh: bool,
+    end: End,
+    growing: Option<Growth>,
+    /// A complete stream that is settled when its hold has grown.
+    closing: Option<Box<Seen>>,
+    /// Not before this: a busy ledger is not asked again with every piece.
+    grow_after: Option<Instant>,
+    keep_alive: Option<Pin<Box<Sleep>>>,
+    ending: EndingWatch,
+}
+
+/// Where the bytes come from, and what has been seen of them.
+pub(crate) struct Feed {
+    pub(crate) upstream: Body,
+    pub(crate) translator: Translator,
+    budget: Budget,
+    /// What large events take of the node's memory.
+    share: Option<Share>,
+}
+
+impl Feed {
+    pub(crate) fn new(upstream: Body, translator: Translator, budget: Budget) -> Self {
+        Self {
+            upstream,
+            translator,
+            budget,
+            share: None,
+        }
+    }
+
+    /// Charges what waits for its end or for a slow reader, above what is free (S5). `false` when
+    /// the node has no memory for it.
+    pub(crate) fn charge(&mut self, out: &Joined) -> bool {
+        let held = self.translator.held_bytes().saturating_add(out.len());
+        if held <= FREE_BYTES {
+            self.share = None;
+            return true;
+        }
+        match &mut self.share {
+            Some(share) => share.resize(held),
+            share @ None => {
+                *share = self.budget.take(held);
+                share.is_some()
+            }
+        }
+    }
+}
+
+/// How the stream ends when all bytes are handed over.
+enum End {
+    Clean,
+    /// Not cleanly: a pause, begun when the last bytes are handed over, then an abort.
+    Abort(Option<Pin<Box<Sleep>>>),
+}
+
+impl End {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
+        if let Self::Abort(pause) = self {
+            let pause = pause.get_or_insert_with(|| Box::pin(sleep(ABORT_PAUSE)));
+            ready!(pause.as_mut().poll(cx));
+            *self = Self::Clean;
+            return Poll::Ready(Some(Err(Aborted)));
+        }
+        Poll::Ready(None)
+    }
+}
+
+pub(crate) type Growth = Pin<Box<dyn Future<Output = Result<(), AdmitError>> + Send>>;
+
+impl std::fmt::Debug for Relay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Relay")
+            .field("request_id", &self.request_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Relay {
+    pub(crate) fn new(
+        feed: Feed,
+        out: Joined,
+        admission: Box<Admission>,
+        manner: Manner,
+        request_id: RequestId,
+    ) -> Self {
+        let seen = feed.translator.seen();
+        let ended = seen.ended.then(|| seen.clone());
+        let mut relay = Self {
+            feed: Some(feed),
+            fresh: !out.is_empty(),
+            out,
+            share: None,
+            admission: Some(admission),
+            manner,
+            request_id,
+            end: End::Clean,
+            growing: None,
+            closing: None,
+            grow_after: None,
+            keep_alive: None,
+            ending: EndingWatch::default(),
+        };
+        // A short answer may be over with its first read, before anything is relayed.
+        if let Some(seen) = ended {
+            relay.settle(&seen);
+        }
+        relay
+    }
+
+    /// Ends the stream behind what it holds, with a failure that was seen before it began.
+    pub(crate) fn break_off(&mut self, failure: &Failure) {
+        if let Some(feed) = self.feed.take() {
+            self.fail(feed, failure);
+        }
+    }
+
+    /// Whether the call is closed; the last bytes may still be here.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.admission.is_none()
+    }
+
+    /// The next bytes for the caller.
+    ///
+    /// What one wake-up brought leaves in one piece: hyper hands over one frame per HTTP chunk,
+    /// and a write for each would cost more than all else. So when the upstream has no more at
+    /// this instant, the relay lets the connection's task run once and looks again before it
+    /// answers. Nothing is ever held back for what has not arrived.
+    pub(crate) fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Aborted>>> {
+        self.poll_growth(cx);
+        // The caller sees its own charge (W13).
+        if self.closing.is_some() {
+            return Poll::Pending;
+        }
+        self.end_with_node();
+        while self.out.len() < OUT_BYTES_MAX {
+            if self.is_unpaid() {
+                break;
+            }
+            let Some(feed) = self.feed.as_mut() else {
+                break;
+            };
+            match feed.upstream.poll_next(cx) {
+                Poll::Ready(next) => {
+                    self.fresh = true;
+                    self.take(next);
+                    self.poll_growth(cx);
+                    if self.closing.is_some() {
+                        return Poll::Pending;
+                    }
+                }
+                Poll::Pending if self.fresh => {
+                    self.fresh = false;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                // The end mark has gone by: the caller need not wait for the upstream to hang up.
+                Poll::Pending if feed.translator.seen().ended => {
+                    self.share = feed.share.take();
+                    self.feed = None;
+                }
+                Poll::Pending if !self.out.is_empty() => break,
+                Poll::Pending if self.watch_ending(cx) => self.end_with_node(),
+                Poll::Pending => {
+                    ready!(self.poll_keep_alive(cx));
+                    break;
+                }
+            }
+        }
+        match self.out.pop() {
+            Some(piece) => {
+                self.keep_alive = None;
+                Poll::Ready(Some(Ok(piece)))
+            }
+            None if self.is_unpaid() => Poll::Pending,
+            None => {
+                self.share = None;
+                self.end.poll(cx)
+            }
+        }
+    }
+
+    /// Whether more has gone by than the hold covers, and the ledger is asked for more: nothing is
+    /// read until it has answered.
+    fn is_unpaid(&self) -> bool {
+        let is_uncovered = |feed: &Feed| {
+            let admission = self.admission.as_ref();
+            admission.is_some_and(|it| it.is_uncovered(feed.translator.seen()))
+        };
+        self.growing.is_some() && self.feed.as_ref().is_some_and(is_uncovered)
+    }
+
+    /// Takes what the upstream gave: bytes, its end, or its failure.
+    fn take(&mut self, next: Option<Result<Bytes, CallError>>) {
+        let Some(mut feed) = self.feed.take() else {
+            return;
+        };
+        let is_over = next.is_none();
+        let kept = self.out.len();
+        let result = match next {
+            Some(Ok(chunk)) => feed
+                .translator
+                .push(chunk, &mut self.out)
+                .map_err(|broken| broken_failure(&broken)),
+            None => feed
+                .translator
+                .end(&mut self.out)
+                .map_err(|broken| broken_failure(&broken)),
+            Some(Err(error)) => {
+                let request_id = &*self.request_id;
+                tracing::warn!(
+                    request_id,
+                    error = &error as &dyn std::error::Error,
+                    "an upstream stream broke"
+                );
+                Err(call_failure(&error))
+            }
+        };
+        if let Some(admission) = self.admission.as_mut() {
+            admission.note(|record| record.keep_answer(&self.out, kept));
+        }
+        let result = result.and_then(|()| {
+            let fits = feed.charge(&self.out);
+            fits.then_some(()).ok_or_else(no_memory)
+        });
+        if let Err(failure) = result {
+            return self.fail(feed, &failure);
+        }
+        let seen = feed.translator.seen();
+        if is_over || seen.ended {
+            self.settle(seen);
+        } else {
+            self.grow_if_needed(seen);
+        }
+        if is_over {
+            self.share = feed.share;
+        } else {
+            self.feed = Some(feed);
+        }
+    }
+
+    /// Closes the call before the last bytes leave: the caller sees its own charge (W13).
+    fn settle(&mut self, seen: &Seen) {
+        let Some(admission) = self.admission.as_ref() else {
+            return;
+        };
+        if admission.is_undercharged(seen) {
+            self.grow_if_needed(seen);
+            if self.growing.is_some() {
+                self.closing = Some(Box::new(seen.clone()));
+                return;
+            }
+        }
+        if let Some(admission) = self.admission.take() {
+            admission.settle(seen, &Outcome::done());
+        }
+    }
+
+    /// Ends the stream with the error event of the called protocol; never with a clean finish.
+    fn fail(&mut self, feed: Feed, failure: &Failure) {
+        let Feed {
+            mut translator,
+            share,
+            ..
+        } = feed;
+        self.share = share;
+        // Once the end mark has gone by there is nothing left to fail.
+        let Some(mut admission) = self.admission.take() else {
+            return;
+        };
+        if let Some(cause) = &failure.cause {
+            admission.note(|record| record.hears(cause));
+        }
+        let seen = translator.seen();
+        if seen.content || seen.usage.is_some() {
+            admission.settle(seen, &Outcome::failed(failure));
+        } else {
+            admission.release(failure);
+        }
+        translator.fail(failure, &self.request_id, &mut self.out);
+        if self.manner.aborts {
+            self.end = End::Abort(None);
+        }
+    }
+
+    fn grow_if_needed(&mut self, seen: &Seen) {
+        if self.growing.is_some() || self.grow_after.is_some_and(|then| Instant::now() < then) {
+            return;
+        }
+        let Some(admission) = self.admission.as_mut().filter(|it| it.wants_more(seen)) else {
+            return;
+        };
+        if let Some(step) = admission.next_step(seen) {
+            let store = admission.engine().store.clone();
+            self.growing = Some(Box::pin(async move {
+                store.extend(step).await?;
+                Ok(())
+            }));
+        }
+    }
+
+    /// Sees whether the hold has grown. A refusal ends the stream: it is not paid any further.
+    fn poll_growth(&mut self, cx: &mut Context<'_>) {
+        let Some(growth) = self.growing.as_mut() else {
+            return;
+        };
+        let Poll::Ready(grown) = growth.as_mut().poll(cx) else {
+            return;
+        };
+        self.growing = None;
+        if let Some(admission) = self.admission.as_mut() {
+            match grown {
+                Ok(()) => admission.grown(),
+                Err(_) => admission.not_grown(),
+            }
+        }
+        if let Some(seen) = self.closing.take() {
+            if let Some(admission) = self.admission.take() {
+                admission.settle(&seen, &Outcome::done());
+            }
+            return;
+        }
+        match grown {
+            Ok(()) => {}
+            Err(error @ AdmitError::Refused { .. }) => {
+                if let Some(feed) = self.feed.take() {
+                    self.fail(feed, &refusal(&error));
+                }
+            }
+            // Our own trouble is not the caller's: the settlement books what the answer costs (W6).
+            Err(error) => {
+                tracing::warn!(?error, "a stream's hold could not grow");
+                self.grow_after = Some(Instant::now() + GROWTH_PAUSE);
+            }
+        }
+    }
+
+    /// A node that stops has waited for its streams long enough (R3).
+    fn end_with_node(&mut self) {
+        let is_ending = |it: &Admission| it.engine().ending.has_begun();
+        if self.admission.as_deref().is_some_and(is_ending) {
+            self.break_off(&Failure::unavailable("The service is shutting down."));
+        }
+    }
+
+    fn watch_ending(&mut self, cx: &mut Context<'_>) -> bool {
+        self.admission
+            .as_ref()
+            .is_some_and(|it| self.ending.has_begun(&it.engine().ending, cx))
+    }
+
+    /// Puts out a sign of life when the upstream has been silent for long.
+    fn poll_keep_alive(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(admission) = self.admission.as_ref() else {
+            return Poll::Pending;
+        };
+        if self.manner.keep_alive.is_empty() {
+            return Poll::Pending;
+        }
+        let silence = admission.engine().settings.keep_alive;
+        let timer = self
+            .keep_alive
+            .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + silence)));
+        ready!(timer.as_mut().poll(cx));
+        self.keep_alive = None;
+        self.out.push(Bytes::from_static(self.manner.keep_alive));
+        Poll::Ready(())
+    }
+}
+
+/// The caller has left: the upstream is heard out for a while for its usage (S1).
+impl Drop for Relay {
+    fn drop(&mut self) {
+        let Some(admission) = self.admission.take() else {
+            return;
+        };
+        let has_runtime = tokio::runtime::Handle::try_current().is_ok();
+        if let Some(seen) = self.closing.take() {
+            if !has_runtime {
+                return admission.settle(&seen, &Outcome::client_gone());
+            }
+            // Nobody may have asked the ledger yet.
+            let (tasks, growing) = (admission.engine().tasks.clone(), self.growing.take());
+            admission.stop_counting();
+            tasks.spawn(async move { settle_gone(admission, growing, &seen).await });
+            return;
+        }
+        // Without a feed the admission closes and counts itself.
+        let Some(feed) = self.feed.take() else {
+            return;
+        };
+        let growing = self.growing.take();
+        admission.engine().metrics().clients_gone.inc();
+        if has_runtime {
+            admission.stop_counting();
+            let tasks = admission.engine().tasks.clone();
+            tasks.spawn(drain(feed, admission, growing));
+        } else {
+            admission.settle(feed.translator.seen(), &Outcome::client_gone());
+        }
+    }
+}
+
+/// What the caller is told of a call that broke.
+fn call_failure(error: &CallError) -> Failure {
+    match error.what {
+        What::Timeout(_) => Failure::upstream_timeout(),
+        What::Connect | What::Broken | What::TooLarge => Failure::upstream_error(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! Pictures that a caller names by URL and an upstream must be given inline.
+//!
+//! They are fetched before money moves: all at once, through the guarded client, within bounds of
+//! number, size and time, and charged to the node's memory from the first byte on.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use protocol::Failure;
+use protocol::canon::base64::Encoder;
+use protocol::canon::{ImageSource, Path, Request, mime};
+use tokio::task::JoinSet;
+use upstream::{Bounds, FetchError, Guarded, Timeouts, What};
+
+use crate::memory_budget::{Budget, Share};
+
+/// How much is fetched for one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PictureBounds {
+    pub count_max: usize,
+    /// One picture.
+    pub bytes_max: u64,
+    /// All pictures of a request together.
+    pub total_bytes_max: u64,
+    /// From the first look at a name to the last byte.
+    pub within: Duration,
+}
+
+impl Default for PictureBounds {
+    fn default() -> Self {
+        Self {
+            count_max: 20,
+            bytes_max: 20 << 20,
+            total_bytes_max: 32 << 20,
+            within: Duration::from_secs(30),
+        }
+    }
+}
+
+impl PictureBounds {
+    /// One bound for the whole is enough: a server may use its time as it likes.
+    fn times(self) -> Timeouts {
+        Timeouts {
+            connect: self.within,
+            first_byte: self.within,
+            idle: self.within,
+            total: self.within,
+        }
+    }
+}
+
+/// Who fetches pictures, and within which bounds.
+#[derive(Debug)]
+pub(crate) struct Pictures {
+    guarded: Arc<Guarded>,
+    budget: Budget,
+    bounds: PictureBounds,
+}
+
+/// A picture that has been fetched.
+struct Picture {
+    mime: &'static str,
+    /// Standard base64.
+    data: String,
+    share: Share,
+}
+
+/// Why there is no picture.
+#[derive(Debug)]
+enum Unfetched {
+    Fetch(FetchError),
+    NotAPicture,
+    TotalTooLarge(u64),
+    NoMemory,
+}
+
+impl Pictures {
+    pub(crate) fn new(guarded: Arc<Guarded>, budget: Budget, bounds: PictureBounds) -> Self {
+        Self {
+            guarded,
+            budget,
+            bounds,
+        }
+    }
+
+    /// Puts every picture that `must_be_inline` into the request itself. The shares are for as
+    /// long as the request lives.
+    pub(crate) async fn inline(
+        &self,
+        request: &mut Request,
+        must_be_inline: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Share>, Failure> {
+        let mut places: HashMap<String, Path> = HashMap::new();
+        for (path, image) in request.images_mut() {
+            if let ImageSource::Url(url) = &image.source
+                && must_be_inline(url)
+                && !places.contains_key(url)
+            {
+                places.insert(url.clone(), path);
+            }
+        }
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
+        if places.len() > self.bounds.count_max {
+            return Err(Failure::invalid(format!(
+                "At most {} images can be fetched by URL for this model; send the others inline.",
+                self.bounds.count_max
+            )));
+        }
+        let mut pictures = self.fetch_all(places).await?;
+        for (_, image) in request.images_mut() {
+            if let ImageSource::Url(url) = &image.source
+                && let Some(picture) = pictures.get(url)
+            {
+                image.source = ImageSource::Inline {
+                    mime: picture.mime.to_owned(),
+                    data: picture.data.clone(),
+                };
+            }
+        }
+        Ok(pictures.drain().map(|(_, picture)| picture.share).collect())
+    }
+
+    /// Looks at addresses that an upstream will fetch itself, from inside a network that callers
+    /// must not reach through it.
+    pub(crate) async fn check(&self, urls: Vec<String>) -> Result<(), Failure> {
+        let urls: HashSet<_> = urls.into_iter().collect();
+        if urls.len() > self.bounds.count_max {
+            return Err(Failure::invalid(format!(
+                "At most {} URLs can be given to this model.",
+                self.bounds.count_max
+            )));
+        }
+        let times = self.bounds.times();
+        let mut checks = JoinSet::new();
+        for url in urls {
+            let guarded = Arc::clone(&self.guarded);
+            checks.spawn(async move { guarded.check(&url, times).await });
+        }
+        while let Some(checked) = checks.join_next().await {
+            let checked = checked.map_err(|_| Failure::internal())?;
+            checked.map_err(|error| {
+                Failure::invalid(format!("A URL of the request is not accepted: {error}."))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// All of them at once; the first that cannot be had ends the others.
+    async fn fetch_all(
+        &self,
+        places: HashMap<String, Path>,
+    ) -> Result<HashMap<String, Picture>, Failure> {
+        let left = Arc::new(AtomicU64::new(self.bounds.total_bytes_max));
+        let mut fetches = JoinSet::new();
+        for (url, path) in places {
+            let fetch = Fetch {
+                guarded: Arc::clone(&self.guarded),
+                budget: self.budget.clone(),
+                bounds: self.bounds,
+                left: Arc::clone(&left),
+            };
+            fetches.spawn(async move {
+                let picture = fetch.run(&url).await;
+                (url, path, picture)
+            });
+        }
+        let mut pictures = HashMap::new();
+        while let Some(fetched) = fetches.join_next().await {
+            let (url, path, picture) = fetched.map_err(|_| Failure::internal())?;
+            pictures.insert(url, picture.map_err(|why| why.failure(path))?);
+        }
+        Ok(pictures)
+    }
+}
+
+/// One fetch on its way.
+struct Fetch {
+    guarded: Arc<Guarded>,
+    budget: Budget,
+    bounds: PictureBounds,
+    /// Bytes that all pictures of the request may still bring.
+    left: Arc<AtomicU64>,
+}
+
+impl Fetch {
+    async fn run(&self, url: &str) -> Result<Picture, Unfetched> {
+        let bounds = Bounds {
+            times: self.bounds.times(),
+            bytes_max: self.bounds.bytes_max,
+        };
+        let mut body = self.guarded.get(url, None, bounds).await?.body;
+        let mut share = self.budget.take(0).ok_or(Unfetched::NoMemory)?;
+        let mut encoder = Encoder::default();
+        let mut head = Vec::with_capacity(mime::TELLING_BYTES);
+        let mut bytes = 0;
+        while let Some(piece) = body.next().await {
+            let piece = piece?;
+            self.take(piece.len())?;
+            bytes += piece.len();
+            if !share.resize(memory_of(bytes)) {
+                return Err(Unfetched::NoMemory);
+            }
+            let missing = mime::TELLING_BYTES - head.len();
+            head.extend(piece.iter().take(missing));
+            // A page that says "not found" is not read to its end.
+            if head.len() == mime::TELLING_BYTES && mime::of_bytes(&head).is_none() {
+                return Err(Unfetched::NotAPicture);
+            }
+            encoder.push(&piece);
+        }
+        let mime = mime::of_bytes(&head).ok_or(Unfetched::NotAPicture)?;
+        Ok(Picture {
+            mime,
+            data: encoder.finish(),
+            share,
+        })
+    }
+
+    fn take(&self, bytes: usize) -> Result<(), Unfetched> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let taken = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(bytes)
+            });
+        let total = self.bounds.total_bytes_max;
+        taken.map(drop).map_err(|_| Unfetched::TotalTooLarge(total))
+    }
+}
+
+/// What a picture of so many bytes takes: its base64 in the common form, and once more in the
+/// request that is written from it.
+fn memory_of(bytes: usize) -> usize {
+    bytes.div_ceil(3).saturating_mul(8)
+}
+
+impl From<FetchError> for Unfetched {
+    fn from(error: FetchError) -> Self {
+        Self::Fetch(error)
+    }
+}
+
+impl Unfetched {
+    /// What the caller is told: the address is his, so is its trouble.
+    fn failure(&self, path: Path) -> Failure {
+        let why = match self {
+            Self::NoMemory => {
+                let failure = Failure::unavailable("The service has no memory left for images.");
+                return failure.retry_after(1);
+            }
+            Self::NotAPicture => "it is not a PNG, JPEG, GIF, WebP or HEIC file".to_owned(),
+            Self::TotalTooLarge(bytes) => {
+                format!("all images of the request together are larger than {bytes} bytes")
+            }
+            Self::Fetch(FetchError::TooLarge(bytes)) => {
+                format!("it is larger than {bytes} bytes")
+            }
+            Self::Fetch(FetchError::Call(error)) => match error.what {
+                What::Timeout(_) => "it did not come in time".to_owned(),
+                What::Connect | What::Broken | What::TooLarge => {
+                    "its server gave no whole answer".to_owned()
+                }
+            },
+            Self::Fetch(error) => error.to_string(),
+        };
+        Failure::invalid(format!("The image could not be fetched: {why}.")).param(path.to_string())
+    }
+}

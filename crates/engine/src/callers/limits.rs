@@ -1,0 +1,270 @@
+//! What one key and its wallet take of this node: requests in flight, and memory for large bodies.
+//!
+//! The ledger limits what a key may spend. These limits keep one caller from taking the node from
+//! all others, whether it can pay or not.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use ledger::{Bucket, Micro, UnixMs, Wait, Wallet, WalletStatus};
+use parking_lot::Mutex;
+use protocol::Failure;
+use store::{KeyHead, KeyId, WalletId};
+
+use crate::callers::shared_values::Shares;
+use crate::engine::Engine;
+use crate::memory_budget::Budget;
+
+/// How long a wallet that was seen with credit is not looked at again.
+const FUNDS_BELIEVED: Duration = Duration::from_secs(1);
+
+/// The limits of one key and one wallet on this node.
+#[derive(Debug, Clone, Copy)]
+pub struct CallerLimits {
+    /// Requests of one key in flight.
+    pub key_in_flight_max: usize,
+    /// Memory for large bodies of one key.
+    pub key_bodies_bytes_max: usize,
+    /// Memory for large bodies of all keys of one wallet.
+    pub wallet_bodies_bytes_max: usize,
+    /// Requests per minute of one key that are counted and not answered. A smaller limit of the key's own
+    /// holds for them, too.
+    pub token_counts_per_minute: u32,
+}
+
+impl Default for CallerLimits {
+    fn default() -> Self {
+        Self {
+            key_in_flight_max: 2_500,
+            key_bodies_bytes_max: 128 << 20,
+            wallet_bodies_bytes_max: 192 << 20,
+            token_counts_per_minute: 600,
+        }
+    }
+}
+
+/// The keys and wallets that have something in flight, or were recognised a moment ago.
+#[derive(Debug)]
+pub(crate) struct Callers {
+    limits: CallerLimits,
+    large_bodies: Budget,
+    keys: Mutex<Shares<KeyId, KeyShare>>,
+    wallets: Mutex<Shares<WalletId, WalletShare>>,
+}
+
+/// What one key takes of the node.
+#[derive(Debug)]
+pub(crate) struct KeyShare {
+    in_flight: AtomicUsize,
+    large_bodies: Budget,
+    token_counts: Mutex<Bucket>,
+    wallet: Arc<WalletShare>,
+}
+
+#[derive(Debug)]
+struct WalletShare {
+    large_bodies: Budget,
+    funds_seen: Mutex<Option<Instant>>,
+}
+
+impl Callers {
+    /// Large bodies of all callers together are charged to `large_bodies`.
+    pub(crate) fn new(limits: CallerLimits, large_bodies: Budget) -> Self {
+        Self {
+            limits,
+            large_bodies,
+            keys: Mutex::default(),
+            wallets: Mutex::default(),
+        }
+    }
+
+    /// The share of a key; the same one as long as anybody holds it.
+    pub(crate) fn share_of(&self, head: &KeyHead) -> Arc<KeyShare> {
+        self.keys.lock().get_or_insert(head.key, || {
+            let wallet = self.wallet_share_of(head.wallet);
+            let bytes_max = self.limits.key_bodies_bytes_max;
+            KeyShare {
+                in_flight: AtomicUsize::new(0),
+                large_bodies: wallet.large_bodies.part_of_caller(bytes_max),
+                token_counts: Mutex::default(),
+                wallet,
+            }
+        })
+    }
+
+    /// Takes one of the token counts that a key may ask for in a minute, or refuses it.
+    pub(crate) fn take_token_count(&self, caller: &Caller, now: UnixMs) -> Result<(), Failure> {
+        let limit = self.limits.token_counts_per_minute;
+        let limit = caller.key.rpm_limit.unwrap_or(limit).min(limit);
+        let taken = caller.share.token_counts.lock().take(1, limit, now);
+        taken.map_err(|wait| {
+            let message = "The key asks for more token counts per minute than it may.";
+            let failure = Failure::rate_limit_exceeded(message);
+            match wait {
+                Wait::Ms(ms) => {
+                    failure.retry_after(u32::try_from(ms.div_ceil(1_000)).unwrap_or(u32::MAX))
+                }
+                Wait::Never => failure.should_retry(false),
+            }
+        })
+    }
+
+    fn wallet_share_of(&self, wallet: WalletId) -> Arc<WalletShare> {
+        self.wallets.lock().get_or_insert(wallet, || WalletShare {
+            large_bodies: self
+                .large_bodies
+                .part_of_caller(self.limits.wallet_bodies_bytes_max),
+            funds_seen: Mutex::new(None),
+        })
+    }
+
+    /// Counts one more request of a key, or refuses it.
+    pub(crate) fn enter(&self, key: KeyHead, share: Arc<KeyShare>) -> Result<Caller, Failure> {
+        // Counted first, so that a refusal gives back what it took by being dropped.
+        let before = share.in_flight.fetch_add(1, Ordering::Relaxed);
+        let caller = Caller { key, share };
+        if before >= self.limits.key_in_flight_max {
+            return Err(Failure::concurrency_limit_exceeded());
+        }
+        Ok(caller)
+    }
+}
+
+/// A recognised caller: one request in flight of its key, until this is dropped.
+#[derive(Debug)]
+pub struct Caller {
+    pub key: KeyHead,
+    share: Arc<KeyShare>,
+}
+
+impl Caller {
+    /// The memory that large bodies of this caller may take.
+    pub fn large_bodies(&self) -> &Budget {
+        &self.share.large_bodies
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.share.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Engine {
+    /// Refuses a caller whose wallet is disabled or has nothing available, before a large body of it is read.
+    ///
+    /// The committed row answers for most wallets. It may lag behind a hold that was just released,
+    /// so that only the ledger writer is believed when there seems to be nothing.
+    pub async fn check_funds(&self, caller: &Caller) -> Result<(), Failure> {
+        let seen = &caller.share.wallet.funds_seen;
+        if seen.lock().is_some_and(|at| at.elapsed() < FUNDS_BELIEVED) {
+            return Ok(());
+        }
+        let row = self.store.find_wallet(&caller.key.wallet.to_string()).await;
+        let is_funded = matches!(&row, Ok(Some(row)) if can_spend(&row.wallet).is_ok());
+        if !is_funded {
+            let (wallet, _) = self.balance(&caller.key).await?;
+            can_spend(&wallet)?;
+        }
+        *seen.lock() = Some(Instant::now());
+        Ok(())
+    }
+}
+
+fn can_spend(wallet: &Wallet) -> Result<(), Failure> {
+    match wallet.status {
+        WalletStatus::Disabled => Err(Failure::wallet_disabled()),
+        WalletStatus::Active if wallet.total_available() > Micro::ZERO => Ok(()),
+        WalletStatus::Active => Err(Failure::insufficient_quota()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory_budget::Ceiling;
+
+    fn head() -> KeyHead {
+        KeyHead {
+            key: KeyId::random(),
+            wallet: WalletId::random(),
+            enabled: true,
+            expires_at: None,
+            rpm_limit: None,
+        }
+    }
+
+    fn callers(limits: CallerLimits) -> Callers {
+        Callers::new(limits, Budget::new(1_000))
+    }
+
+    fn enter(callers: &Callers, head: KeyHead) -> Result<Caller, Failure> {
+        callers.enter(head, callers.share_of(&head))
+    }
+
+    #[test]
+    fn a_key_has_a_bound_of_requests_and_gets_its_places_back() {
+        let callers = callers(CallerLimits {
+            key_in_flight_max: 2,
+            ..CallerLimits::default()
+        });
+        let (one, other) = (head(), head());
+        let first = enter(&callers, one).unwrap();
+        let _second = enter(&callers, one).unwrap();
+        for _ in 0..3 {
+            let refused = enter(&callers, one).unwrap_err();
+            assert_eq!(refused.code, protocol::Code::ConcurrencyLimitExceeded);
+        }
+        assert!(enter(&callers, other).is_ok());
+        drop(first);
+        assert!(enter(&callers, one).is_ok());
+    }
+
+    #[test]
+    fn a_key_has_a_bound_of_token_counts_and_may_have_a_smaller_one() {
+        let callers = callers(CallerLimits {
+            token_counts_per_minute: 3,
+            ..CallerLimits::default()
+        });
+        let at = |ms| UnixMs::new(1_800_000_000_000 + ms);
+        for (rpm_limit, allowed) in [(None, 3), (Some(100), 3), (Some(2), 2), (Some(0), 0)] {
+            let head = KeyHead {
+                rpm_limit,
+                ..head()
+            };
+            let caller = enter(&callers, head).unwrap();
+            for _ in 0..allowed {
+                callers.take_token_count(&caller, at(0)).unwrap();
+            }
+            let refused = callers.take_token_count(&caller, at(0)).unwrap_err();
+            assert_eq!(refused.code, protocol::Code::RateLimitExceeded);
+            let waits = refused.retry_after_s.map_or(0, i64::from);
+            assert_eq!(waits > 0, allowed > 0, "{rpm_limit:?}");
+            let later = callers.take_token_count(&caller, at(waits * 1_000));
+            assert_eq!(later.is_ok(), allowed > 0, "{rpm_limit:?}");
+        }
+    }
+
+    #[test]
+    fn keys_of_one_wallet_share_its_memory() {
+        let callers = callers(CallerLimits {
+            key_bodies_bytes_max: 300,
+            wallet_bodies_bytes_max: 400,
+            ..CallerLimits::default()
+        });
+        let one = head();
+        let sibling = KeyHead {
+            key: KeyId::random(),
+            ..one
+        };
+        let [one, sibling, other] = [one, sibling, head()].map(|it| enter(&callers, it).unwrap());
+        let mut share = one.large_bodies().share();
+        assert_eq!(share.try_grow(301), Err(Ceiling::Caller), "the key's limit");
+        assert_eq!(share.try_grow(300), Ok(()));
+        let mut beside = sibling.large_bodies().share();
+        assert_eq!(beside.try_grow(101), Err(Ceiling::Caller), "the wallet's");
+        assert_eq!(beside.try_grow(100), Ok(()));
+        assert!(other.large_bodies().take(300).is_some());
+    }
+}

@@ -1,0 +1,177 @@
+//! The money of a session: a hold that goes ahead of what is used, step by step.
+//!
+//! Each step books what was used so far (S11), so that a node that dies loses one step
+//! at most. What cannot be held is not used: frames wait for it, and a refusal ends the session.
+
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::time::Duration;
+
+use ledger::{Micro, Refusal};
+use protocol::Failure;
+use protocol::voice::Reading;
+use store::AdmitError;
+use tokio::time::Instant;
+
+use super::pricing::{More, Tariff};
+use crate::call::admission::{Admission, refusal};
+use crate::call::record::{Outcome, Record};
+
+/// Between two steps that were not granted.
+const STEP_PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) struct Purse {
+    admission: Box<Admission>,
+    tariff: Tariff,
+    /// The last reading that was paid for.
+    paid: Reading,
+    step: Option<Step>,
+    /// The last step was not granted: the next one is asked for then.
+    again: Option<Instant>,
+    /// The ledger does not answer, which is not the caller's fault: the session goes on, and the
+    /// next step books it.
+    lenient: bool,
+}
+
+/// A step that was asked for.
+struct Step {
+    need: Need,
+    answer: Pin<Box<dyn Future<Output = Result<Micro, AdmitError>> + Send>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// More has been used than is held.
+    Now,
+    /// It will be, before long.
+    Soon,
+}
+
+impl Purse {
+    pub(super) fn new(admission: Box<Admission>, tariff: Tariff) -> Self {
+        Self {
+            admission,
+            tariff,
+            paid: Reading::default(),
+            step: None,
+            again: None,
+            lenient: false,
+        }
+    }
+
+    /// Whether this much is paid for; has the hold grow where it is not, or will not be for long.
+    pub(super) fn pays(&mut self, reading: Reading, now: Instant) -> Result<bool, Failure> {
+        let is_idle = self.step.is_none();
+        let has_rested = self.again.is_none_or(|then| now >= then);
+        let would_retry = is_idle && has_rested && self.again.is_some();
+        if reading == self.paid && !would_retry {
+            return Ok(true);
+        }
+        let reach = self.tariff.reach(reading, More::Nothing);
+        let is_covered = self.admission.covers(&reach);
+        if is_covered || self.lenient {
+            self.paid = reading;
+            self.admission.spoke(reach);
+        }
+        if is_idle && !is_covered && (has_rested || !self.lenient) {
+            self.ask(reading, Need::Now)?;
+        } else if is_idle
+            && has_rested
+            && !self
+                .admission
+                .covers(&self.tariff.reach(reading, More::Half))
+        {
+            self.ask(reading, Need::Soon)?;
+        }
+        Ok(is_covered || self.lenient)
+    }
+
+    fn ask(&mut self, reading: Reading, need: Need) -> Result<(), Failure> {
+        let least = match need {
+            Need::Now => More::Nothing,
+            Need::Soon => More::Unit,
+        };
+        let used = self.tariff.meter(reading, More::Nothing);
+        let [least, wanted] = [least, More::Step].map(|more| self.tariff.reach(reading, more));
+        // Beyond all money.
+        let unpaid = Failure::insufficient_quota;
+        let step = self.admission.step(&used, &least, &wanted);
+        let step = step.ok_or_else(unpaid)?;
+        let store = self.admission.engine().store.clone();
+        self.again = None;
+        self.step = Some(Step {
+            need,
+            answer: Box::pin(async move { store.step_session(step).await }),
+        });
+        Ok(())
+    }
+
+    /// Returns when a step was answered, with why the session is not paid any further if so. Never
+    /// returns when none was asked for.
+    pub(super) async fn answered(&mut self) -> Result<(), Failure> {
+        let Some(step) = &mut self.step else {
+            return pending().await;
+        };
+        let answer = step.answer.as_mut().await;
+        let need = step.need;
+        self.step = None;
+        match answer {
+            Ok(reach) => {
+                self.admission.reached(reach);
+                self.lenient = false;
+                Ok(())
+            }
+            Err(error) => {
+                self.admission.not_grown();
+                self.again = Some(Instant::now() + STEP_PAUSE);
+                match &error {
+                    AdmitError::Refused { refusal: why, .. } => {
+                        if need == Need::Now || !is_about_money(*why) {
+                            return Err(refusal(&error));
+                        }
+                    }
+                    AdmitError::Busy | AdmitError::Unavailable => {
+                        tracing::warn!(?error, "a session's step could not be booked");
+                        self.lenient = true;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends it on all that was used.
+    pub(super) fn settle(mut self, reading: Reading, outcome: &Outcome) {
+        let used = self.tariff.meter(reading.ended(), More::Nothing);
+        self.admission.spoke(used);
+        self.close(outcome);
+    }
+
+    /// Ends it on what was paid for: what came after was not relayed.
+    pub(super) fn settle_paid(self, outcome: &Outcome) {
+        self.close(outcome);
+    }
+
+    fn close(self, outcome: &Outcome) {
+        self.admission
+            .settle(&protocol::native::Seen::default(), outcome);
+    }
+
+    pub(super) fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    /// Adds to what the journal will say.
+    pub(super) fn note(&mut self, note: impl FnOnce(&mut Record)) {
+        self.admission.note(note);
+    }
+}
+
+/// A key or a wallet that may not be used any more ends a session at its next step; a lack of money
+/// ends it when the hold is used up.
+fn is_about_money(why: Refusal) -> bool {
+    matches!(
+        why,
+        Refusal::InsufficientQuota | Refusal::DebtLimitReached | Refusal::KeyLimitReached
+    )
+}

@@ -1,0 +1,11 @@
+//! WebSocket sessions: admitted and opened, then relayed and metered until they end.
+
+mod hold;
+mod limits;
+mod open;
+mod pricing;
+mod relay;
+mod run;
+
+pub use limits::SocketBounds;
+pub use open::{OpenSocket, SocketCall, SocketKind};

@@ -1,0 +1,91 @@
+//! What a session's reading is in the ledger's quantities, and how far ahead a hold goes.
+
+use std::sync::Arc;
+
+use ledger::{Meter, PriceKey};
+use protocol::voice::Reading;
+
+use super::open::SocketKind;
+use crate::catalog::Model;
+
+/// What a hold grows by: so much of a session or of its audio, or so many characters.
+const STEP_SECONDS: u64 = 30;
+const STEP_CHARACTERS: u64 = 2_000;
+
+/// How much further a hold should reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum More {
+    /// As far as has been used.
+    Nothing,
+    /// The least that can be used next.
+    Unit,
+    /// Half a step: where growing begins.
+    Half,
+    Step,
+}
+
+#[derive(Debug)]
+pub(super) struct Tariff {
+    kind: SocketKind,
+    has_text_inputs: bool,
+    /// Whether text tokens of realtime sessions have a price, input and output.
+    text_tokens: (bool, bool),
+}
+
+impl Tariff {
+    pub(super) fn new(kind: SocketKind, model: &Arc<Model>) -> Self {
+        // Where they have no price they are part of the session.
+        let has = |key| model.price.unit_price(key).is_some();
+        Self {
+            kind,
+            has_text_inputs: has(PriceKey::RealtimeTextInput),
+            text_tokens: (has(PriceKey::Input), has(PriceKey::Output)),
+        }
+    }
+
+    /// What has been used, the response under way included, and so much more.
+    pub(super) fn reach(&self, reading: Reading, more: More) -> Meter {
+        self.meter(reading.ended(), more)
+    }
+
+    /// What has been used and can be booked, and so much more.
+    pub(super) fn meter(&self, reading: Reading, more: More) -> Meter {
+        let (has_input, has_output) = self.text_tokens;
+        let priced = |is_priced: bool, tokens: u64| if is_priced { tokens } else { 0 };
+        let mut meter = Meter {
+            realtime_seconds: reading.realtime_seconds,
+            text_inputs: if self.has_text_inputs {
+                reading.text_inputs
+            } else {
+                0
+            },
+            tts_stream_characters: reading.characters,
+            stt_stream_seconds: reading.heard_seconds,
+            input: priced(has_input, reading.text.input),
+            cached_input: priced(has_input, reading.text.cached_input),
+            output: priced(has_output, reading.text.output),
+            ..Meter::default()
+        };
+        let (place, step) = match self.kind {
+            SocketKind::Realtime => (&mut meter.realtime_seconds, STEP_SECONDS),
+            SocketKind::Speech => (&mut meter.tts_stream_characters, STEP_CHARACTERS),
+            SocketKind::Transcript(_) => (&mut meter.stt_stream_seconds, STEP_SECONDS),
+        };
+        *place = place.saturating_add(match more {
+            More::Nothing => 0,
+            More::Unit => 1,
+            More::Half => step / 2,
+            More::Step => step,
+        });
+        meter
+    }
+}
+
+/// What a model must have a price for to hold such sessions.
+pub(super) fn price_key(kind: SocketKind) -> PriceKey {
+    match kind {
+        SocketKind::Realtime => PriceKey::RealtimeMinute,
+        SocketKind::Speech => PriceKey::TtsStreamCharacters,
+        SocketKind::Transcript(_) => PriceKey::SttStreamSecond,
+    }
+}

@@ -1,0 +1,199 @@
+//! Two sockets and the one message that may wait in each direction.
+//!
+//! Backpressure: the next message of a side is read when the last one has left on the other side.
+
+use std::task::{Context, Poll};
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
+use upstream::Tunnel;
+
+use super::limits::SocketBounds;
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Client,
+    Upstream,
+}
+
+/// What a side did.
+#[derive(Debug)]
+pub(super) enum Happened {
+    Said(Side, Message),
+    /// It is gone; `None` when it closed as it should.
+    Ended(Side, Option<Error>),
+}
+
+pub(super) struct Lanes<C> {
+    pub(super) client: Lane<C>,
+    pub(super) upstream: Lane<Tunnel>,
+    /// A message that is not paid yet, and where it goes; nothing more is read meanwhile.
+    parked: Option<(Side, Message)>,
+}
+
+impl<C: AsyncRead + AsyncWrite + Unpin> Lanes<C> {
+    pub(super) fn new(client: WebSocketStream<C>, upstream: WebSocketStream<Tunnel>) -> Self {
+        Self {
+            client: Lane::new(client),
+            upstream: Lane::new(upstream),
+            parked: None,
+        }
+    }
+
+    /// Keeps a message until it is paid; there is none waiting, or it would not have been read.
+    pub(super) fn park(&mut self, to: Side, message: Message) {
+        self.parked = Some((to, message));
+    }
+
+    pub(super) fn is_parked(&self) -> bool {
+        self.parked.is_some()
+    }
+
+    /// The parked message is paid: it goes on.
+    pub(super) fn release(&mut self) {
+        match self.parked.take() {
+            Some((Side::Client, message)) => self.client.next = Some(message),
+            Some((Side::Upstream, message)) => self.upstream.next = Some(message),
+            None => {}
+        }
+    }
+
+    /// A message of our own to the caller, which goes before what waits.
+    pub(super) fn reply(&mut self, message: Message) {
+        self.client.own = Some(message);
+    }
+
+    fn reads_client(&self) -> bool {
+        // A reply has to have left, since the next frame may want one too.
+        self.parked.is_none() && !self.upstream.is_blocked() && self.client.own.is_none()
+    }
+
+    fn reads_upstream(&self) -> bool {
+        self.parked.is_none() && !self.client.is_blocked()
+    }
+
+    /// The side that is gone without a word, if one is; the others are given a sign of life.
+    pub(super) fn tend(&mut self, now: Instant, bounds: &SocketBounds) -> Option<Side> {
+        // Both before the signs of life, which are in the way of reading for a moment.
+        let (reads_client, reads_upstream) = (self.reads_client(), self.reads_upstream());
+        if self.client.is_dead(now, reads_client, bounds) {
+            return Some(Side::Client);
+        }
+        if self.upstream.is_dead(now, reads_upstream, bounds) {
+            return Some(Side::Upstream);
+        }
+        None
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Happened> {
+        if let Err(error) = self.client.poll_write(cx) {
+            return Poll::Ready(Happened::Ended(Side::Client, Some(error)));
+        }
+        if let Err(error) = self.upstream.poll_write(cx) {
+            return Poll::Ready(Happened::Ended(Side::Upstream, Some(error)));
+        }
+        if self.reads_client()
+            && let Poll::Ready(happened) = self.client.poll_read(Side::Client, cx)
+        {
+            return Poll::Ready(happened);
+        }
+        if self.reads_upstream() {
+            return self.upstream.poll_read(Side::Upstream, cx);
+        }
+        Poll::Pending
+    }
+}
+
+/// One side.
+pub(super) struct Lane<S> {
+    pub(super) socket: WebSocketStream<S>,
+    /// What we say ourselves, before what waits.
+    own: Option<Message>,
+    next: Option<Message>,
+    /// Bytes may not have left yet.
+    dirty: bool,
+    heard: Instant,
+    /// Since when it has not taken what waits for it.
+    blocked: Option<Instant>,
+    pinged: Instant,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Lane<S> {
+    fn new(socket: WebSocketStream<S>) -> Self {
+        let now = Instant::now();
+        Self {
+            socket,
+            own: None,
+            next: None,
+            dirty: false,
+            heard: now,
+            blocked: None,
+            pinged: now,
+        }
+    }
+
+    fn is_blocked(&self) -> bool {
+        self.dirty || self.own.is_some() || self.next.is_some()
+    }
+
+    fn is_dead(&mut self, now: Instant, reads: bool, bounds: &SocketBounds) -> bool {
+        // Who is not listened to cannot be blamed for silence.
+        if !reads {
+            self.heard = now;
+        }
+        self.blocked = self.is_blocked().then(|| self.blocked.unwrap_or(now));
+        let waited = |since: Instant| now.saturating_duration_since(since);
+        if self.blocked.is_none() && waited(self.pinged) >= bounds.ping {
+            self.pinged = now;
+            self.own = Some(Message::Ping(Bytes::new()));
+        }
+        let stuck = self
+            .blocked
+            .is_some_and(|since| waited(since) >= bounds.dead);
+        stuck || waited(self.heard) >= bounds.dead
+    }
+
+    fn poll_read(&mut self, side: Side, cx: &mut Context<'_>) -> Poll<Happened> {
+        let Poll::Ready(next) = self.socket.poll_next_unpin(cx) else {
+            return Poll::Pending;
+        };
+        self.heard = Instant::now();
+        Poll::Ready(match next {
+            Some(Ok(message)) => {
+                // Its answer waits inside the socket.
+                self.dirty |= message.is_ping();
+                Happened::Said(side, message)
+            }
+            Some(Err(error)) => Happened::Ended(side, Some(error)),
+            None => Happened::Ended(side, None),
+        })
+    }
+
+    /// Hands over what waits, in its order, and sees it off.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Result<(), Error> {
+        for place in [&mut self.own, &mut self.next] {
+            if place.is_none() {
+                continue;
+            }
+            match self.socket.poll_ready_unpin(cx) {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(ready) => ready?,
+            }
+            if let Some(message) = place.take() {
+                self.socket.start_send_unpin(message)?;
+                self.dirty = true;
+            }
+        }
+        if self.dirty
+            && let Poll::Ready(flushed) = self.socket.poll_flush_unpin(cx)
+        {
+            flushed?;
+            self.dirty = false;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,303 @@
+//! A session under way: two sockets, the meter beside them, and the purse it is paid from.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use protocol::Failure;
+use protocol::scrub::{Names, explain, mask_keys};
+use protocol::voice::{Frame, Reading, Verdict, Watch, write_failure_frame};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use upstream::Channel;
+
+use super::hold::Purse;
+use super::limits::SocketBounds;
+use super::relay::{Happened, Lanes, Side};
+use crate::call::record::Outcome;
+use crate::call::shutdown::EndingWatch;
+use crate::ids;
+
+/// How long the last words may take.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// The longest reason of a close.
+const REASON_BYTES_MAX: usize = 123;
+
+/// Why a session ends.
+#[derive(Debug)]
+enum Ended {
+    /// The caller closed it, with these words for the upstream.
+    ByClient(Option<CloseFrame>),
+    ByUpstream(Option<CloseFrame>),
+    ClientGone,
+    /// The caller sent what it may not.
+    Misused(CloseCode),
+    UpstreamGone,
+    /// It is not paid any further.
+    Unpaid(Failure),
+    Draining,
+    TooLong,
+}
+
+pub(super) struct Session<C> {
+    pub(super) lanes: Lanes<C>,
+    pub(super) watch: Watch,
+    pub(super) purse: Purse,
+    pub(super) bounds: SocketBounds,
+    /// The upstream's name of the model, and ours.
+    pub(super) names: (Arc<str>, Arc<str>),
+    pub(super) channel: Channel,
+    pub(super) began: Instant,
+}
+
+/// It is boxed: a future keeps what it was given twice, as it was given and as it is used.
+impl<C: AsyncRead + AsyncWrite + Unpin> Session<C> {
+    pub(super) async fn run(mut self: Box<Self>) {
+        let ended = match self.relay().await {
+            Ok(ended) => ended,
+            Err(failure) => Ended::Unpaid(failure),
+        };
+        self.finish(ended).await;
+    }
+
+    /// Relays until something ends it; a failure is why it is not paid any further.
+    async fn relay(&mut self) -> Result<Ended, Failure> {
+        let engine = Arc::clone(self.purse.admission().engine());
+        let mut ending = EndingWatch::default();
+        let mut tick = pin!(sleep_until(self.next_second()));
+        loop {
+            if self.purse.pays(self.reading(), Instant::now())? {
+                self.lanes.release();
+            }
+            let lanes = &mut self.lanes;
+            let next = poll_fn(|cx| {
+                if ending.has_begun(&engine.ending, cx) {
+                    return Poll::Ready(None);
+                }
+                lanes.poll(cx).map(Some)
+            });
+            tokio::select! {
+                biased;
+                answered = self.purse.answered() => answered?,
+                happened = next => {
+                    let Some(happened) = happened else {
+                        return Ok(Ended::Draining);
+                    };
+                    if let Some(ended) = self.take(happened) {
+                        return Ok(ended);
+                    }
+                }
+                () = tick.as_mut() => {
+                    tick.as_mut().reset(self.next_second());
+                    if let Some(ended) = self.tick() {
+                        return Ok(ended);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Rounded up, as everything is that time is billed by.
+    fn now_ms(&self) -> u64 {
+        let ms = self.began.elapsed().as_micros().div_ceil(1000);
+        u64::try_from(ms).unwrap_or(u64::MAX)
+    }
+
+    fn reading(&self) -> Reading {
+        self.watch.reading(self.now_ms())
+    }
+
+    /// Just behind the next whole second, when time that is billed has grown by one.
+    fn next_second(&self) -> Instant {
+        let seconds = self.began.elapsed().as_secs() + 1;
+        self.began + Duration::from_secs(seconds) + Duration::from_millis(1)
+    }
+
+    fn tick(&mut self) -> Option<Ended> {
+        let now = Instant::now();
+        if now.saturating_duration_since(self.began) >= self.bounds.session {
+            return Some(Ended::TooLong);
+        }
+        match self.lanes.tend(now, &self.bounds)? {
+            Side::Client => Some(Ended::ClientGone),
+            Side::Upstream => Some(Ended::UpstreamGone),
+        }
+    }
+
+    /// Takes what one of the sides did.
+    fn take(&mut self, happened: Happened) -> Option<Ended> {
+        match happened {
+            Happened::Said(Side::Client, message) => self.client_said(message),
+            Happened::Said(Side::Upstream, message) => self.upstream_said(message),
+            Happened::Ended(Side::Client, error) => Some(match error {
+                Some(Error::Capacity(_)) => Ended::Misused(CloseCode::Size),
+                Some(Error::Utf8(_)) => Ended::Misused(CloseCode::Invalid),
+                Some(Error::Protocol(_)) => Ended::Misused(CloseCode::Protocol),
+                _ => Ended::ClientGone,
+            }),
+            Happened::Ended(Side::Upstream, error) => {
+                tracing::debug!(?error, "an upstream left a session");
+                Some(Ended::UpstreamGone)
+            }
+        }
+    }
+
+    fn client_said(&mut self, message: Message) -> Option<Ended> {
+        let verdict = match &message {
+            Message::Text(text) => self.watch.on_client(Frame::Text(text)),
+            Message::Binary(audio) => self.watch.on_client(Frame::Binary(audio)),
+            Message::Close(close) => return Some(Ended::ByClient(close.clone())),
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
+        };
+        match verdict {
+            Verdict::Relay => self.lanes.park(Side::Upstream, message),
+            Verdict::Refuse { failure, event_id } => {
+                let frame = failure_frame(&failure, event_id.as_deref());
+                self.lanes.reply(Message::text(frame));
+            }
+        }
+        None
+    }
+
+    fn upstream_said(&mut self, message: Message) -> Option<Ended> {
+        let now_ms = self.now_ms();
+        let names = names(&self.names, &self.channel);
+        let changed = match &message {
+            Message::Text(text) => self.watch.on_upstream(Frame::Text(text), now_ms, names),
+            Message::Binary(audio) => self.watch.on_upstream(Frame::Binary(audio), now_ms, names),
+            Message::Close(close) => {
+                let reason = close.as_ref().map_or("", |close| close.reason.as_str());
+                if !reason.is_empty() {
+                    self.purse.note(|record| record.hears(&mask_keys(reason)));
+                }
+                return Some(Ended::ByUpstream(close.clone()));
+            }
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return None,
+        };
+        if let Some(words) = changed.as_ref().and_then(|it| it.withheld.as_deref()) {
+            self.purse.note(|record| record.hears(words));
+        }
+        let message = changed.map_or(message, |changed| Message::text(changed.text));
+        self.lanes.park(Side::Client, message);
+        None
+    }
+
+    /// Closes the books, then both sockets.
+    async fn finish(mut self: Box<Self>, ended: Ended) {
+        let outcome = match &ended {
+            Ended::ByClient(_) | Ended::ByUpstream(_) | Ended::TooLong => Outcome::done(),
+            Ended::ClientGone | Ended::Misused(_) => Outcome::client_gone(),
+            Ended::UpstreamGone => Outcome::failed(&Failure::upstream_error()),
+            Ended::Unpaid(failure) => Outcome::failed(failure),
+            Ended::Draining => {
+                Outcome::failed(&Failure::unavailable("The service is shutting down."))
+            }
+        };
+        let reading = self.reading();
+        // What was not relayed is not billed.
+        if self.lanes.is_parked() || matches!(ended, Ended::Unpaid(_)) {
+            self.purse.settle_paid(&outcome);
+        } else {
+            self.purse.settle(reading, &outcome);
+        }
+        let client = &mut self.lanes.client.socket;
+        let upstream = &mut self.lanes.upstream.socket;
+        let told = match &ended {
+            Ended::UpstreamGone => Some(failure_frame(&Failure::upstream_error(), None)),
+            Ended::Unpaid(failure) => Some(failure_frame(failure, None)),
+            _ => None,
+        };
+        let (to_client, to_upstream) = farewells(ended, &self.names, &self.channel);
+        let farewell = async {
+            if let Some(frame) = told {
+                let _ = client.send(Message::text(frame)).await;
+            }
+            say_farewell(client, to_client).await;
+        };
+        // Neither waits for the other, and who does not listen any more need not.
+        let _ = tokio::join!(
+            timeout(LAST_WORDS, farewell),
+            timeout(LAST_WORDS, say_farewell(upstream, to_upstream)),
+        );
+    }
+}
+
+/// What is known about both ends when a text of the upstream is read.
+fn names<'a>((upstream, public): &'a (Arc<str>, Arc<str>), channel: &'a Channel) -> Names<'a> {
+    Names {
+        hidden: channel.identity(),
+        ..Names::of_model(upstream, public)
+    }
+}
+
+/// Closes a side and hears it out, so that what was sent last arrives.
+async fn say_farewell<S: AsyncRead + AsyncWrite + Unpin>(
+    socket: &mut WebSocketStream<S>,
+    frame: CloseFrame,
+) {
+    // A side that has closed already takes no close; its answer leaves with the next read.
+    let _ = socket.close(Some(frame)).await;
+    while let Some(Ok(_)) = socket.next().await {}
+}
+
+/// What the caller and the upstream are told at the end.
+fn farewells(
+    ended: Ended,
+    names: &(Arc<str>, Arc<str>),
+    channel: &Channel,
+) -> (CloseFrame, CloseFrame) {
+    let plain = |code: CloseCode| CloseFrame {
+        code,
+        reason: "".into(),
+    };
+    let both = |code| (plain(code), plain(code));
+    match ended {
+        Ended::ByClient(None) | Ended::ByUpstream(None) | Ended::TooLong => both(CloseCode::Normal),
+        Ended::ByClient(Some(frame)) => (plain(CloseCode::Normal), legal(frame)),
+        Ended::ByUpstream(Some(frame)) => {
+            let names = self::names(names, channel);
+            let mut reason = explain(&frame.reason, names).unwrap_or_default();
+            while reason.len() > REASON_BYTES_MAX {
+                reason.pop();
+            }
+            let told = legal(CloseFrame {
+                code: frame.code,
+                reason: reason.into(),
+            });
+            (told, plain(CloseCode::Normal))
+        }
+        Ended::ClientGone | Ended::Draining => both(CloseCode::Away),
+        Ended::Misused(code) => (plain(code), plain(CloseCode::Normal)),
+        Ended::UpstreamGone => both(CloseCode::Error),
+        Ended::Unpaid(failure) => {
+            let told = CloseFrame {
+                code: CloseCode::Policy,
+                reason: failure.code.as_str().into(),
+            };
+            (told, plain(CloseCode::Normal))
+        }
+    }
+}
+
+/// Codes that must not be sent, or that nobody knows, become 1011.
+fn legal(frame: CloseFrame) -> CloseFrame {
+    match u16::from(frame.code) {
+        1000..=1003 | 1007..=1014 | 3000..=4999 => frame,
+        _ => CloseFrame {
+            code: CloseCode::Error,
+            reason: frame.reason,
+        },
+    }
+}
+
+fn failure_frame(failure: &Failure, caused_by: Option<&str>) -> String {
+    let event: String = ids::fresh("event_");
+    write_failure_frame(failure, &event, caused_by)
+}

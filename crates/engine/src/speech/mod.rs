@@ -1,0 +1,10 @@
+//! Speech, transcripts, and the voices that speak.
+
+pub(crate) mod model;
+mod synthesis;
+mod transcript;
+mod voices;
+
+pub use synthesis::{SpeechCall, VoiceForm};
+pub use transcript::TranscriptCall;
+pub use voices::VoicesCall;

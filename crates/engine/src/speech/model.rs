@@ -1,0 +1,25 @@
+//! Which models speak and listen.
+
+use ledger::PriceKey;
+use protocol::{Failure, Kind};
+use upstream::Protocol;
+
+use crate::call::route_plan::Tries;
+use crate::engine::Engine;
+use crate::text::request::unreachable_model;
+
+/// An audio model that has a price for what is asked of it, and the routes to it.
+pub(crate) fn find(engine: &Engine, id: &str, price: Option<PriceKey>) -> Result<Tries, Failure> {
+    let catalog = engine.catalog();
+    let model = catalog.find(id)?;
+    if model.kind != Kind::Audio {
+        return Err(Failure::model_not_supported(format!(
+            "The model `{id}` neither speaks nor listens."
+        )));
+    }
+    // What has no price is not offered.
+    if price.is_some_and(|key| model.price.unit_price(key).is_none()) {
+        return Err(unreachable_model(model));
+    }
+    Tries::of(model, |route| route.channel.speaks(Protocol::Voice))
+}

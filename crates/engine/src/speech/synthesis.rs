@@ -1,0 +1,129 @@
+//! Calls for speech.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use ledger::{Meter, PriceKey};
+use protocol::native::{self, Broken};
+use protocol::voice::{self, Passing, Speech};
+use protocol::{Failure, Translator};
+use upstream::{Endpoint, Outgoing};
+
+use super::model;
+use crate::billing::estimate::Estimate;
+use crate::billing::metering::Gauge;
+use crate::call::answer::{Answer, Unanswered};
+use crate::call::kind::{Arrival, Manner, Prepared, Worded, Work};
+use crate::call::record::Record;
+use crate::catalog::{Model, Route};
+use crate::engine::{Engine, Settings};
+
+/// The most audio of one answer.
+const AUDIO_BYTES_MAX: usize = 256 << 20;
+
+/// The names under which a caller asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VoiceForm {
+    /// Those of the contract.
+    Own,
+    /// Those that common SDKs know.
+    Renamed,
+}
+
+/// A request for speech of a known caller, its body read.
+#[derive(Debug)]
+pub struct SpeechCall {
+    pub arrival: Arrival,
+    pub form: VoiceForm,
+    pub body: Bytes,
+}
+
+impl Engine {
+    /// Serves a call for speech.
+    pub async fn speech(self: &Arc<Self>, call: SpeechCall) -> Result<Answer, Unanswered> {
+        let arrival = call.arrival.clone();
+        self.live(arrival, move |engine, record| {
+            prepare(engine, &call, record)
+        })
+        .await
+    }
+}
+
+fn prepare(
+    engine: &Engine,
+    call: &SpeechCall,
+    record: &mut Record,
+) -> Result<Prepared<Spoken>, Failure> {
+    let speech = match call.form {
+        VoiceForm::Own => voice::read_speech(&call.body)?,
+        VoiceForm::Renamed => voice::read_renamed_speech(&call.body)?,
+    };
+    record.reads(speech.model.as_str(), !speech.with_timestamps);
+    if engine.settings.journal_bodies {
+        record.keep_request(&call.body);
+    }
+    let tries = model::find(engine, &speech.model, Some(PriceKey::TtsCharacters))?;
+    let meter = Meter {
+        tts_characters: speech.characters,
+        ..Meter::default()
+    };
+    Ok(Prepared {
+        estimate: Estimate::voice(meter, Gauge::Spoken),
+        work: Spoken(speech),
+        tries,
+    })
+}
+
+struct Spoken(Speech);
+
+impl Work for Spoken {
+    fn is_streamed(&self) -> bool {
+        !self.0.with_timestamps
+    }
+
+    fn word(&self, _: &Model, route: &Route) -> Result<Worded, Failure> {
+        let body = vec![self.0.body.clone()];
+        Ok(Worded {
+            call: Outgoing::json(Endpoint::Speech, Arc::clone(&route.model), body),
+            dropped: self.0.dropped.clone(),
+        })
+    }
+
+    fn translate(
+        &self,
+        _: Endpoint,
+        answer: Bytes,
+    ) -> Result<Result<native::Answer, Broken>, Failure> {
+        Ok(voice::read_timed_speech(&answer, &self.0.model))
+    }
+
+    fn translator(&self, _: &Model, _: Endpoint) -> Result<Translator, Failure> {
+        Ok(Translator::Audio(Box::new(Passing::new(AUDIO_BYTES_MAX))))
+    }
+
+    /// A page of some proxy is no audio.
+    fn takes(&self, content_type: Option<&HeaderValue>) -> bool {
+        content_type.is_none_or(|it| {
+            let it = it.as_bytes();
+            it.starts_with(b"audio/") || it.starts_with(b"application/octet-stream")
+        })
+    }
+
+    fn content_type(&self, upstream: Option<&HeaderValue>) -> HeaderValue {
+        let unknown = HeaderValue::from_static("application/octet-stream");
+        upstream.cloned().unwrap_or(unknown)
+    }
+
+    /// Audio has no sign of life, and what ends cleanly counts as complete.
+    fn manner(&self) -> Manner {
+        Manner {
+            keep_alive: b"",
+            aborts: true,
+        }
+    }
+
+    fn answer_bytes_max(&self, settings: &Settings) -> usize {
+        settings.media_bytes_max
+    }
+}

@@ -1,0 +1,369 @@
+//! Following: tasks whose time has come are claimed, polled and noted, or ended.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use protocol::video::{Cause, Outcome, Polled, Standing, Task};
+use store::{Claim, End, TaskEnd, TaskKept, TaskNote, TaskRow, TaskStanding, TaskUpstream};
+use tokio::sync::Semaphore;
+use upstream::{Endpoint, Outgoing};
+
+use super::poll_answer::Heard;
+use super::protocols::Known;
+use super::send::UNKNOWN;
+use super::{backoff, billing};
+use crate::call::attempt::Trial;
+use crate::call::collect_body::Ungathered;
+use crate::clock;
+use crate::engine::Engine;
+
+/// Polls under way at once.
+const POLLS_MAX: usize = 256;
+/// Tasks claimed at once: the ledger's writer does nothing else meanwhile.
+const CLAIMS_MAX: u32 = 64;
+/// How long further places may become free when there was none, so that claims come in batches.
+const PLACES_PAUSE: Duration = Duration::from_millis(10);
+/// A poll takes so much of its claim at most: a claim outlasts the longest poll and its note
+/// (T7).
+const POLL_SHARE: u32 = 3;
+/// A poll may bring the film itself.
+const POLL_BYTES_MAX: usize = 64 << 20;
+/// "No such task" is believed when it is said so often, over so long (T11).
+const MISSING_MIN: u32 = 3;
+const MISSING_MS_MIN: i64 = 5 * 60 * 1000;
+/// The pause after the store has failed.
+const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
+
+/// What a poll has brought, and how long the upstream wants to be left alone.
+pub(super) struct Report {
+    pub(super) polled: Polled,
+    pub(super) retry_after: Option<Duration>,
+}
+
+/// What is noted of a task that goes on.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) standing: Option<Standing>,
+    pub(super) retry_after: Option<Duration>,
+    pub(super) is_missing: bool,
+    /// Whether the next poll should not wait.
+    pub(super) is_urgent: bool,
+}
+
+impl Report {
+    /// Nothing that says anything of the task.
+    pub(super) fn unclear() -> Self {
+        Self {
+            polled: Polled::Unclear,
+            retry_after: None,
+        }
+    }
+}
+
+impl Seen {
+    /// Nothing new, and a poll as soon as can be.
+    pub(super) fn soon() -> Self {
+        Self {
+            is_urgent: true,
+            ..Self::default()
+        }
+    }
+}
+
+impl Engine {
+    /// Follows tasks for as long as the future is polled; polls under way are the engine's to wait for.
+    pub async fn follow_tasks(self: Arc<Self>) {
+        let places = Arc::new(Semaphore::new(POLLS_MAX));
+        let look_every = backoff::look_every(self.settings.tasks.poll_first);
+        let lease = self.settings.tasks.lease;
+        loop {
+            let free = u32::try_from(places.available_permits()).unwrap_or(0);
+            if free == 0 {
+                // One is enough to go on: upstreams may keep the others busy for long.
+                if places.acquire().await.is_err() {
+                    return;
+                }
+                tokio::time::sleep(PLACES_PAUSE).await;
+                continue;
+            }
+            let count = free.min(CLAIMS_MAX);
+            match self.store.claim_tasks(count, lease, clock::steady()).await {
+                Ok(due) if due.is_empty() => tokio::time::sleep(look_every).await,
+                Ok(due) => {
+                    for row in due {
+                        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                            return;
+                        };
+                        let engine = Arc::clone(&self);
+                        self.tasks.spawn(async move {
+                            engine.follow(row).await;
+                            drop(place);
+                        });
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "due tasks cannot be claimed");
+                    tokio::time::sleep(TROUBLE_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// One step of a claimed task.
+    async fn follow(&self, mut row: TaskRow) {
+        let Some(known) = Known::find(&row.protocol) else {
+            tracing::error!(task = %row.claim.task, protocol = &*row.protocol, "a task of an unknown protocol");
+            return self.note(&row, Seen::default()).await;
+        };
+        if let Some(delivery) = super::copy_media::kept(&row) {
+            return self.rehost(&mut row, known, delivery).await;
+        }
+        let name = row.claim.task.to_string();
+        let task = self.task_of(&row, &name);
+        let (Some(upstream), Some(endpoint)) = (&row.upstream, known.poll) else {
+            // Its creator died before it could note an answer; it is not sent again (T3).
+            let outcome = known.video.write_failed(&task, Cause::Ambiguous, UNKNOWN);
+            return self.end(&row, outcome, End::Abandoned).await;
+        };
+        let report = self.poll(known, endpoint, upstream, &task).await;
+        self.react(&mut row, known, report).await;
+    }
+
+    /// What a poll's report makes of a claimed task.
+    pub(super) async fn react(&self, row: &mut TaskRow, known: Known, report: Report) {
+        let Report {
+            polled,
+            retry_after,
+        } = report;
+        let name = row.claim.task.to_string();
+        let task = self.task_of(row, &name);
+        match polled {
+            Polled::Delivered(delivery) => self.rehost(row, known, delivery).await,
+            Polled::Ended(outcome) => self.end_as_reported(row, outcome).await,
+            _ if is_over(row) => {
+                self.call_off(row, known).await;
+                let outcome = known.video.write_expired(&task);
+                self.end(row, outcome, End::Abandoned).await;
+            }
+            Polled::Missing if is_gone(row) => {
+                let message = "The upstream no longer knows the task.";
+                let outcome = known.video.write_failed(&task, Cause::Gone, message);
+                self.end(row, outcome, End::Abandoned).await;
+            }
+            Polled::Missing => {
+                let seen = Seen {
+                    retry_after,
+                    is_missing: true,
+                    ..Seen::default()
+                };
+                self.note(row, seen).await;
+            }
+            Polled::Running(standing) => {
+                let seen = Seen {
+                    standing,
+                    retry_after,
+                    ..Seen::default()
+                };
+                self.note(row, seen).await;
+            }
+            Polled::Unclear => {
+                let seen = Seen {
+                    retry_after,
+                    ..Seen::default()
+                };
+                self.note(row, seen).await;
+            }
+        }
+    }
+
+    pub(super) async fn poll(
+        &self,
+        known: Known,
+        endpoint: Endpoint,
+        upstream: &TaskUpstream,
+        task: &Task<'_>,
+    ) -> Report {
+        let Some((status, retry_after, heard)) = self.ask(endpoint, upstream).await else {
+            return Report::unclear();
+        };
+        let mut polled = known.video.read_poll(status, heard.body(), task);
+        if let Polled::Delivered(delivery) = &mut polled {
+            heard.deliver(delivery);
+        }
+        Report {
+            polled,
+            retry_after,
+        }
+    }
+
+    /// Asks the task's own channel about it, and gives status, wish to be left alone, and body.
+    pub(super) async fn ask(
+        &self,
+        endpoint: Endpoint,
+        upstream: &TaskUpstream,
+    ) -> Option<(u16, Option<Duration>, Heard)> {
+        let catalog = self.catalog();
+        let Some(channel) = catalog.channel(&upstream.channel) else {
+            tracing::error!(
+                channel = &*upstream.channel,
+                "a task runs on a channel that is no longer configured"
+            );
+            return None;
+        };
+        let mut trial = Trial::of(channel);
+        let outgoing = Outgoing {
+            item: Some(upstream.id.clone()),
+            ..Outgoing::json(endpoint, &*upstream.model, Vec::new())
+        };
+        let exchange = async {
+            let incoming = channel.send(&outgoing).await?;
+            let (status, retry_after) = (incoming.status, incoming.retry_after);
+            let heard = Heard::gather(incoming.body, POLL_BYTES_MAX, &self.task_budget).await?;
+            Ok::<_, Ungathered>((status, retry_after, heard))
+        };
+        match tokio::time::timeout(self.settings.tasks.lease / POLL_SHARE, exchange).await {
+            Ok(Ok((status, retry_after, heard))) => {
+                // A task that is not known says nothing of the channel's health.
+                let told = if status == 404 { 200 } else { status };
+                trial.tell(upstream::Outcome::of_status(told, retry_after));
+                Some((status, retry_after, heard))
+            }
+            // The channel is not to blame.
+            Ok(Err(Ungathered::NoMemory)) => {
+                let channel = channel.name();
+                tracing::warn!(channel, "there is no memory for the answer to a poll");
+                None
+            }
+            Ok(Err(ungathered)) => {
+                tracing::debug!(channel = channel.name(), ?ungathered, "a poll failed");
+                trial.tell(upstream::Outcome::Failed);
+                None
+            }
+            Err(_) => {
+                trial.tell(upstream::Outcome::Failed);
+                None
+            }
+        }
+    }
+
+    /// Calls a task off upstream, as well as that can be done.
+    async fn call_off(&self, row: &TaskRow, known: Known) {
+        if let (Some(upstream), Some(endpoint)) = (&row.upstream, known.cancel) {
+            let answered = self.ask(endpoint, upstream).await;
+            let status = answered.map(|(status, _, _)| status);
+            tracing::info!(task = %row.claim.task, status, "a task was called off upstream");
+        }
+    }
+
+    /// Does work that takes longer than a claim, and renews it meanwhile. Nothing when the node ends, or
+    /// somebody else may have the task by now: what was done must not be written.
+    pub(super) async fn while_claimed<T>(
+        &self,
+        claim: Claim,
+        lease: Duration,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        let mut work = pin!(work);
+        let mut renewed = Instant::now();
+        loop {
+            let renewal = tokio::time::sleep(lease / 3);
+            tokio::select! {
+                done = &mut work => return Some(done),
+                () = self.ending.wait() => return None,
+                () = renewal => {}
+            }
+            let asked = Instant::now();
+            match self
+                .store
+                .keep_task(TaskKept::claim(claim, lease, clock::steady()))
+                .await
+            {
+                Ok(true) => renewed = asked,
+                Err(error) if renewed.elapsed() < lease => {
+                    tracing::warn!(%error, task = %claim.task, "a claim could not be renewed");
+                }
+                Ok(false) | Err(_) => return None,
+            }
+        }
+    }
+
+    /// Notes a task that goes on, and gives the claim back.
+    pub(super) async fn note(&self, row: &TaskRow, seen: Seen) {
+        let settings = &self.settings.tasks;
+        let polls = row.polls.saturating_add(1);
+        let pause = backoff::poll_pause(
+            settings.poll_first,
+            settings.poll_max,
+            polls,
+            seen.retry_after,
+        );
+        let note = TaskNote {
+            claim: row.claim,
+            standing: seen.standing.map(standing),
+            next_in: if seen.is_urgent {
+                Duration::ZERO
+            } else {
+                pause
+            },
+            missing: seen.is_missing,
+            now: clock::steady(),
+        };
+        if let Err(error) = self.store.note_task(note).await {
+            tracing::warn!(%error, task = %row.claim.task, "a task could not be noted; its claim ends by itself");
+        }
+    }
+
+    /// Ends a task at what its upstream reports.
+    pub(super) async fn end_as_reported(&self, row: &TaskRow, outcome: Outcome) {
+        match self.card_of(row).await {
+            Some(card) => {
+                let end = billing::end_of(&card, row, &outcome);
+                self.end(row, outcome, end).await;
+            }
+            // Its price is in the store, which does not answer now.
+            None => self.note(row, Seen::default()).await,
+        }
+    }
+
+    /// Settlement, snapshot and callback, in one transaction (T4).
+    pub(super) async fn end(&self, row: &TaskRow, outcome: Outcome, end: End) {
+        let ended = TaskEnd {
+            claim: row.claim,
+            status: outcome.status.into(),
+            end: end.clone(),
+            snapshot: outcome.snapshot.into(),
+            now: clock::steady(),
+        };
+        match self.store.end_task(ended).await {
+            Ok(true) => self.count_settled(&end),
+            // Somebody else has ended it.
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(%error, task = %row.claim.task, "a task could not be ended; its claim ends by itself");
+            }
+        }
+    }
+}
+
+/// Whether the task's time is over.
+pub(super) fn is_over(row: &TaskRow) -> bool {
+    row.claimed_at >= row.expires_at
+}
+
+/// Whether the upstream has said often and long enough that there is no such task.
+fn is_gone(row: &TaskRow) -> bool {
+    let since = row.missing_since.unwrap_or(row.claimed_at);
+    let for_ms = row.claimed_at.get().saturating_sub(since.get());
+    row.missing.saturating_add(1) >= MISSING_MIN && for_ms >= MISSING_MS_MIN
+}
+
+/// How a task stands, as it is stored.
+pub(super) fn standing(standing: Standing) -> TaskStanding {
+    TaskStanding {
+        status: standing.status.into(),
+        progress: standing.progress,
+        snapshot: standing.snapshot.into(),
+    }
+}

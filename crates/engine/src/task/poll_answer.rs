@@ -1,0 +1,93 @@
+//! An upstream's answer about a task, within the node's memory: it may hold the film itself.
+
+use bytes::Bytes;
+use protocol::video::{Delivery, Source};
+use upstream::Body;
+
+use crate::call::collect_body::{FREE_BYTES, Ungathered, gather};
+use crate::memory_budget::{Budget, Share};
+
+/// A whole answer. Reading one copies its texts, a film in base64 too, so it is charged twice where
+/// it is large.
+#[derive(Debug)]
+pub(super) struct Heard {
+    body: Bytes,
+    copies: Share,
+}
+
+impl Heard {
+    /// The whole body, if it is not larger than `bytes_max`.
+    pub(super) async fn gather(
+        body: Body,
+        bytes_max: usize,
+        budget: &Budget,
+    ) -> Result<Self, Ungathered> {
+        Self::charged(gather(body, bytes_max, budget).await?, budget)
+    }
+
+    fn charged(body: Bytes, budget: &Budget) -> Result<Self, Ungathered> {
+        let bytes = if body.len() > FREE_BYTES {
+            body.len()
+        } else {
+            0
+        };
+        let copies = budget.take(bytes).ok_or(Ungathered::NoMemory)?;
+        Ok(Self { body, copies })
+    }
+
+    pub(super) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Lets go of the answer. Films that a delivery took out of it stay charged for as long as they live.
+    pub(super) fn deliver(mut self, delivery: &mut Delivery) {
+        for medium in &mut delivery.media {
+            if let Source::Base64(text) = &mut medium.source {
+                let share = self.copies.split(text.len());
+                *text = share.charge(std::mem::take(text));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::video::{MediaKind, Medium};
+
+    use super::*;
+
+    const LARGE: usize = FREE_BYTES + 1;
+
+    fn delivery(text: &[u8]) -> Delivery {
+        Delivery {
+            facts: String::new(),
+            media: vec![Medium {
+                kind: MediaKind::Mp4,
+                source: Source::Base64(Bytes::copy_from_slice(text)),
+                is_optional: false,
+            }],
+        }
+    }
+
+    #[test]
+    fn a_film_in_an_answer_is_charged_until_it_is_gone() {
+        let budget = Budget::new(LARGE);
+        let heard = Heard::charged(Bytes::from(vec![b'A'; LARGE]), &budget).unwrap();
+        assert!(budget.take(1).is_none());
+        let mut delivery = delivery(&heard.body()[..LARGE - 10]);
+        heard.deliver(&mut delivery);
+        assert!(budget.take(10).is_some());
+        assert!(budget.take(11).is_none());
+        drop(delivery);
+        assert!(budget.take(LARGE).is_some());
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_within_the_memory_is_not_read() {
+        let budget = Budget::new(LARGE - 1);
+        let heard = Heard::charged(Bytes::from(vec![b'A'; LARGE]), &budget);
+        assert!(matches!(heard, Err(Ungathered::NoMemory)));
+        assert!(Heard::charged(Bytes::from(vec![b'A'; FREE_BYTES]), &budget).is_ok());
+        assert!(budget.take(LARGE - 1).is_some());
+    }
+}

@@ -1,0 +1,125 @@
+//! How many tokens a text request has: asked of an upstream that counts, else counted here. It is free.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use protocol::native::{self, Counted, TokenCount};
+use protocol::{Dialect, Failure};
+use upstream::{Endpoint, Outgoing, State};
+
+use crate::call::kind::Arrival;
+use crate::call::record::Record;
+use crate::call::route_plan::Tries;
+use crate::callers::limits::Caller;
+use crate::catalog::Route;
+use crate::clock;
+use crate::engine::Engine;
+use crate::text::capability_check;
+
+/// An upstream that takes longer is not waited for: our own count is there at once.
+const COUNTED_WITHIN: Duration = Duration::from_secs(10);
+/// The largest answer of a counting endpoint.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+
+/// A request for the token count of a text request.
+#[derive(Debug)]
+pub struct TokenCountCall {
+    pub arrival: Arrival,
+    pub dialect: Dialect,
+    /// The model, where the path names it.
+    pub named: Option<String>,
+    pub body: Bytes,
+    /// Headers for an upstream that speaks the caller's own dialect.
+    pub extra: HeaderMap,
+}
+
+impl Engine {
+    /// Takes one of the token counts that a key may ask for in a minute, or refuses it.
+    pub fn take_token_count(&self, arrival: &Arrival, caller: &Caller) -> Result<(), Failure> {
+        let taken = self.callers().take_token_count(caller, clock::now());
+        taken.inspect_err(|failure| self.journal(Record::begin(arrival).refused(failure)))
+    }
+
+    /// Counts the tokens of a request. Nothing is held or charged, so that the state of the wallet does not
+    /// matter.
+    pub async fn count_tokens(self: &Arc<Self>, call: TokenCountCall) -> Result<Vec<u8>, Failure> {
+        let mut record = Box::new(Record::begin(&call.arrival));
+        let counted = count(self, &call, &mut record).await;
+        self.journal(match &counted {
+            Ok(_) => record.free(),
+            Err(failure) => record.refused(failure),
+        });
+        counted
+    }
+}
+
+async fn count(
+    engine: &Engine,
+    call: &TokenCountCall,
+    record: &mut Record,
+) -> Result<Vec<u8>, Failure> {
+    if engine.settings.journal_bodies {
+        record.keep_request(&call.body);
+    }
+    let counted = native::read_counted(call.dialect, &call.body, call.named.as_deref())?;
+    let name = counted.head.model.as_str();
+    record.reads(name, false);
+    let catalog = engine.catalog();
+    let model = catalog.find(name)?;
+    capability_check::check(model, call.dialect, &counted.head)?;
+    let spoken = |route: &Route| route.channel.text_dialect_for(call.dialect, route.dialect);
+    // Whoever could not be answered is not given a count.
+    Tries::of(model, |route| spoken(route).is_some())?;
+    let counts = |route: &Route| {
+        spoken(route) == Some(call.dialect)
+            && route.channel.counts_tokens(call.dialect)
+            && route.channel.state(Instant::now) == State::Closed
+    };
+    let tries = Tries::of(model, counts).ok();
+    if let Some(route) = tries.as_ref().and_then(Tries::first) {
+        if route.channel.spec().private_network {
+            let links = native::links(call.dialect, &counted.body)?;
+            engine.pictures.check(links).await?;
+        }
+        record.tries(route);
+        match ask(call, &counted, route).await {
+            Ok(told) => {
+                record.head_came();
+                return Ok(told.write(call.dialect));
+            }
+            Err(failure) => record.missed(&failure),
+        }
+    }
+    let own = TokenCount::new(counted.head.input.tokens);
+    Ok(own.write(call.dialect))
+}
+
+/// Asks the upstream. Whether it counts says nothing of how it answers, so that the channel's health is not told.
+/// Why it did not count stands in the journal: callers can provoke it, so that the log would be theirs to fill.
+async fn ask(
+    call: &TokenCountCall,
+    counted: &Counted,
+    route: &Route,
+) -> Result<TokenCount, Failure> {
+    let body = native::write_counted(call.dialect, counted, &route.model)?;
+    let endpoint = Endpoint::TokenCount(call.dialect);
+    let outgoing = Outgoing {
+        extra: call.extra.clone(),
+        ..Outgoing::json(endpoint, Arc::clone(&route.model), vec![body])
+    };
+    let exchange = async {
+        let incoming = route.channel.send(&outgoing).await?;
+        let status = incoming.status;
+        let body = incoming.body.collect(ANSWER_BYTES_MAX).await?;
+        Ok::<_, upstream::CallError>((status, body))
+    };
+    match tokio::time::timeout(COUNTED_WITHIN, exchange).await {
+        Ok(Ok((200, body))) => TokenCount::read(call.dialect, &body)
+            .ok_or_else(|| Failure::upstream_error().because("the count could not be read")),
+        Ok(Ok((status, _))) => Err(Failure::upstream_error().because(format!("status {status}"))),
+        Ok(Err(error)) => Err(Failure::upstream_error().because(error.to_string())),
+        Err(_) => Err(Failure::upstream_timeout()),
+    }
+}

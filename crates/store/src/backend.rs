@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::call::{Admit, Admitted, Close};
-use crate::command::Command;
 use crate::error::{AdmitError, OpenError};
 use crate::postgres::Postgres;
-use crate::queue::Refused;
+use crate::queue::command::Command;
+use crate::queue::command_queue::Refused;
+use crate::records::call::{Admit, Admitted, Close};
 use crate::settings::{Location, Settings};
 use crate::sqlite::Sqlite;
 use crate::store::Recovery;

@@ -101,7 +101,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::ids::KeyId;
+    use crate::records::ids::KeyId;
 
     #[test]
     fn neighbours_and_lookalikes_hash_apart() {

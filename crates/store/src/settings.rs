@@ -7,7 +7,7 @@ use std::time::Duration;
 use ledger::Micro;
 
 use crate::books::Limits;
-use crate::journal_queue::JournalBounds;
+use crate::queue::journal_queue::JournalBounds;
 
 /// Settings of a store; every bound has a default.
 #[derive(Debug, Clone)]

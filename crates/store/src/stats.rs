@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::journal_queue::Queued;
-use crate::settled::SettledSums;
+use crate::queue::journal_queue::Queued;
+use crate::records::settled::SettledSums;
 use crate::sync::AtomicBool;
 
 /// A reading of the counters.

@@ -1,24 +1,26 @@
 //! The store and its verbs.
 
+mod tasks;
+
 use std::time::Duration;
 
 use ledger::{Micro, WalletStatus};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
 use crate::backend::{Backend, on};
-use crate::call::{Admit, Admitted, Close, Extend, SessionStep};
 use crate::chain::WalletHead;
 use crate::clock;
-use crate::command::{Change, Command, Credit, KeyEdit, Reply, WalletChange};
-use crate::durable::Durable;
-use crate::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::error::{AdmitError, OpenError, StoreError};
-use crate::ids::{Digest, Epoch, HoldId, KeyId, PriceVersion, WalletId};
-use crate::journal::{JournalEntry, JournalQuery, JournalRow};
+use crate::queue::command::{Change, Command, Credit, KeyEdit, Reply, WalletChange};
+use crate::queue::durable::Durable;
+use crate::records::accounts::{KeyChange, KeyHead, KeyRow, NewKey, NewWallet, WalletRow};
+use crate::records::call::{Admit, Admitted, Close, Extend, SessionStep};
+use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
+use crate::records::ids::{Digest, Epoch, HoldId, KeyId, PriceVersion, WalletId};
+use crate::records::journal::{JournalEntry, JournalQuery, JournalRow};
+use crate::records::settled::Settled;
 use crate::settings::Settings;
-use crate::settled::Settled;
 use crate::stats::{Counters, Stats};
 use crate::verify::VerifyReport;
 

@@ -4,11 +4,11 @@ use ledger::{AdmitTime, Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
 
 use super::pending::{PartOf, Posting, What};
 use super::rows::{HoldRow, OpenHold};
-use super::sheet::Books;
-use crate::call::{Admit, Basis, Close, End, Extend, SessionStep};
-use crate::entries::EntryKind;
+use super::state::Books;
 use crate::error::AdmitError;
-use crate::ids::{HoldId, KeyId};
+use crate::records::call::{Admit, Basis, Close, End, Extend, SessionStep};
+use crate::records::entries::EntryKind;
+use crate::records::ids::{HoldId, KeyId};
 
 /// The note of an entry that books the charge of a call without its hold.
 const LOST_HOLD: &str = "the hold was lost with a failed commit";

@@ -4,13 +4,13 @@ use ledger::{Bucket, Delta, Key, Micro, UnixMs, Wallet};
 
 use super::pending::{Posting, What};
 use super::rows::BookWallet;
-use super::sheet::Books;
-use crate::accounts::{KeyLimits, NewKey, NewWallet};
+use super::state::Books;
 use crate::chain::Head;
-use crate::command::{Credit, KeyEdit, WalletChange};
-use crate::entries::EntryKind;
 use crate::error::StoreError;
-use crate::ids::WalletId;
+use crate::queue::command::{Credit, KeyEdit, WalletChange};
+use crate::records::accounts::{KeyLimits, NewKey, NewWallet};
+use crate::records::entries::EntryKind;
+use crate::records::ids::WalletId;
 
 /// The longest name of a wallet or key, and note of an entry.
 const TEXT_CHARS_MAX: usize = 200;

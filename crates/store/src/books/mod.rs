@@ -6,16 +6,16 @@
 
 mod calls;
 mod changes;
-mod draft;
+mod failed_batch;
 mod pending;
+mod pending_write;
 mod rows;
-mod sheet;
-mod undone;
+mod state;
 
 pub(crate) use calls::Closed;
 pub(crate) use changes::{Opening, changed, edited, new_key};
-pub(crate) use draft::Draft;
+pub(crate) use failed_batch::Undone;
 pub(crate) use pending::Posting;
+pub(crate) use pending_write::Draft;
 pub(crate) use rows::{BookKey, BookWallet, HoldRow, OpenHold};
-pub(crate) use sheet::{Books, Limits};
-pub(crate) use undone::Undone;
+pub(crate) use state::{Books, Limits};

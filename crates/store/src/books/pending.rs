@@ -6,11 +6,11 @@
 use ledger::{Delta, Micro, UnixMs};
 
 use super::rows::OpenHold;
-use crate::call::{Basis, Close, End, SessionStep};
-use crate::columns::EntryColumns;
-use crate::entries::EntryKind;
-use crate::ids::{HoldId, KeyId, PriceVersion, RequestId};
-use crate::meter::TokenCounts;
+use crate::records::call::{Basis, Close, End, SessionStep};
+use crate::records::columns::EntryColumns;
+use crate::records::entries::EntryKind;
+use crate::records::ids::{HoldId, KeyId, PriceVersion, RequestId};
+use crate::records::meter::TokenCounts;
 use crate::stats::Counters;
 
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use ledger::{Ask, Key, Micro, UnixMs, Wallet};
 
 use super::pending::{Pending, Posting};
 use crate::chain::Head;
-use crate::ids::{KeyId, PriceVersion, RequestId, WalletId};
+use crate::records::ids::{KeyId, PriceVersion, RequestId, WalletId};
 
 /// A wallet.
 #[derive(Debug, Clone, Copy)]

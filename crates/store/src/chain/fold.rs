@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::head::Head;
-use crate::columns::EntryColumns;
-use crate::ids::{KeyId, PriceVersion, WalletId};
+use crate::records::columns::EntryColumns;
+use crate::records::ids::{KeyId, PriceVersion, WalletId};
 
 /// Chains on their way: wallets, keys and price versions go in first, then the entries, of each wallet
 /// in the order of their numbers.

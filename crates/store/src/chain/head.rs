@@ -6,8 +6,8 @@ use std::str::FromStr;
 use arrayvec::ArrayVec;
 use sha2::{Digest as _, Sha256};
 
-use crate::columns::EntryColumns;
-use crate::ids::{KeyId, WalletId};
+use crate::records::columns::EntryColumns;
+use crate::records::ids::{KeyId, WalletId};
 
 /// What a hash begins with: it is of a wallet or of an entry, and encoded in this version.
 const WALLET: &[u8] = b"tollgate ledger wallet 1";

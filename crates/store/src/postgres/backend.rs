@@ -11,35 +11,36 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::LocalSet;
 
-use super::connect::{Role, Target};
-use super::directory::Directory;
-use super::health::Health;
+use super::journal;
 use super::journal::Journal;
-use super::lane::Lane;
-use super::link::Link;
-use super::node::{self, Node};
-use super::open::{for_command, for_node, ledger_role};
-use super::reads::Reads;
-use super::sweep::Sweeper;
+use super::reads::{accounts as lookups, entries, verify};
 use super::tasks::{self, DESKS, Tasks};
-use super::worker::Worker;
-use super::{entries, journal, lookups, verify};
-use crate::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::books::Limits;
 use crate::cache::IdHasher;
 use crate::chain::WalletHead;
-use crate::command::{Change, Command};
-use crate::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::error::{AdmitError, OpenError, StoreError};
-use crate::ids::{Digest, HoldId, KeyId, WalletId};
-use crate::journal::{JournalEntry, JournalQuery, JournalRow};
-use crate::queue::{Bounds, Queue, Refused};
+use crate::postgres::connection::connect::{Role, Target};
+use crate::postgres::connection::link::Link;
+use crate::postgres::connection::open::{for_command, for_node, ledger_role};
+use crate::postgres::node::health::Health;
+use crate::postgres::node::lease::{self, Node};
+use crate::postgres::node::sweeper::Sweeper;
+use crate::postgres::reads::pool::Reads;
+use crate::postgres::writer::key_wallets::Directory;
+use crate::postgres::writer::lane::Lane;
+use crate::postgres::writer::worker::Worker;
+use crate::queue::command::{Change, Command};
+use crate::queue::command_queue::{Bounds, Queue, Refused};
+use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
+use crate::records::ids::{Digest, HoldId, KeyId, WalletId};
+use crate::records::journal::{JournalEntry, JournalQuery, JournalRow};
+use crate::records::task::TaskView;
+use crate::records::task_id::TaskId;
+use crate::records::task_list::{TaskPage, TaskQuery};
 use crate::settings::{Server, Settings};
 use crate::stats::{Counters, Stats};
 use crate::store::Recovery;
-use crate::task::TaskView;
-use crate::task_id::TaskId;
-use crate::task_list::{TaskPage, TaskQuery};
 use crate::ticker::Ticker;
 use crate::verify::VerifyReport;
 
@@ -98,7 +99,7 @@ impl Postgres {
             settings.journal_bounds(),
             settings.journal_retention_days,
         );
-        side.runtime.spawn(node::keep_lease(
+        side.runtime.spawn(lease::keep_lease(
             Arc::clone(&node),
             Arc::clone(&target),
             opened.keeper,
@@ -555,7 +556,7 @@ impl Drop for Postgres {
                 journal.close();
                 let goodbye = async {
                     let client = target.connect(Role::Keeper).await?;
-                    node::give_back(&node, &client).await
+                    lease::give_back(&node, &client).await
                 };
                 match tokio::time::timeout(GOODBYE_MAX, goodbye).await {
                     Ok(Ok(())) => {}

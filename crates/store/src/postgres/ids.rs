@@ -6,8 +6,8 @@ use bytes::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use crate::chain::{Head, HeadError};
-use crate::ids::{KeyId, WalletId};
-use crate::task_id::TaskId;
+use crate::records::ids::{KeyId, WalletId};
+use crate::records::task_id::TaskId;
 
 macro_rules! as_text {
     ($name:ident) => {

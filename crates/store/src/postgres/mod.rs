@@ -7,38 +7,16 @@
 //! together.
 
 mod backend;
-mod changes;
-mod connect;
-mod directory;
-mod doubt;
-mod entries;
-mod heads;
-mod health;
+mod connection;
 mod ids;
 mod journal;
-mod lane;
-mod learn;
-mod link;
-mod lookups;
 mod node;
-mod open;
-mod probe;
 mod reads;
 mod rows;
 mod schema;
-mod sqlstate;
-mod statements;
-mod sweep;
 mod tasks;
-mod tls;
-mod transaction;
-mod trouble;
-mod url;
-mod verify;
-mod witness;
-mod worker;
-mod write;
+mod writer;
 
 pub(crate) use backend::Postgres;
-pub(crate) use connect::check;
-pub(crate) use doubt::DOUBT_MAX;
+pub(crate) use connection::connect::check;
+pub(crate) use writer::lost_commit::DOUBT_MAX;

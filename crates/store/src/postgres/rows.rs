@@ -3,9 +3,9 @@
 use ledger::{Ask, Bucket, Delta, Key, Micro, UnixMs, Wallet, WalletStatus};
 use tokio_postgres::Row;
 
-use crate::accounts::{KeyRow, WalletRow};
 use crate::books::BookWallet;
-use crate::columns::EntryColumns;
+use crate::records::accounts::{KeyRow, WalletRow};
+use crate::records::columns::EntryColumns;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 

@@ -12,39 +12,41 @@ use rusqlite::Connection;
 use rusqlite::hooks::Wal;
 use tokio::sync::oneshot;
 
-use super::connect::{READER_CACHE_KIB, make_writer, open, reader, refusal};
-use super::disk::Ballast;
-use super::files::size;
+use super::journal;
 use super::journal::{Journal, JournalOptions};
-use super::keeper::{self, Keeper, Seen};
-use super::ledger::Ledger;
-use super::lock::ServerLock;
-use super::open::{Opened, for_command, for_server, journal_path, prepared};
-use super::open_books::OpenBooks;
-use super::reads::Reads;
-use super::schema::Schema;
-use super::turn::Turn;
-use super::verify::verify;
-use super::writer::{Shared, Writer};
-use super::{entries, journal, lookups, task_looks};
-use crate::accounts::{KeyHead, KeyRow, WalletRow};
+use super::reads::{accounts as lookups, entries};
+use super::tasks::lookups as task_looks;
 use crate::books::Limits;
-use crate::call::{Admit, Admitted, Close};
 use crate::chain::WalletHead;
-use crate::command::Command;
-use crate::durable::SyncLine;
-use crate::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::error::{AdmitError, OpenError, StoreError};
-use crate::ids::{Digest, KeyId, WalletId};
-use crate::journal::{JournalEntry, JournalQuery, JournalRow};
-use crate::queue::{Bounds, Queue, Refused};
+use crate::queue::command::Command;
+use crate::queue::command_queue::{Bounds, Queue, Refused};
+use crate::queue::durable::SyncLine;
+use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::records::call::{Admit, Admitted, Close};
+use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
+use crate::records::ids::{Digest, KeyId, WalletId};
+use crate::records::journal::{JournalEntry, JournalQuery, JournalRow};
+use crate::records::task::TaskView;
+use crate::records::task_id::TaskId;
+use crate::records::task_list::{TaskPage, TaskQuery};
 use crate::settings::Settings;
+use crate::sqlite::connection::connect::{READER_CACHE_KIB, make_writer, open, reader, refusal};
+use crate::sqlite::connection::files::size;
+use crate::sqlite::connection::open::{Opened, for_command, for_server, journal_path, prepared};
+use crate::sqlite::connection::server_lock::ServerLock;
+use crate::sqlite::reads::pool::Reads;
+use crate::sqlite::reads::verify::verify;
+use crate::sqlite::schema::migrations::Schema;
+use crate::sqlite::writer::checkpointer::{self, Keeper, Seen};
+use crate::sqlite::writer::disk_reserve::Ballast;
+use crate::sqlite::writer::ledger::Ledger;
+use crate::sqlite::writer::shared_ledger::OpenBooks;
+use crate::sqlite::writer::thread::{Shared, Writer};
+use crate::sqlite::writer::writer_lock::Turn;
 use crate::stats::{Counters, Stats};
 use crate::store::Recovery;
 use crate::sync;
-use crate::task::TaskView;
-use crate::task_id::TaskId;
-use crate::task_list::{TaskPage, TaskQuery};
 use crate::ticker::Ticker;
 use crate::verify::VerifyReport;
 
@@ -237,7 +239,7 @@ impl Sqlite {
         };
         // Before anyone is admitted.
         keeper.look_at_disk();
-        let ticker = Ticker::start("store-keep", keeper::TICK, move || keeper.tick());
+        let ticker = Ticker::start("store-keep", checkpointer::TICK, move || keeper.tick());
         ticker.map_err(|source| OpenError::Io {
             path: path.to_owned(),
             source,
@@ -463,7 +465,7 @@ fn count_frames(writer: &mut Connection, counters: &Arc<Counters>) -> rusqlite::
 /// The writer thread.
 pub(super) fn write(
     on: &Connection,
-    epoch: crate::ids::Epoch,
+    epoch: crate::records::ids::Epoch,
     limits: Limits,
     counters: Arc<Counters>,
     turn: Turn,

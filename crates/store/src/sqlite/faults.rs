@@ -12,9 +12,9 @@ use ledger::{Ask, Meter, Micro, UnixMs};
 use rusqlite::Connection;
 
 use super::backend::Sqlite;
-use super::files::beside;
 use crate::backend::Backend;
 use crate::faults::Faults;
+use crate::sqlite::connection::files::beside;
 use crate::sync::Mutex;
 use crate::{
     Admit, AdmitError, Admitted, Basis, Close, Digest, End, EntryKind, EntryQuery, IfLost, KeyId,

@@ -4,8 +4,8 @@ use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 
 use crate::chain::{Head, HeadError};
-use crate::ids::{KeyId, WalletId};
-use crate::task_id::TaskId;
+use crate::records::ids::{KeyId, WalletId};
+use crate::records::task_id::TaskId;
 
 macro_rules! as_text {
     ($name:ident) => {

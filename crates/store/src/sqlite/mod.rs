@@ -6,31 +6,13 @@
 //! disk, `reads` serves look-ups, `journal` is a file and a thread of its own. `backend` puts them
 //! together. In the tests of schedules (`schedules`) a checker decides which of their threads runs.
 
-mod apply;
 mod backend;
-mod callbacks;
-mod calls;
-mod careful;
-mod changes;
-mod connect;
-mod disk;
-mod entries;
+mod connection;
 #[cfg(test)]
 #[cfg(not(feature = "schedules"))]
 mod faults;
-mod files;
-mod heads;
 mod ids;
-mod insert;
 mod journal;
-mod keeper;
-mod ledger;
-mod load;
-mod lock;
-mod lookups;
-mod open;
-mod open_books;
-mod pen;
 mod reads;
 mod recovery;
 mod rows;
@@ -38,12 +20,7 @@ mod rows;
 #[cfg(feature = "schedules")]
 mod schedules;
 mod schema;
-mod statements;
-mod task_looks;
 mod tasks;
-mod trouble;
-mod turn;
-mod verify;
 mod writer;
 
 pub(crate) use backend::Sqlite;

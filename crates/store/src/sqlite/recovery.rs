@@ -3,10 +3,10 @@
 use ledger::{Micro, UnixMs};
 use rusqlite::{Connection, params};
 
-use super::ledger::Ledger;
 use crate::books::Closed;
-use crate::call::{Close, End, IfLost};
-use crate::ids::{Epoch, HoldId};
+use crate::records::call::{Close, End, IfLost};
+use crate::records::ids::{Epoch, HoldId};
+use crate::sqlite::writer::ledger::Ledger;
 use crate::store::Recovery;
 
 /// Holds closed in one transaction.

@@ -4,10 +4,10 @@ use ledger::{Ask, Bucket, Delta, Key, Micro, UnixMs, Wallet, WalletStatus};
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
-use crate::accounts::{KeyRow, WalletRow};
 use crate::books::{BookKey, BookWallet, HoldRow, OpenHold};
-use crate::columns::EntryColumns;
-use crate::ids::{KeyId, WalletId};
+use crate::records::accounts::{KeyRow, WalletRow};
+use crate::records::columns::EntryColumns;
+use crate::records::ids::{KeyId, WalletId};
 
 /// Columns of a wallet, for [`wallet_row`].
 pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened, w.head, w.exposed";

@@ -7,8 +7,8 @@ use ledger::{Meter, Micro, PriceCard, WalletStatus};
 use super::report::{Difference, Rule, VerifyReport};
 use super::sums::{HoldFound, KeyFound, KeySums, WalletFound, WalletSums};
 use crate::chain::{Chains, Head, WalletHead};
-use crate::columns::EntryColumns;
-use crate::ids::{Epoch, HoldId, PriceVersion, WalletId};
+use crate::records::columns::EntryColumns;
+use crate::records::ids::{Epoch, HoldId, PriceVersion, WalletId};
 
 /// A ruined ledger is told by its first differences; the rest would only fill the screen.
 const DIFFERENCES_MAX: usize = 10_000;

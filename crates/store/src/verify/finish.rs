@@ -3,7 +3,7 @@
 use super::check::Check;
 use super::report::{Difference, Rule, VerifyReport};
 use crate::chain::WalletHead;
-use crate::ids::HoldId;
+use crate::records::ids::HoldId;
 
 impl Check {
     /// What differs, when everything has been fed.

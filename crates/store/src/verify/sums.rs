@@ -3,7 +3,7 @@
 use ledger::{Key, Micro, Wallet, WalletStatus};
 
 use crate::chain::{Head, WalletHead};
-use crate::ids::{KeyId, WalletId};
+use crate::records::ids::{KeyId, WalletId};
 
 /// A wallet as stored.
 #[derive(Debug)]

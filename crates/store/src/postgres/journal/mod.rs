@@ -1,9 +1,9 @@
 //! The journal in tables of its own, one for each day.
 
-mod copy;
-mod days;
+mod partitions;
 mod query;
 mod queue;
+mod rows;
 mod writer;
 
 pub(super) use query::find;

@@ -6,18 +6,15 @@ use ledger::{Micro, UnixMs};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
-use crate::ids::HoldId;
-use crate::journal::{
+use crate::records::ids::HoldId;
+use crate::records::journal::{
     JournalEntry, JournalPlace, JournalQuery, JournalRow, SET_BACK_MS_MAX, Timings, number_of,
 };
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
 /// The rows that match. A condition is a bound value, never a piece of SQL.
-pub(in crate::postgres) async fn find(
-    on: Arc<Client>,
-    query: JournalQuery,
-) -> Read<Vec<JournalEntry>> {
+pub(crate) async fn find(on: Arc<Client>, query: JournalQuery) -> Read<Vec<JournalEntry>> {
     let mut conditions = Conditions::default();
     if let Some(wallet) = query.wallet {
         conditions.add("wallet = ?", wallet.to_string());

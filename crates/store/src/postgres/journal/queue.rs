@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
-use crate::journal::JournalRow;
-use crate::journal_queue::{JournalBounds, JournalQueue, Queued};
+use crate::queue::journal_queue::{JournalBounds, JournalQueue, Queued};
+use crate::records::journal::JournalRow;
 use crate::stats::Counters;
 
 /// Nobody waits for a row, so many share a transaction.
@@ -19,7 +19,7 @@ const UNHELD_SHARE: usize = 4;
 
 /// The way to the journal.
 #[derive(Debug)]
-pub(in crate::postgres) struct Journal {
+pub(crate) struct Journal {
     state: Mutex<State>,
     wake: Notify,
     pub(super) counters: Arc<Counters>,
@@ -35,7 +35,7 @@ struct State {
 }
 
 impl Journal {
-    pub(in crate::postgres) fn new(
+    pub(crate) fn new(
         counters: &Arc<Counters>,
         bounds: JournalBounds,
         retention_days: u32,
@@ -49,7 +49,7 @@ impl Journal {
         })
     }
 
-    pub(in crate::postgres) fn append(&self, row: JournalRow) {
+    pub(crate) fn append(&self, row: JournalRow) {
         // A call that had a hold may have been billed. While the database is away nobody gets a hold, so the
         // rows of refused calls must not take the room of those.
         let mut bounds = self.bounds;
@@ -71,7 +71,7 @@ impl Journal {
     }
 
     /// Returns when what was appended so far is written.
-    pub(in crate::postgres) async fn flush(&self) {
+    pub(crate) async fn flush(&self) {
         let (reply, written) = oneshot::channel();
         self.state.lock().flushes.push(reply);
         self.wake.notify_one();
@@ -79,7 +79,7 @@ impl Journal {
         drop(written.await);
     }
 
-    pub(in crate::postgres) fn queued(&self) -> usize {
+    pub(crate) fn queued(&self) -> usize {
         self.state.lock().queue.held()
     }
 
@@ -102,7 +102,7 @@ impl Journal {
     }
 
     /// Takes nothing more; the writer ends when the list is empty.
-    pub(in crate::postgres) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.wake.notify_one();
     }

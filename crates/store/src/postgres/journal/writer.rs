@@ -7,14 +7,14 @@ use ledger::UnixMs;
 use rand::RngExt as _;
 use tokio_postgres::Client;
 
-use super::copy::{copy, plain};
-use super::days;
+use super::partitions;
 use super::queue::Journal;
+use super::rows::{copy, plain};
 use crate::clock;
-use crate::journal::{JournalRow, SET_BACK_MS_MAX, TIME_SHIFT, number_of};
-use crate::postgres::connect::{Role, Target};
-use crate::postgres::node::Node;
-use crate::postgres::trouble::{Failed, Trouble};
+use crate::postgres::connection::connect::{Role, Target};
+use crate::postgres::connection::errors::{Failed, Trouble};
+use crate::postgres::node::lease::Node;
+use crate::records::journal::{JournalRow, SET_BACK_MS_MAX, TIME_SHIFT, number_of};
 
 /// How often the tables of the days are seen to.
 const DAYS_EVERY: Duration = Duration::from_secs(3_600);
@@ -28,11 +28,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 const NODE_BITS: u32 = TIME_SHIFT / 2;
 
 /// Writes the journal until it is closed and empty.
-pub(in crate::postgres) async fn write(
-    journal: Arc<Journal>,
-    target: Arc<Target>,
-    node: Arc<Node>,
-) {
+pub(crate) async fn write(journal: Arc<Journal>, target: Arc<Target>, node: Arc<Node>) {
     let mut writer = Writer {
         target,
         node,
@@ -88,7 +84,7 @@ impl Writer {
     async fn see_to_days(&mut self, retention_days: u32) -> Duration {
         let seen = async {
             let client = self.client().await?;
-            days::keep(client, clock::now(), retention_days).await?;
+            partitions::keep(client, clock::now(), retention_days).await?;
             Ok::<(), Failed>(())
         };
         match tokio::time::timeout(COPY_MAX, seen).await {

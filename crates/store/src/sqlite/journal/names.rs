@@ -4,8 +4,8 @@ use ledger::UnixMs;
 use rusqlite::{Connection, params};
 
 use crate::cache::Generations;
-use crate::ids::{KeyId, WalletId};
-use crate::journal::{JournalRow, TIME_SHIFT, number_of};
+use crate::records::ids::{KeyId, WalletId};
+use crate::records::journal::{JournalRow, TIME_SHIFT, number_of};
 
 pub(super) const DAY_MS: i64 = 86_400_000;
 const CACHED_NAMES_MAX: usize = 16_384;

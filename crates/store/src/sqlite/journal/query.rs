@@ -4,16 +4,13 @@ use ledger::{Micro, UnixMs};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
-use crate::ids::HoldId;
-use crate::journal::{
+use crate::records::ids::HoldId;
+use crate::records::journal::{
     JournalEntry, JournalPlace, JournalQuery, JournalRow, SET_BACK_MS_MAX, Timings, number_of,
 };
 
 /// The rows that match. A condition is a bound value, never a piece of SQL.
-pub(in crate::sqlite) fn find(
-    on: &Connection,
-    query: &JournalQuery,
-) -> rusqlite::Result<Vec<JournalEntry>> {
+pub(crate) fn find(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Vec<JournalEntry>> {
     let mut conditions = Conditions::default();
     if let Some(wallet) = query.wallet {
         let Some((n, _)) = name(on, &wallet.to_string())? else {

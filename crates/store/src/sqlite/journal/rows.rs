@@ -3,10 +3,10 @@
 use rusqlite::Connection;
 
 use super::names::Names;
-use crate::ids::HoldId;
-use crate::journal::{JournalRow, cut};
-use crate::meter::MeterText;
-use crate::sqlite::insert::{Insert, Values};
+use crate::records::ids::HoldId;
+use crate::records::journal::{JournalRow, cut};
+use crate::records::meter::MeterText;
+use crate::sqlite::writer::insert::{Insert, Values};
 
 /// Rows that ended this close to each other are numbered in one go.
 const NEAR_MS: u64 = 1_000;

@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 use super::names::{DAY_MS, Names, day_of};
 use super::rows::Inserts;
 use crate::clock;
-use crate::journal::{JournalRow, number_of};
-use crate::journal_queue::{JournalBounds, JournalQueue, Queued};
+use crate::queue::journal_queue::{JournalBounds, JournalQueue, Queued};
+use crate::records::journal::{JournalRow, number_of};
 use crate::stats::Counters;
 
 /// Nobody waits for a row, so many share a transaction.
@@ -25,15 +25,15 @@ const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 
 #[derive(Debug, Clone, Copy)]
-pub(in crate::sqlite) struct JournalOptions {
-    pub(in crate::sqlite) bounds: JournalBounds,
+pub(crate) struct JournalOptions {
+    pub(crate) bounds: JournalBounds,
     /// 0 keeps rows for ever.
-    pub(in crate::sqlite) retention_days: u32,
+    pub(crate) retention_days: u32,
 }
 
 /// The way to the journal. Dropping it writes what is queued and ends the thread.
 #[derive(Debug)]
-pub(in crate::sqlite) struct Journal {
+pub(crate) struct Journal {
     line: Arc<Line>,
     thread: Option<JoinHandle<()>>,
     counters: Arc<Counters>,
@@ -54,7 +54,7 @@ struct State {
 }
 
 impl Journal {
-    pub(in crate::sqlite) fn start(
+    pub(crate) fn start(
         connection: Connection,
         options: JournalOptions,
         counters: Arc<Counters>,
@@ -75,7 +75,7 @@ impl Journal {
         })
     }
 
-    pub(in crate::sqlite) fn append(&self, row: JournalRow) {
+    pub(crate) fn append(&self, row: JournalRow) {
         let mut state = self.line.state.lock();
         let queued = if state.closed || self.counters.below_journal_floor.get() {
             Queued::Dropped
@@ -91,7 +91,7 @@ impl Journal {
     }
 
     /// Returns when what was appended so far is written.
-    pub(in crate::sqlite) async fn flush(&self) {
+    pub(crate) async fn flush(&self) {
         let (reply, written) = oneshot::channel();
         self.line.state.lock().flushes.push(reply);
         self.line.wake.notify_one();
@@ -99,7 +99,7 @@ impl Journal {
         drop(written.await);
     }
 
-    pub(in crate::sqlite) fn queued(&self) -> usize {
+    pub(crate) fn queued(&self) -> usize {
         self.line.state.lock().queue.held()
     }
 }
@@ -243,8 +243,8 @@ impl<'c> Writer<'c> {
 mod tests {
     use super::*;
     use crate::JournalQuery;
-    use crate::sqlite::open::prepared;
-    use crate::sqlite::schema::Schema;
+    use crate::sqlite::connection::open::prepared;
+    use crate::sqlite::schema::migrations::Schema;
 
     const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
     const OPTIONS: JournalOptions = JournalOptions {

@@ -13,17 +13,17 @@ use tokio::sync::oneshot;
 
 use super::plan::{Mode, Plan};
 use super::world::{Database, Holds, LIMITS, NOW, Template, Told};
-use crate::call::{Admit, Admitted, Basis, Close, End, IfLost};
-use crate::command::Command;
-use crate::durable::SyncLine;
-use crate::meter::MeterText;
-use crate::queue::{Bounds, Queue};
+use crate::queue::command::Command;
+use crate::queue::command_queue::{Bounds, Queue};
+use crate::queue::durable::SyncLine;
+use crate::records::call::{Admit, Admitted, Basis, Close, End, IfLost};
+use crate::records::meter::MeterText;
 use crate::sqlite::backend::write;
-use crate::sqlite::disk::Ballast;
-use crate::sqlite::open_books::OpenBooks;
-use crate::sqlite::turn::Turn;
-use crate::sqlite::verify::verify;
-use crate::sqlite::writer::Shared;
+use crate::sqlite::reads::verify::verify;
+use crate::sqlite::writer::disk_reserve::Ballast;
+use crate::sqlite::writer::shared_ledger::OpenBooks;
+use crate::sqlite::writer::thread::Shared;
+use crate::sqlite::writer::writer_lock::Turn;
 use crate::stats::Counters;
 use crate::sync::{Mutex, checked, sleep};
 

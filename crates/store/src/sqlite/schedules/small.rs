@@ -11,13 +11,13 @@ use shuttle::{Runner, thread};
 use super::config;
 use super::world::NOW;
 use crate::books::{BookKey, BookWallet, Books, Draft};
-use crate::call::Admit;
 use crate::chain::Head;
-use crate::command::Command;
-use crate::durable::{Batch, SyncLine};
-use crate::ids::{HoldId, KeyId, WalletId};
-use crate::queue::{Bounds, Pace, Queue, Wake};
-use crate::sqlite::open_books::{OpenBooks, Tally};
+use crate::queue::command::Command;
+use crate::queue::command_queue::{Bounds, Pace, Queue, Wake};
+use crate::queue::durable::{Batch, SyncLine};
+use crate::records::call::Admit;
+use crate::records::ids::{HoldId, KeyId, WalletId};
+use crate::sqlite::writer::shared_ledger::{OpenBooks, Tally};
 use crate::sync::{Instant, checked};
 
 /// More schedules than any of these has.

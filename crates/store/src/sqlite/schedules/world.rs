@@ -13,15 +13,15 @@ use rusqlite::hooks::Wal;
 use tempfile::TempDir;
 
 use super::plan::Plan;
-use crate::accounts::{KeyLimits, NewKey, NewWallet};
 use crate::books::Limits;
-use crate::ids::{Digest, Epoch, HoldId, KeyId, PriceVersion, WalletId};
-use crate::sqlite::connect::{make_writer, open, reader};
-use crate::sqlite::ledger::Ledger;
-use crate::sqlite::open::prepared;
+use crate::records::accounts::{KeyLimits, NewKey, NewWallet};
+use crate::records::ids::{Digest, Epoch, HoldId, KeyId, PriceVersion, WalletId};
+use crate::sqlite::connection::connect::{make_writer, open, reader};
+use crate::sqlite::connection::open::prepared;
 use crate::sqlite::recovery::begin_epoch;
-use crate::sqlite::schema::Schema;
-use crate::sqlite::turn::Turn;
+use crate::sqlite::schema::migrations::Schema;
+use crate::sqlite::writer::ledger::Ledger;
+use crate::sqlite::writer::writer_lock::Turn;
 
 pub(super) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 /// What the wallet begins with: some calls find no money.

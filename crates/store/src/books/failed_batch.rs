@@ -1,0 +1,80 @@
+//! What a failed batch leaves to be done again.
+
+use ledger::Micro;
+
+use super::pending::What;
+use super::pending_write::Draft;
+use super::rows::OpenHold;
+use super::state::Books;
+use crate::cache::IdMap;
+use crate::records::call::{Close, End, IfLost};
+use crate::records::ids::HoldId;
+
+#[derive(Debug, Default)]
+pub(crate) struct Undone {
+    /// Closes to be booked again, in their order.
+    pub(crate) closings: Vec<Close>,
+    /// Holds that were never stored. Their calls go on, and may be answered and charged.
+    pub(crate) lost: IdMap<HoldId, OpenHold>,
+    /// How far stored holds reached whose growth was not stored. Their calls were told so.
+    pub(crate) reached: IdMap<HoldId, Micro>,
+}
+
+impl Books {
+    /// Undoes what was decided since the last commit: what `draft` could not write, and what was decided
+    /// on top of it. Every row is forgotten.
+    pub(crate) fn undo(&mut self, draft: &mut Draft) -> Undone {
+        let mut lost = IdMap::default();
+        lost.extend(draft.opened.drain(..).map(|(id, _, hold)| (id, hold)));
+        let mut pending = std::mem::take(&mut self.pending);
+        lost.extend(pending.opened.iter().filter_map(|id| {
+            let hold = self.holds.get(id)?;
+            Some((*id, hold.clone()))
+        }));
+        // A hold may have changed since it was written down.
+        for (id, hold) in &mut lost {
+            if let Some(latest) = self.holds.get(id) {
+                hold.clone_from(latest);
+            }
+        }
+        let mut reached: IdMap<HoldId, Micro> = IdMap::default();
+        reached.extend(draft.changed.iter().map(|(id, hold)| (*id, hold.reach())));
+        reached.extend(pending.changed.iter().filter_map(|id| {
+            let hold = self.holds.get(id)?;
+            Some((*id, hold.reach()))
+        }));
+        let mut closings = Vec::new();
+        let decided = &mut draft.decided;
+        for posting in decided.postings.drain(..).chain(pending.postings) {
+            // A step of a session that is lost is made good by the next one, or by the close.
+            let What::Close {
+                mut closing, hold, ..
+            } = posting.what
+            else {
+                continue;
+            };
+            if !hold.row.is_stored() || lost.contains_key(&closing.hold) {
+                lost.insert(closing.hold, hold);
+                // The caller learns that the call failed. Should the hold be there after all, it is given back.
+                if closing.if_lost == IfLost::Drop {
+                    closing.end = End::Released;
+                }
+            } else {
+                reached.insert(closing.hold, hold.reach());
+            }
+            closings.push(closing);
+        }
+        decided.inseparable.append(&mut pending.inseparable);
+        let alone = |id: &HoldId| !decided.inseparable.contains(id);
+        lost.retain(|id, _| alone(id));
+        reached.retain(|id, _| alone(id) && !lost.contains_key(id));
+        closings.retain(|closing| alone(&closing.hold));
+        draft.clear();
+        self.forget();
+        Undone {
+            closings,
+            lost,
+            reached,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a batch has decided, taken out of the books to be written: they are free for the next one.
+
+use ledger::Key;
+
+use super::pending::Pending;
+use super::rows::{BookWallet, HoldRow, OpenHold};
+use super::state::Books;
+use crate::records::ids::HoldId;
+
+/// Open holds kept in memory; above it they are read from the table when they are closed.
+const CACHED_HOLDS_MAX: usize = 65_536;
+
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    /// Rows as they are to be, by their numbers.
+    pub(crate) wallets: Vec<(i64, BookWallet)>,
+    pub(crate) keys: Vec<(i64, Key)>,
+    /// New holds, with the number of their key.
+    pub(crate) opened: Vec<(HoldId, Option<i64>, OpenHold)>,
+    pub(crate) changed: Vec<(HoldId, OpenHold)>,
+    pub(crate) decided: Pending,
+}
+
+impl Draft {
+    /// Whether there is nothing to write.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.decided.is_empty()
+    }
+
+    /// Forgets everything and keeps the room for the next batch.
+    pub(crate) fn clear(&mut self) {
+        self.wallets.clear();
+        self.keys.clear();
+        self.opened.clear();
+        self.changed.clear();
+        self.decided.clear();
+    }
+}
+
+impl Books {
+    /// Takes out what is pending. From here on every row counts as written: when that fails, all are to
+    /// be [forgotten](Self::forget).
+    pub(crate) fn draft(&mut self, draft: &mut Draft) {
+        for n in &self.pending.wallets {
+            if let Some(row) = self.wallets.get_mut(*n) {
+                row.dirty = false;
+                draft.wallets.push((*n, *row));
+            }
+        }
+        for id in &self.pending.keys {
+            if let Some(row) = self.keys.get_mut(*id) {
+                row.dirty = false;
+                draft.keys.push((row.n, row.key));
+            }
+        }
+        for id in &self.pending.opened {
+            // One that was closed in the same batch is not there.
+            if let Some(hold) = self.holds.get_mut(id) {
+                hold.row = HoldRow::Same;
+                let key = self.keys.get_mut(hold.key).map(|key| key.n);
+                draft.opened.push((*id, key, hold.clone()));
+            }
+        }
+        for id in &self.pending.changed {
+            if let Some(hold) = self.holds.get_mut(id) {
+                hold.row = HoldRow::Same;
+                draft.changed.push((*id, hold.clone()));
+            }
+        }
+        std::mem::swap(&mut self.pending, &mut draft.decided);
+        self.wallets.age();
+        self.keys.age();
+        if self.holds.len() > CACHED_HOLDS_MAX {
+            self.holds.clear();
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The rows at hand and what has been decided on them.
+
+use std::sync::Arc;
+
+use ledger::{Key, Micro, RateClock, Wallet};
+
+use super::pending::{Pending, Posting};
+use super::rows::{BookKey, BookWallet, OpenHold};
+use crate::cache::{Generations, IdMap};
+use crate::error::StoreError;
+use crate::records::ids::{Epoch, HoldId, KeyId};
+use crate::stats::Counters;
+
+/// Rows in memory. Whoever runs a command has brought the rows it names in; one that is not here
+/// does not exist.
+#[derive(Debug)]
+pub(crate) struct Books {
+    pub(crate) wallets: Generations<i64, BookWallet>,
+    pub(crate) keys: Generations<KeyId, BookKey>,
+    pub(crate) holds: IdMap<HoldId, OpenHold>,
+    pub(crate) pending: Pending,
+    /// The last hold that was opened.
+    pub(crate) last_hold: HoldId,
+    /// How far apart the ids of holds are.
+    pub(crate) hold_step: i64,
+    pub(crate) open_holds: u64,
+    /// How far open calls may take a wallet below its credit line.
+    pub(crate) debt_limit: Micro,
+    pub(crate) counters: Arc<Counters>,
+    /// What limits per minute are counted by.
+    pub(crate) rate_clock: RateClock,
+}
+
+/// What bounds the books.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Limits {
+    /// Wallet and key rows kept in memory, of each kind.
+    pub(crate) cached_rows_max: usize,
+    /// How far open calls may take a wallet below its credit line.
+    pub(crate) debt_limit: Micro,
+}
+
+/// Books without a row, in the place of those that somebody else has.
+impl Default for Books {
+    fn default() -> Self {
+        Self::new(Epoch::new(0), Limits::default(), Arc::default())
+    }
+}
+
+impl Books {
+    pub(crate) fn new(epoch: Epoch, limits: Limits, counters: Arc<Counters>) -> Self {
+        Self {
+            wallets: Generations::new(limits.cached_rows_max),
+            keys: Generations::new(limits.cached_rows_max),
+            holds: IdMap::default(),
+            pending: Pending::default(),
+            last_hold: HoldId::first_of(epoch),
+            hold_step: 1,
+            open_holds: 0,
+            debt_limit: limits.debt_limit,
+            counters,
+            rate_clock: RateClock::default(),
+        }
+    }
+
+    /// Drops every row: somebody else may have changed them.
+    pub(crate) fn forget(&mut self) {
+        self.wallets.clear();
+        self.keys.clear();
+        self.holds.clear();
+    }
+
+    /// Counts what was pending and is committed now.
+    pub(crate) fn count_committed(&self) {
+        self.pending.count(&self.counters);
+    }
+
+    /// The rows of a key and its wallet.
+    pub(crate) fn rows_of(&mut self, key: KeyId) -> Option<Rows<'_>> {
+        let key_row = self.keys.get_mut(key)?;
+        let wallet = self.wallets.get_mut(key_row.wallet)?;
+        Some(Rows {
+            id: key,
+            wallet,
+            key: key_row,
+            pending: &mut self.pending,
+            holds: &mut self.holds,
+        })
+    }
+
+    /// Whether the rows of a key and its wallet are at hand.
+    pub(crate) fn knows(&self, key: KeyId) -> bool {
+        let key = self.keys.peek(key);
+        key.is_some_and(|key| self.wallets.peek(key.wallet).is_some())
+    }
+
+    /// Whether an open hold and its rows are at hand.
+    pub(crate) fn knows_hold(&self, hold: HoldId) -> bool {
+        let hold = self.holds.get(&hold);
+        hold.is_some_and(|hold| self.knows(hold.key))
+    }
+
+    /// A key and its wallet as they stand.
+    pub(crate) fn balance(&mut self, key: KeyId) -> Result<(Wallet, Key), StoreError> {
+        match self.rows_of(key) {
+            Some(rows) => Ok((rows.wallet.wallet, rows.key.key)),
+            None => Err(StoreError::NotFound {
+                what: "key",
+                id: key.to_string(),
+            }),
+        }
+    }
+}
+
+/// A key and its wallet, to be decided on.
+pub(crate) struct Rows<'a> {
+    id: KeyId,
+    pub(crate) wallet: &'a mut BookWallet,
+    pub(crate) key: &'a mut BookKey,
+    pub(crate) pending: &'a mut Pending,
+    pub(crate) holds: &'a mut IdMap<HoldId, OpenHold>,
+}
+
+impl Rows<'_> {
+    /// A hold is open from here on, and its amounts are reserved.
+    pub(crate) fn open(&mut self, id: HoldId, hold: OpenHold) {
+        self.wallet.holds_opened = self.wallet.holds_opened.saturating_add(1);
+        self.touch();
+        self.pending.opened.push(id);
+        self.holds.insert(id, hold);
+    }
+
+    /// Both rows have changed and are written with the batch.
+    pub(crate) fn touch(&mut self) {
+        self.wallet.touch(self.key.wallet, self.pending);
+        self.touch_key();
+    }
+
+    /// Posts an entry of the wallet.
+    pub(crate) fn post(&mut self, posting: Posting) {
+        self.wallet.post(posting, self.pending);
+    }
+
+    pub(crate) fn touch_key(&mut self) {
+        if !self.key.dirty {
+            self.key.dirty = true;
+            self.pending.keys.push(self.id);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! How the database is reached, and what every session agrees on first.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio_postgres::config::SslMode;
+use tokio_postgres::{Client, Config, SimpleQueryMessage};
+
+use super::errors::Failed;
+use super::tls::Tls;
+use super::url::{self, Address};
+use crate::error::OpenError;
+use crate::settings::Server;
+
+/// How long the TCP connection to one address may take.
+const CONNECT_MAX: Duration = Duration::from_secs(2);
+/// How long one server may take until its session can be used.
+const SESSION_MAX: Duration = Duration::from_secs(4);
+/// How long bytes may stay unacknowledged before the connection counts as lost.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// How long the database runs one of our statements on the ledger, and how long it lets a transaction
+/// of ours lie idle: a process that was stopped in the middle of one must not keep its locks.
+pub(crate) const STEP_MAX: Duration = Duration::from_secs(5);
+/// How long a look-up or search may take.
+pub(crate) const READ_MAX: Duration = Duration::from_secs(10);
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Decides on money: waits for a lock as long as a call waits for its decision. A statement, and
+    /// a pause between two, takes no longer than a step.
+    Ledger { lock_wait: Duration, step: Duration },
+    /// Reads, each within its time.
+    Reads,
+    /// Steps of tasks, each one statement.
+    Tasks,
+    /// Reads everything, however long it takes.
+    Verify,
+    /// Writes the journal. Nobody waits for it, so its commits are as safe as all others: a crash or a failover
+    /// of the server takes no row that it has confirmed.
+    Journal,
+    /// Keeps the node's lease, and migrates.
+    Keeper,
+}
+
+/// The database: one server, or several of which one is the primary.
+pub(crate) struct Target {
+    servers: Vec<Address>,
+    /// The server that gave the last session, which is asked first.
+    last: AtomicUsize,
+    writable: bool,
+    tls: Tls,
+    place: String,
+    pub(crate) doubt_max: Duration,
+}
+
+/// Whether a server can be spoken to at all; says why not.
+pub(crate) fn check(server: &Server) -> Result<(), String> {
+    url::read(server).map(drop)
+}
+
+impl Target {
+    pub(crate) fn of(server: &Server) -> Result<Self, OpenError> {
+        let place = server.shown();
+        let refused = |reason: String| OpenError::Server {
+            place: server.shown(),
+            reason,
+        };
+        let mut addresses = url::read(server).map_err(refused)?;
+        for address in &mut addresses.servers {
+            if let Some(password) = &server.password {
+                address.config.password(password);
+            }
+            address
+                .config
+                .connect_timeout(CONNECT_MAX)
+                .tcp_user_timeout(SILENCE_MAX)
+                .keepalives_idle(SILENCE_MAX)
+                .application_name("tollgate");
+        }
+        let tls = Tls::new(server.ca_file.as_deref()).map_err(refused)?;
+        Ok(Self {
+            servers: addresses.servers,
+            last: AtomicUsize::new(0),
+            writable: addresses.writable,
+            tls,
+            place,
+            doubt_max: server.doubt_max,
+        })
+    }
+
+    /// The server as it may be shown.
+    pub(crate) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// A new session on the first server that can be used, beginning with the one that was used last. Its
+    /// driver runs on the present runtime and ends with the client.
+    pub(crate) async fn connect(&self, role: Role) -> Result<Client, Failed> {
+        let first = self.last.load(Ordering::Relaxed);
+        let count = self.servers.len();
+        let mut failures = Vec::new();
+        for number in (first..first + count).map(|number| number % count) {
+            let Some(server) = self.servers.get(number) else {
+                continue;
+            };
+            // On the heap: connecting is rare, and its state is large.
+            let connecting = Box::pin(self.connect_to(&server.config, role));
+            let connected = tokio::time::timeout(SESSION_MAX, connecting).await;
+            match connected.unwrap_or(Err(Failed::Silent)) {
+                Ok(client) => {
+                    self.last.store(number, Ordering::Relaxed);
+                    return Ok(client);
+                }
+                Err(failed) => failures.push((server.name.clone(), failed)),
+            }
+        }
+        match failures.pop() {
+            Some((_, failed)) if failures.is_empty() => Err(failed),
+            last => Err(Failed::EveryHost(
+                failures.into_iter().chain(last).collect(),
+            )),
+        }
+    }
+
+    async fn connect_to(&self, config: &Config, role: Role) -> Result<Client, Failed> {
+        let client = if config.get_ssl_mode() == SslMode::Disable {
+            let (client, driver) = config.connect(tokio_postgres::NoTls).await?;
+            tokio::spawn(driven(driver));
+            client
+        } else {
+            let (client, driver) = config.connect(self.tls.clone()).await?;
+            tokio::spawn(driven(driver));
+            client
+        };
+        let settings = format!("{}; SHOW transaction_read_only", role.settings());
+        let answers = client.simple_query(&settings).await?;
+        let is_read_only = answers.iter().any(|answer| match answer {
+            SimpleQueryMessage::Row(row) => {
+                let name = row
+                    .columns()
+                    .first()
+                    .map(tokio_postgres::SimpleColumn::name);
+                name == Some("transaction_read_only") && row.get(0) == Some("on")
+            }
+            _ => false,
+        });
+        if is_read_only && self.writable {
+            return Err(Failed::ReadOnly);
+        }
+        Ok(client)
+    }
+
+    pub(crate) fn refused(&self, failed: Failed) -> OpenError {
+        let place = self.place.clone();
+        let is_temporary = failed.is_temporary();
+        let source = Box::new(failed);
+        if is_temporary {
+            OpenError::Away { place, source }
+        } else {
+            OpenError::Database { place, source }
+        }
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({})", self.place)
+    }
+}
+
+async fn driven(driver: impl Future<Output = Result<(), tokio_postgres::Error>>) {
+    // Whoever uses the connection learns of its end by themselves.
+    if let Err(error) = driver.await {
+        tracing::debug!(%error, "a connection to the database ended");
+    }
+}
+
+impl Role {
+    fn settings(self) -> String {
+        let (statement, lock) = match self {
+            Self::Ledger { lock_wait, step } => (step, lock_wait),
+            Self::Reads | Self::Tasks => (READ_MAX, READ_MAX),
+            Self::Verify => (Duration::ZERO, READ_MAX),
+            Self::Journal => (READ_MAX, STEP_MAX),
+            Self::Keeper => (Duration::from_secs(60), READ_MAX),
+        };
+        // What is promised is on the disk (W13); a server that asks for more than that
+        // gets it.
+        let commit = "SELECT set_config('synchronous_commit', 'on', false)
+                      WHERE current_setting('synchronous_commit') = 'off'";
+        let idle = match self {
+            Self::Ledger { step, .. } => step,
+            Self::Verify => Duration::ZERO,
+            Self::Reads | Self::Tasks | Self::Journal => STEP_MAX,
+            // Its claims last as long as the sweep they are for.
+            Self::Keeper => Duration::from_secs(60),
+        };
+        format!(
+            "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {};
+             SET default_transaction_isolation = 'read committed'; SET jit = off; {commit}",
+            statement.as_millis(),
+            lock.as_millis(),
+            idle.as_millis(),
+        )
+    }
+}

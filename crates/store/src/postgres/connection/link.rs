@@ -1,0 +1,112 @@
+//! One connection of the ledger, made again when it is lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::Client;
+
+use super::connect::{Role, STEP_MAX, Target};
+use super::errors::Failed;
+use crate::postgres::writer::statements::Statements;
+
+/// How long we wait for the answers to one flight of statements: longer than the database works
+/// on them, so that it has the first word.
+pub(crate) const FLIGHT_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 1);
+
+pub(crate) struct Link {
+    pub(crate) target: Arc<Target>,
+    role: Role,
+    pub(crate) session: Option<Session>,
+}
+
+/// Which history of the database a session is on, and which process of the server serves it.
+const SERVED_BY: &str =
+    "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_backend_pid()";
+
+/// An open connection with its statements.
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    pub(crate) sql: Statements,
+    pub(crate) served_by: ServedBy,
+}
+
+/// The history of the database begins anew when a standby takes over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServedBy {
+    pub(crate) timeline: String,
+    pub(crate) process: i32,
+}
+
+impl Link {
+    pub(crate) fn new(target: Arc<Target>, role: Role) -> Self {
+        Self {
+            target,
+            role,
+            session: None,
+        }
+    }
+
+    /// The session, made when there is none.
+    pub(crate) async fn session(&mut self) -> Result<&Session, Failed> {
+        if self
+            .session
+            .as_ref()
+            .is_some_and(|session| session.client.is_closed())
+        {
+            self.session = None;
+        }
+        if self.session.is_none() {
+            let client = self.target.connect(self.role).await?;
+            let preparing = Box::pin(async {
+                tokio::try_join!(
+                    Statements::prepare(&client),
+                    client.query_one(SERVED_BY, &[])
+                )
+            });
+            let (sql, served_by) = within(FLIGHT_MAX, preparing).await?;
+            let served_by = ServedBy {
+                timeline: served_by.try_get(0)?,
+                process: served_by.try_get(1)?,
+            };
+            self.session = Some(Session {
+                client,
+                sql,
+                served_by,
+            });
+        }
+        self.session.as_ref().ok_or(Failed::Silent)
+    }
+
+    /// The session as it is. What belongs to a transaction must never be said to a new session, where
+    /// it would stand alone.
+    pub(crate) fn present(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// Gives the session up: what it was doing is not known to have ended.
+    pub(crate) fn hang_up(&mut self) {
+        self.session = None;
+    }
+
+    /// Ends a transaction that failed, so that the session can be used again.
+    pub(crate) async fn roll_back(&mut self) {
+        let Some(session) = &self.session else {
+            return;
+        };
+        let undone = within(FLIGHT_MAX, session.client.batch_execute("ROLLBACK")).await;
+        if undone.is_err() {
+            self.hang_up();
+        }
+    }
+}
+
+/// An answer of the database within a time.
+pub(crate) async fn within<T>(
+    most: Duration,
+    answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+) -> Result<T, Failed> {
+    match tokio::time::timeout(most, answer).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(Failed::Silent),
+    }
+}

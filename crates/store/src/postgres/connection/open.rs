@@ -1,0 +1,110 @@
+//! Opening the database: as a node, or for a command beside the nodes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Client;
+
+use super::connect::{Role, STEP_MAX, Target};
+use crate::error::OpenError;
+use crate::postgres::node::lease::{self, Node};
+use crate::postgres::node::sweeper::{Sweeper, Swept};
+use crate::postgres::schema::migrations::{self, Age};
+use crate::settings::{Server, Settings};
+use crate::stats::Counters;
+
+/// How often somebody who waits for other nodes looks again.
+const SCHEMA_WAIT_STEP: Duration = Duration::from_millis(50);
+
+/// A database ready for a node.
+pub(crate) struct Opened {
+    pub(crate) node: Arc<Node>,
+    pub(crate) swept: Swept,
+    /// Holds the node's name; its lease is renewed on it.
+    pub(crate) keeper: Client,
+}
+
+/// For a node: migrates, begins a new epoch, closes what its earlier ones and those that have gone left
+/// open.
+pub(crate) async fn for_node(
+    target: &Arc<Target>,
+    server: &Server,
+    settings: &Settings,
+    counters: &Arc<Counters>,
+) -> Result<Opened, OpenError> {
+    let refused = |failed| target.refused(failed);
+    let mut keeper = target.connect(Role::Keeper).await.map_err(refused)?;
+    older_nodes_stop(&keeper, target, settings).await?;
+    migrations::migrate(&mut keeper, target).await?;
+    let node = lease::begin(&keeper, server, target).await?;
+    let claims = target.connect(Role::Keeper).await.map_err(refused)?;
+    let mut sweeper = Sweeper::new(target, ledger_role(server, settings), counters);
+    let swept = sweeper.sweep(&claims).await.map_err(refused)?;
+    Ok(Opened {
+        node,
+        swept,
+        keeper,
+    })
+}
+
+/// For a command: only a database without a live node is migrated.
+pub(crate) async fn for_command(target: &Target, settings: &Settings) -> Result<(), OpenError> {
+    let refused = |failed| target.refused(failed);
+    let mut client = target.connect(Role::Keeper).await.map_err(refused)?;
+    let begun = Instant::now();
+    while let Age::Older { found, known } = migrations::age(&client, target).await? {
+        if found == 0
+            || !has_live_node(&client)
+                .await
+                .map_err(|error| refused(error.into()))?
+        {
+            return migrations::migrate(&mut client, target).await;
+        }
+        if begun.elapsed() > settings.lock_wait_max {
+            return Err(OpenError::OlderSchema {
+                place: target.place().to_owned(),
+                found,
+                known,
+            });
+        }
+        tokio::time::sleep(SCHEMA_WAIT_STEP).await;
+    }
+    Ok(())
+}
+
+/// Waits until no node writes entries without chaining them.
+async fn older_nodes_stop(
+    on: &Client,
+    target: &Target,
+    settings: &Settings,
+) -> Result<(), OpenError> {
+    let begun = Instant::now();
+    while let Age::Older { found, .. } = migrations::age(on, target).await? {
+        let is_chained = found == 0 || found >= migrations::CHAINED_SINCE;
+        let live = has_live_node(on);
+        if is_chained || !live.await.map_err(|error| target.refused(error.into()))? {
+            return Ok(());
+        }
+        if begun.elapsed() > settings.lock_wait_max {
+            return Err(OpenError::OlderNodes {
+                place: target.place().to_owned(),
+            });
+        }
+        tokio::time::sleep(SCHEMA_WAIT_STEP).await;
+    }
+    Ok(())
+}
+
+async fn has_live_node(on: &Client) -> Result<bool, tokio_postgres::Error> {
+    let live = "SELECT EXISTS (SELECT 1 FROM nodes WHERE closed_at IS NULL
+                AND lease_until > (extract(epoch FROM clock_timestamp()) * 1000)::bigint)";
+    on.query_one(live, &[]).await?.try_get(0)
+}
+
+/// Connections of the ledger: a transaction of theirs ends within half a lease.
+pub(crate) fn ledger_role(server: &Server, settings: &Settings) -> Role {
+    Role::Ledger {
+        lock_wait: settings.queue_wait_max.min(STEP_MAX),
+        step: (server.lease / 4).min(STEP_MAX),
+    }
+}

@@ -1,0 +1,83 @@
+//! What a call would meet: whether each part that it needs worked when it was last used or tried.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// How often a part that nobody uses is tried.
+pub(crate) const PROBE_EVERY: Duration = Duration::from_secs(1);
+/// A part that takes longer to answer does not work.
+pub(crate) const PROBE_MAX: Duration = Duration::from_secs(2);
+
+/// One bit for each part that fails.
+#[derive(Debug, Default)]
+pub(crate) struct Health(AtomicU32);
+
+/// Something a call needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The lane of the wallet, by its number.
+    Lane(usize),
+    /// A connection that finds keys, by its number.
+    Lookup(usize),
+}
+
+/// Lanes come first: there are fewer than this.
+const FIRST_LOOKUP: usize = 24;
+
+impl Part {
+    fn bit(self) -> u32 {
+        let number = match self {
+            Self::Lane(number) => number.min(FIRST_LOOKUP - 1),
+            Self::Lookup(number) => (FIRST_LOOKUP + number).min(31),
+        };
+        1 << number
+    }
+}
+
+impl Health {
+    /// Notes how a part did. Answers whether that is news.
+    pub(crate) fn note(&self, part: Part, works: bool) -> bool {
+        let bit = part.bit();
+        let before = if works {
+            self.0.fetch_and(!bit, Ordering::Relaxed)
+        } else {
+            self.0.fetch_or(bit, Ordering::Relaxed)
+        };
+        (before & bit == 0) != works
+    }
+
+    /// Whether every lane works.
+    pub(crate) fn lanes_work(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & ((1 << FIRST_LOOKUP) - 1) == 0
+    }
+
+    pub(crate) fn works(&self, part: Part) -> bool {
+        self.0.load(Ordering::Relaxed) & part.bit() == 0
+    }
+
+    /// Whether every part works.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::postgres::node::health::*;
+
+    #[test]
+    fn one_part_that_works_does_not_hide_another_that_fails() {
+        let health = Health::default();
+        assert!(health.is_whole());
+        assert!(health.note(Part::Lane(0), false), "news");
+        assert!(!health.note(Part::Lane(0), false), "no news");
+        assert!(!health.note(Part::Lane(1), true), "no news");
+        assert!(health.note(Part::Lookup(1), false));
+        assert!(!health.is_whole());
+        assert!(health.note(Part::Lane(0), true));
+        assert!(health.works(Part::Lane(0)) && !health.works(Part::Lookup(1)));
+        assert!(health.lanes_work() && !health.is_whole());
+        health.note(Part::Lookup(1), true);
+        assert!(health.is_whole());
+    }
+}

@@ -1,0 +1,5 @@
+//! This process among the nodes: its lease, its health, and the sweeper that closes what dead nodes left open.
+
+pub(super) mod health;
+pub(super) mod lease;
+pub(super) mod sweeper;

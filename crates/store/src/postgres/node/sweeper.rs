@@ -1,0 +1,207 @@
+//! The sweeper: closes as abandoned what nodes that are gone have left open.
+//!
+//! An epoch is closed first, so that its node can open no hold any more, and then its holds are; each
+//! step stands by itself, and whoever comes next goes on. Holds of tasks belong to their tasks, and stay.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ledger::Micro;
+use tokio_postgres::Client;
+
+use super::lease::Node;
+use crate::books::{Books, Closed, Limits};
+use crate::postgres::connection::connect::{Role, Target};
+use crate::postgres::connection::errors::Failed;
+use crate::postgres::connection::link::{FLIGHT_MAX, Link, within};
+use crate::postgres::writer::transaction::{self, Locks, NamedKey, Needs, Owned, Uncommitted};
+use crate::records::call::{Close, End, IfLost};
+use crate::records::ids::{Epoch, HoldId};
+use crate::stats::Counters;
+
+/// Holds closed in one transaction.
+const CHUNK: i64 = 1_000;
+/// How often nodes that have fallen silent are looked for.
+const LOOK_EVERY_MAX: Duration = Duration::from_secs(1);
+/// How long the row of an epoch without holds is kept, for people.
+const KEPT_MS: i64 = 30 * 86_400_000;
+
+const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+pub(crate) struct Sweeper {
+    target: Arc<Target>,
+    link: Link,
+    books: Books,
+}
+
+/// What a sweep has closed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Swept {
+    pub(crate) holds: u64,
+    pub(crate) held: Micro,
+}
+
+impl Sweeper {
+    pub(crate) fn new(target: &Arc<Target>, role: Role, counters: &Arc<Counters>) -> Self {
+        // It closes, and admits nobody.
+        let limits = Limits {
+            cached_rows_max: 1,
+            ..Limits::default()
+        };
+        Self {
+            target: Arc::clone(target),
+            link: Link::new(Arc::clone(target), role),
+            books: Books::new(Epoch::new(0), limits, Arc::clone(counters)),
+        }
+    }
+
+    /// Sweeps now and then, as long as the process lives.
+    pub(crate) async fn run(mut self, node: Arc<Node>) {
+        let mut claims = None;
+        loop {
+            tokio::time::sleep(LOOK_EVERY_MAX.min(node.lease() / 8)).await;
+            match self.look(&node, &mut claims).await {
+                Ok(swept) if swept.holds > 0 => tracing::warn!(
+                    holds = swept.holds,
+                    held = %swept.held,
+                    "holds of nodes that are gone were closed as abandoned"
+                ),
+                Ok(_) => {}
+                Err(failed) => {
+                    tracing::warn!(error = %failed, "holds of other nodes could not be looked at");
+                    claims = None;
+                }
+            }
+        }
+    }
+
+    async fn look(&mut self, node: &Node, claims: &mut Option<Client>) -> Result<Swept, Failed> {
+        let on = match claims {
+            Some(on) if !on.is_closed() => &*on,
+            _ => claims.insert(self.target.connect(Role::Keeper).await?),
+        };
+        // An outage must not orphan the living (R7).
+        if node.has_seen_a_lease() {
+            close_silent(on).await?;
+        }
+        self.sweep(on).await
+    }
+
+    /// Closes the holds of every closed epoch that nobody else is at.
+    pub(crate) async fn sweep(&mut self, claims: &Client) -> Result<Swept, Failed> {
+        let mut swept = Swept::default();
+        loop {
+            let claim = "SELECT epoch FROM nodes WHERE swept_at IS NULL AND closed_at IS NOT NULL
+                         ORDER BY epoch LIMIT 1 FOR UPDATE SKIP LOCKED";
+            within(FLIGHT_MAX, claims.batch_execute("BEGIN")).await?;
+            let claimed = within(FLIGHT_MAX, claims.query_opt(claim, &[])).await?;
+            let Some(claimed) = claimed else {
+                within(FLIGHT_MAX, claims.batch_execute("COMMIT")).await?;
+                return Ok(swept);
+            };
+            let epoch = Epoch::new(claimed.try_get(0)?);
+            let closed = self.close_all(epoch, &mut swept).await;
+            if closed.is_ok() {
+                let done = format!("UPDATE nodes SET swept_at = {NOW} WHERE epoch = $1");
+                within(FLIGHT_MAX, claims.execute(&done, &[&epoch.get()])).await?;
+            }
+            within(FLIGHT_MAX, claims.batch_execute("COMMIT")).await?;
+            closed?;
+        }
+    }
+
+    async fn close_all(&mut self, epoch: Epoch, swept: &mut Swept) -> Result<(), Failed> {
+        let mut last = HoldId::first_of(epoch).get() - 1;
+        let end = HoldId::first_of(Epoch::new(epoch.get() + 1)).get();
+        loop {
+            let session = self.link.session().await?;
+            let select = "SELECT h.id, h.amount, k.n, k.id, w.n, w.id FROM holds h
+                          JOIN keys k ON k.wallet = h.wallet AND k.n = h.key JOIN wallets w ON w.n = h.wallet
+                          WHERE h.id > $1 AND h.id < $2 AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.hold = h.id
+                              AND t.wallet = h.wallet AND t.ended_at IS NULL)
+                          ORDER BY h.id LIMIT $3";
+            let found = async { session.client.query(select, &[&last, &end, &CHUNK]).await };
+            let found = within(FLIGHT_MAX, found).await?;
+            if found.is_empty() {
+                return Ok(());
+            }
+            let mut needs = Needs::default();
+            for row in found {
+                last = row.try_get(0)?;
+                let key = NamedKey {
+                    n: row.try_get(2)?,
+                    id: row.try_get(3)?,
+                    wallet: row.try_get(4)?,
+                    wallet_id: row.try_get(5)?,
+                };
+                let wallet = key.wallet;
+                needs.hold(HoldId::new(last), Owned { wallet, key });
+            }
+            let closed = self.close(needs).await;
+            if let Err(failed) = &closed {
+                tracing::debug!(error = %failed, "a sweep was interrupted");
+                self.link.hang_up();
+            }
+            let chunk = closed?;
+            swept.holds += chunk.holds;
+            swept.held = swept.held.checked_add(chunk.held).unwrap_or(swept.held);
+        }
+    }
+
+    /// Closes some holds in one transaction. A hold that is not there any more was closed by its owner.
+    async fn close(&mut self, mut needs: Needs) -> Result<Swept, Failed> {
+        let session = self.link.session().await?;
+        let nobody = Epoch::new(0);
+        let begun =
+            transaction::begin(session, &mut needs, Locks::Wait, nobody, &mut self.books).await?;
+        let mut swept = Swept::default();
+        let mut holds: Vec<HoldId> = needs.holds.keys().copied().collect();
+        holds.sort_unstable();
+        for hold in holds {
+            let held = self.books.holds.get(&hold).map(|hold| hold.held.hold);
+            let closing = Close {
+                if_lost: IfLost::Charge,
+                hold,
+                now: begun.now,
+                end: End::Abandoned,
+            };
+            match self.books.close(closing) {
+                Closed::Booked => {
+                    let held = held.unwrap_or(Micro::ZERO);
+                    swept.holds += 1;
+                    swept.held = swept.held.checked_add(held).unwrap_or(swept.held);
+                }
+                Closed::Late => {}
+                // It stays open, where `verify` finds it; the others need not suffer for it.
+                Closed::Unbookable(_) => {
+                    tracing::error!(%hold, "a hold stays open: the stored amounts do not contain it");
+                }
+            }
+        }
+        match transaction::commit(session, &mut self.books).await {
+            Ok(()) => Ok(swept),
+            // In doubt it is done again, and then finds nothing to do.
+            Err(Uncommitted::Undone(failed) | Uncommitted::Doubtful(failed)) => Err(failed),
+        }
+    }
+}
+
+/// Closes the epochs of nodes whose lease is over, and forgets those that have long been swept.
+async fn close_silent(on: &Client) -> Result<(), Failed> {
+    let close = format!(
+        "UPDATE nodes SET closed_at = {NOW} WHERE epoch IN (SELECT epoch FROM nodes
+         WHERE swept_at IS NULL AND closed_at IS NULL AND lease_until < {NOW} FOR UPDATE SKIP LOCKED)
+         RETURNING epoch, name"
+    );
+    for row in within(FLIGHT_MAX, on.query(&close, &[])).await? {
+        let (epoch, name): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
+        tracing::warn!(
+            epoch,
+            node = name,
+            "a node has fallen silent; its epoch is closed"
+        );
+    }
+    let forget = format!("DELETE FROM nodes WHERE swept_at < {NOW} - $1");
+    within(FLIGHT_MAX, on.execute(&forget, &[&KEPT_MS])).await?;
+    Ok(())
+}

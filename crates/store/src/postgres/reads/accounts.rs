@@ -1,0 +1,69 @@
+//! Reads of wallets and keys.
+
+use std::sync::Arc;
+
+use ledger::UnixMs;
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
+
+use crate::postgres::rows::{KEY, WALLET, key_row, small, wallet_row};
+use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
+use crate::records::ids::{Digest, KeyId, WalletId};
+
+type Read<T> = Result<T, tokio_postgres::Error>;
+
+pub(crate) async fn key_by_digest(on: Arc<Client>, digest: Digest) -> Read<Option<KeyHead>> {
+    let select =
+        "SELECT k.id, w.id, k.enabled, k.expires_at, k.rpm_limit FROM keys k JOIN wallets w ON w.n = k.wallet
+                  WHERE k.digest = $1";
+    // With its type: one round trip, no statement to prepare.
+    let bytes = digest.as_bytes().as_slice();
+    let found = on.query_typed(select, &[(&bytes, Type::BYTEA)]).await?;
+    found
+        .first()
+        .map(|row| {
+            Ok(KeyHead {
+                key: row.try_get(0)?,
+                wallet: row.try_get(1)?,
+                enabled: row.try_get(2)?,
+                expires_at: row.try_get::<_, Option<i64>>(3)?.map(UnixMs::new),
+                rpm_limit: row.try_get::<_, Option<i64>>(4)?.map(small),
+            })
+        })
+        .transpose()
+}
+
+pub(crate) async fn wallets(on: Arc<Client>) -> Read<Vec<WalletRow>> {
+    let select = format!("SELECT {WALLET} FROM wallets w ORDER BY w.n");
+    on.query(&select, &[])
+        .await?
+        .iter()
+        .map(wallet_row)
+        .collect()
+}
+
+/// By id, else by name: no name looks like an id.
+pub(crate) async fn find_wallet(on: Arc<Client>, name_or_id: String) -> Read<Option<WalletRow>> {
+    let select = format!("SELECT {WALLET} FROM wallets w WHERE w.id = $1 OR w.name = $1");
+    let found = on.query_opt(&select, &[&name_or_id]).await?;
+    found.as_ref().map(wallet_row).transpose()
+}
+
+pub(crate) async fn keys(on: Arc<Client>, wallet: Option<WalletId>) -> Read<Vec<KeyRow>> {
+    let wallet = wallet.map(|wallet| wallet.to_string());
+    let select = format!(
+        "SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE $1::text IS NULL OR w.id = $1 ORDER BY k.n"
+    );
+    on.query(&select, &[&wallet])
+        .await?
+        .iter()
+        .map(key_row)
+        .collect()
+}
+
+pub(crate) async fn find_key(on: Arc<Client>, key: KeyId) -> Read<Option<KeyRow>> {
+    let select =
+        format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = $1");
+    let found = on.query_opt(&select, &[&key.to_string()]).await?;
+    found.as_ref().map(key_row).transpose()
+}

@@ -1,0 +1,132 @@
+//! Reading entries and price versions back, page by page.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use ledger::{Delta, Micro, UnixMs};
+use tokio_postgres::types::{FromSql, ToSql, Type};
+use tokio_postgres::{Client, Row};
+
+use crate::postgres::rows::{micro, time};
+use crate::records::call::Basis;
+use crate::records::entries::{
+    CallRow, ENTRIES_MAX, EntryKind, EntryPlace, EntryQuery, EntryRow, PriceRow, SettledUsage,
+};
+use crate::records::ids::{HoldId, PriceNumber};
+use crate::records::meter::MeterText;
+
+type Read<T> = Result<T, tokio_postgres::Error>;
+
+/// The entries that match, in the order of their posting.
+pub(crate) async fn entries(on: Arc<Client>, query: EntryQuery) -> Read<Vec<EntryRow>> {
+    let limit = match query.limit {
+        0 => ENTRIES_MAX,
+        limit => limit.min(ENTRIES_MAX),
+    };
+    let wallet = query.wallet.map(|wallet| wallet.to_string());
+    let closes = query.closes.map(HoldId::get);
+    let (since, until) = (query.since.map(UnixMs::get), query.until.map(UnixMs::get));
+    let after = query.after.map(|EntryPlace(after)| after);
+    let limit = i64::from(limit);
+    let mut conditions = vec!["TRUE".to_owned()];
+    let mut values: Vec<&(dyn ToSql + Sync)> = Vec::new();
+    let mut add = |condition: &str, value| {
+        values.push(value);
+        conditions.push(condition.replace('?', &format!("${}", values.len())));
+    };
+    if let Some(wallet) = &wallet {
+        add("e.wallet = (SELECT n FROM wallets WHERE id = ?)", wallet);
+    }
+    if let Some(closes) = &closes {
+        add("e.closes = ?", closes);
+    }
+    if let Some(since) = &since {
+        add("e.at >= ?", since);
+    }
+    if let Some(until) = &until {
+        add("e.at < ?", until);
+    }
+    if let Some(after) = &after {
+        add("e.n > ?", after);
+    }
+    let sql = format!(
+        "SELECT e.n, w.id, e.seq, e.kind, e.at, e.charge, e.balance_delta, e.gift_delta, e.credit_delta, e.note,
+         coalesce(e.closes, e.part_of), k.id, e.held, e.opened_at, e.request_id, e.meter, e.price_version, e.basis, e.booked
+         FROM entries e JOIN wallets w ON w.n = e.wallet LEFT JOIN keys k ON k.wallet = e.wallet AND k.n = e.key
+         WHERE {} ORDER BY e.n LIMIT {limit}",
+        conditions.join(" AND ")
+    );
+    on.query(&sql, &values).await?.iter().map(entry).collect()
+}
+
+/// All price cards there ever were, oldest first.
+pub(crate) async fn prices(on: Arc<Client>) -> Read<Vec<PriceRow>> {
+    let select = "SELECT id, model, card, created_at FROM price_versions ORDER BY id";
+    let read = |row: &Row| {
+        Ok(PriceRow {
+            version: PriceNumber(row.try_get(0)?),
+            model: row.try_get(1)?,
+            card: row.try_get(2)?,
+            created_at: time(row, 3)?,
+        })
+    };
+    on.query(select, &[]).await?.iter().map(read).collect()
+}
+
+fn entry(row: &Row) -> Read<EntryRow> {
+    Ok(EntryRow {
+        place: EntryPlace(row.try_get(0)?),
+        wallet: row.try_get(1)?,
+        seq: row.try_get(2)?,
+        kind: row.try_get(3)?,
+        at: time(row, 4)?,
+        charge: micro(row, 5)?,
+        delta: Delta {
+            balance: row.try_get(6)?,
+            gift_balance: row.try_get(7)?,
+            credit_used: row.try_get(8)?,
+        },
+        note: row.try_get(9)?,
+        call: match row.try_get::<_, Option<i64>>(10)? {
+            Some(hold) => Some(Box::new(call(row, HoldId::new(hold))?)),
+            None => None,
+        },
+    })
+}
+
+fn call(row: &Row, hold: HoldId) -> Read<CallRow> {
+    let usage = match row.try_get::<_, Option<String>>(15)? {
+        Some(meter) => Some(SettledUsage {
+            meter: MeterText::from(&*meter),
+            price_version: PriceNumber(row.try_get(16)?),
+            basis: row.try_get(17)?,
+        }),
+        None => None,
+    };
+    Ok(CallRow {
+        hold,
+        key: row.try_get(11)?,
+        held: Micro::new(row.try_get(12)?),
+        booked: micro(row, 18)?,
+        opened_at: time(row, 13)?,
+        request_id: row.try_get(14)?,
+        usage,
+    })
+}
+
+macro_rules! by_word {
+    ($name:ident) => {
+        impl<'a> FromSql<'a> for $name {
+            fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+                Ok(<&str>::from_sql(ty, raw)?.parse()?)
+            }
+
+            fn accepts(ty: &Type) -> bool {
+                <&str as FromSql>::accepts(ty)
+            }
+        }
+    };
+}
+
+by_word!(EntryKind);
+by_word!(Basis);

@@ -1,0 +1,99 @@
+//! Migrations, embedded in the program and run by one node at a time.
+
+use tokio_postgres::Client;
+
+use super::chain_heads;
+use crate::error::OpenError;
+use crate::postgres::connection::connect::Target;
+use crate::postgres::connection::errors::Failed;
+
+mod embedded {
+    refinery::embed_migrations!("migrations/postgres");
+}
+
+/// Holds migrations of one schema apart from each other.
+const LOCK: &str =
+    "SELECT pg_advisory_lock(hashtextextended(current_schema() || ' tollgate migrations', 0))";
+const UNLOCK: &str =
+    "SELECT pg_advisory_unlock(hashtextextended(current_schema() || ' tollgate migrations', 0))";
+
+/// The first version whose nodes chain entries: none of an earlier one may write from here on.
+pub(crate) const CHAINED_SINCE: i32 = 6;
+
+/// How the schema of a database compares with the program's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    Same,
+    /// Also a database without any schema, which is version 0.
+    Older {
+        found: i32,
+        known: i32,
+    },
+}
+
+/// Compares; a newer schema is refused.
+pub(crate) async fn age(on: &Client, target: &Target) -> Result<Age, OpenError> {
+    let known = known();
+    let refused = |error: tokio_postgres::Error| target.refused(error.into());
+    let mut found = version(on).await.map_err(refused)?;
+    // Somebody was stopped between the steps in SQL and the one that the program takes itself.
+    if found == known && chain_heads::are_missing(on).await.map_err(refused)? {
+        found -= 1;
+    }
+    match found.cmp(&known) {
+        std::cmp::Ordering::Equal => Ok(Age::Same),
+        std::cmp::Ordering::Less => Ok(Age::Older { found, known }),
+        std::cmp::Ordering::Greater => Err(OpenError::NewerSchema {
+            place: target.place().to_owned(),
+            found,
+            known,
+        }),
+    }
+}
+
+/// Brings the database to the program's schema; each step is one transaction. Whoever comes at the
+/// same time waits, and then finds nothing left to do.
+pub(crate) async fn migrate(on: &mut Client, target: &Target) -> Result<(), OpenError> {
+    if age(on, target).await? == Age::Same {
+        return Ok(());
+    }
+    let refused = |error: tokio_postgres::Error| target.refused(Failed::from(error));
+    on.batch_execute(LOCK).await.map_err(refused)?;
+    let migrated = migrate_locked(on, target).await;
+    on.batch_execute(UNLOCK).await.map_err(refused)?;
+    migrated
+}
+
+async fn migrate_locked(on: &mut Client, target: &Target) -> Result<(), OpenError> {
+    if age(on, target).await? == Age::Same {
+        return Ok(());
+    }
+    // Steps and the notes of them in one transaction: a kill finds all or nothing.
+    let runner = embedded::migrations::runner().set_grouped(true);
+    let migrated = runner.run_async(on).await;
+    migrated.map_err(|error| OpenError::Migrate {
+        place: target.place().to_owned(),
+        source: Box::new(error),
+    })?;
+    let filled = chain_heads::fill(on).await;
+    filled.map_err(|error| target.refused(error.into()))
+}
+
+fn known() -> i32 {
+    embedded::migrations::runner()
+        .get_migrations()
+        .iter()
+        .map(refinery::Migration::version)
+        .max()
+        .unwrap_or(0)
+}
+
+async fn version(on: &Client) -> Result<i32, tokio_postgres::Error> {
+    let history = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
+    let there: bool = on.query_one(history, &[]).await?.try_get(0)?;
+    if !there {
+        return Ok(0);
+    }
+    let newest = "SELECT coalesce(max(version), 0)::int4 FROM refinery_schema_history";
+    on.query_one(newest, &[]).await?.try_get(0)
+}

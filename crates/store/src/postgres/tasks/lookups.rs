@@ -1,0 +1,112 @@
+//! Looking at tasks.
+
+use std::sync::Arc;
+
+use ledger::UnixMs;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Row};
+
+use super::updates::upstream;
+use crate::records::ids::WalletId;
+use crate::records::task::TaskView;
+use crate::records::task_id::TaskId;
+use crate::records::task_list::{TaskListed, TaskPage, TaskQuery};
+
+type Read<T> = Result<T, tokio_postgres::Error>;
+
+pub(crate) async fn find(
+    on: Arc<Client>,
+    wallet: WalletId,
+    task: TaskId,
+) -> Read<Option<TaskView>> {
+    let select = "SELECT t.protocol, t.model, t.memo, t.channel, t.upstream_model, t.upstream_id, t.status,
+                  t.ended_at IS NOT NULL, t.snapshot
+                  FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE t.id = $1 AND w.id = $2 AND t.hidden_at IS NULL";
+    let (task, wallet) = (task.to_string(), wallet.to_string());
+    let Some(row) = on.query_opt(select, &[&task, &wallet]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(TaskView {
+        protocol: row.try_get(0)?,
+        model: row.try_get(1)?,
+        memo: row.try_get(2)?,
+        upstream: upstream(&row, 3)?,
+        status: row.try_get(6)?,
+        is_ended: row.try_get(7)?,
+        snapshot: row.try_get::<_, Vec<u8>>(8)?.into(),
+    }))
+}
+
+/// The channels of unfinished tasks.
+pub(crate) async fn channels(on: Arc<Client>) -> Read<Vec<(Box<str>, u64)>> {
+    let select = "SELECT channel, count(*) FROM tasks WHERE next_at IS NOT NULL AND channel IS NOT NULL GROUP BY channel";
+    let rows = on.query(select, &[]).await?;
+    let counted = rows.iter().map(|row| {
+        let count: i64 = row.try_get(1)?;
+        Ok((row.try_get(0)?, u64::try_from(count).unwrap_or(0)))
+    });
+    counted.collect()
+}
+
+/// A page of tasks, the latest first, and how many there are.
+pub(crate) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
+    const WHERE: &str = "($1::text IS NULL OR w.id = $1) AND ($2::text IS NULL OR t.protocol = $2)
+        AND ($3::text[] IS NULL OR t.status = ANY($3)) AND ($4::text IS NULL OR t.model = $4)
+        AND ($5::text[] IS NULL OR t.id = ANY($5)) AND (NOT $6 OR t.ended_at IS NULL) AND ($7 OR t.hidden_at IS NULL)";
+    let wallet = query.wallet.map(|wallet| wallet.to_string());
+    let statuses = (!query.statuses.is_empty()).then_some(&query.statuses);
+    let ids: Vec<String> = query.ids.iter().map(TaskId::to_string).collect();
+    let ids = (!ids.is_empty()).then_some(&ids);
+    let (protocol, model) = (query.protocol.as_deref(), query.model.as_deref());
+    let filters: [&(dyn ToSql + Sync); 7] = [
+        &wallet,
+        &protocol,
+        &statuses,
+        &model,
+        &ids,
+        &query.only_open,
+        &query.with_hidden,
+    ];
+    let count =
+        format!("SELECT count(*) FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE {WHERE}");
+    let total: i64 = on.query_one(&count, &filters).await?.try_get(0)?;
+    let select = format!(
+        "SELECT t.id, w.id, t.protocol, t.model, t.status, t.progress, t.channel, t.polls, t.created_at, t.next_at,
+         t.ended_at, c.attempts, c.outcome, t.snapshot FROM tasks t JOIN wallets w ON w.n = t.wallet
+         LEFT JOIN callbacks c ON c.wallet = t.wallet AND c.task = t.id
+         WHERE {WHERE} ORDER BY t.id DESC LIMIT $8 OFFSET $9"
+    );
+    let (limit, offset) = (i64::from(query.limit), i64::from(query.offset));
+    let mut values = filters.to_vec();
+    values.extend([&limit as &(dyn ToSql + Sync), &offset]);
+    let rows = on.query(&select, &values).await?;
+    Ok(TaskPage {
+        tasks: rows.iter().map(listed).collect::<Read<_>>()?,
+        total: u64::try_from(total).unwrap_or(0),
+    })
+}
+
+fn listed(row: &Row) -> Read<TaskListed> {
+    let time = |column| -> Read<Option<UnixMs>> {
+        Ok(row.try_get::<_, Option<i64>>(column)?.map(UnixMs::new))
+    };
+    let count = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
+    Ok(TaskListed {
+        id: row.try_get(0)?,
+        wallet: row.try_get(1)?,
+        protocol: row.try_get(2)?,
+        model: row.try_get(3)?,
+        status: row.try_get(4)?,
+        progress: row
+            .try_get::<_, Option<i16>>(5)?
+            .and_then(|progress| u8::try_from(progress).ok()),
+        channel: row.try_get(6)?,
+        polls: count(row.try_get(7)?),
+        created_at: UnixMs::new(row.try_get(8)?),
+        next_at: time(9)?,
+        ended_at: time(10)?,
+        callback_attempts: row.try_get::<_, Option<i64>>(11)?.map(count),
+        callback_outcome: row.try_get(12)?,
+        snapshot: row.try_get::<_, Vec<u8>>(13)?.into(),
+    })
+}

@@ -1,0 +1,375 @@
+//! Steps of tasks that move money: a task's row and its hold change in one transaction.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ledger::{Micro, UnixMs};
+use tokio_postgres::types::ToSql;
+
+use crate::books::{Books, Closed, Limits};
+use crate::error::{AdmitError, StoreError};
+use crate::postgres::connection::connect::{Role, Target};
+use crate::postgres::connection::errors::{Failed, Trouble};
+use crate::postgres::connection::link::{FLIGHT_MAX, Link, within};
+use crate::postgres::node::lease::Node;
+use crate::postgres::writer::lost_commit::Fate;
+use crate::postgres::writer::transaction::{
+    self, Begun, Locks, NamedKey, Needs, Owned, Uncommitted,
+};
+use crate::records::call::{Close, End, IfLost};
+use crate::records::ids::HoldId;
+use crate::records::task::{Claim, NewTask, OpenedTask, TaskEnd};
+use crate::stats::Counters;
+
+/// How often a step that met another one, or lost its connection, is made again.
+const TRIES: u32 = 4;
+/// The pause before it is.
+const PAUSE: Duration = Duration::from_millis(10);
+/// The fence of a task's creator.
+const FIRST_FENCE: i64 = 1;
+/// Books of a desk hold the rows of one step.
+const STEP_ROWS: usize = 8;
+
+const INSERT: &str = "INSERT INTO tasks (wallet, id, key, hold, protocol, model, price_version, bound, memo, callback_url,
+    status, progress, snapshot, created_at, expires_at, next_at, fence, claimed_by)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
+
+/// Whose the hold of a claimed task is.
+const OWNER: &str = "SELECT t.hold, k.n, k.id, w.n, w.id FROM tasks t JOIN wallets w ON w.n = t.wallet
+    JOIN keys k ON k.wallet = t.wallet AND k.n = t.key WHERE t.id = $1 AND t.fence = $2 AND t.ended_at IS NULL";
+
+const END: &str =
+    "UPDATE tasks SET status = $4, snapshot = $5, ended_at = $6, next_at = NULL, claimed_by = NULL,
+    delivery = NULL WHERE wallet = $1 AND id = $2 AND fence = $3 AND ended_at IS NULL";
+
+const CALL_BACK: &str = "INSERT INTO callbacks (wallet, task, url, body, next_at)
+    SELECT wallet, id, callback_url, snapshot, ended_at FROM tasks
+    WHERE wallet = $1 AND id = $2 AND callback_url IS NOT NULL";
+
+const DELETE: &str =
+    "DELETE FROM tasks WHERE wallet = $1 AND id = $2 AND fence = $3 AND ended_at IS NULL";
+
+/// One connection with the rows of its present step.
+pub(super) struct Desk {
+    link: Link,
+    books: Books,
+    node: Arc<Node>,
+    lane: usize,
+    last_hold: HoldId,
+    counters: Arc<Counters>,
+}
+
+/// Why a step was not made; nothing was written, unless its commit stays in doubt.
+enum Unmade {
+    Refused(AdmitError),
+    /// The claim is no longer held.
+    NoClaim,
+    Unbookable,
+    Failed(Failed),
+    InDoubt(Failed),
+}
+
+impl From<Failed> for Unmade {
+    fn from(failed: Failed) -> Self {
+        Self::Failed(failed)
+    }
+}
+
+impl From<tokio_postgres::Error> for Unmade {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// What ends with a hold.
+enum Ending<'e> {
+    Ended(&'e TaskEnd),
+    /// The upstream has not taken it.
+    Refused,
+}
+
+impl Desk {
+    pub(super) fn new(
+        target: &Arc<Target>,
+        role: Role,
+        node: &Arc<Node>,
+        lane: usize,
+        debt_limit: Micro,
+        counters: &Arc<Counters>,
+    ) -> Self {
+        let limits = Limits {
+            cached_rows_max: STEP_ROWS,
+            debt_limit,
+        };
+        let mut books = Books::new(node.epoch(), limits, Arc::clone(counters));
+        books.hold_step = i64::try_from(HoldId::LANES_MAX).unwrap_or(1);
+        Self {
+            link: Link::new(Arc::clone(target), role),
+            books,
+            node: Arc::clone(node),
+            lane,
+            last_hold: HoldId::new(0),
+            counters: Arc::clone(counters),
+        }
+    }
+
+    pub(super) async fn open(&mut self, new: NewTask) -> Result<OpenedTask, AdmitError> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let unmade = match self.try_open(&new).await {
+                Ok(opened) => return Ok(opened),
+                Err(unmade) => unmade,
+            };
+            self.leave(&unmade).await;
+            match unmade {
+                Unmade::Refused(refused) => return Err(refused),
+                Unmade::Failed(failed) if is_worth_another(&failed, tried) => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Unmade::Failed(failed) if failed.trouble() == Trouble::Locked => {
+                    return Err(AdmitError::Busy);
+                }
+                Unmade::Failed(failed) | Unmade::InDoubt(failed) => {
+                    tracing::error!(error = %failed, "a task could not be opened");
+                    return Err(AdmitError::Unavailable);
+                }
+                Unmade::NoClaim | Unmade::Unbookable => return Err(AdmitError::Unavailable),
+            }
+        }
+    }
+
+    pub(super) async fn end(&mut self, ended: TaskEnd) -> Result<bool, StoreError> {
+        let close = Close {
+            if_lost: IfLost::Charge,
+            hold: HoldId::new(0),
+            end: ended.end.clone(),
+            now: ended.now,
+        };
+        self.close(ended.claim, &close, &Ending::Ended(&ended))
+            .await
+    }
+
+    pub(super) async fn refuse(&mut self, claim: Claim, now: UnixMs) -> Result<bool, StoreError> {
+        let close = Close {
+            if_lost: IfLost::Charge,
+            hold: HoldId::new(0),
+            end: End::Released,
+            now,
+        };
+        self.close(claim, &close, &Ending::Refused).await
+    }
+
+    async fn close(
+        &mut self,
+        claim: Claim,
+        close: &Close,
+        ending: &Ending<'_>,
+    ) -> Result<bool, StoreError> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let unmade = match self.try_close(claim, close, ending).await {
+                Ok(()) => return Ok(true),
+                Err(unmade) => unmade,
+            };
+            self.leave(&unmade).await;
+            match unmade {
+                Unmade::NoClaim => return Ok(false),
+                Unmade::Failed(failed) if is_worth_another(&failed, tried) => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Unmade::Failed(failed) | Unmade::InDoubt(failed) => return Err(failed.into()),
+                Unmade::Unbookable => return Err(StoreError::Overflow),
+                Unmade::Refused(_) => return Err(StoreError::Unavailable),
+            }
+        }
+    }
+
+    async fn try_open(&mut self, new: &NewTask) -> Result<OpenedTask, Unmade> {
+        let session = self.link.session().await?;
+        let key = vec![new.admit.key.to_string()];
+        let asked = async {
+            session
+                .client
+                .query_opt(&session.sql.numbers, &[&key])
+                .await
+        };
+        let mut needs = Needs::default();
+        let mut named = None;
+        if let Some(row) = within(FLIGHT_MAX, asked).await? {
+            let key = NamedKey {
+                id: row.try_get(0)?,
+                n: row.try_get(1)?,
+                wallet: row.try_get(2)?,
+                wallet_id: row.try_get(3)?,
+            };
+            needs.key(key);
+            named = Some(key);
+        }
+        let epoch = self.node.epoch();
+        let begun =
+            transaction::begin(session, &mut needs, Locks::Wait, epoch, &mut self.books).await?;
+        if !self.node.may_open(&begun) {
+            return Err(Unmade::Refused(AdmitError::Unavailable));
+        }
+        if self.last_hold.epoch() != epoch {
+            self.last_hold = HoldId::first_of_lane(epoch, self.lane);
+        }
+        self.books.last_hold = self.last_hold;
+        let mut admit = new.admit;
+        admit.now = begun.now;
+        let (hold, rates) = self.books.admit(admit).map_err(Unmade::Refused)?;
+        self.last_hold = self.books.last_hold;
+        let now = begun.now;
+        let wallet = named.map(|key| key.wallet);
+        // A meter is a struct of numbers and names; it always has a JSON form.
+        let bound = serde_json::to_string(&new.bound).unwrap_or_default();
+        let values: [&(dyn ToSql + Sync); 18] = [
+            &wallet,
+            &new.id.to_string(),
+            &named.map(|key| key.n),
+            &hold.get(),
+            &&*new.protocol,
+            &&*new.model,
+            &new.price_version.get(),
+            &bound,
+            &new.memo.as_deref(),
+            &new.callback_url.as_deref(),
+            &&*new.standing.status,
+            &new.standing.progress.map(i16::from),
+            &&*new.standing.snapshot,
+            &now.get(),
+            &after(now, new.lifetime),
+            &after(now, new.lease),
+            &FIRST_FENCE,
+            &epoch.get(),
+        ];
+        let inserted = async { session.client.execute(INSERT, &values).await };
+        within(FLIGHT_MAX, inserted).await?;
+        self.commit(&begun).await?;
+        let fence = FIRST_FENCE;
+        Ok(OpenedTask {
+            claim: Claim {
+                task: new.id,
+                fence,
+            },
+            hold,
+            rates,
+        })
+    }
+
+    async fn try_close(
+        &mut self,
+        claim: Claim,
+        close: &Close,
+        ending: &Ending<'_>,
+    ) -> Result<(), Unmade> {
+        let session = self.link.session().await?;
+        let task = claim.task.to_string();
+        let client = &session.client;
+        let asked = async { client.query_opt(OWNER, &[&task, &claim.fence]).await };
+        let Some(row) = within(FLIGHT_MAX, asked).await? else {
+            return Err(Unmade::NoClaim);
+        };
+        let hold = HoldId::new(row.try_get(0)?);
+        let key = NamedKey {
+            n: row.try_get(1)?,
+            id: row.try_get(2)?,
+            wallet: row.try_get(3)?,
+            wallet_id: row.try_get(4)?,
+        };
+        let wallet = key.wallet;
+        let mut needs = Needs::default();
+        needs.hold(hold, Owned { wallet, key });
+        let epoch = self.node.epoch();
+        let begun =
+            transaction::begin(session, &mut needs, Locks::Wait, epoch, &mut self.books).await?;
+        let now = begun.now.get();
+        let written = async {
+            match ending {
+                Ending::Refused => {
+                    client
+                        .execute(DELETE, &[&wallet, &task, &claim.fence])
+                        .await
+                }
+                Ending::Ended(ended) => {
+                    let (status, snapshot) = (&*ended.status, &*ended.snapshot);
+                    let values: [&(dyn ToSql + Sync); 6] =
+                        [&wallet, &task, &claim.fence, &status, &snapshot, &now];
+                    let changed = client.execute(END, &values).await?;
+                    client.execute(CALL_BACK, &[&wallet, &task]).await?;
+                    Ok(changed)
+                }
+            }
+        };
+        // Between the look and the lock somebody else may have claimed it.
+        if within(FLIGHT_MAX, written).await? == 0 {
+            return Err(Unmade::NoClaim);
+        }
+        let close = Close {
+            if_lost: IfLost::Charge,
+            hold,
+            now: begun.now,
+            end: close.end.clone(),
+        };
+        match self.books.close(close) {
+            Closed::Booked => {}
+            Closed::Late => self.counters.late_closes.add(1),
+            Closed::Unbookable(_) => {
+                tracing::error!(%hold, "a task's hold could not be closed: the stored amounts do not contain it");
+                return Err(Unmade::Unbookable);
+            }
+        }
+        self.commit(&begun).await
+    }
+
+    /// Commits; a commit whose answer was lost is asked about until it is known or too late.
+    async fn commit(&mut self, begun: &Begun) -> Result<(), Unmade> {
+        let committed = match self.link.present() {
+            Some(session) => transaction::commit(session, &mut self.books).await,
+            None => Err(Uncommitted::Undone(Failed::Silent)),
+        };
+        match committed {
+            Ok(()) => Ok(()),
+            Err(Uncommitted::Undone(failed)) => Err(Unmade::Failed(failed)),
+            Err(Uncommitted::Doubtful(failed)) => {
+                let doubt = self.link.doubt(&begun.transaction, &self.books);
+                match self.link.outcome(&doubt).await {
+                    Fate::Happened => {
+                        self.books.count_committed();
+                        Ok(())
+                    }
+                    Fate::Undone => Err(Unmade::Failed(failed)),
+                    Fate::Unknown | Fate::Unknowable => Err(Unmade::InDoubt(failed)),
+                }
+            }
+        }
+    }
+
+    /// Ends what was begun, so that the next step finds the connection as it should be.
+    async fn leave(&mut self, unmade: &Unmade) {
+        match unmade {
+            Unmade::Failed(failed) | Unmade::InDoubt(failed)
+                if failed.trouble() == Trouble::Gone =>
+            {
+                self.link.hang_up();
+            }
+            _ => self.link.roll_back().await,
+        }
+    }
+}
+
+fn is_worth_another(failed: &Failed, tried: u32) -> bool {
+    match failed.trouble() {
+        Trouble::Crossed => tried < TRIES,
+        // A connection may have died unseen; that a new one dies too is another matter.
+        Trouble::Gone => tried < 2,
+        _ => false,
+    }
+}
+
+fn after(now: UnixMs, pause: Duration) -> i64 {
+    let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
+    now.get().saturating_add(pause)
+}

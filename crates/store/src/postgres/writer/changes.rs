@@ -1,0 +1,406 @@
+//! Administrative changes: one transaction each, told when it is committed.
+
+use std::collections::HashSet;
+
+use ledger::{Micro, UnixMs};
+use tokio_postgres::Row;
+
+use super::transaction::{Begun, Locks};
+use super::worker::Worker;
+use crate::books::{Opening, edited, new_key};
+use crate::chain::Head;
+use crate::error::StoreError;
+use crate::postgres::connection::errors::{Failed, Trouble};
+use crate::postgres::connection::link::{FLIGHT_MAX, Session};
+use crate::postgres::rows::{KEY, WALLET, book_wallet, key_row, time, wallet_row};
+use crate::queue::command::{Change, Command, KeyEdit, WalletChange};
+use crate::queue::command_queue::Queued;
+use crate::records::accounts::{KeyRow, NewKey, NewWallet, WalletRow};
+use crate::records::ids::{Epoch, KeyId, PriceVersion, WalletId};
+
+const NOW: &str =
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text";
+
+/// What a change has made.
+enum Made {
+    Wallet(Box<WalletRow>),
+    Key(Box<KeyRow>),
+    Price(PriceVersion),
+}
+
+/// Why a change was not made; nothing was written.
+enum Unmade {
+    Refused(StoreError),
+    /// Somebody else has the wallet's lock.
+    Locked,
+    Failed(Failed),
+}
+
+impl From<tokio_postgres::Error> for Unmade {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<StoreError> for Unmade {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl Worker {
+    /// Makes a change, unless its wallet is locked by others: then it is left for later.
+    pub(crate) async fn change(
+        &mut self,
+        queued: Queued,
+        locks: Locks,
+        locked: &mut HashSet<WalletId>,
+        left: &mut Vec<Queued>,
+    ) {
+        let wallet = self.lane.wallet_of(&queued.command);
+        if wallet.is_some_and(|wallet| locked.contains(&wallet)) {
+            left.push(queued);
+            return;
+        }
+        let Queued { command, at } = queued;
+        let Command::Change(change) = command else {
+            return;
+        };
+        match self.make(&change, locks).await {
+            Ok(made) => answer(change, Ok(made), &self.lane.next_batch()),
+            Err(Unmade::Refused(error)) => {
+                self.link.roll_back().await;
+                answer(change, Err(error), &self.lane.next_batch());
+            }
+            Err(Unmade::Locked) => {
+                self.link.roll_back().await;
+                locked.extend(wallet);
+                let command = Command::Change(change);
+                left.push(Queued { command, at });
+            }
+            Err(Unmade::Failed(failed)) => {
+                tracing::error!(error = %failed, "a change could not be made");
+                match failed.trouble() {
+                    Trouble::Gone => self.link.hang_up(),
+                    Trouble::Locked => {
+                        self.link.roll_back().await;
+                        let command = Command::Change(change);
+                        left.push(Queued { command, at });
+                        return;
+                    }
+                    _ => self.link.roll_back().await,
+                }
+                answer(change, Err(failed.into()), &self.lane.next_batch());
+            }
+        }
+    }
+
+    /// Makes a change and commits it; once more from the start when the connection was lost and it is
+    /// known that nothing has happened.
+    async fn make(&mut self, change: &Change, locks: Locks) -> Result<Made, Unmade> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            self.books.forget();
+            self.books.pending.clear();
+            let session = match self.link.session().await {
+                Ok(session) => session,
+                Err(failed) => return Err(Unmade::Failed(failed)),
+            };
+            let steps = Box::pin(steps(session, &mut self.books, change, locks));
+            let made = match tokio::time::timeout(FLIGHT_MAX, steps).await {
+                Ok(made) => made,
+                Err(_) => Err(Unmade::Failed(Failed::Silent)),
+            };
+            match made {
+                Ok((made, begun)) => match self.commit(&begun).await {
+                    Ok(()) => {
+                        self.went_well(1);
+                        return Ok(made);
+                    }
+                    Err(failure) => {
+                        let lost = failure.failed.trouble() == Trouble::Gone;
+                        if tried >= 2 || failure.doubt.is_some() || !lost {
+                            return Err(Unmade::Failed(failure.failed));
+                        }
+                    }
+                },
+                Err(Unmade::Failed(failed)) if tried < 2 => match failed.trouble() {
+                    Trouble::Gone => self.link.hang_up(),
+                    Trouble::Crossed => self.link.roll_back().await,
+                    _ => return Err(Unmade::Failed(failed)),
+                },
+                Err(unmade) => return Err(unmade),
+            }
+        }
+    }
+}
+
+fn answer(
+    change: Change,
+    made: Result<Made, StoreError>,
+    batch: &std::sync::Arc<crate::queue::durable::Batch>,
+) {
+    batch.done();
+    let durable = batch.durable();
+    // Who no longer waits need not know.
+    match (change, made) {
+        (
+            Change::CreateWallet { reply, .. } | Change::Wallet { reply, .. },
+            Ok(Made::Wallet(row)),
+        ) => drop(reply.send(Ok((*row, durable)))),
+        (Change::CreateKey { reply, .. } | Change::Key { reply, .. }, Ok(Made::Key(row))) => {
+            drop(reply.send(Ok((*row, durable))));
+        }
+        (Change::PriceVersion { reply, .. }, Ok(Made::Price(version))) => {
+            drop(reply.send(Ok((version, durable))));
+        }
+        (Change::CreateWallet { reply, .. } | Change::Wallet { reply, .. }, Err(error)) => {
+            drop(reply.send(Err(error)));
+        }
+        (Change::CreateKey { reply, .. } | Change::Key { reply, .. }, Err(error)) => {
+            drop(reply.send(Err(error)));
+        }
+        (Change::PriceVersion { reply, .. }, Err(error)) => drop(reply.send(Err(error))),
+        (_, Ok(_)) => unreachable!("each change makes its own kind"),
+    }
+}
+
+/// The statements of a change, up to its commit.
+async fn steps(
+    session: &Session,
+    books: &mut crate::books::Books,
+    change: &Change,
+    locks: Locks,
+) -> Result<(Made, Begun), Unmade> {
+    session.client.batch_execute("BEGIN").await?;
+    let moment = session.client.query_one(NOW, &[]).await?;
+    let begun = Begun {
+        now: time(&moment, 0)?,
+        transaction: moment.try_get(1)?,
+        epoch: Epoch::new(0),
+        lease_until: None,
+    };
+    let now = begun.now;
+    let made = match change {
+        Change::CreateWallet { id, new, .. } => {
+            let row = create_wallet(session, books, *id, new, now).await?;
+            Made::Wallet(Box::new(row))
+        }
+        Change::Wallet { wallet, change, .. } => {
+            let row = change_wallet(session, books, *wallet, change, now, locks).await?;
+            Made::Wallet(Box::new(row))
+        }
+        Change::CreateKey { id, new, .. } => {
+            Made::Key(Box::new(create_key(session, *id, new, now).await?))
+        }
+        Change::Key { key, edit, .. } => {
+            Made::Key(Box::new(change_key(session, *key, edit, locks).await?))
+        }
+        Change::PriceVersion { model, card, .. } => {
+            Made::Price(price_version(session, model, card, now).await?)
+        }
+    };
+    Ok((made, begun))
+}
+
+async fn create_wallet(
+    session: &Session,
+    books: &mut crate::books::Books,
+    id: WalletId,
+    new: &NewWallet,
+    now: UnixMs,
+) -> Result<WalletRow, Unmade> {
+    let opening = Opening::of(new)?;
+    let wallet = opening.wallet;
+    let insert =
+        "INSERT INTO wallets (id, name, status, created_at, head) VALUES ($1, $2, $3, $4, $5)
+                  ON CONFLICT (name) DO NOTHING RETURNING n";
+    let (text, status) = (id.to_string(), wallet.status.as_str());
+    let head = Head::of_wallet(id);
+    let made = session
+        .client
+        .query_opt(insert, &[&text, &new.name, &status, &now.get(), &head])
+        .await?;
+    let Some(made) = made else {
+        return Err(Unmade::Refused(StoreError::Taken {
+            what: "wallet",
+            name: new.name.clone(),
+        }));
+    };
+    books.open_wallet(made.try_get(0)?, id, opening, now);
+    Ok(WalletRow {
+        id,
+        name: new.name.clone(),
+        wallet,
+        created_at: now,
+    })
+}
+
+/// The row of a wallet, with its lock.
+async fn locked_wallet(session: &Session, id: WalletId, locks: Locks) -> Result<Row, Unmade> {
+    let wait = match locks {
+        Locks::Skip => "SKIP LOCKED",
+        Locks::Wait => "",
+    };
+    let text = id.to_string();
+    let select = format!("SELECT {WALLET} FROM wallets w WHERE w.id = $1 FOR NO KEY UPDATE {wait}");
+    if let Some(row) = session.client.query_opt(&select, &[&text]).await? {
+        return Ok(row);
+    }
+    let there = "SELECT 1 FROM wallets WHERE id = $1";
+    if session.client.query_opt(there, &[&text]).await?.is_some() {
+        return Err(Unmade::Locked);
+    }
+    Err(Unmade::Refused(StoreError::NotFound {
+        what: "wallet",
+        id: text,
+    }))
+}
+
+async fn change_wallet(
+    session: &Session,
+    books: &mut crate::books::Books,
+    id: WalletId,
+    change: &WalletChange,
+    now: UnixMs,
+    locks: Locks,
+) -> Result<WalletRow, Unmade> {
+    let found = locked_wallet(session, id, locks).await?;
+    let n = found.try_get(0)?;
+    books.wallets.insert(n, book_wallet(&found)?);
+    let missing = || StoreError::NotFound {
+        what: "wallet",
+        id: id.to_string(),
+    };
+    let changed = books.change_wallet(n, change.clone(), now);
+    let wallet = changed.ok_or_else(missing)??;
+    Ok(WalletRow {
+        wallet,
+        ..wallet_row(&found)?
+    })
+}
+
+async fn create_key(
+    session: &Session,
+    id: KeyId,
+    new: &NewKey,
+    now: UnixMs,
+) -> Result<KeyRow, Unmade> {
+    let key = new_key(new)?;
+    let limits = &new.limits;
+    let wallet = new.wallet.to_string();
+    let n = "SELECT n FROM wallets WHERE id = $1";
+    let Some(n) = session.client.query_opt(n, &[&wallet]).await? else {
+        return Err(Unmade::Refused(StoreError::NotFound {
+            what: "wallet",
+            id: wallet,
+        }));
+    };
+    let n: i64 = n.try_get(0)?;
+    let insert = "INSERT INTO keys (id, wallet, name, digest, shown_prefix, expires_at, spend_limit, rpm_limit,
+                  tpm_limit, concurrency_limit, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                  ON CONFLICT (digest) DO NOTHING RETURNING n";
+    let made = session
+        .client
+        .query_opt(
+            insert,
+            &[
+                &id.to_string(),
+                &n,
+                &new.name,
+                &new.digest.as_bytes().as_slice(),
+                &new.shown_prefix,
+                &limits.expires_at.map(UnixMs::get),
+                &limits.limit.map(Micro::get),
+                &limits.rpm.map(i64::from),
+                &limits.tpm.map(i64::from),
+                &limits.concurrency.map(i64::from),
+                &now.get(),
+            ],
+        )
+        .await?;
+    if made.is_none() {
+        return Err(Unmade::Refused(StoreError::Taken {
+            what: "key",
+            name: new.shown_prefix.clone(),
+        }));
+    }
+    Ok(KeyRow {
+        id,
+        wallet: new.wallet,
+        name: new.name.clone(),
+        shown_prefix: new.shown_prefix.clone(),
+        key,
+        created_at: now,
+    })
+}
+
+async fn change_key(
+    session: &Session,
+    id: KeyId,
+    edit: &KeyEdit,
+    locks: Locks,
+) -> Result<KeyRow, Unmade> {
+    let text = id.to_string();
+    let missing = || {
+        Unmade::Refused(StoreError::NotFound {
+            what: "key",
+            id: id.to_string(),
+        })
+    };
+    let owner = "SELECT w.id FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = $1";
+    let owner = session.client.query_opt(owner, &[&text]).await?;
+    let owner: WalletId = owner.ok_or_else(missing)?.try_get(0)?;
+    locked_wallet(session, owner, locks).await?;
+    // Read behind the lock: until now somebody may have changed it.
+    let select =
+        format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = $1");
+    let stored = session.client.query_opt(&select, &[&text]).await?;
+    let mut row = key_row(&stored.ok_or_else(missing)?)?;
+    let (key, name) = edited(row.key, row.name, edit.clone())?;
+    row.name = name;
+    let update = "UPDATE keys SET name = $2, enabled = $3, expires_at = $4, spend_limit = $5, rpm_limit = $6,
+                  tpm_limit = $7, concurrency_limit = $8 WHERE id = $1";
+    session
+        .client
+        .execute(
+            update,
+            &[
+                &text,
+                &row.name,
+                &key.enabled,
+                &key.expires_at.map(UnixMs::get),
+                &key.limit.map(Micro::get),
+                &key.rpm_limit.map(i64::from),
+                &key.tpm_limit.map(i64::from),
+                &key.concurrency_limit.map(i64::from),
+            ],
+        )
+        .await?;
+    Ok(KeyRow { key, ..row })
+}
+
+async fn price_version(
+    session: &Session,
+    model: &str,
+    card: &str,
+    now: UnixMs,
+) -> Result<PriceVersion, Unmade> {
+    let select = "SELECT id FROM price_versions WHERE model = $1 AND card = $2";
+    if let Some(known) = session.client.query_opt(select, &[&model, &card]).await? {
+        return Ok(PriceVersion::new(known.try_get(0)?, model, card));
+    }
+    let insert = "INSERT INTO price_versions (model, card, created_at) VALUES ($1, $2, $3)
+                  ON CONFLICT (model, card) DO NOTHING RETURNING id";
+    let made = session
+        .client
+        .query_opt(insert, &[&model, &card, &now.get()])
+        .await?;
+    let row = match made {
+        Some(row) => row,
+        // Another node was a moment faster.
+        None => session.client.query_one(select, &[&model, &card]).await?,
+    };
+    Ok(PriceVersion::new(row.try_get(0)?, model, card))
+}

@@ -1,0 +1,75 @@
+//! Keys that a lane meets for the first time: their numbers, which never change.
+
+use std::collections::HashSet;
+
+use super::transaction::NamedKey;
+use super::worker::{Worker, key_of};
+use crate::postgres::connection::errors::{Failed, Trouble};
+use crate::postgres::connection::link::{FLIGHT_MAX, within};
+use crate::queue::command_queue::Queued;
+use crate::records::ids::KeyId;
+
+impl Worker {
+    /// Learns the numbers of keys that were not met before. Gives back the commands that can be decided:
+    /// when the database cannot be asked, who a key belongs to is unknown, which is no reason to call
+    /// the key a wrong one.
+    pub(crate) async fn learn(&mut self, commands: Vec<Queued>) -> Vec<Queued> {
+        let unknown: HashSet<KeyId> = {
+            let mut state = self.lane.state.borrow_mut();
+            let keys = commands.iter().filter_map(|queued| key_of(&queued.command));
+            keys.filter(|key| state.known.get_mut(*key).is_none())
+                .collect()
+        };
+        if unknown.is_empty() {
+            return commands;
+        }
+        let mut tried = 0;
+        let failed = loop {
+            tried += 1;
+            match self.find_numbers(&unknown).await {
+                Ok(()) => return commands,
+                Err(failed) => {
+                    let is_gone = failed.trouble() == Trouble::Gone;
+                    if is_gone {
+                        self.link.hang_up();
+                    }
+                    // A connection may have died unseen; that a new one dies too is another matter.
+                    if !is_gone || tried >= 2 {
+                        break failed;
+                    }
+                }
+            }
+        };
+        let (undecidable, others) = commands
+            .into_iter()
+            .partition(|queued| key_of(&queued.command).is_some_and(|key| unknown.contains(&key)));
+        self.not_begun(&failed, undecidable);
+        others
+    }
+
+    /// A key that is not found does not exist, and is noted as such.
+    async fn find_numbers(&mut self, keys: &HashSet<KeyId>) -> Result<(), Failed> {
+        let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
+        let session = self.link.session().await?;
+        let asked = async { session.client.query(&session.sql.numbers, &[&names]).await };
+        let rows = within(FLIGHT_MAX, asked).await?;
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            found.push(NamedKey {
+                id: row.try_get(0)?,
+                n: row.try_get(1)?,
+                wallet: row.try_get(2)?,
+                wallet_id: row.try_get(3)?,
+            });
+        }
+        let mut state = self.lane.state.borrow_mut();
+        state.missing.clear();
+        state.missing.extend(keys);
+        for key in found {
+            state.missing.remove(&key.id);
+            state.known.insert(key.id, key);
+        }
+        state.known.age();
+        Ok(())
+    }
+}

@@ -1,0 +1,31 @@
+//! Which wallet a key belongs to, remembered: it never changes.
+
+use parking_lot::Mutex;
+
+use crate::cache::Generations;
+use crate::records::ids::{KeyId, WalletId};
+
+const KEYS_MAX: usize = 65_536;
+
+#[derive(Debug)]
+pub(crate) struct Directory {
+    wallets: Mutex<Generations<KeyId, WalletId>>,
+}
+
+impl Directory {
+    pub(crate) fn new() -> Self {
+        Self {
+            wallets: Mutex::new(Generations::new(KEYS_MAX)),
+        }
+    }
+
+    pub(crate) fn learn(&self, key: KeyId, wallet: WalletId) {
+        let mut wallets = self.wallets.lock();
+        wallets.insert(key, wallet);
+        wallets.age();
+    }
+
+    pub(crate) fn wallet_of(&self, key: KeyId) -> Option<WalletId> {
+        self.wallets.lock().get_mut(key).copied()
+    }
+}

@@ -1,0 +1,97 @@
+//! The statements of the request path, prepared once for each connection.
+
+use tokio_postgres::{Client, Statement};
+
+/// Locks the wallets of a batch, in one order for all nodes. Everything else of a wallet is changed
+/// under this lock.
+const LOCK: &str = "SELECT n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head,
+    exposed FROM wallets WHERE n = ANY($1) ORDER BY n FOR NO KEY UPDATE";
+
+/// The time after the locks were had, the transaction's name, and until when this node may open holds.
+const MOMENT: &str =
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text,
+    (SELECT lease_until FROM nodes WHERE epoch = $1 AND closed_at IS NULL)";
+
+const KEYS: &str = "SELECT k.n, k.wallet, k.enabled, k.expires_at, k.spend_limit, k.usage, k.frozen, k.open_holds,
+    k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state
+    FROM unnest($1::bigint[], $2::bigint[]) AS u (wallet, n) JOIN keys k ON k.wallet = u.wallet AND k.n = u.n";
+
+const HOLDS: &str = "SELECT h.id, h.amount, h.tokens, h.counts, h.exposure, h.request_id, h.opened_at, h.booked
+    FROM unnest($1::bigint[], $2::bigint[]) AS u (wallet, id) JOIN holds h ON h.wallet = u.wallet AND h.id = u.id";
+
+/// Everything a batch has decided, in one statement: it happens as a whole or not at all.
+const WRITE: &str = "WITH
+    changed_wallets AS (
+        UPDATE wallets w SET status = u.status, balance = u.balance, gift_balance = u.gift_balance, frozen = u.frozen,
+            credit_limit = u.credit_limit, credit_used = u.credit_used, entries = u.entries,
+            holds_opened = u.holds_opened, head = u.head, exposed = u.exposed
+        FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+            $8::bigint[], $9::bigint[], $53::bytea[], $54::bigint[])
+            AS u (n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head,
+                exposed)
+        WHERE w.n = u.n),
+    changed_keys AS (
+        UPDATE keys k SET usage = u.usage, frozen = u.frozen, open_holds = u.open_holds, rpm_state = u.rpm_state,
+            tpm_state = u.tpm_state
+        FROM unnest($10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
+            $16::bigint[]) AS u (wallet, n, usage, frozen, open_holds, rpm_state, tpm_state)
+        WHERE k.wallet = u.wallet AND k.n = u.n),
+    opened AS (
+        INSERT INTO holds (wallet, id, key, amount, tokens, counts, request_id, opened_at, booked, exposure)
+        SELECT * FROM unnest($17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[], $22::boolean[],
+            $23::text[], $24::bigint[], $49::bigint[], $55::bigint[])),
+    changed_holds AS (
+        UPDATE holds h SET amount = u.amount, tokens = u.tokens, counts = u.counts, booked = u.booked,
+            exposure = u.exposure
+        FROM unnest($25::bigint[], $26::bigint[], $27::bigint[], $28::bigint[], $29::boolean[], $50::bigint[],
+            $56::bigint[]) AS u (wallet, id, amount, tokens, counts, booked, exposure)
+        WHERE h.wallet = u.wallet AND h.id = u.id),
+    closed AS (
+        DELETE FROM holds h USING unnest($30::bigint[], $31::bigint[]) AS u (wallet, id)
+        WHERE h.wallet = u.wallet AND h.id = u.id)
+    INSERT INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta, gift_delta, credit_delta,
+        opened_at, request_id, meter, price_version, basis, note, part_of, booked)
+    SELECT * FROM unnest($32::bigint[], $33::bigint[], $34::text[], $35::bigint[], $36::bigint[], $37::bigint[],
+        $38::bigint[], $39::bigint[], $40::bigint[], $41::bigint[], $42::bigint[], $43::bigint[], $44::text[],
+        $45::text[], $46::bigint[], $47::text[], $48::text[], $51::bigint[], $52::bigint[])";
+
+/// The numbers of keys and their wallets, which never change.
+const NUMBERS: &str =
+    "SELECT k.id, k.n, k.wallet, w.id FROM keys k JOIN wallets w ON w.n = k.wallet
+    WHERE k.id = ANY($1)";
+
+pub(crate) struct Statements {
+    /// Waits for wallets that others have locked.
+    pub(crate) lock: Statement,
+    /// Leaves out wallets that others have locked.
+    pub(crate) lock_free: Statement,
+    pub(crate) moment: Statement,
+    pub(crate) keys: Statement,
+    pub(crate) holds: Statement,
+    pub(crate) write: Statement,
+    pub(crate) numbers: Statement,
+}
+
+impl Statements {
+    pub(crate) async fn prepare(on: &Client) -> Result<Self, tokio_postgres::Error> {
+        let lock_free = format!("{LOCK} SKIP LOCKED");
+        let (lock, lock_free, moment, keys, holds, write, numbers) = tokio::try_join!(
+            on.prepare(LOCK),
+            on.prepare(&lock_free),
+            on.prepare(MOMENT),
+            on.prepare(KEYS),
+            on.prepare(HOLDS),
+            on.prepare(WRITE),
+            on.prepare(NUMBERS),
+        )?;
+        Ok(Self {
+            lock,
+            lock_free,
+            moment,
+            keys,
+            holds,
+            write,
+            numbers,
+        })
+    }
+}

@@ -1,0 +1,213 @@
+//! One transaction: wallets are locked and rows brought in with the first flight of statements, what was
+//! decided is written and committed with the second.
+//!
+//! Statements of a flight are sent one behind the other without waiting for answers, so a batch costs
+//! two round trips whatever is in it.
+
+use ledger::UnixMs;
+use tokio::time::timeout;
+
+use super::write::Written;
+use crate::books::{BookKey, Books, HoldRow, OpenHold};
+use crate::cache::IdMap;
+use crate::postgres::connection::errors::Failed;
+use crate::postgres::connection::link::{FLIGHT_MAX, Session};
+use crate::postgres::rows::{book_wallet, held, key, micro, time};
+use crate::records::ids::{Epoch, HoldId, KeyId, WalletId};
+
+/// The rows a batch decides on.
+#[derive(Debug, Default)]
+pub(crate) struct Needs {
+    /// By number; sorted when the batch begins.
+    pub(crate) wallets: Vec<i64>,
+    /// By number.
+    pub(crate) keys: IdMap<i64, NamedKey>,
+    pub(crate) holds: IdMap<HoldId, Owned>,
+}
+
+/// A key by its numbers and names, which never change.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NamedKey {
+    pub(crate) n: i64,
+    pub(crate) id: KeyId,
+    pub(crate) wallet: i64,
+    pub(crate) wallet_id: WalletId,
+}
+
+/// Whose an open hold is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owned {
+    pub(crate) wallet: i64,
+    pub(crate) key: NamedKey,
+}
+
+impl Needs {
+    pub(crate) fn key(&mut self, key: NamedKey) {
+        self.wallets.push(key.wallet);
+        self.keys.insert(key.n, key);
+    }
+
+    pub(crate) fn hold(&mut self, id: HoldId, owned: Owned) {
+        self.key(owned.key);
+        self.holds.insert(id, owned);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.wallets.clear();
+        self.keys.clear();
+        self.holds.clear();
+    }
+}
+
+/// What to do about wallets that others have locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Locks {
+    /// Leave them out.
+    Skip,
+    /// Wait for them.
+    Wait,
+}
+
+/// A transaction that has its locks and rows.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    /// The database's time, after the locks were had.
+    pub(crate) now: UnixMs,
+    /// The transaction's name, by which its end can be learnt.
+    pub(crate) transaction: String,
+    /// The epoch its holds belong to.
+    pub(crate) epoch: Epoch,
+    /// Until when the epoch may open holds; nothing when it may not.
+    pub(crate) lease_until: Option<UnixMs>,
+}
+
+/// Begins a transaction and brings in what is needed; a wallet that is not there afterwards is locked
+/// by somebody else, or does not exist.
+pub(crate) async fn begin(
+    session: &Session,
+    needs: &mut Needs,
+    locks: Locks,
+    epoch: Epoch,
+    books: &mut Books,
+) -> Result<Begun, Failed> {
+    books.forget();
+    books.pending.clear();
+    needs.wallets.sort_unstable();
+    needs.wallets.dedup();
+    let (key_wallets, keys): (Vec<i64>, Vec<i64>) =
+        needs.keys.values().map(|key| (key.wallet, key.n)).unzip();
+    let (hold_wallets, holds): (Vec<i64>, Vec<i64>) = needs
+        .holds
+        .iter()
+        .map(|(id, owned)| (owned.wallet, id.get()))
+        .unzip();
+    let (client, sql) = (&session.client, &session.sql);
+    let lock = match locks {
+        Locks::Skip => &sql.lock_free,
+        Locks::Wait => &sql.lock,
+    };
+    let epoch_number = epoch.get();
+    let flight = async {
+        let found_holds = async {
+            if holds.is_empty() {
+                return Ok(Vec::new());
+            }
+            client.query(&sql.holds, &[&hold_wallets, &holds]).await
+        };
+        let locked = async { client.query(lock, &[&needs.wallets]).await };
+        let moment = async { client.query_one(&sql.moment, &[&epoch_number]).await };
+        let found_keys = async { client.query(&sql.keys, &[&key_wallets, &keys]).await };
+        // In this order: what is read must be read behind the locks.
+        tokio::join!(biased; client.batch_execute("BEGIN"), locked, moment, found_keys, found_holds)
+    };
+    let (begun, wallets, moment, keys, holds) = timeout(FLIGHT_MAX, flight)
+        .await
+        .map_err(|_| Failed::Silent)?;
+    begun?;
+    for row in wallets? {
+        books.wallets.insert(row.try_get(0)?, book_wallet(&row)?);
+    }
+    let moment = moment?;
+    for row in keys? {
+        let Some(named) = needs.keys.get(&row.try_get(0)?) else {
+            continue;
+        };
+        let row = BookKey {
+            n: named.n,
+            wallet: named.wallet,
+            wallet_id: named.wallet_id,
+            key: key(&row)?,
+            dirty: false,
+        };
+        books.keys.insert(named.id, row);
+    }
+    for row in holds? {
+        let id = HoldId::new(row.try_get(0)?);
+        let Some(owned) = needs.holds.get(&id) else {
+            continue;
+        };
+        let hold = OpenHold {
+            wallet: owned.wallet,
+            key: owned.key.id,
+            held: held(&row)?,
+            request_id: row.try_get::<_, &str>(5)?.into(),
+            opened_at: time(&row, 6)?,
+            booked: micro(&row, 7)?,
+            row: HoldRow::Same,
+        };
+        books.holds.insert(id, hold);
+    }
+    Ok(Begun {
+        now: time(&moment, 0)?,
+        transaction: moment.try_get(1)?,
+        epoch,
+        lease_until: moment.try_get::<_, Option<i64>>(2)?.map(UnixMs::new),
+    })
+}
+
+/// How a commit failed.
+#[derive(Debug)]
+pub(crate) enum Uncommitted {
+    /// Nothing of the batch happened.
+    Undone(Failed),
+    /// The answer was lost: it happened, or not.
+    Doubtful(Failed),
+}
+
+/// Writes what was decided and commits it.
+pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), Uncommitted> {
+    let client = &session.client;
+    let written = Written::of(books);
+    let flight = async {
+        let written = async {
+            match &written {
+                Some(written) => written.send(session).await,
+                None => Ok(()),
+            }
+        };
+        // A commit behind a statement that failed undoes the transaction and says nothing.
+        tokio::join!(biased; written, client.batch_execute("COMMIT"))
+    };
+    let committed = timeout(FLIGHT_MAX, flight).await;
+    drop(written);
+    match committed {
+        Ok((Ok(()), Ok(()))) => {
+            books.count_committed();
+            Ok(())
+        }
+        // The database has refused the statement, so it has not committed either.
+        Ok((Err(error), _)) if error.code().is_some() => Err(Uncommitted::Undone(error.into())),
+        Ok((_, Err(error))) if error.code().is_some() && !ends_sessions(&error) => {
+            Err(Uncommitted::Undone(error.into()))
+        }
+        Ok((Err(error), _) | (_, Err(error))) => Err(Uncommitted::Doubtful(error.into())),
+        Err(_) => Err(Uncommitted::Doubtful(Failed::Silent)),
+    }
+}
+
+/// A session that is ended while it commits may have committed.
+fn ends_sessions(error: &tokio_postgres::Error) -> bool {
+    error
+        .code()
+        .is_some_and(|code| matches!(code.code().get(..2), Some("08" | "57")))
+}

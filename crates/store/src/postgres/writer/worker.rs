@@ -1,0 +1,540 @@
+//! A worker: one connection of a lane, and the rows of its present batch.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ledger::Micro;
+use rand::RngExt as _;
+
+use super::lane::Lane;
+use super::lost_commit::{Doubt, Fate};
+use super::transaction::{self, Begun, Locks, Needs, Owned, Uncommitted};
+use crate::books::{Books, Closed, Draft, Limits, Undone};
+use crate::error::{AdmitError, StoreError};
+use crate::postgres::connection::errors::{Failed, Trouble};
+use crate::postgres::connection::link::Link;
+use crate::queue::command::{Change, Command, Granted};
+use crate::queue::command_queue::Queued;
+use crate::queue::durable::Batch;
+use crate::records::call::{Admitted, Close, IfLost};
+use crate::records::ids::{HoldId, KeyId, WalletId};
+
+/// How often a transaction that met another one, or lost its connection, is begun again.
+const TRIES: u32 = 4;
+/// The longest pause before it is.
+const CROSSED_PAUSE_MAX: Duration = Duration::from_millis(20);
+
+pub(crate) struct Worker {
+    pub(crate) lane: Rc<Lane>,
+    pub(crate) link: Link,
+    pub(crate) books: Books,
+    needs: Needs,
+}
+
+impl Worker {
+    pub(crate) fn new(lane: &Rc<Lane>, link: Link, limits: Limits) -> Self {
+        let mut books = Books::new(lane.node.epoch(), limits, Arc::clone(&lane.counters));
+        books.hold_step = i64::try_from(HoldId::LANES_MAX).unwrap_or(1);
+        Self {
+            lane: Rc::clone(lane),
+            link,
+            books,
+            needs: Needs::default(),
+        }
+    }
+
+    /// Runs commands in their order; gives back those whose wallets others have locked.
+    pub(crate) async fn run(&mut self, commands: Vec<Queued>, locks: Locks) -> Vec<Queued> {
+        let mut left = Vec::new();
+        let mut locked = HashSet::new();
+        let mut calls = Vec::new();
+        for queued in commands {
+            if matches!(queued.command, Command::Change(_)) {
+                // A change has a transaction of its own, behind what came before it.
+                let before = std::mem::take(&mut calls);
+                self.calls(before, locks, &mut locked, &mut left).await;
+                self.change(queued, locks, &mut locked, &mut left).await;
+            } else {
+                calls.push(queued);
+            }
+        }
+        self.calls(calls, locks, &mut locked, &mut left).await;
+        left
+    }
+
+    /// One transaction of calls.
+    async fn calls(
+        &mut self,
+        commands: Vec<Queued>,
+        locks: Locks,
+        locked: &mut HashSet<WalletId>,
+        left: &mut Vec<Queued>,
+    ) {
+        if commands.is_empty() {
+            return;
+        }
+        let mut turn = Vec::with_capacity(commands.len());
+        for queued in commands {
+            let wallet = self.lane.wallet_of(&queued.command);
+            if wallet.is_some_and(|wallet| locked.contains(&wallet)) {
+                left.push(queued);
+            } else {
+                turn.push(queued);
+            }
+        }
+        self.need(&turn);
+        let begun = if self.needs.wallets.is_empty() {
+            self.books.forget();
+            self.books.pending.clear();
+            None
+        } else {
+            match self.begin(locks).await {
+                Ok(begun) => Some(begun),
+                Err(failed) if failed.trouble() == Trouble::Locked => {
+                    left.extend(turn);
+                    return;
+                }
+                Err(failed) => {
+                    self.not_begun(&failed, turn);
+                    return;
+                }
+            }
+        };
+        let batch = self.lane.next_batch();
+        let mut count: u64 = 0;
+        if let Some(begun) = &begun {
+            self.books.last_hold = self.lane.last_hold(begun.epoch);
+        }
+        for queued in turn {
+            // Who wants to know that everything is written waits for those that wait.
+            let waits = matches!(queued.command, Command::Flush(_)) && !left.is_empty();
+            if waits || self.is_locked(&queued.command) {
+                locked.extend(self.lane.wallet_of(&queued.command));
+                left.push(queued);
+                continue;
+            }
+            count += 1;
+            self.apply(queued.command, begun.as_ref(), &batch);
+        }
+        if begun.is_some() {
+            self.lane.set_last_hold(self.books.last_hold);
+        }
+        match begun {
+            Some(begun) => self.end(&begun, &batch, count).await,
+            None => batch.done(),
+        }
+    }
+
+    /// Names the rows that commands are decided on.
+    fn need(&mut self, commands: &[Queued]) {
+        self.needs.clear();
+        let mut state = self.lane.state.borrow_mut();
+        for queued in commands {
+            if let Some(key) = key_of(&queued.command) {
+                if let Some(key) = state.known.get_mut(key) {
+                    self.needs.key(*key);
+                }
+            } else if let Some(hold) = hold_of(&queued.command)
+                && let Some(owned) = state.owned.get(&hold)
+            {
+                self.needs.hold(hold, *owned);
+            }
+        }
+    }
+
+    /// Whether somebody else has the lock of the wallet this is about.
+    fn is_locked(&mut self, command: &Command) -> bool {
+        let state = self.lane.state.borrow();
+        let wallet = match (key_of(command), hold_of(command)) {
+            (Some(key), _) => state.known.peek(key).map(|key| key.wallet),
+            (_, Some(hold)) => state.owned.get(&hold).map(|owned| owned.wallet),
+            _ => None,
+        };
+        wallet.is_some_and(|wallet| self.books.wallets.get_mut(wallet).is_none())
+    }
+
+    /// Begins a transaction, again where another one was in the way or the connection was lost:
+    /// nothing has been told to anybody yet.
+    async fn begin(&mut self, locks: Locks) -> Result<Begun, Failed> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let epoch = self.lane.node.epoch();
+            let begun = match self.link.session().await {
+                Ok(session) => {
+                    transaction::begin(session, &mut self.needs, locks, epoch, &mut self.books)
+                        .await
+                }
+                Err(failed) => Err(failed),
+            };
+            let failed = match begun {
+                Ok(begun) => return Ok(begun),
+                Err(failed) => failed,
+            };
+            match failed.trouble() {
+                Trouble::Gone => {
+                    self.link.hang_up();
+                    // A connection may have died unseen; that a new one dies too is another matter.
+                    if tried >= 2 {
+                        return Err(failed);
+                    }
+                }
+                Trouble::Crossed if tried < TRIES => {
+                    self.link.roll_back().await;
+                    let pause = rand::rng().random_range(Duration::ZERO..CROSSED_PAUSE_MAX);
+                    tokio::time::sleep(pause).await;
+                }
+                _ => {
+                    self.link.roll_back().await;
+                    return Err(failed);
+                }
+            }
+        }
+    }
+
+    /// Keeps the closes, and tells the others that the ledger is not available.
+    pub(crate) fn not_begun(&mut self, failed: &Failed, commands: Vec<Queued>) {
+        let is_news = self.lane.failed();
+        if is_news || !commands.is_empty() {
+            tracing::error!(error = %failed, "the ledger could not begin a transaction");
+        }
+        let mut state = self.lane.state.borrow_mut();
+        for queued in commands {
+            match queued.command {
+                Command::Close(closing) => state.retry.push_back(closing),
+                other => other.refuse(AdmitError::Unavailable),
+            }
+        }
+    }
+
+    /// Decides. An answer whose receiver has gone is dropped; a grant then closes its hold.
+    fn apply(&mut self, command: Command, begun: Option<&Begun>, batch: &Arc<Batch>) {
+        match command {
+            Command::Admit(mut admit, reply) => {
+                if reply.is_closed() {
+                    return;
+                }
+                if !self.lane.is_decidable(admit.key) {
+                    drop(reply.send(Err(AdmitError::Unavailable)));
+                    return;
+                }
+                if let Some(begun) = begun {
+                    admit.now = begun.now;
+                    if !self.lane.node.may_open(begun) {
+                        drop(reply.send(Err(AdmitError::Unavailable)));
+                        return;
+                    }
+                }
+                let (now, key) = (admit.now, admit.key);
+                let answer = self.books.admit(admit).map(|(hold, rates)| {
+                    self.own(hold, key);
+                    let admitted = Admitted {
+                        hold,
+                        rates,
+                        durable: batch.durable(),
+                    };
+                    Granted::new(admitted, now, &self.lane.queue)
+                });
+                drop(reply.send(answer));
+            }
+            Command::Extend(mut extend, reply) => {
+                if let Some(begun) = begun {
+                    extend.now = begun.now;
+                }
+                self.regrow(extend.hold);
+                let answer = match self.books.extend(&extend) {
+                    Some(Ok(())) => Ok(batch.durable()),
+                    Some(Err(refused)) => Err(refused),
+                    None => Err(AdmitError::Unavailable),
+                };
+                drop(reply.send(answer));
+            }
+            Command::Step(mut stepping, reply) => {
+                if let Some(begun) = begun {
+                    stepping.now = begun.now;
+                }
+                self.regrow(stepping.hold);
+                let answer = self.books.step(stepping);
+                drop(reply.send(answer.unwrap_or(Err(AdmitError::Unavailable))));
+            }
+            Command::Close(mut closing) => {
+                if let Some(begun) = begun {
+                    closing.now = begun.now;
+                }
+                self.close(closing);
+            }
+            // Not repeated when the batch fails: the hold then counts until it is closed.
+            Command::Uncount(hold) => self.books.stop_counting(hold),
+            Command::Balance(key, reply) if !self.lane.is_decidable(key) => {
+                drop(reply.send(Err(StoreError::Unavailable)));
+            }
+            Command::Balance(key, reply) => {
+                let balance = self.books.balance(key);
+                drop(reply.send(balance.map(|found| (found, batch.durable()))));
+            }
+            Command::Flush(reply) => {
+                if let Some(reply) = self.lane.keep_flush(reply) {
+                    drop(reply.send(batch.durable()));
+                }
+            }
+            // Tasks have connections of their own.
+            Command::Task(_) => command.refuse(AdmitError::Unavailable),
+            Command::Change(_) => unreachable!("a change has a transaction of its own"),
+        }
+    }
+
+    /// From its decision on a hold is ours, so that its close finds it.
+    fn own(&mut self, hold: HoldId, key: KeyId) {
+        let mut state = self.lane.state.borrow_mut();
+        if let Some(key) = state.known.get_mut(key).copied() {
+            let wallet = key.wallet;
+            state.owned.insert(hold, Owned { wallet, key });
+            self.lane.counters.open_holds.add(1);
+        }
+    }
+
+    fn close(&mut self, closing: Close) {
+        let (hold, charge) = (closing.hold, closing.charge().map(Micro::get));
+        if !self.reopen_lost(&closing) {
+            tracing::error!(%hold, "a lost hold cannot be opened again");
+            self.lane.stick([closing]);
+            return;
+        }
+        self.regrow(hold);
+        match self.books.close(closing) {
+            Closed::Booked => {}
+            Closed::Late => {
+                self.lane.counters.late_closes.add(1);
+                if let Some(charge) = charge {
+                    // For whoever reconciles: this was delivered and is not charged.
+                    tracing::warn!(%hold, charge, "a settlement came after the end of its hold");
+                }
+                self.disown(&[hold]);
+            }
+            Closed::Unbookable(closing) => {
+                tracing::error!(%hold, "a hold could not be closed: the stored amounts do not contain it");
+                self.lane.stick([closing]);
+            }
+        }
+    }
+
+    /// Opens the hold of a close again if it was lost with a failed transaction and the call was answered
+    /// all the same. Tells whether the close can go on.
+    fn reopen_lost(&mut self, closing: &Close) -> bool {
+        let id = closing.hold;
+        let mut state = self.lane.state.borrow_mut();
+        let Some(hold) = state.lost.get(&id) else {
+            return true;
+        };
+        let charged = closing.charge().is_some() && closing.if_lost == IfLost::Charge;
+        let there = self.books.holds.contains_key(&id);
+        if charged && !there && !self.books.reopen(id, hold, closing.now) {
+            return false;
+        }
+        state.lost.remove(&id);
+        true
+    }
+
+    /// Has a hold reach as far again as before its growth was lost with a failed transaction.
+    fn regrow(&mut self, hold: HoldId) {
+        let reach = self.lane.state.borrow_mut().reached.remove(&hold);
+        if let Some(reach) = reach {
+            self.books.regrow(hold, reach);
+        }
+    }
+
+    fn disown(&self, holds: &[HoldId]) {
+        let mut state = self.lane.state.borrow_mut();
+        for hold in holds {
+            if state.owned.remove(hold).is_some() {
+                self.lane.counters.open_holds.sub(1);
+            }
+        }
+    }
+
+    /// Commits, and tells everyone it concerns how that went.
+    async fn end(&mut self, begun: &Begun, batch: &Arc<Batch>, count: u64) {
+        let closed: Vec<HoldId> = self.closed();
+        batch.seal();
+        match self.commit_calls(begun).await {
+            Ok(()) => {
+                self.disown(&closed);
+                self.went_well(count);
+                batch.done();
+            }
+            Err(failure) => {
+                tracing::error!(error = %failure.failed, commands = count, "a transaction of the ledger failed");
+                let closings = self.undo();
+                self.lane.counters.commits_failed.add(1);
+                self.lane.failed();
+                if failure.failed.trouble() == Trouble::Inside {
+                    // One of them spoils the transaction; alone they show which.
+                    self.close_alone(closings).await;
+                } else {
+                    let mut state = self.lane.state.borrow_mut();
+                    for closing in closings.into_iter().rev() {
+                        state.retry.push_front(closing);
+                    }
+                }
+                // Last: who learns of it finds the counters as they are.
+                batch.lose();
+            }
+        }
+    }
+
+    /// Gives back the closes of a transaction that failed, and keeps the holds it would have opened: they
+    /// stay ours until their calls end.
+    fn undo(&mut self) -> Vec<Close> {
+        let Undone {
+            closings,
+            lost,
+            reached,
+        } = self.books.undo(&mut Draft::default());
+        let mut state = self.lane.state.borrow_mut();
+        state.lost.extend(lost);
+        state.reached.extend(reached);
+        closings
+    }
+
+    pub(crate) fn went_well(&self, count: u64) {
+        let counters = &self.lane.counters;
+        self.lane.works();
+        counters.batches.add(1);
+        counters.commands.add(count);
+    }
+
+    /// Holds that the batch has closed.
+    fn closed(&self) -> Vec<HoldId> {
+        let postings = self.books.pending.postings.iter();
+        postings
+            .filter_map(|posting| posting.columns().closes.map(HoldId::new))
+            .collect()
+    }
+
+    /// Commits; a commit whose answer was lost is asked about until it is known or too late.
+    pub(crate) async fn commit(&mut self, begun: &Begun) -> Result<(), Failure> {
+        let committed = match self.link.present() {
+            Some(session) => transaction::commit(session, &mut self.books).await,
+            None => Err(Uncommitted::Undone(Failed::Silent)),
+        };
+        let (failed, doubt) = match committed {
+            Ok(()) => return Ok(()),
+            Err(Uncommitted::Undone(failed)) => (failed, None),
+            Err(Uncommitted::Doubtful(failed)) => {
+                let doubt = self.link.doubt(&begun.transaction, &self.books);
+                match self.link.outcome(&doubt).await {
+                    Fate::Happened => {
+                        self.books.count_committed();
+                        return Ok(());
+                    }
+                    Fate::Undone => (failed, None),
+                    Fate::Unknown | Fate::Unknowable => (failed, Some(doubt)),
+                }
+            }
+        };
+        if failed.trouble() == Trouble::Gone {
+            self.link.hang_up();
+        } else {
+            self.link.roll_back().await;
+        }
+        Err(Failure { failed, doubt })
+    }
+
+    /// Commits a batch of calls. A commit in doubt is asked about for as long as the node runs: a caller is
+    /// told what the ledger says, or waits.
+    async fn commit_calls(&mut self, begun: &Begun) -> Result<(), Failure> {
+        let mut committed = self.commit(begun).await;
+        while let Err(Failure { failed, doubt }) = &mut committed
+            && let Some(asked) = doubt
+            && !self.lane.queue.is_closed()
+        {
+            self.lane.note_health(false);
+            match self.link.outcome(asked).await {
+                Fate::Happened => {
+                    self.books.count_committed();
+                    return Ok(());
+                }
+                // What neither opened nor closed a hold is made good by the close, if it was lost.
+                Fate::Undone | Fate::Unknowable => *doubt = None,
+                Fate::Unknown => {
+                    tracing::error!(error = %failed, "it is not known whether a transaction of the ledger happened");
+                }
+            }
+        }
+        committed
+    }
+
+    /// Closes holds in a transaction each, so that one that fails takes no other with it.
+    pub(crate) async fn close_alone(&mut self, closings: Vec<Close>) {
+        let mut closings = closings.into_iter();
+        while let Some(mut closing) = closings.next() {
+            self.needs.clear();
+            let owned = self.lane.state.borrow().owned.get(&closing.hold).copied();
+            let Some(owned) = owned else {
+                self.lane.counters.late_closes.add(1);
+                continue;
+            };
+            self.needs.hold(closing.hold, owned);
+            let begun = match self.begin(Locks::Wait).await {
+                Ok(begun) => begun,
+                Err(failed) => {
+                    tracing::error!(error = %failed, "a hold could not be closed");
+                    self.lane.failed();
+                    let mut state = self.lane.state.borrow_mut();
+                    state.retry.push_back(closing);
+                    state.retry.extend(closings);
+                    return;
+                }
+            };
+            let hold = closing.hold;
+            closing.now = begun.now;
+            self.close(closing);
+            // One that was set aside again is still ours.
+            let closed = self.closed();
+            match self.commit_calls(&begun).await {
+                Ok(()) => {
+                    self.disown(&closed);
+                    self.went_well(1);
+                }
+                Err(failure) => {
+                    let left = self.undo();
+                    self.lane.failed();
+                    if failure.failed.trouble() == Trouble::Inside {
+                        tracing::error!(error = %failure.failed, %hold, "a hold cannot be closed");
+                        self.lane.stick(left);
+                    } else {
+                        self.lane.state.borrow_mut().retry.extend(left);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Why a commit failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) failed: Failed,
+    /// It is not known whether it happened after all.
+    pub(crate) doubt: Option<Doubt>,
+}
+
+pub(crate) fn key_of(command: &Command) -> Option<KeyId> {
+    match command {
+        Command::Admit(admit, _) => Some(admit.key),
+        Command::Balance(key, _) | Command::Change(Change::Key { key, .. }) => Some(*key),
+        _ => None,
+    }
+}
+
+fn hold_of(command: &Command) -> Option<HoldId> {
+    match command {
+        Command::Extend(extend, _) => Some(extend.hold),
+        Command::Step(stepping, _) => Some(stepping.hold),
+        Command::Close(closing) => Some(closing.hold),
+        Command::Uncount(hold) => Some(*hold),
+        _ => None,
+    }
+}

@@ -1,0 +1,267 @@
+//! What a batch has decided, as columns for the one statement that writes it.
+
+use tokio_postgres::types::ToSql;
+
+use crate::books::Books;
+use crate::chain::Head;
+use crate::postgres::connection::link::Session;
+
+/// A list for each column, so that one statement takes any number of rows.
+#[derive(Default)]
+pub(crate) struct Written<'b> {
+    wallets: Wallets,
+    keys: Keys,
+    opened: NewHolds<'b>,
+    changed: ChangedHolds,
+    closed: (Vec<i64>, Vec<i64>),
+    entries: Entries<'b>,
+}
+
+#[derive(Default)]
+struct Wallets {
+    n: Vec<i64>,
+    status: Vec<&'static str>,
+    balance: Vec<i64>,
+    gift_balance: Vec<i64>,
+    frozen: Vec<i64>,
+    credit_limit: Vec<i64>,
+    credit_used: Vec<i64>,
+    entries: Vec<i64>,
+    holds_opened: Vec<i64>,
+    head: Vec<Head>,
+    exposed: Vec<i64>,
+}
+
+#[derive(Default)]
+struct Keys {
+    wallet: Vec<i64>,
+    n: Vec<i64>,
+    usage: Vec<i64>,
+    frozen: Vec<i64>,
+    open_holds: Vec<i64>,
+    rpm_state: Vec<i64>,
+    tpm_state: Vec<i64>,
+}
+
+#[derive(Default)]
+struct NewHolds<'b> {
+    wallet: Vec<i64>,
+    id: Vec<i64>,
+    key: Vec<i64>,
+    amount: Vec<i64>,
+    tokens: Vec<i64>,
+    counts: Vec<bool>,
+    request_id: Vec<&'b str>,
+    opened_at: Vec<i64>,
+    booked: Vec<i64>,
+    exposure: Vec<i64>,
+}
+
+#[derive(Default)]
+struct ChangedHolds {
+    wallet: Vec<i64>,
+    id: Vec<i64>,
+    amount: Vec<i64>,
+    tokens: Vec<i64>,
+    counts: Vec<bool>,
+    booked: Vec<i64>,
+    exposure: Vec<i64>,
+}
+
+#[derive(Default)]
+struct Entries<'b> {
+    wallet: Vec<i64>,
+    seq: Vec<i64>,
+    kind: Vec<&'b str>,
+    at: Vec<i64>,
+    closes: Vec<Option<i64>>,
+    key: Vec<Option<i64>>,
+    held: Vec<Option<i64>>,
+    charge: Vec<i64>,
+    balance_delta: Vec<i64>,
+    gift_delta: Vec<i64>,
+    credit_delta: Vec<i64>,
+    opened_at: Vec<Option<i64>>,
+    request_id: Vec<Option<&'b str>>,
+    meter: Vec<Option<&'b str>>,
+    price_version: Vec<Option<i64>>,
+    basis: Vec<Option<&'b str>>,
+    note: Vec<Option<&'b str>>,
+    part_of: Vec<Option<i64>>,
+    booked: Vec<i64>,
+}
+
+impl<'b> Written<'b> {
+    /// Everything pending; nothing when there is nothing to write.
+    pub(crate) fn of(books: &'b mut Books) -> Option<Self> {
+        if books.pending.is_empty() {
+            return None;
+        }
+        let mut written = Self::default();
+        for n in &books.pending.wallets {
+            if let Some(row) = books.wallets.get_mut(*n) {
+                let (to, wallet) = (&mut written.wallets, &row.wallet);
+                to.n.push(*n);
+                to.status.push(wallet.status.as_str());
+                to.balance.push(wallet.balance.get());
+                to.gift_balance.push(wallet.gift_balance.get());
+                to.frozen.push(wallet.frozen.get());
+                to.credit_limit.push(wallet.credit_limit.get());
+                to.credit_used.push(wallet.credit_used.get());
+                to.entries.push(row.entries);
+                to.holds_opened.push(row.holds_opened);
+                to.head.push(row.head);
+                to.exposed.push(wallet.exposed.get());
+            }
+        }
+        for id in &books.pending.keys {
+            if let Some(row) = books.keys.get_mut(*id) {
+                let (to, key) = (&mut written.keys, &row.key);
+                to.wallet.push(row.wallet);
+                to.n.push(row.n);
+                to.usage.push(key.usage.get());
+                to.frozen.push(key.frozen.get());
+                to.open_holds.push(i64::from(key.open_holds));
+                to.rpm_state.push(key.rpm.state());
+                to.tpm_state.push(key.tpm.state());
+            }
+        }
+        let mut key_numbers = Vec::with_capacity(books.pending.opened.len());
+        for id in &books.pending.opened {
+            let key = books.holds.get(id).map(|hold| hold.key);
+            key_numbers.push(key.and_then(|key| books.keys.get_mut(key)).map(|key| key.n));
+        }
+        // From here on the rows are only read.
+        let books = &*books;
+        for (id, key) in books.pending.opened.iter().zip(key_numbers) {
+            // One that is not there was closed in the same batch.
+            if let (Some(hold), Some(key)) = (books.holds.get(id), key) {
+                let to = &mut written.opened;
+                to.wallet.push(hold.wallet);
+                to.id.push(id.get());
+                to.key.push(key);
+                to.amount.push(hold.held.hold.get());
+                to.tokens.push(sql_tokens(hold.held.tokens));
+                to.counts.push(hold.held.counts);
+                to.request_id.push(&hold.request_id);
+                to.opened_at.push(hold.opened_at.get());
+                to.booked.push(hold.booked.get());
+                to.exposure.push(hold.held.exposure.get());
+            }
+        }
+        for id in &books.pending.changed {
+            if let Some(hold) = books.holds.get(id) {
+                let to = &mut written.changed;
+                to.wallet.push(hold.wallet);
+                to.id.push(id.get());
+                to.amount.push(hold.held.hold.get());
+                to.tokens.push(sql_tokens(hold.held.tokens));
+                to.counts.push(hold.held.counts);
+                to.booked.push(hold.booked.get());
+                to.exposure.push(hold.held.exposure.get());
+            }
+        }
+        written.post(books);
+        Some(written)
+    }
+
+    fn post(&mut self, books: &'b Books) {
+        let to = &mut self.entries;
+        for posting in &books.pending.postings {
+            let entry = posting.columns();
+            if let Some(hold) = posting.removes() {
+                self.closed.0.push(entry.wallet);
+                self.closed.1.push(hold.get());
+            }
+            to.wallet.push(entry.wallet);
+            to.seq.push(entry.seq);
+            to.kind.push(entry.kind);
+            to.at.push(entry.at);
+            to.closes.push(entry.closes);
+            to.key.push(entry.key);
+            to.held.push(entry.held);
+            to.charge.push(entry.charge);
+            to.balance_delta.push(entry.delta.balance);
+            to.gift_delta.push(entry.delta.gift_balance);
+            to.credit_delta.push(entry.delta.credit_used);
+            to.opened_at.push(entry.opened_at);
+            to.request_id.push(entry.request_id);
+            to.meter.push(entry.meter);
+            to.price_version.push(entry.price_version);
+            to.basis.push(entry.basis);
+            to.note.push(entry.note);
+            to.part_of.push(entry.part_of);
+            to.booked.push(entry.booked);
+        }
+    }
+
+    pub(crate) async fn send(&self, session: &Session) -> Result<(), tokio_postgres::Error> {
+        let (wallets, keys) = (&self.wallets, &self.keys);
+        let (opened, changed, closed) = (&self.opened, &self.changed, &self.closed);
+        let entries = &self.entries;
+        let columns: [&(dyn ToSql + Sync); 56] = [
+            &wallets.n,
+            &wallets.status,
+            &wallets.balance,
+            &wallets.gift_balance,
+            &wallets.frozen,
+            &wallets.credit_limit,
+            &wallets.credit_used,
+            &wallets.entries,
+            &wallets.holds_opened,
+            &keys.wallet,
+            &keys.n,
+            &keys.usage,
+            &keys.frozen,
+            &keys.open_holds,
+            &keys.rpm_state,
+            &keys.tpm_state,
+            &opened.wallet,
+            &opened.id,
+            &opened.key,
+            &opened.amount,
+            &opened.tokens,
+            &opened.counts,
+            &opened.request_id,
+            &opened.opened_at,
+            &changed.wallet,
+            &changed.id,
+            &changed.amount,
+            &changed.tokens,
+            &changed.counts,
+            &closed.0,
+            &closed.1,
+            &entries.wallet,
+            &entries.seq,
+            &entries.kind,
+            &entries.at,
+            &entries.closes,
+            &entries.key,
+            &entries.held,
+            &entries.charge,
+            &entries.balance_delta,
+            &entries.gift_delta,
+            &entries.credit_delta,
+            &entries.opened_at,
+            &entries.request_id,
+            &entries.meter,
+            &entries.price_version,
+            &entries.basis,
+            &entries.note,
+            &opened.booked,
+            &changed.booked,
+            &entries.part_of,
+            &entries.booked,
+            &wallets.head,
+            &wallets.exposed,
+            &opened.exposure,
+            &changed.exposure,
+        ];
+        session.client.execute(&session.sql.write, &columns).await?;
+        Ok(())
+    }
+}
+
+fn sql_tokens(tokens: u64) -> i64 {
+    i64::try_from(tokens).unwrap_or(i64::MAX)
+}

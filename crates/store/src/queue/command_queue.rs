@@ -1,0 +1,439 @@
+//! The way to the ledger writer: one list, one wake.
+//!
+//! What somebody waits for (an admission, a balance) wakes the writer. Settlements do not:
+//! they gather until an admission comes or `gather` is over.
+//!
+//! Admissions are bounded and may be refused here. Closes are not refused: there is at most
+//! one for each admitted call, so the bound on calls in flight bounds them too.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::command::Command;
+use crate::error::{AdmitError, StoreError};
+use crate::sync::{AtomicUsize, Condvar, Instant, Mutex};
+
+/// Balances, changes and extensions that may wait when admissions are already refused.
+const OTHERS_WAITING_MAX: usize = 16_384;
+/// How far ahead work may be due for a closed queue to wait for it.
+const CLOSING_WAIT_MAX: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    /// How many are queued, for a look without the lock.
+    length: AtomicUsize,
+    bell: Bell,
+    bounds: Bounds,
+}
+
+/// How the writer is woken.
+#[derive(Debug)]
+enum Bell {
+    /// A thread sleeps in [`Queue::wait`].
+    Thread(Condvar),
+    /// A task sleeps in [`Queue::wait_as_task`].
+    Task(Notify),
+}
+
+impl Bell {
+    fn ring(&self) {
+        match self {
+            Self::Thread(wake) => drop(wake.notify_one()),
+            Self::Task(wake) => wake.notify_one(),
+        }
+    }
+}
+
+/// How much may wait, and how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) gather: Duration,
+    /// Commands with somebody waiting for them.
+    pub(crate) waiting_max: usize,
+    /// How long a call waits for its decision.
+    pub(crate) call_wait_max: Duration,
+    /// How long an administrative change waits for its decision.
+    pub(crate) change_wait_max: Duration,
+}
+
+#[derive(Debug)]
+struct State {
+    queued: Vec<Queued>,
+    /// How many of them somebody waits for.
+    waiting: usize,
+    /// When the list was last empty no more.
+    since: Instant,
+    sleep: Sleep,
+    /// Somebody waits for the open batch itself.
+    nudged: bool,
+    closed: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Queued {
+    pub(crate) command: Command,
+    pub(crate) at: Instant,
+}
+
+/// What the writer sleeps for, so that a push knows whether to wake it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sleep {
+    Awake,
+    /// For anything at all.
+    Idle,
+    /// For a command that somebody waits for, or the end of the gathering.
+    Gathering,
+    /// For the end of a pause, or for so many who wait.
+    Paced {
+        enough: usize,
+    },
+}
+
+/// When the writer wants to work next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    /// No batch starts before this: the distance under load, or the pause after a failure.
+    pub(crate) not_before: Instant,
+    /// Unless so many wait already: nobody else is to be expected then.
+    pub(crate) enough: usize,
+    /// Until here closes are expected soon and need not wake the writer.
+    pub(crate) linger_until: Instant,
+    /// There is work at this time even with an empty list: closes to repeat.
+    pub(crate) due: Option<Instant>,
+    /// A batch may be opened with an empty list: somebody is sure to come.
+    pub(crate) ahead: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wake {
+    Work,
+    /// Closed, and nothing is left.
+    End,
+}
+
+impl Queue {
+    /// For a writer that is a thread.
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self::with(bounds, Bell::Thread(Condvar::new()))
+    }
+
+    /// For a writer that is a task.
+    pub(crate) fn for_task(bounds: Bounds) -> Self {
+        Self::with(bounds, Bell::Task(Notify::new()))
+    }
+
+    fn with(bounds: Bounds, bell: Bell) -> Self {
+        Self {
+            state: Mutex::new(State {
+                queued: Vec::new(),
+                waiting: 0,
+                since: Instant::now(),
+                sleep: Sleep::Awake,
+                nudged: false,
+                closed: false,
+            }),
+            length: AtomicUsize::new(0),
+            bell,
+            bounds,
+        }
+    }
+
+    /// Adds a command that somebody waits for; gives it back when there is no room.
+    pub(crate) fn push(&self, command: Command) -> Result<(), Refused> {
+        let at = Instant::now();
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(Refused::Closed);
+        }
+        let waiting_max = match &command {
+            Command::Admit(..) => self.bounds.waiting_max,
+            // Balances are answered and admitted calls go on, however many ask to be admitted.
+            _ => self.bounds.waiting_max.saturating_add(OTHERS_WAITING_MAX),
+        };
+        if state.waiting >= waiting_max {
+            return Err(Refused::Full);
+        }
+        state.waiting += 1;
+        self.add(&mut state, command, at);
+        let wake = match state.sleep {
+            Sleep::Awake => false,
+            Sleep::Idle | Sleep::Gathering => true,
+            Sleep::Paced { enough } => state.waiting >= enough,
+        };
+        if wake {
+            // Once is enough: who comes next need not wake it again.
+            state.sleep = Sleep::Awake;
+        }
+        drop(state);
+        if wake {
+            self.bell.ring();
+        }
+        Ok(())
+    }
+
+    /// Adds a command that nobody waits for and that may not be refused.
+    pub(crate) fn push_close(&self, command: Command) {
+        let at = Instant::now();
+        let mut state = self.state.lock();
+        if state.closed {
+            // The process is ending; the next start closes the hold as abandoned.
+            return;
+        }
+        self.add(&mut state, command, at);
+        let wake = state.sleep == Sleep::Idle;
+        if wake {
+            state.sleep = Sleep::Awake;
+        }
+        drop(state);
+        if wake {
+            self.bell.ring();
+        }
+    }
+
+    /// Sleeps until a batch should start.
+    pub(crate) fn wait(&self, pace: &Pace) -> Wake {
+        let mut state = self.state.lock();
+        loop {
+            let (sleep, until) = match state.plan(pace, self.bounds.gather, Instant::now()) {
+                Plan::Wake(wake) => {
+                    state.sleep = Sleep::Awake;
+                    return wake;
+                }
+                Plan::Sleep(sleep, until) => (sleep, until),
+            };
+            state.sleep = sleep;
+            match (&self.bell, until) {
+                (Bell::Thread(wake), Some(until)) => drop(wake.wait_until(&mut state, until)),
+                (Bell::Thread(wake), None) => wake.wait(&mut state),
+                (Bell::Task(_), _) => unreachable!("a task waits as a task"),
+            }
+        }
+    }
+
+    /// Sleeps in an open batch, until somebody waits for a decision or for the batch itself, or the
+    /// time is over.
+    pub(crate) fn wait_in_batch(&self, until: Instant) {
+        let Bell::Thread(wake) = &self.bell else {
+            unreachable!("a task does not wait in a batch");
+        };
+        let mut state = self.state.lock();
+        while state.waiting == 0 && !state.nudged && !state.closed {
+            // A close need not wake it: it is booked with whatever does.
+            state.sleep = Sleep::Gathering;
+            if wake.wait_until(&mut state, until).timed_out() {
+                break;
+            }
+        }
+        state.sleep = Sleep::Awake;
+        state.nudged = false;
+    }
+
+    /// Somebody waits for the open batch itself.
+    pub(crate) fn nudge(&self) {
+        let mut state = self.state.lock();
+        state.nudged = true;
+        drop(state);
+        self.bell.ring();
+    }
+
+    /// The same as [`wait`](Self::wait) for a task.
+    pub(crate) async fn wait_as_task(&self, pace: &Pace) -> Wake {
+        let Bell::Task(wake) = &self.bell else {
+            unreachable!("a thread waits as a thread");
+        };
+        loop {
+            let until = {
+                let mut state = self.state.lock();
+                match state.plan(pace, self.bounds.gather, Instant::now()) {
+                    Plan::Wake(wake) => {
+                        state.sleep = Sleep::Awake;
+                        return wake;
+                    }
+                    Plan::Sleep(sleep, until) => {
+                        state.sleep = sleep;
+                        until
+                    }
+                }
+            };
+            // A ring between the look and the wait is kept for it.
+            match until {
+                Some(until) => {
+                    drop(tokio::time::timeout_at(until.into(), wake.notified()).await);
+                }
+                None => wake.notified().await,
+            }
+        }
+    }
+
+    fn add(&self, state: &mut State, command: Command, at: Instant) {
+        if state.queued.is_empty() {
+            state.since = at;
+        }
+        state.queued.push(Queued { command, at });
+        self.count(state);
+    }
+
+    fn count(&self, state: &State) {
+        self.length.store(state.queued.len(), Ordering::Release);
+    }
+
+    /// Whether nothing waits here to be decided.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length.load(Ordering::Acquire) == 0
+    }
+
+    /// Takes everything, in order; `into` comes in empty and its room is kept for the next time.
+    pub(crate) fn drain(&self, into: &mut Vec<Queued>) {
+        let mut state = self.state.lock();
+        std::mem::swap(&mut state.queued, into);
+        state.waiting = 0;
+        self.count(&state);
+    }
+
+    /// Refuses what has waited too long, which happens only while the writer is held up.
+    pub(crate) fn expire(&self) {
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        let shortest = self.bounds.call_wait_max.min(self.bounds.change_wait_max);
+        if state.waiting == 0 || now < state.since + shortest {
+            return;
+        }
+        let (old, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut state.queued)
+            .into_iter()
+            .partition(|queued| self.is_expired(queued, now));
+        state.waiting = state.waiting.saturating_sub(old.len());
+        state.queued = kept;
+        self.count(&state);
+        drop(state);
+        for queued in old {
+            queued.command.refuse(AdmitError::Busy);
+        }
+    }
+
+    fn is_expired(&self, queued: &Queued, now: Instant) -> bool {
+        let waited = now.saturating_duration_since(queued.at);
+        match queued.command {
+            Command::Admit(..) | Command::Extend(..) | Command::Step(..) | Command::Balance(..) => {
+                waited > self.bounds.call_wait_max
+            }
+            Command::Change(..) | Command::Task(..) => waited > self.bounds.change_wait_max,
+            Command::Close(..) | Command::Uncount(..) | Command::Flush(..) => false,
+        }
+    }
+
+    /// Takes nothing more; the writer ends when the list is empty.
+    pub(crate) fn close(&self) {
+        self.state.lock().closed = true;
+        self.bell.ring();
+    }
+
+    /// Closes when nobody is left to empty the list; who waits learns so.
+    pub(crate) fn abandon(&self) {
+        self.close();
+        let mut left = Vec::new();
+        self.drain(&mut left);
+        for queued in left {
+            queued.command.refuse(AdmitError::Unavailable);
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.lock().closed
+    }
+
+    pub(crate) fn depth(&self) -> usize {
+        self.length.load(Ordering::Acquire)
+    }
+
+    /// How long the oldest command has been waiting.
+    pub(crate) fn oldest(&self) -> Duration {
+        let state = self.state.lock();
+        state
+            .queued
+            .first()
+            .map_or(Duration::ZERO, |queued| queued.at.elapsed())
+    }
+}
+
+/// What the writer does now.
+#[derive(Debug, PartialEq, Eq)]
+enum Plan {
+    Wake(Wake),
+    Sleep(Sleep, Option<Instant>),
+}
+
+impl State {
+    fn plan(&self, pace: &Pace, gather: Duration, now: Instant) -> Plan {
+        if self.closed {
+            return self.plan_end(pace, now);
+        }
+        let due = pace.ahead || pace.due.is_some_and(|due| now >= due);
+        let until = |until: Option<Instant>| until.into_iter().chain(pace.due).min();
+        if due || self.waiting > 0 {
+            if now >= pace.not_before || self.waiting >= pace.enough {
+                return Plan::Wake(Wake::Work);
+            }
+            let sleep = Sleep::Paced {
+                enough: pace.enough,
+            };
+            // What is due is not due before the pause is over.
+            return Plan::Sleep(sleep, Some(pace.not_before));
+        }
+        if self.queued.is_empty() {
+            if now < pace.linger_until {
+                return Plan::Sleep(Sleep::Gathering, until(Some(pace.linger_until)));
+            }
+            return Plan::Sleep(Sleep::Idle, until(None));
+        }
+        let gathered = (self.since + gather).max(pace.not_before);
+        if now >= gathered {
+            return Plan::Wake(Wake::Work);
+        }
+        Plan::Sleep(Sleep::Gathering, until(Some(gathered)))
+    }
+
+    /// A pause after a failure holds at the end too, else the end would spin; what is only due much
+    /// later is not waited for.
+    fn plan_end(&self, pace: &Pace, now: Instant) -> Plan {
+        let due = if self.queued.is_empty() {
+            pace.due
+        } else {
+            Some(pace.not_before)
+        };
+        match due {
+            Some(due) if now >= due => Plan::Wake(Wake::Work),
+            Some(due) if due <= now + CLOSING_WAIT_MAX => Plan::Sleep(Sleep::Awake, Some(due)),
+            _ => Plan::Wake(Wake::End),
+        }
+    }
+}
+
+/// Why a command was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Full,
+    /// The queue takes nothing more, or nobody knows where the command belongs.
+    Closed,
+}
+
+impl From<Refused> for AdmitError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Full => Self::Busy,
+            Refused::Closed => Self::Unavailable,
+        }
+    }
+}
+
+impl From<Refused> for StoreError {
+    fn from(_: Refused) -> Self {
+        Self::Unavailable
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(feature = "schedules"))]
+mod tests;

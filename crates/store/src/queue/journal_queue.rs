@@ -1,0 +1,149 @@
+//! Journal rows that wait to be written, bounded by number and by bytes.
+
+use crate::records::journal::JournalRow;
+
+/// How much may wait, what is being written included.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JournalBounds {
+    pub(crate) rows_max: usize,
+    /// Texts of the rows, bodies above all.
+    pub(crate) bytes_max: usize,
+}
+
+/// What became of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Queued {
+    Whole,
+    /// There was no room for its bodies.
+    WithoutBodies,
+    Dropped,
+}
+
+/// The queue of a writer. Bodies are the first to go: a row without them still tells of a charge.
+#[derive(Debug, Default)]
+pub(crate) struct JournalQueue {
+    rows: Vec<JournalRow>,
+    waiting_bytes: usize,
+    /// The rows that were taken last and are not written yet.
+    writing_rows: usize,
+    writing_bytes: usize,
+}
+
+impl JournalQueue {
+    pub(crate) fn push(&mut self, mut row: JournalRow, bounds: JournalBounds) -> Queued {
+        if self.held() >= bounds.rows_max {
+            return Queued::Dropped;
+        }
+        let held_bytes = self.waiting_bytes.saturating_add(self.writing_bytes);
+        let room = bounds.bytes_max.saturating_sub(held_bytes);
+        let mut queued = Queued::Whole;
+        let mut bytes = bytes_of(&row);
+        if bytes > room && (row.request_body.is_some() || row.response_body.is_some()) {
+            row.request_body = None;
+            row.response_body = None;
+            queued = Queued::WithoutBodies;
+            bytes = bytes_of(&row);
+        }
+        if bytes > room {
+            return Queued::Dropped;
+        }
+        self.waiting_bytes = self.waiting_bytes.saturating_add(bytes);
+        self.rows.push(row);
+        queued
+    }
+
+    /// Gives all rows to the writer, in place of its empty list.
+    pub(crate) fn take(&mut self, empty: &mut Vec<JournalRow>) {
+        std::mem::swap(&mut self.rows, empty);
+        self.writing_rows = empty.len();
+        self.writing_bytes = std::mem::take(&mut self.waiting_bytes);
+    }
+
+    /// The writer has written what it took, and freed it.
+    pub(crate) fn written(&mut self) {
+        self.writing_rows = 0;
+        self.writing_bytes = 0;
+    }
+
+    /// Rows that wait or are being written.
+    pub(crate) fn held(&self) -> usize {
+        self.rows.len() + self.writing_rows
+    }
+
+    /// Rows that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+/// Bytes of the texts that only this row holds.
+fn bytes_of(row: &JournalRow) -> usize {
+    let texts = [
+        &row.dropped_params,
+        &row.route_notes,
+        &row.request_body,
+        &row.response_body,
+    ];
+    texts.into_iter().flatten().map(|text| text.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::queue::journal_queue::*;
+
+    const BOUNDS: JournalBounds = JournalBounds {
+        rows_max: 4,
+        bytes_max: 1_000,
+    };
+
+    fn row(body_bytes: usize) -> JournalRow {
+        JournalRow {
+            request_body: Some("b".repeat(body_bytes).into()),
+            route_notes: Some("0123456789".into()),
+            ..JournalRow::default()
+        }
+    }
+
+    #[test]
+    fn bodies_beyond_the_bound_are_left_out_and_their_rows_are_kept() {
+        let mut queue = JournalQueue::default();
+        assert_eq!(queue.push(row(600), BOUNDS), Queued::Whole);
+        assert_eq!(queue.push(row(600), BOUNDS), Queued::WithoutBodies);
+        assert_eq!(queue.push(row(300), BOUNDS), Queued::Whole);
+        let mut rows = Vec::new();
+        queue.take(&mut rows);
+        let bodies: Vec<_> = rows.iter().map(|row| row.request_body.is_some()).collect();
+        assert_eq!(bodies, [true, false, true]);
+    }
+
+    #[test]
+    fn rows_that_are_being_written_count() {
+        let mut queue = JournalQueue::default();
+        let mut rows = Vec::new();
+        assert_eq!(queue.push(row(900), BOUNDS), Queued::Whole);
+        queue.take(&mut rows);
+        assert_eq!(queue.push(row(200), BOUNDS), Queued::WithoutBodies);
+        assert_eq!((queue.len(), queue.held()), (1, 2));
+        queue.written();
+        assert_eq!(queue.push(row(900), BOUNDS), Queued::Whole);
+    }
+
+    #[test]
+    fn a_row_that_is_too_large_without_bodies_is_dropped() {
+        let mut queue = JournalQueue::default();
+        let huge = JournalRow {
+            route_notes: Some("n".repeat(2_000).into()),
+            ..row(1)
+        };
+        assert_eq!(queue.push(huge, BOUNDS), Queued::Dropped);
+        for _ in 0..BOUNDS.rows_max {
+            assert_eq!(queue.push(row(0), BOUNDS), Queued::Whole);
+        }
+        assert_eq!(queue.push(row(0), BOUNDS), Queued::Dropped);
+        assert_eq!(queue.len(), BOUNDS.rows_max);
+    }
+}

@@ -1,0 +1,6 @@
+//! How commands and journal rows travel to the threads that write them, and how callers wait until they are durable.
+
+pub(crate) mod command;
+pub(crate) mod command_queue;
+pub(crate) mod durable;
+pub(crate) mod journal_queue;

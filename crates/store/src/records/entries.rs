@@ -1,0 +1,175 @@
+//! The ledger's entries as they are read back: for reports, for pricing again, for explaining a call.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ledger::{Delta, Micro, UnixMs};
+
+use super::call::Basis;
+use super::ids::{HoldId, KeyId, PriceNumber, WalletId};
+use super::meter::MeterText;
+
+/// One posting, as it stands for ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryRow {
+    pub place: EntryPlace,
+    pub wallet: WalletId,
+    /// Its number among the wallet's entries, without a gap from 1.
+    pub seq: i64,
+    pub kind: EntryKind,
+    pub at: UnixMs,
+    pub charge: Micro,
+    pub delta: Delta,
+    pub note: Option<Box<str>>,
+    /// What the entry of a call knows; credits have none of it.
+    pub call: Option<Box<CallRow>>,
+}
+
+/// The end of a hold, or a step of a session, as its entry tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallRow {
+    pub hold: HoldId,
+    pub key: KeyId,
+    /// What was frozen when the hold ended, or before the step.
+    pub held: Micro,
+    /// What earlier steps of the session had charged.
+    pub booked: Micro,
+    pub opened_at: UnixMs,
+    pub request_id: Box<str>,
+    /// What was charged for, of a session since its beginning; a release and an abandoned hold
+    /// have none.
+    pub usage: Option<SettledUsage>,
+}
+
+impl CallRow {
+    /// What the entry must charge when all of its usage costs `price`: what was booked before is
+    /// taken off, and what we counted ourselves is capped at the hold when it ends.
+    pub fn charge(&self, kind: EntryKind, price: Micro) -> Micro {
+        let (price, booked) = (price.get(), self.booked.get());
+        let counted = self
+            .usage
+            .as_ref()
+            .is_some_and(|it| it.basis == Basis::Counted);
+        let total = if kind == EntryKind::Settled && counted {
+            price.min(booked.saturating_add(self.held.get()))
+        } else {
+            price
+        };
+        Micro::new(total.saturating_sub(booked).max(0))
+    }
+}
+
+/// What a settlement charged for, and at which prices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettledUsage {
+    pub meter: MeterText,
+    pub price_version: PriceNumber,
+    pub basis: Basis,
+}
+
+/// What an entry is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EntryKind {
+    Settled,
+    Released,
+    Abandoned,
+    /// A step of a session, whose hold stays open.
+    Part,
+    TopUp,
+    Gift,
+    CreditLimit,
+    Status,
+}
+
+impl EntryKind {
+    const ALL: [Self; 8] = [
+        Self::Settled,
+        Self::Released,
+        Self::Abandoned,
+        Self::Part,
+        Self::TopUp,
+        Self::Gift,
+        Self::CreditLimit,
+        Self::Status,
+    ];
+
+    /// The word that is stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Settled => "settled",
+            Self::Released => "released",
+            Self::Abandoned => "abandoned",
+            Self::Part => "part",
+            Self::TopUp => "top_up",
+            Self::Gift => "gift",
+            Self::CreditLimit => "credit_limit",
+            Self::Status => "status",
+        }
+    }
+}
+
+impl fmt::Display for EntryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A word that names no kind of entry.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no kind of entry")]
+pub struct UnknownKind(String);
+
+impl FromStr for EntryKind {
+    type Err = UnknownKind;
+
+    fn from_str(word: &str) -> Result<Self, UnknownKind> {
+        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == word);
+        known.ok_or_else(|| UnknownKind(word.to_owned()))
+    }
+}
+
+/// A place among the entries, for paging: they come in the order of their posting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EntryPlace(pub(crate) i64);
+
+/// Which entries to read; every condition that is given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EntryQuery {
+    pub wallet: Option<WalletId>,
+    /// The entry that ended this hold.
+    pub closes: Option<HoldId>,
+    /// Entries posted at or after this.
+    pub since: Option<UnixMs>,
+    /// Entries posted before this.
+    pub until: Option<UnixMs>,
+    /// Entries behind this place: the next page.
+    pub after: Option<EntryPlace>,
+    /// 0 is the most there is: 4,096.
+    pub limit: u32,
+}
+
+/// The most entries of one page.
+pub const ENTRIES_MAX: u32 = 4_096;
+
+/// A price card of a model as it once was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PriceRow {
+    pub version: PriceNumber,
+    pub model: Box<str>,
+    /// The card in JSON, as it was stored.
+    pub card: Box<str>,
+    pub created_at: UnixMs,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::records::entries::*;
+
+    #[test]
+    fn a_kind_reads_back_from_its_word() {
+        for kind in EntryKind::ALL {
+            assert_eq!(kind.as_str().parse(), Ok(kind));
+        }
+        assert!("settle".parse::<EntryKind>().is_err());
+    }
+}

@@ -1,0 +1,177 @@
+//! The journal: one row per call, told for people.
+//!
+//! It is not for money. It never delays a call: a full queue drops rows and counts them, and what a crash takes is
+//! the last fraction of a second. An outage of the database takes none: rows wait in the queue.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ledger::{Micro, UnixMs};
+
+use super::ids::{HoldId, KeyId, RequestId, WalletId};
+use super::meter::MeterText;
+
+/// One call. Fill what is known: the rest has a default.
+///
+/// A row is made on one thread and written on another, which frees what it owns: what every row
+/// repeats is shared.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JournalRow {
+    /// When the call ended.
+    pub at: UnixMs,
+    pub request_id: RequestId,
+    /// Unknown when the caller was not authenticated.
+    pub wallet: Option<WalletId>,
+    pub key: Option<KeyId>,
+    /// The endpoint as a path template, never with a query.
+    pub endpoint: Cow<'static, str>,
+    pub model: Arc<str>,
+    /// The route that answered.
+    pub channel: Option<Arc<str>>,
+    pub upstream_model: Option<Arc<str>>,
+    /// The HTTP status the caller saw.
+    pub status: u16,
+    /// Our error code, when there was one.
+    pub code: Option<Cow<'static, str>>,
+    pub stream: bool,
+    /// How the hold ended: `settled`, `released`, `abandoned`, or nothing when there was none.
+    pub outcome: Option<Cow<'static, str>>,
+    /// The hold that paid for it: its closing entry tells what the call cost and why.
+    pub hold: Option<HoldId>,
+    pub meter: Option<MeterText>,
+    pub charge: Micro,
+    pub timings: Timings,
+    /// The value of `x-dropped-params`.
+    pub dropped_params: Option<Box<str>>,
+    /// The routes tried and why each was left, for people.
+    pub route_notes: Option<Box<str>>,
+    /// Redacted by the caller; cut here at [`BODY_BYTES_MAX`].
+    pub request_body: Option<Box<str>>,
+    pub response_body: Option<Box<str>>,
+}
+
+/// The most that is kept of one body.
+pub const BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// What is kept of a body.
+pub(crate) fn cut(body: &str) -> &str {
+    let mut end = body.len().min(BODY_BYTES_MAX);
+    while !body.is_char_boundary(end) {
+        end -= 1;
+    }
+    body.get(..end).unwrap_or(body)
+}
+
+/// A row's number is a time that is not before its own, shifted by these bits.
+pub(crate) const TIME_SHIFT: u32 = 20;
+/// Rows of a clock that was set back by more are not found by the time they tell.
+pub(crate) const SET_BACK_MS_MAX: i64 = 3_600_000;
+
+/// The number a row of this time has at least.
+pub(crate) fn number_of(at: UnixMs) -> i64 {
+    at.get().max(0).saturating_mul(1 << TIME_SHIFT)
+}
+
+/// Where the time of a call went, in microseconds from its arrival.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Timings {
+    /// Until it was admitted.
+    pub admitted_us: Option<u64>,
+    /// What of that it waited for the ledger's word.
+    pub queued_us: Option<u64>,
+    /// Until the upstream's head came.
+    pub upstream_us: Option<u64>,
+    /// Until the first byte of the answer went out.
+    pub first_byte_us: Option<u64>,
+    /// All of it.
+    pub total_us: u64,
+}
+
+/// A place in the journal, for paging: rows come newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct JournalPlace(pub(crate) i64);
+
+impl JournalPlace {
+    /// The place as a number, to be handed out and taken back.
+    pub fn get(self) -> i64 {
+        self.0
+    }
+
+    /// A place that was handed out before.
+    pub fn new(place: i64) -> Self {
+        Self(place)
+    }
+
+    /// The place of this time before.
+    #[must_use]
+    pub fn earlier(self, by: Duration) -> Self {
+        let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX >> TIME_SHIFT);
+        Self(self.0.saturating_sub(by << TIME_SHIFT))
+    }
+}
+
+/// A stored row and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JournalEntry {
+    pub place: JournalPlace,
+    pub row: JournalRow,
+}
+
+/// Which rows to show; every condition that is given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JournalQuery {
+    pub wallet: Option<WalletId>,
+    pub key: Option<KeyId>,
+    pub model: Option<String>,
+    pub status: Option<StatusRange>,
+    pub request_id: Option<String>,
+    /// Rows of calls that ended at or after this.
+    pub since: Option<UnixMs>,
+    /// Rows of calls that ended before this.
+    pub until: Option<UnixMs>,
+    /// Rows older than this place: the next page.
+    pub before: Option<JournalPlace>,
+    /// Rows newer than this place: what has come since, for following.
+    pub after: Option<JournalPlace>,
+    /// 0 is the default of 100; at most 1,000.
+    pub limit: u32,
+}
+
+impl JournalQuery {
+    /// How many rows at most.
+    pub(crate) fn rows_max(&self) -> u32 {
+        const DEFAULT: u32 = 100;
+        const MOST: u32 = 1_000;
+        match self.limit {
+            0 => DEFAULT,
+            limit => limit.min(MOST),
+        }
+    }
+}
+
+/// HTTP statuses from `first` to `last`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatusRange {
+    pub first: u16,
+    pub last: u16,
+}
+
+impl StatusRange {
+    /// One status.
+    pub fn only(status: u16) -> Self {
+        Self {
+            first: status,
+            last: status,
+        }
+    }
+
+    /// A class of statuses: 4 is 400 to 499.
+    pub fn class(class: u16) -> Self {
+        let first = class.saturating_mul(100);
+        Self {
+            first,
+            last: first.saturating_add(99),
+        }
+    }
+}

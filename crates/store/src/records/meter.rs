@@ -1,0 +1,145 @@
+//! What a call used, as it is kept.
+
+use std::sync::Arc;
+
+use arrayvec::{ArrayString, ArrayVec};
+use ledger::Meter;
+
+/// Bytes of a text that takes no memory of its own: most calls have few quantities.
+const SHORT_BYTES: usize = 52;
+
+/// A meter in JSON: written once by who measured it, and kept as it is by ledger and journal.
+#[derive(Debug, Clone)]
+pub struct MeterText {
+    text: Text,
+    /// Of a meter that was measured here; one that was read back has none.
+    tokens: TokenCounts,
+}
+
+/// Two meters are the same when their texts are.
+impl PartialEq for MeterText {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for MeterText {}
+
+/// Tokens by their class, for metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TokenCounts {
+    pub input: u64,
+    pub cached_input: u64,
+    pub cache_write: u64,
+    pub cache_write_1h: u64,
+    pub output: u64,
+}
+
+impl TokenCounts {
+    pub(crate) fn add(&mut self, more: Self) {
+        self.input = self.input.saturating_add(more.input);
+        self.cached_input = self.cached_input.saturating_add(more.cached_input);
+        self.cache_write = self.cache_write.saturating_add(more.cache_write);
+        self.cache_write_1h = self.cache_write_1h.saturating_add(more.cache_write_1h);
+        self.output = self.output.saturating_add(more.output);
+    }
+}
+
+impl From<&Meter> for TokenCounts {
+    fn from(meter: &Meter) -> Self {
+        Self {
+            input: meter.input,
+            cached_input: meter.cached_input,
+            cache_write: meter.cache_write,
+            cache_write_1h: meter.cache_write_1h,
+            output: meter.output,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Text {
+    /// It goes to two other threads, and neither has anything to free.
+    Short(ArrayString<SHORT_BYTES>),
+    Long(Arc<str>),
+}
+
+impl MeterText {
+    /// The JSON.
+    pub fn as_str(&self) -> &str {
+        match &self.text {
+            Text::Short(text) => text,
+            Text::Long(text) => text,
+        }
+    }
+
+    /// Whether nothing was used.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.as_str() == "{}"
+    }
+
+    /// The tokens of a meter that was measured here.
+    pub(crate) fn tokens(&self) -> TokenCounts {
+        self.tokens
+    }
+
+    /// The meter that it tells of; stored ones may be of another program.
+    pub fn read(&self) -> serde_json::Result<Meter> {
+        serde_json::from_str(self.as_str())
+    }
+}
+
+impl From<&Meter> for MeterText {
+    fn from(meter: &Meter) -> Self {
+        let tokens = TokenCounts::from(meter);
+        let mut short = ArrayVec::<u8, SHORT_BYTES>::new();
+        let text = if serde_json::to_writer(&mut short, meter).is_ok()
+            && let Ok(text) = str::from_utf8(&short)
+        {
+            Text::from(text)
+        } else {
+            // A struct of numbers and names always has a JSON form.
+            Text::from(&*serde_json::to_string(meter).unwrap_or_default())
+        };
+        Self { text, tokens }
+    }
+}
+
+impl From<&str> for MeterText {
+    fn from(text: &str) -> Self {
+        Self {
+            text: text.into(),
+            tokens: TokenCounts::default(),
+        }
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        match ArrayString::from(text) {
+            Ok(text) => Self::Short(text),
+            Err(_) => Self::Long(text.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::records::meter::*;
+
+    #[test]
+    fn any_meter_is_kept_whole() {
+        for (input, tools) in [(0, 0), (7, 0), (u64::MAX, 0), (7, 1), (7, 40)] {
+            let meter = Meter {
+                input,
+                output: input,
+                tools: (0..tools).map(|n| (format!("tool_{n}"), n)).collect(),
+                ..Meter::default()
+            };
+            let text = MeterText::from(&meter);
+            assert_eq!(text.as_str(), serde_json::to_string(&meter).unwrap());
+            assert_eq!(text.read().unwrap(), meter);
+            assert_eq!(text, MeterText::from(text.as_str()));
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The values that callers pass to the store and read back from it.
+
+pub(crate) mod accounts;
+pub(crate) mod call;
+pub(crate) mod columns;
+pub(crate) mod entries;
+pub(crate) mod ids;
+pub(crate) mod journal;
+pub(crate) mod meter;
+pub(crate) mod settled;
+pub(crate) mod task;
+pub(crate) mod task_id;
+pub(crate) mod task_list;

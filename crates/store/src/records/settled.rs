@@ -1,0 +1,70 @@
+//! What was settled for each model, counted when the entries are committed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::entries::EntryKind;
+use super::ids::PriceVersion;
+use super::meter::TokenCounts;
+use crate::books::Posting;
+use crate::cache::IdMap;
+
+/// What this process has committed for one model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settled {
+    pub model: Arc<str>,
+    /// Calls, sessions and tasks that were settled.
+    pub calls: u64,
+    /// What their entries charge, the steps of sessions included.
+    pub charge_micro: u64,
+    /// What they used.
+    pub tokens: TokenCounts,
+}
+
+/// Sums by price version. The writer adds a whole batch under one lock; a scrape reads them.
+#[derive(Debug, Default)]
+pub(crate) struct SettledSums(Mutex<IdMap<i64, Settled>>);
+
+impl SettledSums {
+    /// Says which model a price version is of; its calls are counted under that name.
+    pub(crate) fn name(&self, version: PriceVersion, model: &str) {
+        let mut sums = self.0.lock();
+        let sum = sums.entry(version.get()).or_default();
+        if &*sum.model != model {
+            sum.model = model.into();
+        }
+    }
+
+    /// Adds entries that were committed.
+    pub(crate) fn add(&self, postings: &[Posting]) {
+        let mut sums = self.0.lock();
+        for posting in postings {
+            let Some(version) = posting.price_version() else {
+                continue;
+            };
+            let sum = sums.entry(version.get()).or_default();
+            let charge = u64::try_from(posting.charge.get()).unwrap_or(0);
+            sum.charge_micro = sum.charge_micro.saturating_add(charge);
+            // A session's usage is counted whole, with its last entry.
+            if posting.kind == EntryKind::Settled {
+                sum.calls += 1;
+                sum.tokens.add(posting.tokens());
+            }
+        }
+    }
+
+    /// The sums by model.
+    pub(crate) fn read(&self) -> Vec<Settled> {
+        let mut models: HashMap<Arc<str>, Settled> = HashMap::new();
+        for sum in self.0.lock().values() {
+            let total = models.entry(Arc::clone(&sum.model)).or_default();
+            total.calls = total.calls.saturating_add(sum.calls);
+            total.charge_micro = total.charge_micro.saturating_add(sum.charge_micro);
+            total.tokens.add(sum.tokens);
+        }
+        let named = models.into_iter();
+        named.map(|(model, sum)| Settled { model, ..sum }).collect()
+    }
+}

@@ -1,0 +1,185 @@
+//! Connections to the database, and the checks before one is trusted.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::files::size;
+use crate::error::OpenError;
+
+/// `Toll` in ASCII, in the header of our files.
+const APPLICATION_ID: i32 = 0x546f_6c6c;
+/// Up to here a file is checked as a whole at the start; above, the tables that recovery changes.
+const CHECKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Small pages: a batch changes a few bytes in each of half a dozen, and the log takes whole ones.
+/// Measured: half of 4,096 saves a lone call a sixth of its time and costs large batches nothing.
+pub(crate) const PAGE_BYTES: u32 = 2_048;
+/// What the log keeps of the disk when it begins anew; room that is there already is written faster.
+const LOG_KEPT_BYTES: i64 = 64 * 1024 * 1024;
+/// A waiting writer looks again this often.
+pub(crate) const LOCK_STEP: Duration = Duration::from_micros(250);
+
+/// Page cache of each kind of connection, in KiB; it is filled on use only.
+pub(crate) const WRITER_CACHE_KIB: i32 = 8_192;
+pub(crate) const READER_CACHE_KIB: i32 = 1_024;
+
+/// Opens a file that exists or not, and refuses one that is damaged or not ours. A refused
+/// file is left as it is.
+pub(crate) fn open_checked(path: &Path) -> Result<Connection, OpenError> {
+    let fresh = size(path).is_none_or(|bytes| bytes == 0);
+    let connection =
+        open(path, OpenFlags::SQLITE_OPEN_CREATE).map_err(|error| refusal(path, error))?;
+    if fresh {
+        connection
+            .pragma_update(None, "page_size", PAGE_BYTES)
+            .map_err(|error| refusal(path, error))?;
+        connection
+            .pragma_update(None, "application_id", APPLICATION_ID)
+            .map_err(|error| refusal(path, error))?;
+        return Ok(connection);
+    }
+    // The last connection to leave folds the log into the file; a damaged one is not touched.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .map_err(|error| refusal(path, error))?;
+    check(&connection, path)?;
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
+        .map_err(|error| refusal(path, error))?;
+    Ok(connection)
+}
+
+fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let refused = |error| refusal(path, error);
+    let id: i32 = connection
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .map_err(refused)?;
+    let tables = "SELECT count(*) FROM sqlite_schema";
+    let tables: i64 = connection
+        .query_row(tables, [], |row| row.get(0))
+        .map_err(refused)?;
+    if id != APPLICATION_ID && (id != 0 || tables > 0) {
+        return Err(OpenError::Foreign {
+            path: path.to_owned(),
+        });
+    }
+    if id == 0 {
+        connection
+            .pragma_update(None, "application_id", APPLICATION_ID)
+            .map_err(refused)?;
+    }
+    let whole = size(path).unwrap_or(0) <= CHECKED_BYTES_MAX;
+    let parts: &[Option<&str>] = if whole {
+        &[None]
+    } else {
+        &[Some("wallets"), Some("keys"), Some("holds"), Some("epochs")]
+    };
+    for part in parts {
+        let pragma = part.map_or("PRAGMA quick_check(1)".to_owned(), |table| {
+            format!("PRAGMA quick_check({table})")
+        });
+        let found: String = connection
+            .query_row(&pragma, [], |row| row.get(0))
+            .map_err(refused)?;
+        if found != "ok" {
+            return Err(OpenError::Corrupt {
+                path: path.to_owned(),
+                reason: found,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A connection that writes: write-ahead log, synced by us, folded by the checkpointer.
+pub(crate) fn make_writer(
+    connection: &mut Connection,
+    lock_wait: Duration,
+) -> rusqlite::Result<()> {
+    wait_for_lock(connection, lock_wait)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // A log that had to grow gives its room back when it begins anew.
+    connection.pragma_update(None, "journal_size_limit", LOG_KEPT_BYTES)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    Ok(())
+}
+
+/// A connection that only reads.
+pub(crate) fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = open(path, OpenFlags::empty())?;
+    connection.pragma_update(None, "query_only", true)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+    Ok(connection)
+}
+
+/// Any connection to a file that has been checked.
+pub(crate) fn open(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
+    // Each connection has one thread, so SQLite need not guard it.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags | more)?;
+    // A statement keeps its plan; else values that are bound to it may have it planned anew each time.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(connection)
+}
+
+/// Looks often: under load the lock is free for moments only (`load.rs`).
+pub(crate) fn wait_for_lock(connection: &mut Connection, wait: Duration) -> rusqlite::Result<()> {
+    wait_with(connection, wait, Patience::default())
+}
+
+/// The same, unless `patience` is at an end.
+pub(crate) fn wait_with(
+    connection: &mut Connection,
+    wait: Duration,
+    patience: Patience,
+) -> rusqlite::Result<()> {
+    let tries = i32::try_from(wait.as_micros() / LOCK_STEP.as_micros()).unwrap_or(i32::MAX);
+    connection.busy_handler(Some(move |tried| {
+        if patience.is_at_an_end() {
+            return false;
+        }
+        std::thread::sleep(LOCK_STEP);
+        tried < tries
+    }))
+}
+
+/// Whether a connection waits for the lock at all.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Patience {
+    ended: Arc<AtomicBool>,
+}
+
+impl Patience {
+    fn is_at_an_end(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Does what must not wait.
+    pub(crate) fn without<T>(&self, hurried: impl FnOnce() -> T) -> T {
+        self.ended.store(true, Ordering::Relaxed);
+        let done = hurried();
+        self.ended.store(false, Ordering::Relaxed);
+        done
+    }
+}
+
+pub(crate) fn refusal(path: &Path, error: rusqlite::Error) -> OpenError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => OpenError::Corrupt {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        },
+        _ => OpenError::Database {
+            place: path.display().to_string(),
+            source: Box::new(error),
+        },
+    }
+}

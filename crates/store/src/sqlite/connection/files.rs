@@ -1,0 +1,33 @@
+//! The files of a store and their names.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file beside the database: `tollgate.db` and `-lock` make `tollgate.db-lock`.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// The folder of a database.
+pub(crate) fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Forces the names in a folder to the disk; a synced file whose name is lost is lost.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(folder(path))?.sync_all()
+}
+
+/// Bytes of a file; none when it does not exist.
+///
+/// Asked by name: opening a database file outside `SQLite` and closing it again would drop the
+/// locks that `SQLite` holds on it in this process.
+pub(crate) fn size(path: &Path) -> Option<u64> {
+    fs::metadata(path).ok().map(|found| found.len())
+}

@@ -1,0 +1,167 @@
+//! Opening the database: for a server, or beside one.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::connect::{make_writer, open_checked, refusal, wait_with};
+use super::files::{beside, size, sync_folder};
+use super::server_lock::ServerLock;
+use crate::clock;
+use crate::error::OpenError;
+use crate::records::ids::Epoch;
+use crate::settings::Settings;
+use crate::sqlite::recovery::{begin_epoch, close_orphans};
+use crate::sqlite::schema::migrations::{Age, Schema};
+use crate::sqlite::tasks::transactions::void_claims;
+use crate::sqlite::writer::ledger::Ledger;
+use crate::sqlite::writer::writer_lock::Turn;
+use crate::stats::Counters;
+use crate::store::Recovery;
+
+/// One wait of the writer, for its turn and for the lock. Short, so that it sees the end of the store; it
+/// tries again until its commands are refused for having waited too long.
+const WRITER_WAIT: Duration = Duration::from_millis(100);
+
+/// A database ready for its writer.
+pub(crate) struct Opened {
+    pub(crate) writer: Connection,
+    pub(crate) turn: Turn,
+    /// The write-ahead log, for syncing.
+    pub(crate) log: File,
+    pub(crate) epoch: Epoch,
+}
+
+/// For a server that holds the lock: migrates, begins a new epoch, closes older ones.
+pub(crate) fn for_server(
+    path: &Path,
+    settings: &Settings,
+    counters: &Arc<Counters>,
+) -> Result<(Opened, Recovery), OpenError> {
+    let writer = prepared(path, Schema::Ledger, settings.lock_wait_max)?;
+    let sql = |error| refusal(path, error);
+    let now = clock::now();
+    let epoch = begin_epoch(&writer, now).map_err(sql)?;
+    void_claims(&writer, epoch, now).map_err(sql)?;
+    let mut ledger = Ledger::new(
+        &writer,
+        epoch,
+        settings.book_limits(),
+        Arc::clone(counters),
+        Turn::at(path, settings.lock_wait_max)?,
+    )
+    .map_err(sql)?;
+    let recovery = close_orphans(&mut ledger, epoch, now).map_err(sql)?;
+    drop(ledger);
+    let log = open_log(path)?;
+    // What recovery did is durable before anyone is admitted on the strength of it.
+    log.sync_all().map_err(|source| OpenError::Io {
+        path: beside(path, "-wal"),
+        source,
+    })?;
+    let (writer, turn) = in_turn(writer, path)?;
+    let opened = Opened {
+        writer,
+        turn,
+        log,
+        epoch,
+    };
+    Ok((opened, recovery))
+}
+
+/// For a command: nothing is recovered, and only a database without a server is migrated.
+pub(crate) fn for_command(path: &Path, settings: &Settings) -> Result<Opened, OpenError> {
+    if !is_current(path, Schema::Ledger)? {
+        match ServerLock::try_take(path)? {
+            Some(_lock) => drop(prepared(path, Schema::Ledger, settings.lock_wait_max)?),
+            None => wait_for_schema(path, settings.lock_wait_max)?,
+        }
+    }
+    let mut writer = super::connect::open(path, rusqlite::OpenFlags::empty())
+        .map_err(|error| refusal(path, error))?;
+    make_writer(&mut writer, settings.lock_wait_max).map_err(|error| refusal(path, error))?;
+    // The log exists from the first read on.
+    Schema::Ledger.age(&writer, path)?;
+    let (writer, turn) = in_turn(writer, path)?;
+    Ok(Opened {
+        writer,
+        turn,
+        log: open_log(path)?,
+        epoch: Epoch::new(0),
+    })
+}
+
+/// Opens one of the two files and brings it to the program's schema.
+pub(crate) fn prepared(
+    path: &Path,
+    schema: Schema,
+    lock_wait: Duration,
+) -> Result<Connection, OpenError> {
+    let mut connection = open_checked(path)?;
+    // A newer file is refused before anything in it is touched.
+    schema.age(&connection, path)?;
+    make_writer(&mut connection, lock_wait).map_err(|error| refusal(path, error))?;
+    schema.migrate(&mut connection, path)?;
+    sync_folder(path).map_err(|source| OpenError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(connection)
+}
+
+/// The file of the journal. Not `-journal`: that is `SQLite`'s own name for a rollback journal, which
+/// it would take this file for.
+pub(crate) fn journal_path(path: &Path) -> PathBuf {
+    beside(path, "-calls")
+}
+
+fn is_current(path: &Path, schema: Schema) -> Result<bool, OpenError> {
+    if size(path).is_none_or(|bytes| bytes == 0) {
+        return Ok(false);
+    }
+    let connection = super::connect::reader(path).map_err(|error| refusal(path, error))?;
+    Ok(schema.age(&connection, path)? == Age::Same)
+}
+
+/// A server that is just starting will have migrated in a moment.
+fn wait_for_schema(path: &Path, wait: Duration) -> Result<(), OpenError> {
+    let begun = std::time::Instant::now();
+    while !is_current(path, Schema::Ledger)? {
+        if begun.elapsed() > wait {
+            let connection = super::connect::reader(path).map_err(|error| refusal(path, error))?;
+            return match Schema::Ledger.age(&connection, path)? {
+                Age::Same => Ok(()),
+                Age::Older { found, known } => Err(OpenError::OlderSchema {
+                    place: path.display().to_string(),
+                    found,
+                    known,
+                }),
+            };
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+fn open_log(path: &Path) -> Result<File, OpenError> {
+    // SQLite removes the log only with its last connection, and ours is open: this is the file that
+    // every later batch is written to, also after the log has begun anew.
+    let log = beside(path, "-wal");
+    let file = File::open(&log).map_err(|source| OpenError::Io { path: log, source })?;
+    sync_folder(path).map_err(|source| OpenError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(file)
+}
+
+/// A connection whose waits are short and end with the turn's patience.
+fn in_turn(mut writer: Connection, path: &Path) -> Result<(Connection, Turn), OpenError> {
+    let turn = Turn::at(path, WRITER_WAIT)?;
+    wait_with(&mut writer, WRITER_WAIT, turn.patience.clone())
+        .map_err(|error| refusal(path, error))?;
+    Ok((writer, turn))
+}

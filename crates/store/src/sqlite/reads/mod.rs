@@ -1,0 +1,6 @@
+//! Reads outside the writer.
+
+pub(super) mod accounts;
+pub(super) mod entries;
+pub(super) mod pool;
+pub(super) mod verify;

@@ -1,0 +1,154 @@
+//! Migrations, embedded in the program.
+
+use std::path::Path;
+
+use refinery::Runner;
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::chain_heads;
+use crate::error::OpenError;
+use crate::sqlite::connection::connect::refusal;
+
+mod ledger {
+    refinery::embed_migrations!("migrations/ledger");
+}
+
+mod journal {
+    refinery::embed_migrations!("migrations/journal");
+}
+
+/// Which of the two files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Schema {
+    Ledger,
+    Journal,
+}
+
+/// How the schema of a file compares with the program's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    Same,
+    /// Also a file without any schema, which is version 0.
+    Older {
+        found: i32,
+        known: i32,
+    },
+}
+
+impl Schema {
+    fn runner(self) -> Runner {
+        match self {
+            Self::Ledger => ledger::migrations::runner(),
+            Self::Journal => journal::migrations::runner(),
+        }
+    }
+
+    /// Compares; a newer schema is refused.
+    pub(crate) fn age(self, on: &Connection, path: &Path) -> Result<Age, OpenError> {
+        let known = self
+            .runner()
+            .get_migrations()
+            .iter()
+            .map(refinery::Migration::version)
+            .max()
+            .unwrap_or(0);
+        let mut found = version(on).map_err(|error| refusal(path, error))?;
+        if found == known
+            && self
+                .is_unfinished(on)
+                .map_err(|error| refusal(path, error))?
+        {
+            found -= 1;
+        }
+        match found.cmp(&known) {
+            std::cmp::Ordering::Equal => Ok(Age::Same),
+            std::cmp::Ordering::Less => Ok(Age::Older { found, known }),
+            std::cmp::Ordering::Greater => Err(OpenError::NewerSchema {
+                place: path.display().to_string(),
+                found,
+                known,
+            }),
+        }
+    }
+
+    /// Brings the file to the program's schema, in one transaction: a step by itself would be written
+    /// before the note that it was, and a kill between the two would have it repeated.
+    pub(crate) fn migrate(self, on: &mut Connection, path: &Path) -> Result<(), OpenError> {
+        if self.age(on, path)? == Age::Same {
+            return Ok(());
+        }
+        let migrated = self.runner().set_grouped(true).run(on);
+        migrated.map_err(|error| OpenError::Migrate {
+            place: path.display().to_string(),
+            source: Box::new(error),
+        })?;
+        match self {
+            Self::Ledger => chain_heads::fill(on).map_err(|error| refusal(path, error)),
+            Self::Journal => Ok(()),
+        }
+    }
+
+    /// Whether the program was stopped between the steps in SQL and the one that it takes itself.
+    fn is_unfinished(self, on: &Connection) -> rusqlite::Result<bool> {
+        match self {
+            Self::Ledger => chain_heads::are_missing(on),
+            Self::Journal => Ok(false),
+        }
+    }
+}
+
+fn version(on: &Connection) -> rusqlite::Result<i32> {
+    let history =
+        "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'refinery_schema_history'";
+    if on.query_row(history, [], |_| Ok(())).optional()?.is_none() {
+        return Ok(0);
+    }
+    on.query_row(
+        "SELECT coalesce(max(version), 0) FROM refinery_schema_history",
+        [],
+        |row| row.get(0),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use refinery::Target;
+
+    use crate::sqlite::schema::migrations::*;
+
+    #[test]
+    fn entries_of_earlier_versions_stay_as_they_were() {
+        let mut on = Connection::open_in_memory().unwrap();
+        let before = Schema::Ledger.runner().set_target(Target::Version(2));
+        before.run(&mut on).unwrap();
+        on.execute_batch(
+            "INSERT INTO entries (n, wallet, seq, kind, at, closes, key, held, charge, balance_delta, gift_delta,
+                 credit_delta, opened_at, request_id, meter, price_version, basis, note)
+             VALUES (3, 1, 1, 'top_up', 7, NULL, NULL, NULL, 0, 9, 0, 0, NULL, NULL, NULL, NULL, NULL, 'hello'),
+                    (5, 1, 2, 'settled', 8, 77, 4, 6, 5, -5, 0, 0, 7, 'req', '{}', 1, 'counted', NULL)",
+        )
+        .unwrap();
+        let columns = "SELECT n, wallet, seq, kind, at, closes, key, held, charge, balance_delta, gift_delta,
+            credit_delta, opened_at, request_id, meter, price_version, basis, note FROM entries ORDER BY n";
+        let rows = |on: &Connection| -> Vec<Vec<rusqlite::types::Value>> {
+            let mut select = on.prepare(columns).unwrap();
+            let rows = select.query_map([], |row| (0..18).map(|n| row.get(n)).collect());
+            rows.unwrap().map(Result::unwrap).collect()
+        };
+        let old = rows(&on);
+        assert_eq!(old.len(), 2);
+        let path = Path::new("memory");
+        Schema::Ledger.migrate(&mut on, path).unwrap();
+        assert_eq!(rows(&on), old);
+        assert_eq!(Schema::Ledger.age(&on, path).unwrap(), Age::Same);
+        // What kept them as they are is there again.
+        for change in [
+            "UPDATE entries SET charge = 0",
+            "DELETE FROM entries",
+            "INSERT INTO entries (wallet, seq, kind, at, closes, charge, balance_delta, gift_delta, credit_delta)
+             VALUES (1, 3, 'released', 9, 77, 0, 0, 0, 0)",
+        ] {
+            assert!(on.execute(change, []).is_err(), "{change}");
+        }
+    }
+}

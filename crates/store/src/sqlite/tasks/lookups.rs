@@ -1,0 +1,120 @@
+//! Looking at tasks, outside the ledger's own connection.
+
+use ledger::UnixMs;
+use rusqlite::types::ToSql;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::transactions::upstream;
+use crate::records::ids::WalletId;
+use crate::records::task::TaskView;
+use crate::records::task_id::TaskId;
+use crate::records::task_list::{TaskListed, TaskPage, TaskQuery};
+
+pub(crate) fn find(
+    on: &Connection,
+    wallet: WalletId,
+    task: TaskId,
+) -> rusqlite::Result<Option<TaskView>> {
+    let select = "SELECT t.protocol, t.model, t.memo, t.channel, t.upstream_model, t.upstream_id, t.status,
+                  t.ended_at IS NOT NULL, t.snapshot
+                  FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE t.id = ?1 AND w.id = ?2 AND t.hidden_at IS NULL";
+    on.prepare_cached(select)?
+        .query_row(params![task, wallet], |row| {
+            Ok(TaskView {
+                protocol: row.get(0)?,
+                model: row.get(1)?,
+                memo: row.get(2)?,
+                upstream: upstream(row, 3)?,
+                status: row.get(6)?,
+                is_ended: row.get(7)?,
+                snapshot: bytes(row, 8)?,
+            })
+        })
+        .optional()
+}
+
+pub(crate) fn has_due(on: &Connection, table: &'static str, now: UnixMs) -> rusqlite::Result<bool> {
+    on.prepare_cached(&format!(
+        "SELECT 1 FROM {table} WHERE next_at <= ?1 LIMIT 1"
+    ))?
+    .exists([now.get()])
+}
+
+/// The channels of unfinished tasks.
+pub(crate) fn channels(on: &Connection) -> rusqlite::Result<Vec<(Box<str>, u64)>> {
+    let select = "SELECT channel, count(*) FROM tasks WHERE next_at IS NOT NULL AND channel IS NOT NULL GROUP BY channel";
+    on.prepare_cached(select)?
+        .query_map([], |row| {
+            let count: i64 = row.get(1)?;
+            Ok((row.get(0)?, u64::try_from(count).unwrap_or(0)))
+        })?
+        .collect()
+}
+
+/// A page of tasks, the latest first, and how many there are.
+pub(crate) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskPage> {
+    const WHERE: &str = "(?1 IS NULL OR w.id = ?1) AND (?2 IS NULL OR t.protocol = ?2)
+        AND (?3 IS NULL OR t.status IN (SELECT value FROM json_each(?3))) AND (?4 IS NULL OR t.model = ?4)
+        AND (?5 IS NULL OR t.id IN (SELECT value FROM json_each(?5))) AND (NOT ?6 OR t.ended_at IS NULL)
+        AND (?7 OR t.hidden_at IS NULL)";
+    // Lists of texts always have a JSON form.
+    let json = |list: &[String]| serde_json::to_string(list).unwrap_or_default();
+    let ids: Vec<String> = query.ids.iter().map(TaskId::to_string).collect();
+    let statuses = (!query.statuses.is_empty()).then(|| json(&query.statuses));
+    let ids = (!ids.is_empty()).then(|| json(&ids));
+    let filters: [&dyn ToSql; 7] = [
+        &query.wallet,
+        &query.protocol,
+        &statuses,
+        &query.model,
+        &ids,
+        &query.only_open,
+        &query.with_hidden,
+    ];
+    let count =
+        format!("SELECT count(*) FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE {WHERE}");
+    let total: i64 = on
+        .prepare_cached(&count)?
+        .query_row(&filters[..], |row| row.get(0))?;
+    let select = format!(
+        "SELECT t.id, w.id, t.protocol, t.model, t.status, t.progress, t.channel, t.polls, t.created_at, t.next_at,
+         t.ended_at, c.attempts, c.outcome, t.snapshot FROM tasks t JOIN wallets w ON w.n = t.wallet
+         LEFT JOIN callbacks c ON c.task = t.id WHERE {WHERE} ORDER BY t.id DESC LIMIT ?8 OFFSET ?9"
+    );
+    let mut values = filters.to_vec();
+    values.extend([&query.limit as &dyn ToSql, &query.offset]);
+    let tasks = on
+        .prepare_cached(&select)?
+        .query_map(&values[..], listed)?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(TaskPage {
+        tasks,
+        total: u64::try_from(total).unwrap_or(0),
+    })
+}
+
+fn listed(row: &Row<'_>) -> rusqlite::Result<TaskListed> {
+    let time = |column| -> rusqlite::Result<Option<UnixMs>> {
+        Ok(row.get::<_, Option<i64>>(column)?.map(UnixMs::new))
+    };
+    Ok(TaskListed {
+        id: row.get(0)?,
+        wallet: row.get(1)?,
+        protocol: row.get(2)?,
+        model: row.get(3)?,
+        status: row.get(4)?,
+        progress: row.get(5)?,
+        channel: row.get(6)?,
+        polls: row.get(7)?,
+        created_at: UnixMs::new(row.get(8)?),
+        next_at: time(9)?,
+        ended_at: time(10)?,
+        callback_attempts: row.get(11)?,
+        callback_outcome: row.get(12)?,
+        snapshot: bytes(row, 13)?,
+    })
+}
+
+pub(crate) fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Box<[u8]>> {
+    row.get::<_, Vec<u8>>(column).map(Vec::into_boxed_slice)
+}

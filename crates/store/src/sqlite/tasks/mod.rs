@@ -1,0 +1,5 @@
+//! Tasks and their callbacks.
+
+pub(super) mod callbacks;
+pub(super) mod lookups;
+pub(super) mod transactions;

@@ -1,0 +1,360 @@
+//! Tasks in the ledger's own transaction: a step of a task and what it does to a hold are written together.
+
+use std::time::Duration;
+
+use ledger::{Rates, UnixMs};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use crate::books::Closed;
+use crate::error::{AdmitError, StoreError};
+use crate::queue::command::{DueWork, OldTasks, OneTask};
+use crate::records::call::{Close, End, IfLost};
+use crate::records::ids::{Epoch, HoldId, PriceVersion, WalletId};
+use crate::records::task::{
+    Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept, TaskNote, TaskRow, TaskUpstream,
+};
+use crate::records::task_id::TaskId;
+use crate::sqlite::writer::ledger::Ledger;
+
+/// The fence of a task's creator.
+const FIRST_FENCE: i64 = 1;
+
+/// Columns of a claimed task, for [`task_row`].
+const TASK: &str = "t.id, t.fence, w.id, t.hold, t.protocol, t.model, t.price_version, t.bound, t.channel, t.upstream_model,
+    t.upstream_id, t.memo, t.delivery, t.polls, t.missing, t.missing_since, t.created_at, t.expires_at,
+    coalesce((SELECT model FROM price_versions WHERE id = t.price_version), ''),
+    coalesce((SELECT card FROM price_versions WHERE id = t.price_version), '')";
+
+impl Ledger<'_> {
+    /// A task without a row would be a hold without an owner, so both are there or neither.
+    pub(crate) fn open_task(
+        &mut self,
+        new: &NewTask,
+    ) -> rusqlite::Result<Result<OpenedTask, AdmitError>> {
+        let now = new.admit.now;
+        let key = new.admit.key;
+        let (hold, rates) = match self.admit(new.admit)? {
+            Ok(admitted) => admitted,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        // Nobody is told of a task before it is durable, so a hold that is lost owes nothing.
+        self.books.pending.inseparable.push(hold);
+        let wallet = self.books.rows_of(key).map(|rows| rows.key.wallet);
+        match self.insert_task(new, hold, wallet, now) {
+            Ok(()) => Ok(Ok(opened(new.id, hold, rates))),
+            Err(error) => {
+                let end = End::Released;
+                let _ = self.books.close(Close {
+                    hold,
+                    end,
+                    now,
+                    if_lost: IfLost::Charge,
+                });
+                Err(error)
+            }
+        }
+    }
+
+    fn insert_task(
+        &mut self,
+        new: &NewTask,
+        hold: HoldId,
+        wallet: Option<i64>,
+        now: UnixMs,
+    ) -> rusqlite::Result<()> {
+        let insert = "INSERT INTO tasks (id, wallet, hold, protocol, model, price_version, bound, memo, callback_url,
+                      status, progress, snapshot, created_at, expires_at, next_at, fence, claimed_by)
+                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+        self.connection.prepare_cached(insert)?.execute(params![
+            new.id,
+            wallet,
+            hold.get(),
+            new.protocol,
+            new.model,
+            new.price_version.get(),
+            // A meter is a struct of numbers and names; it always has a JSON form.
+            serde_json::to_string(&new.bound).unwrap_or_default(),
+            new.memo,
+            new.callback_url,
+            new.standing.status,
+            new.standing.progress,
+            new.standing.snapshot,
+            now.get(),
+            after(now, new.lifetime),
+            after(now, new.lease),
+            FIRST_FENCE,
+            self.epoch.get(),
+        ])?;
+        self.books.pending.wrote = true;
+        Ok(())
+    }
+
+    pub(crate) fn accept_task(&mut self, accepted: &TaskAccepted) -> Result<bool, StoreError> {
+        let update = "UPDATE tasks SET channel = ?3, upstream_model = ?4, upstream_id = ?5, next_at = ?6, claimed_by = NULL
+                      WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
+        let changed = self.connection.prepare_cached(update)?.execute(params![
+            accepted.claim.task,
+            accepted.claim.fence,
+            accepted.upstream.channel,
+            accepted.upstream.model,
+            accepted.upstream.id,
+            after(accepted.now, accepted.next_in),
+        ])?;
+        Ok(self.wrote(changed))
+    }
+
+    pub(crate) fn refuse_task(&mut self, claim: Claim, now: UnixMs) -> Result<bool, StoreError> {
+        let Some(hold) = self.hold_of_task(claim)? else {
+            return Ok(false);
+        };
+        self.close_with_task(hold, End::Released, now)?;
+        let delete = "DELETE FROM tasks WHERE id = ?1";
+        let changed = self
+            .connection
+            .prepare_cached(delete)?
+            .execute([claim.task])?;
+        Ok(self.wrote(changed))
+    }
+
+    pub(crate) fn keep_task(&mut self, kept: &TaskKept) -> Result<bool, StoreError> {
+        let update = "UPDATE tasks SET next_at = ?3, delivery = coalesce(?4, delivery), channel = coalesce(?5, channel),
+                      upstream_model = coalesce(?6, upstream_model), upstream_id = coalesce(?7, upstream_id)
+                      WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
+        let upstream = kept.upstream.as_ref();
+        let changed = self.connection.prepare_cached(update)?.execute(params![
+            kept.claim.task,
+            kept.claim.fence,
+            after(kept.now, kept.lease),
+            kept.delivery,
+            upstream.map(|upstream| &upstream.channel),
+            upstream.map(|upstream| &upstream.model),
+            upstream.map(|upstream| &upstream.id),
+        ])?;
+        Ok(self.wrote(changed))
+    }
+
+    pub(crate) fn note_task(&mut self, note: &TaskNote) -> Result<bool, StoreError> {
+        let update = "UPDATE tasks SET status = coalesce(?7, status), progress = coalesce(?8, progress),
+                      snapshot = coalesce(?3, snapshot), next_at = ?4, polls = polls + 1, claimed_by = NULL,
+                      missing = CASE WHEN ?5 THEN missing + 1 ELSE 0 END,
+                      missing_since = CASE WHEN ?5 THEN coalesce(missing_since, ?6) END
+                      WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
+        let standing = note.standing.as_ref();
+        let changed = self.connection.prepare_cached(update)?.execute(params![
+            note.claim.task,
+            note.claim.fence,
+            standing.map(|standing| &standing.snapshot),
+            after(note.now, note.next_in),
+            note.missing,
+            note.now.get(),
+            standing.map(|standing| &standing.status),
+            standing.and_then(|standing| standing.progress),
+        ])?;
+        Ok(self.wrote(changed))
+    }
+
+    pub(crate) fn end_task(&mut self, ended: TaskEnd) -> Result<bool, StoreError> {
+        let claim = ended.claim;
+        let Some(hold) = self.hold_of_task(claim)? else {
+            return Ok(false);
+        };
+        // The close comes first: one that cannot be booked leaves the task as it was.
+        self.close_with_task(hold, ended.end, ended.now)?;
+        let update = "UPDATE tasks SET status = ?2, snapshot = ?3, next_at = NULL, claimed_by = NULL, delivery = NULL, ended_at = ?4
+                      WHERE id = ?1";
+        let changed = self.connection.prepare_cached(update)?.execute(params![
+            claim.task,
+            ended.status,
+            ended.snapshot,
+            ended.now.get()
+        ])?;
+        let call_back = "INSERT INTO callbacks (task, wallet, url, body, next_at)
+                         SELECT id, wallet, callback_url, snapshot, ended_at FROM tasks
+                         WHERE id = ?1 AND callback_url IS NOT NULL";
+        self.connection
+            .prepare_cached(call_back)?
+            .execute([claim.task])?;
+        Ok(self.wrote(changed))
+    }
+
+    pub(crate) fn claim_tasks(&mut self, due: DueWork) -> Result<Vec<TaskRow>, StoreError> {
+        let claim = "UPDATE tasks SET fence = fence + 1, next_at = ?2, claimed_by = ?3 WHERE id IN (
+                     SELECT id FROM tasks WHERE next_at <= ?1 ORDER BY next_at LIMIT ?4) RETURNING id";
+        let (until, epoch) = (after(due.now, due.lease), self.epoch.get());
+        let claimed = self
+            .connection
+            .prepare_cached(claim)?
+            .query_map(params![due.now.get(), until, epoch, due.count_max], |row| {
+                row.get(0)
+            })?
+            .collect::<rusqlite::Result<Vec<TaskId>>>()?;
+        self.books.pending.wrote |= !claimed.is_empty();
+        let select =
+            format!("SELECT {TASK} FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE t.id = ?1");
+        let mut select = self.connection.prepare_cached(&select)?;
+        let rows = claimed
+            .into_iter()
+            .map(|id| select.query_row([id], |row| task_row(row, due.now)));
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    pub(crate) fn claim_task(&mut self, one: OneTask) -> Result<Option<TaskRow>, StoreError> {
+        let claim = "UPDATE tasks SET fence = fence + 1, next_at = ?3, claimed_by = ?4
+                     WHERE id = ?1 AND ended_at IS NULL AND wallet = (SELECT n FROM wallets WHERE id = ?2)";
+        let (until, epoch) = (after(one.now, one.lease), self.epoch.get());
+        let changed = self
+            .connection
+            .prepare_cached(claim)?
+            .execute(params![one.task, one.wallet, until, epoch])?;
+        if !self.wrote(changed) {
+            return Ok(None);
+        }
+        let select =
+            format!("SELECT {TASK} FROM tasks t JOIN wallets w ON w.n = t.wallet WHERE t.id = ?1");
+        let mut select = self.connection.prepare_cached(&select)?;
+        Ok(Some(
+            select.query_row([one.task], |row| task_row(row, one.now))?,
+        ))
+    }
+
+    pub(crate) fn hide_task(
+        &mut self,
+        wallet: WalletId,
+        task: TaskId,
+        now: UnixMs,
+    ) -> Result<bool, StoreError> {
+        let update = "UPDATE tasks SET hidden_at = ?3 WHERE id = ?1 AND wallet = (SELECT n FROM wallets WHERE id = ?2)
+                      AND ended_at IS NOT NULL AND hidden_at IS NULL";
+        let changed =
+            self.connection
+                .prepare_cached(update)?
+                .execute(params![task, wallet, now.get()])?;
+        Ok(self.wrote(changed))
+    }
+
+    /// One whose callback still waits is kept.
+    pub(crate) fn forget_tasks(&mut self, old: OldTasks) -> Result<u64, StoreError> {
+        let select = "SELECT id FROM tasks t WHERE ended_at <= ?1 AND NOT EXISTS (
+                      SELECT 1 FROM callbacks c WHERE c.task = t.id AND c.next_at IS NOT NULL)
+                      ORDER BY ended_at LIMIT ?2";
+        let before = old.now.get().saturating_sub(after(UnixMs::new(0), old.age));
+        let ids = self
+            .connection
+            .prepare_cached(select)?
+            .query_map(params![before, old.count_max], |row| row.get(0))?
+            .collect::<rusqlite::Result<Vec<TaskId>>>()?;
+        for delete in [
+            "DELETE FROM callbacks WHERE task = ?1",
+            "DELETE FROM tasks WHERE id = ?1",
+        ] {
+            let mut delete = self.connection.prepare_cached(delete)?;
+            for id in &ids {
+                delete.execute([id])?;
+            }
+        }
+        self.wrote(ids.len());
+        Ok(ids.len() as u64)
+    }
+
+    /// The hold of a task that goes on and is claimed as `claim` says.
+    fn hold_of_task(&self, claim: Claim) -> rusqlite::Result<Option<HoldId>> {
+        let select = "SELECT hold FROM tasks WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
+        self.connection
+            .prepare_cached(select)?
+            .query_row(params![claim.task, claim.fence], |row| {
+                row.get(0).map(HoldId::new)
+            })
+            .optional()
+    }
+
+    /// Closes a hold together with its task: when the transaction fails, both are undone.
+    fn close_with_task(&mut self, hold: HoldId, end: End, now: UnixMs) -> Result<(), StoreError> {
+        let closing = Close {
+            hold,
+            end,
+            now,
+            if_lost: IfLost::Charge,
+        };
+        self.books.pending.inseparable.push(hold);
+        match self.close(closing).map_err(|unread| unread.1)? {
+            Closed::Booked => Ok(()),
+            Closed::Late => {
+                self.books.counters.late_closes.add(1);
+                Ok(())
+            }
+            Closed::Unbookable(_) => {
+                tracing::error!(%hold, "a task's hold could not be closed: the stored amounts do not contain it");
+                Err(StoreError::Overflow)
+            }
+        }
+    }
+
+    pub(crate) fn wrote(&mut self, changed: usize) -> bool {
+        self.books.pending.wrote |= changed > 0;
+        changed > 0
+    }
+}
+
+/// A start's own claims are void when it starts again: the work goes on at once.
+pub(crate) fn void_claims(on: &Connection, epoch: Epoch, now: UnixMs) -> rusqlite::Result<()> {
+    for table in ["tasks", "callbacks"] {
+        let void = format!(
+            "UPDATE {table} SET next_at = min(next_at, ?2), claimed_by = NULL WHERE next_at IS NOT NULL
+             AND claimed_by IS NOT NULL AND claimed_by < ?1"
+        );
+        on.execute(&void, params![epoch.get(), now.get()])?;
+    }
+    Ok(())
+}
+
+fn opened(task: TaskId, hold: HoldId, rates: Rates) -> OpenedTask {
+    let fence = FIRST_FENCE;
+    OpenedTask {
+        claim: Claim { task, fence },
+        hold,
+        rates,
+    }
+}
+
+fn task_row(row: &Row<'_>, now: UnixMs) -> rusqlite::Result<TaskRow> {
+    let bound: String = row.get(7)?;
+    Ok(TaskRow {
+        claim: Claim {
+            task: row.get(0)?,
+            fence: row.get(1)?,
+        },
+        wallet: row.get(2)?,
+        hold: HoldId::new(row.get(3)?),
+        protocol: row.get(4)?,
+        model: row.get(5)?,
+        price_version: PriceVersion::new(
+            row.get(6)?,
+            row.get_ref(18)?.as_str()?,
+            row.get_ref(19)?.as_str()?,
+        ),
+        bound: serde_json::from_str(&bound).unwrap_or_default(),
+        upstream: upstream(row, 8)?,
+        memo: row.get(11)?,
+        delivery: row.get(12)?,
+        polls: row.get(13)?,
+        missing: row.get(14)?,
+        missing_since: row.get::<_, Option<i64>>(15)?.map(UnixMs::new),
+        created_at: UnixMs::new(row.get(16)?),
+        expires_at: UnixMs::new(row.get(17)?),
+        claimed_at: now,
+    })
+}
+
+/// Where a task runs, in three columns.
+pub(crate) fn upstream(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TaskUpstream>> {
+    let columns = (row.get(first)?, row.get(first + 1)?, row.get(first + 2)?);
+    Ok(match columns {
+        (Some(channel), Some(model), Some(id)) => Some(TaskUpstream { channel, model, id }),
+        _ => None,
+    })
+}
+
+pub(crate) fn after(now: UnixMs, pause: Duration) -> i64 {
+    now.get()
+        .saturating_add(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,178 @@
+//! What each command does to the ledger, and who is told.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::ledger::Ledger;
+use crate::books::Closed;
+use crate::error::{AdmitError, StoreError};
+use crate::queue::command::{Change, Command, Granted, Reply, TaskCommand};
+use crate::queue::command_queue::Queue;
+use crate::queue::durable::Batch;
+use crate::records::call::{Admitted, Close};
+
+impl Ledger<'_> {
+    /// Decides on a command inside the transaction of `batch`. Closes that cannot be decided now
+    /// are put into `again`.
+    pub(crate) fn apply(
+        &mut self,
+        command: Command,
+        queue: &Arc<Queue>,
+        batch: &Arc<Batch>,
+        again: &mut VecDeque<Close>,
+    ) {
+        // An answer whose receiver has gone is dropped; a grant then closes its hold.
+        match command {
+            Command::Admit(admit, reply) => {
+                if reply.is_closed() {
+                    return;
+                }
+                let now = admit.now;
+                let answer = match self.admit(admit) {
+                    Ok(Ok((hold, rates))) => {
+                        let admitted = Admitted {
+                            hold,
+                            rates,
+                            durable: batch.durable(),
+                        };
+                        Ok(Granted::new(admitted, now, queue))
+                    }
+                    Ok(Err(refused)) => Err(refused),
+                    Err(error) => Err(unavailable(&error)),
+                };
+                drop(reply.send(answer));
+            }
+            Command::Extend(extend, reply) => {
+                let answer = match self.extend(&extend) {
+                    Ok(Some(Ok(()))) => Ok(batch.durable()),
+                    Ok(Some(Err(refused))) => Err(refused),
+                    Ok(None) => Err(AdmitError::Unavailable),
+                    Err(error) => Err(unavailable(&error)),
+                };
+                drop(reply.send(answer));
+            }
+            Command::Step(stepping, reply) => {
+                let answer = match self.step(stepping) {
+                    Ok(Some(answer)) => answer,
+                    Ok(None) => Err(AdmitError::Unavailable),
+                    Err(error) => Err(unavailable(&error)),
+                };
+                drop(reply.send(answer));
+            }
+            Command::Close(closing) => self.book(closing, again),
+            // Not repeated when the batch fails: the hold then counts until it is closed.
+            Command::Uncount(hold) => {
+                if let Err(error) = self.stop_counting(hold) {
+                    tracing::warn!(%error, %hold, "a hold is still counted");
+                }
+            }
+            Command::Balance(key, reply) => {
+                let loaded = self.load_key(key).map_err(StoreError::from);
+                let balance = loaded.and_then(|()| self.books.balance(key));
+                answer(reply, balance, batch);
+            }
+            // When the database has ended the transaction by itself, a change would stand alone.
+            Command::Change(change) if self.is_in_transaction() => {
+                self.change(change, batch);
+            }
+            Command::Task(task) if self.is_in_transaction() => self.task(task, batch),
+            Command::Change(_) | Command::Task(_) => {}
+            Command::Flush(reply) => drop(reply.send(batch.durable())),
+        }
+    }
+
+    /// Books a close, unless it cannot be decided now.
+    pub(crate) fn book(&mut self, closing: Close, again: &mut VecDeque<Close>) {
+        match self.close(closing) {
+            Ok(Closed::Booked) => {}
+            Ok(Closed::Late) => self.books.counters.late_closes.add(1),
+            Ok(Closed::Unbookable(closing)) => {
+                tracing::error!(hold = %closing.hold, "a hold could not be closed: the stored amounts do not contain it");
+                again.push_back(closing);
+            }
+            Err(unread) => {
+                let (closing, error) = *unread;
+                tracing::error!(%error, hold = %closing.hold, "a hold could not be closed");
+                again.push_back(closing);
+            }
+        }
+    }
+
+    fn change(&mut self, change: Change, batch: &Arc<Batch>) {
+        match change {
+            Change::CreateWallet {
+                id,
+                new,
+                now,
+                reply,
+            } => answer(reply, self.create_wallet(id, new, now), batch),
+            Change::Wallet {
+                wallet,
+                change,
+                now,
+                reply,
+            } => answer(reply, self.change_wallet(wallet, change, now), batch),
+            Change::CreateKey {
+                id,
+                new,
+                now,
+                reply,
+            } => answer(reply, self.create_key(id, new, now), batch),
+            Change::Key { key, edit, reply } => answer(reply, self.change_key(key, edit), batch),
+            Change::PriceVersion {
+                model,
+                card,
+                now,
+                reply,
+            } => {
+                answer(reply, self.price_version(&model, &card, now), batch);
+            }
+        }
+    }
+
+    fn task(&mut self, task: TaskCommand, batch: &Arc<Batch>) {
+        match task {
+            TaskCommand::Open(new, reply) => {
+                // Nobody has been told of it yet, so nobody need be held for.
+                if reply.is_closed() {
+                    return;
+                }
+                let opened = match self.open_task(&new) {
+                    Ok(opened) => opened.map(|opened| (opened, batch.durable())),
+                    Err(error) => Err(unavailable(&error)),
+                };
+                drop(reply.send(opened));
+            }
+            TaskCommand::Accept(accepted, reply) => {
+                answer(reply, self.accept_task(&accepted), batch);
+            }
+            TaskCommand::Refuse(claim, now, reply) => {
+                answer(reply, self.refuse_task(claim, now), batch);
+            }
+            TaskCommand::Keep(kept, reply) => answer(reply, self.keep_task(&kept), batch),
+            TaskCommand::Note(note, reply) => answer(reply, self.note_task(&note), batch),
+            TaskCommand::End(ended, reply) => answer(reply, self.end_task(*ended), batch),
+            TaskCommand::Claim(due, reply) => answer(reply, self.claim_tasks(due), batch),
+            TaskCommand::ClaimOne(one, reply) => answer(reply, self.claim_task(one), batch),
+            TaskCommand::Hide(wallet, task, now, reply) => {
+                answer(reply, self.hide_task(wallet, task, now), batch);
+            }
+            TaskCommand::Forget(old, reply) => answer(reply, self.forget_tasks(old), batch),
+            TaskCommand::ClaimCallbacks(due, reply) => {
+                answer(reply, self.claim_callbacks(due), batch);
+            }
+            TaskCommand::NoteCallback(note, reply) => {
+                answer(reply, self.note_callback(&note), batch);
+            }
+        }
+    }
+}
+
+fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>, batch: &Arc<Batch>) {
+    drop(reply.send(result.map(|value| (value, batch.durable()))));
+}
+
+fn unavailable(error: &rusqlite::Error) -> AdmitError {
+    tracing::error!(%error, "a call could not be decided");
+    AdmitError::Unavailable
+}

@@ -1,0 +1,249 @@
+//! Transactions, and the drafts that are written in them.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, params};
+
+use super::insert::Values;
+use super::statements::Statements;
+use super::writer_lock::Turn;
+use crate::books::{Draft, Posting};
+use crate::stats::Counters;
+
+/// A write that changes nothing.
+const PROBE: &str = "UPDATE epochs SET started_at = started_at
+                     WHERE epoch = (SELECT max(epoch) FROM epochs)";
+
+/// What writes the ledger: a connection with its statements, and the turn to use it.
+pub(crate) struct Pen<'c> {
+    connection: &'c Connection,
+    pub(crate) sql: Statements<'c>,
+    /// What the present transaction writes.
+    pub(crate) draft: Draft,
+    data_version: i64,
+    /// The last transaction failed.
+    doubtful: bool,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) turn: Turn,
+}
+
+/// What a transaction finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// What the last one left.
+    Before,
+    /// What somebody else may have written.
+    Anew,
+}
+
+impl<'c> Pen<'c> {
+    pub(crate) fn new(
+        connection: &'c Connection,
+        counters: Arc<Counters>,
+        turn: Turn,
+    ) -> rusqlite::Result<Self> {
+        Ok(Self {
+            connection,
+            sql: Statements::prepare(connection)?,
+            draft: Draft::default(),
+            data_version: 0,
+            doubtful: false,
+            counters,
+            turn,
+        })
+    }
+
+    /// Begins a transaction, with the turn to write, which stays here until it is given back.
+    pub(crate) fn begin(&mut self) -> rusqlite::Result<Seen> {
+        self.turn.take()?;
+        if let Err(error) = self.sql.begin.execute([]) {
+            self.turn.give_back();
+            return Err(error);
+        }
+        let version = match self.data_version() {
+            Ok(version) => version,
+            Err(error) => {
+                self.undo();
+                return Err(error);
+            }
+        };
+        if version == self.data_version {
+            return Ok(Seen::Before);
+        }
+        if self.data_version != 0 {
+            self.counters.foreign_writes.add(1);
+        }
+        self.data_version = version;
+        Ok(Seen::Anew)
+    }
+
+    /// Begins the next transaction in the same turn, and does not wait for whoever has the lock out of turn.
+    pub(crate) fn begin_next(&mut self) -> rusqlite::Result<Seen> {
+        let patience = self.turn.patience.clone();
+        patience.without(|| self.begin())
+    }
+
+    /// Ends a transaction that has not written and begins it anew, unless somebody has written in
+    /// between.
+    pub(crate) fn begin_again(&mut self) -> rusqlite::Result<()> {
+        self.sql.commit.execute([])?;
+        self.sql.begin.execute([])?;
+        if self.data_version()? != self.data_version {
+            return Err(aborted("another process wrote before the batch"));
+        }
+        Ok(())
+    }
+
+    fn data_version(&mut self) -> rusqlite::Result<i64> {
+        self.sql.data_version.query_row([], |row| row.get(0))
+    }
+
+    /// Writes the draft and commits. Tells whether there was anything to write.
+    pub(crate) fn put(&mut self) -> rusqlite::Result<bool> {
+        if !self.is_in_transaction() {
+            // The database has ended the transaction by itself; what follows would be written
+            // piece by piece.
+            return Err(aborted("the database has rolled the transaction back"));
+        }
+        let wrote = !self.draft.is_empty();
+        if wrote {
+            self.write()?;
+        } else if self.doubtful {
+            // Only a write can tell whether writing is possible again.
+            self.connection.execute(PROBE, [])?;
+        }
+        if let Err(error) = self.sql.commit.execute([]) {
+            if !self.has_happened() {
+                return Err(error);
+            }
+            tracing::warn!(%error, "a commit was reported as failed and has happened");
+        }
+        self.doubtful = false;
+        self.draft.decided.count(&self.counters);
+        self.draft.clear();
+        Ok(wrote)
+    }
+
+    /// Whether the transaction was committed although the database says that it failed: one row of it shows
+    /// that all are there.
+    fn has_happened(&self) -> bool {
+        if self.is_in_transaction() {
+            return false;
+        }
+        let closes = |posting: &Posting| posting.columns().closes;
+        let (table, id) = match self.draft.decided.postings.iter().find_map(closes) {
+            Some(id) => ("entries WHERE closes", id),
+            None => match self.draft.opened.first() {
+                Some((id, ..)) => ("holds WHERE id", id.get()),
+                None => return false,
+            },
+        };
+        let there = format!("SELECT EXISTS (SELECT 1 FROM {table} = ?1)");
+        let there = self.connection.query_row(&there, [id], |row| row.get(0));
+        there.unwrap_or(false)
+    }
+
+    /// Undoes the transaction, and leaves the turn to others.
+    pub(crate) fn undo(&mut self) {
+        self.doubtful = true;
+        if self.is_in_transaction()
+            && let Err(error) = self.connection.execute_batch("ROLLBACK")
+        {
+            tracing::error!(%error, "the ledger could not roll back");
+        }
+        self.turn.give_back();
+    }
+
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        !self.connection.is_autocommit()
+    }
+
+    fn write(&mut self) -> rusqlite::Result<()> {
+        let Self { sql, draft, .. } = self;
+        sql.post.all(&draft.decided.postings, post)?;
+        for id in &draft.decided.closed {
+            sql.delete_hold.execute([id.get()])?;
+        }
+        for (id, key, hold) in &draft.opened {
+            sql.open_hold.execute(params![
+                id.get(),
+                hold.wallet,
+                key,
+                hold.held.hold.get(),
+                sql_tokens(hold.held.tokens),
+                hold.held.counts,
+                hold.request_id.as_str(),
+                hold.opened_at.get(),
+                hold.booked.get(),
+                hold.held.exposure.get(),
+            ])?;
+        }
+        for (id, hold) in &draft.changed {
+            sql.change_hold.execute(params![
+                id.get(),
+                hold.held.hold.get(),
+                sql_tokens(hold.held.tokens),
+                hold.held.counts,
+                hold.booked.get(),
+                hold.held.exposure.get(),
+            ])?;
+        }
+        for (n, row) in &draft.wallets {
+            let wallet = &row.wallet;
+            sql.update_wallet.execute(params![
+                n,
+                wallet.balance.get(),
+                wallet.gift_balance.get(),
+                wallet.frozen.get(),
+                wallet.credit_used.get(),
+                row.entries,
+                row.holds_opened,
+                row.head,
+                wallet.exposed.get(),
+            ])?;
+        }
+        for (n, key) in &draft.keys {
+            sql.write_key_state.execute(params![
+                n,
+                key.usage.get(),
+                key.frozen.get(),
+                key.open_holds,
+                key.rpm.state(),
+                key.tpm.state(),
+            ])?;
+        }
+        Ok(())
+    }
+}
+
+fn post(posting: &Posting, values: &mut Values<'_, '_>) -> rusqlite::Result<()> {
+    let entry = posting.columns();
+    values.add(entry.wallet)?;
+    values.add(entry.seq)?;
+    values.add(entry.kind)?;
+    values.add(entry.at)?;
+    values.add(entry.closes)?;
+    values.add(entry.key)?;
+    values.add(entry.held)?;
+    values.add(entry.charge)?;
+    values.add(entry.delta.balance)?;
+    values.add(entry.delta.gift_balance)?;
+    values.add(entry.delta.credit_used)?;
+    values.add(entry.opened_at)?;
+    values.add(entry.request_id)?;
+    values.add(entry.meter)?;
+    values.add(entry.price_version)?;
+    values.add(entry.basis)?;
+    values.add(entry.note)?;
+    values.add(entry.part_of)?;
+    values.add(entry.booked)
+}
+
+fn aborted(why: &str) -> rusqlite::Error {
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK);
+    rusqlite::Error::SqliteFailure(code, Some(why.to_owned()))
+}
+
+fn sql_tokens(tokens: u64) -> i64 {
+    i64::try_from(tokens).unwrap_or(i64::MAX)
+}

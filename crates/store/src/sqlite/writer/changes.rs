@@ -1,0 +1,208 @@
+//! Administrative changes in the ledger: wallets, keys and price versions.
+//!
+//! Each one checks first and writes last, so that a refused change leaves the batch as it was.
+
+use ledger::{Micro, UnixMs};
+use rusqlite::{OptionalExtension as _, params};
+
+use super::ledger::Ledger;
+use crate::books::{Opening, changed, edited, new_key};
+use crate::chain::Head;
+use crate::error::StoreError;
+use crate::queue::command::{KeyEdit, WalletChange};
+use crate::records::accounts::{KeyRow, NewKey, NewWallet, WalletRow};
+use crate::records::ids::{KeyId, PriceVersion, WalletId};
+use crate::sqlite::rows::{FROM_KEYS, KEY, WALLET, key_row, wallet_row};
+
+impl Ledger<'_> {
+    pub(crate) fn create_wallet(
+        &mut self,
+        id: WalletId,
+        new: NewWallet,
+        now: UnixMs,
+    ) -> Result<WalletRow, StoreError> {
+        let opening = Opening::of(&new)?;
+        let (name, wallet) = (new.name, opening.wallet);
+        let taken = "SELECT 1 FROM wallets WHERE name = ?1";
+        if self.connection.prepare_cached(taken)?.exists([&name])? {
+            return Err(StoreError::Taken {
+                what: "wallet",
+                name,
+            });
+        }
+        let insert = "INSERT INTO wallets (id, name, status, credit_limit, created_at, head)
+                      VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        self.connection.prepare_cached(insert)?.execute(params![
+            id,
+            name,
+            wallet.status.as_str(),
+            wallet.credit_limit.get(),
+            now.get(),
+            Head::of_wallet(id),
+        ])?;
+        let n = self.connection.last_insert_rowid();
+        self.books.pending.wrote = true;
+        self.books.open_wallet(n, id, opening, now);
+        Ok(WalletRow {
+            id,
+            name,
+            wallet,
+            created_at: now,
+        })
+    }
+
+    /// Changes a wallet and posts why; a change that fails has changed nothing.
+    pub(crate) fn change_wallet(
+        &mut self,
+        id: WalletId,
+        change: WalletChange,
+        now: UnixMs,
+    ) -> Result<WalletRow, StoreError> {
+        let missing = || StoreError::NotFound {
+            what: "wallet",
+            id: id.to_string(),
+        };
+        let select = format!("SELECT {WALLET}, w.n FROM wallets w WHERE w.id = ?1");
+        let found = self
+            .connection
+            .prepare_cached(&select)?
+            .query_row([id], |row| Ok((wallet_row(row)?, row.get("n")?)));
+        let (stored, n) = found.optional()?.ok_or_else(missing)?;
+        self.load_wallet(n)?;
+        let row = self.books.wallets.get_mut(n).ok_or_else(missing)?;
+        let wallet = changed(row.wallet, change.clone())?;
+        // What the batch writes of a wallet are its amounts; what people set is written here.
+        let update = "UPDATE wallets SET status = ?2, credit_limit = ?3 WHERE n = ?1";
+        self.connection.prepare_cached(update)?.execute(params![
+            n,
+            wallet.status.as_str(),
+            wallet.credit_limit.get(),
+        ])?;
+        self.books.pending.wrote = true;
+        let changed = self.books.change_wallet(n, change, now);
+        let wallet = changed.ok_or_else(missing)??;
+        Ok(WalletRow { wallet, ..stored })
+    }
+
+    pub(crate) fn create_key(
+        &mut self,
+        id: KeyId,
+        new: NewKey,
+        now: UnixMs,
+    ) -> Result<KeyRow, StoreError> {
+        let key = new_key(&new)?;
+        let NewKey {
+            wallet,
+            name,
+            digest,
+            shown_prefix,
+            limits,
+        } = new;
+        let select = "SELECT n FROM wallets WHERE id = ?1";
+        let n: Option<i64> = self
+            .connection
+            .prepare_cached(select)?
+            .query_row([wallet], |row| row.get(0))
+            .optional()?;
+        let n = n.ok_or_else(|| StoreError::NotFound {
+            what: "wallet",
+            id: wallet.to_string(),
+        })?;
+        let taken = "SELECT 1 FROM keys WHERE digest = ?1";
+        if self
+            .connection
+            .prepare_cached(taken)?
+            .exists([digest.as_bytes()])?
+        {
+            return Err(StoreError::Taken {
+                what: "key",
+                name: shown_prefix,
+            });
+        }
+        let insert = "INSERT INTO keys (id, wallet, name, digest, shown_prefix, expires_at, spend_limit, rpm_limit,
+                      tpm_limit, concurrency_limit, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+        self.connection.prepare_cached(insert)?.execute(params![
+            id,
+            n,
+            name,
+            digest.as_bytes(),
+            shown_prefix,
+            limits.expires_at.map(UnixMs::get),
+            limits.limit.map(Micro::get),
+            limits.rpm,
+            limits.tpm,
+            limits.concurrency,
+            now.get(),
+        ])?;
+        self.books.pending.wrote = true;
+        Ok(KeyRow {
+            id,
+            wallet,
+            name,
+            shown_prefix,
+            key,
+            created_at: now,
+        })
+    }
+
+    pub(crate) fn change_key(&mut self, id: KeyId, edit: KeyEdit) -> Result<KeyRow, StoreError> {
+        let missing = || StoreError::NotFound {
+            what: "key",
+            id: id.to_string(),
+        };
+        let select = format!("SELECT {KEY} {FROM_KEYS} WHERE k.id = ?1");
+        let stored = self
+            .connection
+            .prepare_cached(&select)?
+            .query_row([id], key_row)
+            .optional()?;
+        let mut row = stored.ok_or_else(missing)?;
+        self.load_key(id)?;
+        let rows = self.books.rows_of(id).ok_or_else(missing)?;
+        let n = rows.key.n;
+        let (key, name) = edited(rows.key.key, row.name, edit)?;
+        row.name = name;
+        // What the batch writes of a key are its counters; what people set is written here.
+        let update = "UPDATE keys SET name = ?2, enabled = ?3, expires_at = ?4, spend_limit = ?5, rpm_limit = ?6,
+                      tpm_limit = ?7, concurrency_limit = ?8 WHERE n = ?1";
+        self.connection.prepare_cached(update)?.execute(params![
+            n,
+            row.name,
+            key.enabled,
+            key.expires_at.map(UnixMs::get),
+            key.limit.map(Micro::get),
+            key.rpm_limit,
+            key.tpm_limit,
+            key.concurrency_limit,
+        ])?;
+        self.books.pending.wrote = true;
+        if let Some(rows) = self.books.rows_of(id) {
+            rows.key.key = key;
+        }
+        Ok(KeyRow { key, ..row })
+    }
+
+    pub(crate) fn price_version(
+        &mut self,
+        model: &str,
+        card: &str,
+        now: UnixMs,
+    ) -> Result<PriceVersion, StoreError> {
+        let select = "SELECT id FROM price_versions WHERE model = ?1 AND card = ?2";
+        let known = self
+            .connection
+            .prepare_cached(select)?
+            .query_row([model, card], |row| row.get(0))
+            .optional()?;
+        if let Some(id) = known {
+            return Ok(PriceVersion::new(id, model, card));
+        }
+        let insert = "INSERT INTO price_versions (model, card, created_at) VALUES (?1, ?2, ?3)";
+        self.connection
+            .prepare_cached(insert)?
+            .execute(params![model, card, now.get()])?;
+        self.books.pending.wrote = true;
+        let id = self.connection.last_insert_rowid();
+        Ok(PriceVersion::new(id, model, card))
+    }
+}

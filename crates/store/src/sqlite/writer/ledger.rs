@@ -1,0 +1,189 @@
+//! The ledger inside one connection: the rows that transactions decide on.
+//!
+//! Only the writer thread has one (and recovery, before that thread starts). Rows are cached
+//! between transactions; the cache is dropped when a transaction fails and when another process
+//! has written (W14).
+
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use ledger::Micro;
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::batch_writer::{Pen, Seen};
+use super::writer_lock::Turn;
+use crate::books::{Books, Limits, OpenHold, Undone};
+use crate::cache::IdMap;
+use crate::records::call::{Close, IfLost};
+use crate::records::ids::{Epoch, HoldId, KeyId};
+use crate::sqlite::rows::{book_key, book_wallet, open_hold};
+use crate::stats::Counters;
+
+pub(crate) struct Ledger<'c> {
+    pub(crate) connection: &'c Connection,
+    pub(crate) pen: Pen<'c>,
+    pub(crate) books: Books,
+    /// Holds of failed transactions whose calls have not ended yet. There are no more of them than calls
+    /// that were under way when the first commit failed, since nobody is admitted until one succeeds.
+    pub(crate) lost: IdMap<HoldId, OpenHold>,
+    /// How far holds reached whose growth was lost with a failed transaction, until they are needed again.
+    reached: IdMap<HoldId, Micro>,
+    /// This start.
+    pub(crate) epoch: Epoch,
+}
+
+impl<'c> Ledger<'c> {
+    pub(crate) fn new(
+        connection: &'c Connection,
+        epoch: Epoch,
+        limits: Limits,
+        counters: Arc<Counters>,
+        turn: Turn,
+    ) -> rusqlite::Result<Self> {
+        Ok(Self {
+            connection,
+            pen: Pen::new(connection, Arc::clone(&counters), turn)?,
+            books: Books::new(epoch, limits, counters),
+            lost: IdMap::default(),
+            reached: IdMap::default(),
+            epoch,
+        })
+    }
+
+    /// Begins a transaction. Nobody else writes until it ends, so what is cached now is true.
+    pub(crate) fn begin(&mut self) -> rusqlite::Result<()> {
+        if self.pen.begin()? == Seen::Anew {
+            self.books.forget();
+        }
+        Ok(())
+    }
+
+    /// Ends the transaction, which has decided but not written, and begins it anew, so that a log
+    /// that was copied meanwhile can begin anew with it. What was decided stands, unless somebody
+    /// has written in between.
+    pub(crate) fn begin_again(&mut self) -> rusqlite::Result<()> {
+        if self.books.pending.wrote {
+            return Ok(());
+        }
+        self.pen.begin_again()
+    }
+
+    /// Writes what was decided, commits it and leaves the turn to others. Tells whether there was
+    /// anything to write.
+    pub(crate) fn commit(&mut self) -> rusqlite::Result<bool> {
+        self.books.draft(&mut self.pen.draft);
+        let wrote = self.pen.put()?;
+        self.pen.turn.give_back();
+        Ok(wrote)
+    }
+
+    /// Undoes the transaction. What comes back are the closes it had booked, to be booked again.
+    pub(crate) fn roll_back(&mut self) -> Vec<Close> {
+        self.pen.undo();
+        let Undone {
+            closings,
+            lost,
+            reached,
+        } = self.books.undo(&mut self.pen.draft);
+        self.lost.extend(lost);
+        self.reached.extend(reached);
+        closings
+    }
+
+    /// Opens the hold of a close again if it was lost with a failed transaction and the call was answered
+    /// all the same. A hold that was closed already stays closed: what a commit reports as failed may have
+    /// happened.
+    pub(crate) fn reopen_lost(&mut self, closing: &Close) -> rusqlite::Result<()> {
+        let id = closing.hold;
+        let Some(hold) = self.lost.get(&id) else {
+            return Ok(());
+        };
+        let charged = closing.charge().is_some() && closing.if_lost == IfLost::Charge;
+        if charged && !self.books.holds.contains_key(&id) && !self.is_closed(id)? {
+            let hold = hold.clone();
+            self.load_key(hold.key)?;
+            if !self.books.reopen(id, &hold, closing.now) {
+                // It stays here, and its close is tried again.
+                tracing::error!(hold = %id, "a lost hold cannot be opened again");
+                return Err(rusqlite::Error::IntegralValueOutOfRange(
+                    0,
+                    hold.held.hold.get(),
+                ));
+            }
+        }
+        self.lost.remove(&id);
+        Ok(())
+    }
+
+    fn is_closed(&self, id: HoldId) -> rusqlite::Result<bool> {
+        let closed = "SELECT EXISTS (SELECT 1 FROM entries WHERE closes = ?1)";
+        let mut closed = self.connection.prepare_cached(closed)?;
+        closed.query_row([id.get()], |row| row.get(0))
+    }
+
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        self.pen.is_in_transaction()
+    }
+
+    /// Reads the number of open holds anew, after a failure has made the count doubtful.
+    pub(crate) fn recount(&mut self) -> rusqlite::Result<()> {
+        let count: i64 = self
+            .connection
+            .query_row("SELECT count(*) FROM holds", [], |row| row.get(0))?;
+        self.books.open_holds = u64::try_from(count).unwrap_or(0);
+        Ok(())
+    }
+
+    /// Brings in the rows of a key and its wallet, unless they are there.
+    pub(crate) fn load_key(&mut self, key: KeyId) -> rusqlite::Result<()> {
+        if self.books.keys.get_mut(key).is_none() {
+            let found = self.pen.sql.key.query_row([key], book_key).optional()?;
+            let Some(row) = found else {
+                return Ok(());
+            };
+            self.books.keys.insert(key, row);
+        }
+        match self.books.keys.get_mut(key).map(|row| row.wallet) {
+            Some(n) => self.load_wallet(n),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings in an open hold with its key and wallet, unless they are there.
+    pub(crate) fn load_hold(&mut self, id: HoldId) -> rusqlite::Result<()> {
+        let key = match self.books.holds.entry(id) {
+            Entry::Occupied(hold) => hold.get().key,
+            Entry::Vacant(place) => {
+                // The row of a hold that was closed in this batch is still in the table.
+                if self.books.pending.closed.contains(&id) {
+                    return Ok(());
+                }
+                let found = self
+                    .pen
+                    .sql
+                    .hold
+                    .query_row([id.get()], open_hold)
+                    .optional()?;
+                let Some(hold) = found else {
+                    self.reached.remove(&id);
+                    return Ok(());
+                };
+                place.insert(hold).key
+            }
+        };
+        self.load_key(key)?;
+        if let Some(reach) = self.reached.remove(&id) {
+            self.books.regrow(id, reach);
+        }
+        Ok(())
+    }
+
+    /// Brings in a wallet by its number, unless it is there.
+    pub(crate) fn load_wallet(&mut self, n: i64) -> rusqlite::Result<()> {
+        if self.books.wallets.get_mut(n).is_none() {
+            let row = self.pen.sql.wallet.query_row([n], book_wallet)?;
+            self.books.wallets.insert(n, row);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! Careful mode: one command in each transaction, after one among them has spoilt its own. What fails
+//! by itself is set aside, so that the others need not suffer for it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::thread::Writer;
+use crate::error::AdmitError;
+use crate::queue::command::Command;
+use crate::records::call::Close;
+use crate::sqlite::connection::errors::Trouble;
+use crate::sync::Instant;
+
+/// How often a close that the database refuses by itself is tried again.
+const STUCK_PAUSE: Duration = Duration::from_secs(60);
+
+impl Writer<'_> {
+    /// Brings closes back that were set aside long enough ago.
+    pub(crate) fn unstick(&mut self) {
+        if self.stuck_due.is_some_and(|due| Instant::now() >= due) {
+            self.retry.extend(self.stuck.drain(..));
+            self.stuck_due = None;
+            self.careful = true;
+        }
+    }
+
+    /// One transaction for each command.
+    pub(crate) fn work_carefully(&mut self) {
+        let mut drained = Vec::new();
+        self.shared.queue.drain(&mut drained);
+        let retry = std::mem::take(&mut self.retry)
+            .into_iter()
+            .map(Command::Close);
+        let commands: Vec<Command> = retry
+            .chain(drained.into_iter().map(|queued| queued.command))
+            .collect();
+        let mut commands = commands.into_iter();
+        self.careful = false;
+        while let Some(command) = commands.next() {
+            if self.is_failing() && !self.probe() {
+                self.keep(std::iter::once(command).chain(commands));
+                self.careful = true;
+                return;
+            }
+            if let Err(error) = self.ledger.begin() {
+                self.not_begun(&error);
+                self.keep(std::iter::once(command).chain(commands));
+                self.careful = true;
+                return;
+            }
+            let batch = self.next_batch();
+            let mut again = VecDeque::new();
+            self.ledger
+                .apply(command, &self.shared.queue, &batch, &mut again);
+            match self.end(batch, 1, Ok(())) {
+                Ok(()) | Err(Trouble::Inside) => {
+                    // What failed was alone in its transaction, so it failed by itself.
+                    let failed = std::mem::take(&mut self.retry);
+                    self.stick(failed.into_iter().chain(again));
+                }
+                Err(Trouble::Locked | Trouble::Full | Trouble::Outside) => {
+                    self.retry.extend(again);
+                    self.keep(commands);
+                    self.careful = true;
+                    return;
+                }
+            }
+        }
+        // One that failed by itself says nothing about the others: who comes next is admitted.
+        if self.is_failing() {
+            self.careful = !self.probe();
+        }
+    }
+
+    /// Commits a write that changes nothing. Tells whether commits succeed again.
+    fn probe(&mut self) -> bool {
+        if let Err(error) = self.ledger.begin() {
+            self.not_begun(&error);
+            return false;
+        }
+        let batch = self.next_batch();
+        self.end(batch, 0, Ok(())).is_ok()
+    }
+
+    /// Keeps the closes of commands that were not reached, and refuses the rest.
+    pub(crate) fn keep(&mut self, commands: impl Iterator<Item = Command>) {
+        for command in commands {
+            match command {
+                Command::Close(closing) => self.retry.push_back(closing),
+                other => other.refuse(AdmitError::Unavailable),
+            }
+        }
+    }
+
+    /// Sets closes aside that fail by themselves.
+    fn stick(&mut self, closings: impl Iterator<Item = Close>) {
+        self.stuck.extend(closings);
+        if !self.stuck.is_empty() {
+            self.stuck_due.get_or_insert(Instant::now() + STUCK_PAUSE);
+        }
+        self.ledger
+            .books
+            .counters
+            .stuck_closes
+            .set(self.stuck.len() as u64);
+    }
+}

@@ -1,0 +1,63 @@
+//! The statements of the request path, prepared once.
+
+use rusqlite::{Connection, Statement};
+
+use super::insert::Insert;
+use crate::sqlite::rows::{FROM_KEYS, HOLD, KEY, WALLET};
+
+const ENTRY_COLUMNS: usize = 19;
+
+pub(crate) struct Statements<'c> {
+    pub(crate) begin: Statement<'c>,
+    pub(crate) commit: Statement<'c>,
+    pub(crate) data_version: Statement<'c>,
+    pub(crate) wallet: Statement<'c>,
+    pub(crate) key: Statement<'c>,
+    pub(crate) hold: Statement<'c>,
+    pub(crate) update_wallet: Statement<'c>,
+    pub(crate) write_key_state: Statement<'c>,
+    pub(crate) open_hold: Statement<'c>,
+    pub(crate) change_hold: Statement<'c>,
+    pub(crate) delete_hold: Statement<'c>,
+    pub(crate) post: Insert<'c>,
+}
+
+impl<'c> Statements<'c> {
+    pub(crate) fn prepare(on: &'c Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            begin: on.prepare("BEGIN IMMEDIATE")?,
+            commit: on.prepare("COMMIT")?,
+            data_version: on.prepare("PRAGMA data_version")?,
+            wallet: on.prepare(&format!("SELECT {WALLET} FROM wallets w WHERE w.n = ?1"))?,
+            key: on.prepare(&format!(
+                "SELECT {KEY} {FROM_KEYS} WHERE k.id = ?1"
+            ))?,
+            hold: on.prepare(&format!(
+                "SELECT {HOLD} FROM holds h JOIN keys k ON k.n = h.key WHERE h.id = ?1"
+            ))?,
+            update_wallet: on.prepare(
+                "UPDATE wallets SET balance = ?2, gift_balance = ?3, frozen = ?4, credit_used = ?5, entries = ?6,
+                 holds_opened = ?7, head = ?8, exposed = ?9 WHERE n = ?1",
+            )?,
+            write_key_state: on.prepare(
+                "INSERT OR REPLACE INTO key_states (key, usage, frozen, open_holds, rpm_state, tpm_state)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?,
+            open_hold: on.prepare(
+                "INSERT INTO holds (id, wallet, key, amount, tokens, counts, request_id, opened_at, booked, exposure)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            )?,
+            change_hold: on.prepare(
+                "UPDATE holds SET amount = ?2, tokens = ?3, counts = ?4, booked = ?5, exposure = ?6 WHERE id = ?1",
+            )?,
+            delete_hold: on.prepare("DELETE FROM holds WHERE id = ?1")?,
+            // A batch that fails is undone as a whole, so no statement need be able to undo itself.
+            post: Insert::prepare(
+                on,
+                "INSERT OR ROLLBACK INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta,
+                 gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note, part_of, booked)",
+                ENTRY_COLUMNS,
+            )?,
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! The verbs of tasks and callbacks. What they answer is durable.
+
+use std::time::Duration;
+
+use ledger::UnixMs;
+use tokio::sync::oneshot;
+
+use crate::backend::{Backend, on};
+use crate::error::{AdmitError, StoreError};
+use crate::queue::command::{Command, DueWork, OldTasks, OneTask, TaskCommand};
+use crate::records::ids::WalletId;
+use crate::records::task::{
+    CallbackNote, CallbackRow, Claim, NewTask, OpenedTask, TaskAccepted, TaskEnd, TaskKept,
+    TaskNote, TaskRow, TaskView,
+};
+use crate::records::task_id::TaskId;
+use crate::records::task_list::{TaskPage, TaskQuery};
+use crate::store::{Store, found_in_time};
+
+/// Tasks. A step answers `false` when somebody else has claimed the task meanwhile, or it has ended:
+/// then nothing was written.
+impl Store {
+    /// Decides on a task as on a call, and writes its row with its hold. The hold is the task's: it
+    /// ends with the task, whatever becomes of this process.
+    pub async fn open_task(&self, new: NewTask) -> Result<OpenedTask, AdmitError> {
+        on!(self, backend => backend.may_admit())?;
+        let (reply, answer) = oneshot::channel();
+        let command = Command::Task(TaskCommand::Open(Box::new(new), reply));
+        self.backend.push(command).await?;
+        let (opened, durable) = answer.await.map_err(|_| AdmitError::Unavailable)??;
+        durable.wait().await.map_err(|_| AdmitError::Unavailable)?;
+        Ok(opened)
+    }
+
+    /// Notes which upstream has taken a task, and when it is asked first.
+    pub async fn accept_task(&self, accepted: TaskAccepted) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::Accept(Box::new(accepted), reply))
+            .await
+    }
+
+    /// Takes a task back that no upstream has: the hold is released, the row goes.
+    pub async fn refuse_task(&self, claim: Claim, now: UnixMs) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::Refuse(claim, now, reply))
+            .await
+    }
+
+    /// Prolongs a claim, and keeps what its owner has learnt.
+    pub async fn keep_task(&self, kept: TaskKept) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::Keep(Box::new(kept), reply))
+            .await
+    }
+
+    /// Notes what a poll has found of a task that goes on.
+    pub async fn note_task(&self, note: TaskNote) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::Note(Box::new(note), reply))
+            .await
+    }
+
+    /// Ends a task, once: its hold is closed, its snapshot is final, its callback waits to be delivered.
+    pub async fn end_task(&self, end: TaskEnd) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::End(Box::new(end), reply))
+            .await
+    }
+
+    /// Claims tasks whose time has come; nobody else gets them within `lease`.
+    pub async fn claim_tasks(
+        &self,
+        count_max: u32,
+        lease: Duration,
+        now: UnixMs,
+    ) -> Result<Vec<TaskRow>, StoreError> {
+        if let Backend::Sqlite(sqlite) = &self.backend
+            && !sqlite.has_due_tasks(now).await?
+        {
+            return Ok(Vec::new());
+        }
+        let due = DueWork {
+            count_max,
+            lease,
+            now,
+        };
+        let rows: Vec<TaskRow> = self.step(|reply| TaskCommand::Claim(due, reply)).await?;
+        for row in &rows {
+            self.name_price(row);
+        }
+        Ok(rows)
+    }
+
+    /// Claims one task of this wallet that goes on, also when somebody else is at it: whatever he writes
+    /// from now on is not written.
+    pub async fn claim_task(
+        &self,
+        wallet: WalletId,
+        task: TaskId,
+        lease: Duration,
+        now: UnixMs,
+    ) -> Result<Option<TaskRow>, StoreError> {
+        let one = OneTask {
+            wallet,
+            task,
+            lease,
+            now,
+        };
+        let row: Option<TaskRow> = self.step(|reply| TaskCommand::ClaimOne(one, reply)).await?;
+        if let Some(row) = &row {
+            self.name_price(row);
+        }
+        Ok(row)
+    }
+
+    /// A task may be older than this process, and so may be its prices.
+    fn name_price(&self, row: &TaskRow) {
+        self.counters().settled.name(row.price_version, &row.model);
+    }
+
+    /// Removes an ended task from its owner's view; what it cost and its undelivered callback stay.
+    pub async fn hide_task(
+        &self,
+        wallet: WalletId,
+        task: TaskId,
+        now: UnixMs,
+    ) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::Hide(wallet, task, now, reply))
+            .await
+    }
+
+    /// Deletes tasks that ended longer ago than `age`, `count_max` at most, and says how many those were.
+    pub async fn forget_tasks(
+        &self,
+        age: Duration,
+        count_max: u32,
+        now: UnixMs,
+    ) -> Result<u64, StoreError> {
+        let old = OldTasks {
+            age,
+            count_max,
+            now,
+        };
+        self.step(|reply| TaskCommand::Forget(old, reply)).await
+    }
+
+    /// Lists tasks, the latest first.
+    pub async fn tasks(&self, query: TaskQuery) -> Result<TaskPage, StoreError> {
+        on!(self, backend => backend.tasks(query).await)
+    }
+
+    /// The channels that unfinished tasks run on, and how many on each.
+    pub async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {
+        on!(self, backend => backend.task_channels().await)
+    }
+
+    /// Claims callbacks whose time has come; the attempt counts from here on.
+    pub async fn claim_callbacks(
+        &self,
+        count_max: u32,
+        lease: Duration,
+        now: UnixMs,
+    ) -> Result<Vec<CallbackRow>, StoreError> {
+        if let Backend::Sqlite(sqlite) = &self.backend
+            && !sqlite.has_due_callbacks(now).await?
+        {
+            return Ok(Vec::new());
+        }
+        let due = DueWork {
+            count_max,
+            lease,
+            now,
+        };
+        self.step(|reply| TaskCommand::ClaimCallbacks(due, reply))
+            .await
+    }
+
+    /// Notes how an attempt at a callback went.
+    pub async fn note_callback(&self, note: CallbackNote) -> Result<bool, StoreError> {
+        self.step(|reply| TaskCommand::NoteCallback(note, reply))
+            .await
+    }
+
+    /// A task of this wallet; one of another wallet is not there (T13).
+    pub async fn find_task(
+        &self,
+        wallet: WalletId,
+        task: TaskId,
+    ) -> Result<Option<TaskView>, StoreError> {
+        found_in_time(async { on!(self, backend => backend.find_task(wallet, task).await) }).await
+    }
+
+    async fn step<T>(
+        &self,
+        command: impl FnOnce(crate::queue::command::Reply<T>) -> TaskCommand,
+    ) -> Result<T, StoreError> {
+        self.ask(|reply| Command::Task(command(reply))).await
+    }
+}

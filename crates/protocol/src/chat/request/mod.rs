@@ -1,14 +1,14 @@
 //! Chat requests, from and into the common form.
 
-mod history;
-mod messages;
-mod parts;
 mod read;
+mod read_parts;
+mod read_turns;
 mod write;
+mod write_turns;
 
-pub(super) use messages::write_extra;
 pub use read::read_request;
 pub use write::write_request;
+pub(super) use write_turns::write_extra;
 
 /// The extension in which some clients and upstreams keep a tool call's thought signature:
 /// `extra_content.google.thought_signature`.

@@ -1,6 +1,6 @@
 //! Writes a request of the common form as a chat request for an upstream.
 
-use super::messages::Messages;
+use super::write_turns::Messages;
 use crate::canon::{Dropped, Effort, Field, Format, Reasoning, Request, Target, ToolChoice};
 use crate::failure::Failure;
 use crate::json::write::{Object, object};

@@ -10,60 +10,60 @@ use crate::native::Broken;
 use crate::rejection;
 use crate::usage::Usage;
 
-use super::request::EXTRA;
-use super::usage::take_usage;
+use crate::chat::request::EXTRA;
+use crate::chat::usage::take_usage;
 
 /// A completion or a chunk.
 #[derive(Debug, Default)]
-pub(super) struct Answer<'a> {
-    pub(super) id: Option<Cow<'a, str>>,
+pub(in crate::chat) struct Answer<'a> {
+    pub(in crate::chat) id: Option<Cow<'a, str>>,
     /// What the first choice says, in order; other choices were never asked for.
-    pub(super) choices: Vec<Choice<'a>>,
-    pub(super) usage: Option<Usage>,
+    pub(in crate::chat) choices: Vec<Choice<'a>>,
+    pub(in crate::chat) usage: Option<Usage>,
 }
 
 /// One choice, or a piece of it.
 #[derive(Debug, Default)]
-pub(super) struct Choice<'a> {
+pub(in crate::chat) struct Choice<'a> {
     index: u64,
-    pub(super) said: Said<'a>,
-    pub(super) finish_reason: Option<Cow<'a, str>>,
+    pub(in crate::chat) said: Said<'a>,
+    pub(in crate::chat) finish_reason: Option<Cow<'a, str>>,
     /// Of the content; those of a refusal have no place elsewhere.
-    pub(super) logprobs: Vec<Token>,
+    pub(in crate::chat) logprobs: Vec<Token>,
 }
 
 /// A message or a delta.
 #[derive(Debug, Default)]
-pub(super) struct Said<'a> {
-    pub(super) thought: Option<Cow<'a, str>>,
-    pub(super) texts: Vec<Cow<'a, str>>,
-    pub(super) citations: Vec<Citation<'a>>,
-    pub(super) refusal: Option<Cow<'a, str>>,
-    pub(super) calls: Vec<Call<'a>>,
+pub(in crate::chat) struct Said<'a> {
+    pub(in crate::chat) thought: Option<Cow<'a, str>>,
+    pub(in crate::chat) texts: Vec<Cow<'a, str>>,
+    pub(in crate::chat) citations: Vec<Citation<'a>>,
+    pub(in crate::chat) refusal: Option<Cow<'a, str>>,
+    pub(in crate::chat) calls: Vec<Call<'a>>,
 }
 
 /// A tool call, or a piece of it.
 #[derive(Debug, Default)]
-pub(super) struct Call<'a> {
-    pub(super) index: Option<u64>,
-    pub(super) id: Option<Cow<'a, str>>,
-    pub(super) name: Option<Cow<'a, str>>,
-    pub(super) arguments: Option<Cow<'a, str>>,
-    pub(super) signature: Option<Cow<'a, str>>,
+pub(in crate::chat) struct Call<'a> {
+    pub(in crate::chat) index: Option<u64>,
+    pub(in crate::chat) id: Option<Cow<'a, str>>,
+    pub(in crate::chat) name: Option<Cow<'a, str>>,
+    pub(in crate::chat) arguments: Option<Cow<'a, str>>,
+    pub(in crate::chat) signature: Option<Cow<'a, str>>,
 }
 
 /// A source of the text; offsets count characters of the whole content.
 #[derive(Debug, Default)]
-pub(super) struct Citation<'a> {
-    pub(super) url: Option<Cow<'a, str>>,
-    pub(super) title: Option<Cow<'a, str>>,
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(in crate::chat) struct Citation<'a> {
+    pub(in crate::chat) url: Option<Cow<'a, str>>,
+    pub(in crate::chat) title: Option<Cow<'a, str>>,
+    pub(in crate::chat) start: u64,
+    pub(in crate::chat) end: u64,
 }
 
 impl<'a> Answer<'a> {
     /// Reads a completion or a chunk; an error in its place is one.
-    pub(super) fn read(data: &'a [u8], model: &str) -> Result<Self, Broken> {
+    pub(in crate::chat) fn read(data: &'a [u8], model: &str) -> Result<Self, Broken> {
         let text = utf8(data)?;
         let mut answer = Self::default();
         let mut error = None;

@@ -1,6 +1,6 @@
 //! What whole and streamed chat answers have in common when they are written.
 
-use super::request::write_extra;
+use crate::chat::request::write_extra;
 use crate::canon::{Opaque, Stop, Thought, Token, carrier};
 use crate::dialect::Dialect;
 use crate::json::write::{Array, Object};
@@ -9,13 +9,13 @@ use crate::logprobs;
 /// Opaque data on its way to the caller. Chat has no field for it, so that what was thought before
 /// a tool call travels in the call's id, which every client sends back.
 #[derive(Debug, Default)]
-pub(super) struct Carry {
+pub(in crate::chat) struct Carry {
     thoughts: Vec<Thought>,
 }
 
 impl Carry {
     /// Remembers a thought for the next call, if its model will want it back.
-    pub(super) fn think(&mut self, mut thought: Thought) {
+    pub(in crate::chat) fn think(&mut self, mut thought: Thought) {
         let Some(opaque) = &thought.opaque else {
             return;
         };
@@ -27,7 +27,7 @@ impl Carry {
     }
 
     /// The id of the next call, with all that was thought before it.
-    pub(super) fn load(&mut self, id: &str, signature: Option<&Opaque>) -> String {
+    pub(in crate::chat) fn load(&mut self, id: &str, signature: Option<&Opaque>) -> String {
         let carried = carrier::Carried {
             thoughts: std::mem::take(&mut self.thoughts),
             opaque: signature.cloned(),
@@ -38,7 +38,7 @@ impl Carry {
 
 /// Writes what begins a call. A thought signature stands in the extension for it, too, which its
 /// vendor's clients know.
-pub(super) fn write_call_head(it: &mut Object<'_>, id: &str, signature: Option<&Opaque>) {
+pub(in crate::chat) fn write_call_head(it: &mut Object<'_>, id: &str, signature: Option<&Opaque>) {
     it.text("id", id).text("type", "function");
     let of_call = |opaque: &&Opaque| matches!(opaque.origin, Dialect::Generate | Dialect::Chat);
     if let Some(opaque) = signature.filter(of_call) {
@@ -47,7 +47,7 @@ pub(super) fn write_call_head(it: &mut Object<'_>, id: &str, signature: Option<&
 }
 
 /// Writes the log probabilities of a choice.
-pub(super) fn write_logprobs(choice: &mut Object<'_>, tokens: &[Token]) {
+pub(in crate::chat) fn write_logprobs(choice: &mut Object<'_>, tokens: &[Token]) {
     choice.object("logprobs", |it| {
         it.array("content", |list| logprobs::write(list, tokens));
         it.null("refusal");
@@ -56,14 +56,14 @@ pub(super) fn write_logprobs(choice: &mut Object<'_>, tokens: &[Token]) {
 
 /// A source of the text; offsets count characters of the whole content.
 #[derive(Debug)]
-pub(super) struct Citation {
-    pub(super) url: String,
-    pub(super) title: String,
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(in crate::chat) struct Citation {
+    pub(in crate::chat) url: String,
+    pub(in crate::chat) title: String,
+    pub(in crate::chat) start: u64,
+    pub(in crate::chat) end: u64,
 }
 
-pub(super) fn write_annotations(list: &mut Array<'_>, citations: &[Citation]) {
+pub(in crate::chat) fn write_annotations(list: &mut Array<'_>, citations: &[Citation]) {
     for citation in citations {
         list.object(|it| {
             it.text("type", "url_citation")
@@ -77,7 +77,7 @@ pub(super) fn write_annotations(list: &mut Array<'_>, citations: &[Citation]) {
 }
 
 /// `refused` says whether the refusal was put in words.
-pub(super) fn finish_reason(stop: &Stop, refused: bool) -> &'static str {
+pub(in crate::chat) fn finish_reason(stop: &Stop, refused: bool) -> &'static str {
     match stop {
         Stop::End | Stop::Sequence(_) | Stop::Paused => "stop",
         Stop::Length | Stop::ContextFull => "length",

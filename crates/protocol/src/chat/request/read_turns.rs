@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::parts::content;
+use super::read_parts::content;
 use super::read::text;
 use crate::canon::{
     Opaque, Part, Path, Request, Role, SignedAt, ToolCall, ToolResult, Turn, carrier, note, unread,

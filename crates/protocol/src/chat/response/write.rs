@@ -1,9 +1,9 @@
 //! Writes whole chat completions.
 
-use super::answer::{
+use super::message::{
     Carry, Citation, finish_reason, write_annotations, write_call_head, write_logprobs,
 };
-use super::usage::write_usage;
+use crate::chat::usage::write_usage;
 use crate::canon::{Block, Echo, Folded, Opaque, Response, Thought, Token};
 use crate::json::write::{Object, object};
 

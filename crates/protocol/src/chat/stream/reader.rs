@@ -1,32 +1,11 @@
-//! Reads chat answers, whole and streamed.
+//! Reads a stream of chunks into the common form.
 
 use super::assembler::Assembler;
-use super::places::DONE;
-use super::said::Answer;
-use crate::canon::{Event, Fold, Response};
+use crate::canon::Event;
+use crate::chat::places::DONE;
 use crate::native::Broken;
 use crate::rejection;
 use crate::sse::{Data, Frame};
-
-/// Reads a whole completion. `model` is the public id, the mark of what only the model can read.
-pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
-    let mut events = Vec::new();
-    let mut assembler = Assembler::new(model);
-    take(&mut assembler, body, model, &mut events).and_then(|choices| {
-        if choices {
-            assembler.finish(&mut events)
-        } else {
-            Err(Broken::malformed("the answer has no choices"))
-        }
-    })?;
-    let mut fold = Fold::default();
-    let mut folded = events.into_iter().filter_map(|event| fold.push(event));
-    match folded.next() {
-        Some(Ok(response)) => Ok(response),
-        Some(Err(failure)) => Err(Broken::Failure(failure)),
-        None => Err(Broken::Unfinished),
-    }
-}
 
 /// Reads a stream of chunks, frame by frame.
 #[derive(Debug)]
@@ -39,7 +18,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader for one stream. `model` is the public id, as in [`read_response`].
+    /// A reader for one stream. `model` is the public id, as in [`read_response`](crate::chat::read_response).
     pub fn new(model: &str) -> Self {
         Self {
             model: model.into(),
@@ -87,28 +66,7 @@ impl Reader {
             let failure = rejection::read_event(data, &self.model);
             return Err(Broken::Failure(failure));
         }
-        self.begun |= take(&mut self.assembler, data, &self.model, out)?;
+        self.begun |= self.assembler.take(data, &self.model, out)?;
         Ok(())
     }
-}
-
-/// Takes a completion or a chunk; says whether it had a choice.
-fn take(
-    assembler: &mut Assembler,
-    data: &[u8],
-    model: &str,
-    out: &mut Vec<Event>,
-) -> Result<bool, Broken> {
-    let answer = Answer::read(data, model)?;
-    if let Some(id) = answer.id {
-        assembler.seed(&id);
-    }
-    let any = !answer.choices.is_empty();
-    for choice in answer.choices {
-        assembler.choice(choice, out)?;
-    }
-    if let Some(usage) = answer.usage {
-        assembler.usage(usage, out);
-    }
-    Ok(any)
 }

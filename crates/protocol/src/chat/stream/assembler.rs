@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
-use super::said::{Call as CallPiece, Choice, Citation, Said};
+use crate::chat::response::wire::{Answer, Call as CallPiece, Choice, Citation, Said};
 use crate::canon::{Block, Delta, Event, Opaque, Stop, Token};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ const CALLS_MAX: usize = 1024;
 const WAITING_BYTES_MAX: usize = EVENT_BYTES_MAX;
 
 #[derive(Debug, Default)]
-pub(super) struct Assembler {
+pub(in crate::chat) struct Assembler {
     model: Box<str>,
     started: bool,
     open: Open,
@@ -78,15 +78,36 @@ struct Call {
 }
 
 impl Assembler {
-    pub(super) fn new(model: &str) -> Self {
+    pub(in crate::chat) fn new(model: &str) -> Self {
         Self {
             model: model.into(),
             ..Self::default()
         }
     }
 
+    /// Takes a completion or a chunk; says whether it had a choice.
+    pub(in crate::chat) fn take(
+        &mut self,
+        data: &[u8],
+        model: &str,
+        out: &mut Vec<Event>,
+    ) -> Result<bool, Broken> {
+        let answer = Answer::read(data, model)?;
+        if let Some(id) = answer.id {
+            self.seed(&id);
+        }
+        let any = !answer.choices.is_empty();
+        for choice in answer.choices {
+            self.choice(choice, out)?;
+        }
+        if let Some(usage) = answer.usage {
+            self.usage(usage, out);
+        }
+        Ok(any)
+    }
+
     /// Takes a piece of the answer.
-    pub(super) fn choice(
+    pub(in crate::chat) fn choice(
         &mut self,
         choice: Choice<'_>,
         out: &mut Vec<Event>,
@@ -106,21 +127,21 @@ impl Assembler {
     }
 
     /// Takes a usage report; it is told as soon as no block is open.
-    pub(super) fn usage(&mut self, usage: Usage, out: &mut Vec<Event>) {
+    pub(in crate::chat) fn usage(&mut self, usage: Usage, out: &mut Vec<Event>) {
         self.start(out);
         self.usage = Some(usage);
         self.tell_usage(out);
     }
 
     /// Takes the upstream's id of the answer.
-    pub(super) fn seed(&mut self, id: &str) {
+    pub(in crate::chat) fn seed(&mut self, id: &str) {
         if self.seed == 0 {
             self.seed = fnv1a(id.as_bytes());
         }
     }
 
     /// Nothing more comes.
-    pub(super) fn finish(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub(in crate::chat) fn finish(&mut self, out: &mut Vec<Event>) -> Result<(), Broken> {
         self.start(out);
         self.close_all(out)?;
         let stop = match self.stop.take().unwrap_or(Stop::End) {

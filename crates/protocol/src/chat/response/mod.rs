@@ -1,0 +1,9 @@
+//! Whole completions, from and into the common form.
+
+pub(super) mod message;
+mod read;
+pub(super) mod wire;
+mod write;
+
+pub use read::read_response;
+pub use write::write_response;

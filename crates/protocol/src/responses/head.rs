@@ -1,6 +1,6 @@
 //! Reads the head of a Responses request: what we must know, and what the contract refuses.
 
-use super::sealed;
+use super::request::foreign_thoughts;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::guard;
@@ -41,7 +41,7 @@ pub(crate) fn read_head(body: &[u8]) -> Result<Head, Failure> {
     let model_span = members.get("model")?.map(|value| value.span());
     let limit = members.integer("max_output_tokens")?;
     let mut edits = match members.get("input")? {
-        Some(input) if input.shape() == Shape::Array => sealed::unwrap_all(input, &model),
+        Some(input) if input.shape() == Shape::Array => foreign_thoughts::unwrap_all(input, &model),
         _ => Vec::new(),
     };
     edits.extend(passing.unload_ids());

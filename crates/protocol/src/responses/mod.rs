@@ -2,11 +2,9 @@
 
 mod error;
 mod head;
-mod hosted;
 mod places;
 mod request;
 mod response;
-mod sealed;
 mod stream;
 mod usage;
 

@@ -1,6 +1,6 @@
 //! Where identity, usage and output stand in a Responses answer and in its events.
 
-use super::hosted::{self, Finished};
+use super::response::hosted_tools::{self, Finished};
 use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{End, Output, Places};
@@ -68,7 +68,7 @@ fn read_output(
         }
         "item" => {
             let item = cursor.value()?;
-            hosted::note(item, Finished::Said, &mut output.tools);
+            hosted_tools::note(item, Finished::Said, &mut output.tools);
             // A finished item repeats its deltas.
             if std::mem::take(&mut output.deltas) == 0 {
                 read_item(item, output)?;
@@ -82,7 +82,7 @@ fn read_output(
             cursor.array(|cursor| {
                 output.items = output.items.saturating_add(1);
                 let item = cursor.value()?;
-                hosted::note(item, Finished::ByItsPlace, &mut told);
+                hosted_tools::note(item, Finished::ByItsPlace, &mut told);
                 if repeated {
                     return Ok(());
                 }
@@ -90,7 +90,7 @@ fn read_output(
             })?;
             output.tools.raise(&told);
         }
-        "tool_usage" => hosted::read_report(cursor, &mut output.tools)?,
+        "tool_usage" => hosted_tools::read_report(cursor, &mut output.tools)?,
         _ => return Ok(false),
     }
     Ok(true)

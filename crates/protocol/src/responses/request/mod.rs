@@ -1,10 +1,11 @@
 //! Responses requests and the common form.
 
-mod content;
-mod history;
-mod input;
+pub(super) mod foreign_thoughts;
 mod read;
+mod read_parts;
+mod read_turns;
 mod write;
+mod write_turns;
 
 pub(super) use read::INSTRUCTIONS;
 pub use read::read_request;

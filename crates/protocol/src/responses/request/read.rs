@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::history::History;
+use super::read_turns::History;
 use crate::canon::{
     Effort, Format, Json, Logprobs, Path, Request, Role, Tool, ToolChoice, Turn, note,
     pair_results, unread,

@@ -1,8 +1,6 @@
 //! Writes a request of the common form for a Responses upstream.
 
-use serde_json::Number;
-
-use super::input;
+use super::write_turns;
 use crate::canon::{
     Dropped, Effort, Field, Format, Logprobs, Part, Reasoning, Request, Role, Target, Tool,
     ToolChoice, Turn, choose, is_zero, sampled,
@@ -11,6 +9,7 @@ use crate::failure::Failure;
 use crate::json::write::{self, Object};
 use crate::json::write_string;
 use crate::profile::{Profile, Thinking};
+use serde_json::Number;
 
 /// The name of a schema that has none.
 const SCHEMA_NAME: &str = "response";
@@ -38,7 +37,7 @@ pub fn write_request(
             it.text("instructions", instructions);
         }
         it.array("input", |it| {
-            written = input::write(it, turns, request.image_detail, target, dropped)
+            written = write_turns::write(it, turns, request.image_detail, target, dropped)
                 .map(|()| !it.is_empty());
         });
         options(it, request, target, dropped);

@@ -1,13 +1,14 @@
 //! Whole answers and the common form.
 
-mod answer;
+pub(super) mod hosted_tools;
 mod object;
 pub(super) mod output;
 mod read;
+mod wire;
 mod write;
 
-pub(super) use answer::{Answer, Citation, Item, Part, skip};
 pub(super) use object::{Ending, Object, Said};
 pub(super) use output::ItemId;
 pub use read::read_response;
+pub(super) use wire::{Answer, Citation, Item, Part, skip};
 pub use write::write_response;

@@ -1,11 +1,10 @@
 //! One item of a stream, turned into blocks as it is told.
 
+use super::items::Address;
 use crate::canon::{Block, Delta, Event, Opaque, Token};
 use crate::dialect::Dialect;
 use crate::native::Broken;
 use crate::responses::response::{Citation, Item, Part};
-
-use super::items::Address;
 
 /// What an item is, as far as that makes a difference to its pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::word::Word;
 
 /// How it is known that an item is finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finished {
+pub(in crate::responses) enum Finished {
     /// Its status says so: an event may show it when it begins, too.
     Said,
     /// It stands in a whole answer; only a status that says otherwise speaks against it.
@@ -14,7 +14,7 @@ pub(super) enum Finished {
 }
 
 /// Counts an item that is a call of a built-in tool.
-pub(super) fn note(item: Raw<'_>, finished: Finished, tools: &mut ToolCalls) {
+pub(in crate::responses) fn note(item: Raw<'_>, finished: Finished, tools: &mut ToolCalls) {
     // Most items are none, and long.
     static CALL: Word = Word::new("_call\"");
     if item.shape() != Shape::Object || !CALL.is_in(item.text().as_bytes()) {
@@ -51,7 +51,7 @@ pub(super) fn note(item: Raw<'_>, finished: Finished, tools: &mut ToolCalls) {
 }
 
 /// Reads `tool_usage`: `{"web_search":{"num_requests":2}}`.
-pub(super) fn read_report(
+pub(in crate::responses) fn read_report(
     cursor: &mut Cursor<'_>,
     tools: &mut ToolCalls,
 ) -> Result<(), SyntaxError> {

@@ -16,7 +16,7 @@ use crate::word::Word;
 static WRAPPED: Word = Word::new("\"Z3cxf");
 
 /// The changes to an input that make it fit for an upstream of this dialect.
-pub(super) fn unwrap_all(input: Raw<'_>, public_model: &str) -> Vec<Edit> {
+pub(in crate::responses) fn unwrap_all(input: Raw<'_>, public_model: &str) -> Vec<Edit> {
     if !WRAPPED.is_in(input.text().as_bytes()) {
         return Vec::new();
     }

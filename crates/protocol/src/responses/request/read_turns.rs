@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::content;
+use super::read_parts;
 use crate::canon::{
     Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, carrier, note, unread,
 };
@@ -48,7 +48,7 @@ impl<'r> History<'r> {
     pub(super) fn read(mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         if cursor.shape()? == Shape::String {
             let text = cursor.string()?.decode_lossy();
-            self.say(Role::User, Path::item("input", 0), content::text(text));
+            self.say(Role::User, Path::item("input", 0), read_parts::text(text));
             return Ok(());
         }
         walk::array(cursor, "input", |cursor, at| self.item(cursor, at))
@@ -245,9 +245,13 @@ fn read_item<'a>(cursor: &mut Cursor<'a>, path: Path) -> Result<Item<'a>, Failur
             "encrypted_content" => {
                 item.encrypted = walk::string(cursor, "input[].encrypted_content")?;
             }
-            "content" => item.content = content::read(cursor, path, "content", &mut item.others)?,
-            "summary" => item.summary = content::read(cursor, path, "summary", &mut item.others)?,
-            "output" => item.output = content::read(cursor, path, "output", &mut item.others)?,
+            "content" => {
+                item.content = read_parts::read(cursor, path, "content", &mut item.others)?
+            }
+            "summary" => {
+                item.summary = read_parts::read(cursor, path, "summary", &mut item.others)?
+            }
+            "output" => item.output = read_parts::read(cursor, path, "output", &mut item.others)?,
             // What an answer said of itself, echoed.
             "status" | "created_by" | "agent" => drop(cursor.value()?),
             "phase" => {

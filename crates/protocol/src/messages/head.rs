@@ -1,6 +1,6 @@
 //! Reads the head of a Messages request: what we must know, and what the contract refuses.
 
-use super::foreign::remove_thoughts;
+use super::request::foreign_thoughts::remove_thoughts;
 use crate::dialect::Dialect;
 use crate::failure::{Detail, Failure};
 use crate::guard;

@@ -15,7 +15,7 @@ static WRAPPED: Word = Word::new("\"Z3cxf");
 
 /// The edits that take the thoughts out of `messages`; none, at no cost, in a history without. A
 /// message of nothing else goes with them, since an empty one would be refused.
-pub(super) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
+pub(in crate::messages) fn remove_thoughts(messages: Raw<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
     if !WRAPPED.is_in(messages.text().as_bytes()) {
         return edits;

@@ -1,13 +1,14 @@
 //! Requests, into the common form and out of it.
 
-mod blocks;
+pub(super) mod foreign_thoughts;
 mod read;
+mod read_parts;
 mod schema;
-mod sent;
+mod sendable;
 mod thinking;
 mod tools;
-mod turns;
 mod write;
+mod write_turns;
 
 pub use read::read_request;
 pub use write::write_request;

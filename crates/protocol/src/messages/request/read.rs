@@ -1,6 +1,6 @@
 //! Reads a Messages request into the common form.
 
-use super::blocks::Blocks;
+use super::read_parts::Blocks;
 use super::thinking::Asked;
 use super::tools;
 use crate::canon::{Format, Path, Request, Role, Turn, unread};

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 use super::schema;
 use crate::canon::{
     Calling, Dropped, Field, Part, Path, Request, Side, Tool, ToolChoice, choose, note,
@@ -13,6 +11,7 @@ use crate::json::walk;
 use crate::json::write::Object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
 use crate::messages::fields::Fields;
+use serde_json::value::RawValue;
 
 /// The schema of a tool without arguments.
 const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;

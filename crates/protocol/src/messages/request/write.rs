@@ -1,17 +1,16 @@
 //! Writes a Messages request out of the common form.
 
-use serde_json::Number;
-
 use super::schema;
-use super::sent::{resumes_without_thought, sent, signed};
+use super::sendable::{resumes_without_thought, sent, signed};
 use super::thinking::{Hindrance, Plan};
 use super::tools::Offer;
-use super::turns;
+use super::write_turns;
 use crate::canon::{
     Dropped, Field, Format, Request, Target, arrange, is_usual_verbosity, labelled, sampled,
 };
 use crate::failure::Failure;
 use crate::json::write::{self, Object};
+use serde_json::Number;
 
 /// Writes the body for an upstream and lists what it leaves out.
 pub fn write_request(
@@ -43,8 +42,8 @@ pub fn write_request(
         if request.stream {
             it.boolean("stream", true);
         }
-        turns::write_system(it, &system);
-        turns::write_messages(it, &sides, target);
+        write_turns::write_system(it, &system);
+        write_turns::write_messages(it, &sides, target);
         offer.write(it);
         plan.write(it);
         output_config(it, request, &plan, dropped);

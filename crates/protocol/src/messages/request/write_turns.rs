@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::sent::{image_type, is_said, signed};
+use super::sendable::{image_type, is_said, signed};
 use crate::canon::{
     Document, Image, ImageSource, Part, Role, Side, Target, Thought, ToolCall, ToolResult,
     arguments, base64, data_uri,
 };
 use crate::json::write::{Array, Object};
-use crate::messages::calls::plain_id;
+use crate::messages::call_id::plain_id;
 use crate::messages::redacted;
 
 /// What a conversation opens with whose first turn is the model's own.

@@ -8,7 +8,7 @@ use crate::scrub::{Names, explain};
 
 /// What an answer says about its end, as it is read.
 #[derive(Debug, Default)]
-pub(super) struct Ending {
+pub(in crate::messages) struct Ending {
     reason: Option<String>,
     sequence: Option<String>,
     category: Option<String>,
@@ -17,7 +17,7 @@ pub(super) struct Ending {
 
 impl Ending {
     /// Notes a member of a message or of `message_delta.delta`; the last one counts.
-    pub(super) fn note(&mut self, name: &str, value: Raw<'_>) {
+    pub(in crate::messages) fn note(&mut self, name: &str, value: Raw<'_>) {
         let text = || Some(value.string()?.decode_lossy().into_owned());
         match name {
             "stop_reason" => self.reason = text(),
@@ -32,7 +32,7 @@ impl Ending {
     }
 
     /// The reason in the common form, and the words of a refusal.
-    pub(super) fn stop(self, has_calls: bool) -> (Stop, Option<String>) {
+    pub(in crate::messages) fn stop(self, has_calls: bool) -> (Stop, Option<String>) {
         let stop = match self.reason.as_deref() {
             Some("max_tokens") => Stop::Length,
             Some("stop_sequence") => Stop::Sequence(self.sequence),
@@ -55,7 +55,7 @@ impl Ending {
 }
 
 /// Writes the members that say why an answer ended.
-pub(super) fn write(it: &mut Object<'_>, stop: &Stop) {
+pub(in crate::messages) fn write(it: &mut Object<'_>, stop: &Stop) {
     let mut sequence = None;
     let mut refusal = None;
     let reason = match stop {

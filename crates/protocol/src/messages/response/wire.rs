@@ -9,24 +9,24 @@ use crate::native::Broken;
 
 /// A block as an upstream writes it.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) block: Block,
+pub(in crate::messages) struct Found {
+    pub(in crate::messages) block: Block,
     /// What it holds already.
-    pub(super) text: String,
+    pub(in crate::messages) text: String,
     /// Its signature, as text.
-    pub(super) value: Option<String>,
-    pub(super) citations: Vec<Source>,
+    pub(in crate::messages) value: Option<String>,
+    pub(in crate::messages) citations: Vec<Source>,
 }
 
 /// A source of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Source {
-    pub(super) url: String,
-    pub(super) title: String,
+pub(in crate::messages) struct Source {
+    pub(in crate::messages) url: String,
+    pub(in crate::messages) title: String,
 }
 
 /// Reads a block; nothing if it is one that only this dialect knows, which we never asked for.
-pub(super) fn read(value: Raw<'_>) -> Result<Option<Found>, Broken> {
+pub(in crate::messages) fn read(value: Raw<'_>) -> Result<Option<Found>, Broken> {
     let missing = |name: &str| Broken::malformed(format!("a block has no `{name}`"));
     let mut fields = Fields::of(value).ok_or_else(|| missing("type"))?;
     let kind = fields.string("type").ok_or_else(|| missing("type"))?;
@@ -70,7 +70,7 @@ pub(super) fn read(value: Raw<'_>) -> Result<Option<Found>, Broken> {
 }
 
 /// The source that a citation names, if it is one on the web.
-pub(super) fn source(citation: Raw<'_>) -> Option<Source> {
+pub(in crate::messages) fn source(citation: Raw<'_>) -> Option<Source> {
     let mut fields = Fields::of(citation)?;
     if fields.string("type")? != "web_search_result_location" {
         return None;
@@ -92,10 +92,15 @@ fn sources(citations: Raw<'_>) -> Vec<Source> {
 }
 
 /// A signature with the mark of its origin.
-pub(super) fn opaque(value: String, model: &str) -> Opaque {
+pub(in crate::messages) fn opaque(value: String, model: &str) -> Opaque {
     Opaque {
         origin: Dialect::Messages,
         model: model.into(),
         text: value.into(),
     }
+}
+
+/// The length of a text in characters, as citations count.
+pub(in crate::messages) fn length(text: &str) -> u64 {
+    u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
 }

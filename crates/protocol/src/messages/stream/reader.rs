@@ -5,12 +5,11 @@
 
 use std::collections::VecDeque;
 
-use super::block::{self, Found, Source};
-use super::stop::Ending;
-use super::whole::length;
 use crate::canon::{Block, Delta, Event};
 use crate::json::{Cursor, Integer, Raw, utf8};
 use crate::messages::fields::Fields;
+use crate::messages::response::stop::Ending;
+use crate::messages::response::wire::{self, Found, Source, length};
 use crate::messages::usage::read_usage;
 use crate::native::Broken;
 use crate::rejection;
@@ -192,7 +191,7 @@ impl Reader {
         } else if open.any(|open| open.index == index) {
             return Err(Broken::malformed("a block begins twice"));
         }
-        self.open.push_back(Open::new(index, block::read(block)?));
+        self.open.push_back(Open::new(index, wire::read(block)?));
         self.tell(out);
         Ok(())
     }
@@ -334,7 +333,7 @@ impl Open {
             }
             ("citations_delta", _) => {
                 let citation = delta.take("citation");
-                self.citations.extend(citation.and_then(block::source));
+                self.citations.extend(citation.and_then(wire::source));
                 return Ok(());
             }
             ("text_delta" | "thinking_delta" | "input_json_delta" | "signature_delta", _) => {
@@ -382,7 +381,7 @@ impl Open {
                 end: self.characters,
             }));
         }
-        let value = self.value.take().map(|value| block::opaque(value, model));
+        let value = self.value.take().map(|value| wire::opaque(value, model));
         out.extend(value.map(Delta::Opaque).map(Event::Delta));
         out.push(Event::BlockStop);
     }

@@ -3,14 +3,14 @@
 //! Every block is whole before the next one begins, its index one above the last; the signature of
 //! a thought comes in one piece at its end, where clients take the last one they see.
 
-use super::stop;
-use super::whole::{call_id, ended, estimate};
 use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought};
 use crate::dialect::Dialect;
 use crate::joined::Joined;
 use crate::json::write::{self, Object};
 use crate::messages::error::write_failure_event;
 use crate::messages::redacted;
+use crate::messages::response::stop;
+use crate::messages::response::write::{call_id, ended, estimate};
 use crate::messages::usage::write_usage;
 use crate::signature;
 use crate::usage::Usage;

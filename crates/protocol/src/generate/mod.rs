@@ -5,34 +5,21 @@
 //! [`crate::native::read_named_head`]. Every member may be spelt in snake or in camel case.
 
 mod call_id;
-mod compose;
-mod config;
-mod contents;
-mod datum;
 mod error;
-mod finish;
 mod head;
-mod logprobs;
-mod names;
 mod part;
 mod pictures;
 mod places;
-mod reader;
 mod request;
-mod schema;
-mod sources;
+mod response;
+mod stream;
 mod usage;
-mod write;
-mod writer;
-
-use call_id::call_id;
 
 pub use error::{read_failure, write_failure, write_failure_event};
 pub(crate) use head::read_head;
 pub use pictures::asked_grade;
 pub(crate) use places::PLACES;
-pub use reader::{Reader, read_response};
-pub use request::read_request;
+pub use request::{read_request, write_request};
+pub use response::{read_response, write_response};
+pub use stream::{Reader, Writer};
 pub use usage::read_usage;
-pub use write::write_request;
-pub use writer::{Writer, write_response};

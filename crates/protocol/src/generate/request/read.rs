@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+use super::read_parts::{Parts, read_resolution};
+use super::read_turns::Contents;
+use super::schema;
+use super::tool_names::Names;
 use crate::canon::{
     Effort, Format, ImageDetail, Logprobs, Path, Reasoning, Request, Sampling, Tool, ToolChoice,
     note, unread,
@@ -10,11 +14,6 @@ use crate::failure::Failure;
 use crate::json::span::camel;
 use crate::json::walk;
 use crate::json::{Cursor, Integer, Raw, Shape, utf8};
-
-use super::contents::Contents;
-use super::datum::{Parts, read_resolution};
-use super::names::Names;
-use super::schema;
 
 /// Members are told in this spelling, whichever of the two the caller uses.
 const CONFIG: &str = "generationConfig";

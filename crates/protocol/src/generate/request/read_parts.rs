@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
+use super::tool_names::Names;
 use crate::canon::{
     Document, Image, ImageDetail, ImageSource, Opaque, Part, Path, base64, data_uri, mime, note,
     unread,
@@ -14,18 +15,16 @@ use crate::json::walk::{self, compact};
 use crate::json::{Cursor, Raw, Shape};
 use crate::signature;
 
-use super::names::Names;
-
 /// Reads parts, and keeps what is learnt beside them.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
-    pub(super) names: Names,
+pub(in crate::generate) struct Parts {
+    pub(in crate::generate) names: Names,
     /// Members that only this dialect knows, by path.
-    pub(super) unknown: Vec<String>,
+    pub(in crate::generate) unknown: Vec<String>,
 }
 
 /// The data of a part; a part has one.
-pub(super) enum Datum {
+pub(in crate::generate) enum Datum {
     Text(String),
     Media(Media),
     Call(Call),
@@ -35,7 +34,7 @@ pub(super) enum Datum {
 }
 
 #[derive(Default)]
-pub(super) struct Media {
+pub(in crate::generate) struct Media {
     mime: String,
     /// Base64 or an address.
     data: Option<String>,
@@ -46,31 +45,31 @@ pub(super) struct Media {
 }
 
 #[derive(Default)]
-pub(super) struct Call {
-    pub(super) id: Option<String>,
-    pub(super) name: String,
-    pub(super) arguments: Option<String>,
+pub(in crate::generate) struct Call {
+    pub(in crate::generate) id: Option<String>,
+    pub(in crate::generate) name: String,
+    pub(in crate::generate) arguments: Option<String>,
 }
 
 #[derive(Default)]
-pub(super) struct Answer {
-    pub(super) id: Option<String>,
-    pub(super) name: String,
-    pub(super) parts: Vec<(Path, Part)>,
-    pub(super) is_error: bool,
+pub(in crate::generate) struct Answer {
+    pub(in crate::generate) id: Option<String>,
+    pub(in crate::generate) name: String,
+    pub(in crate::generate) parts: Vec<(Path, Part)>,
+    pub(in crate::generate) is_error: bool,
 }
 
 /// What stands beside the data of a part.
 #[derive(Default)]
-pub(super) struct Mark {
-    pub(super) thought: bool,
-    pub(super) opaque: Option<Opaque>,
-    pub(super) detail: Option<ImageDetail>,
+pub(in crate::generate) struct Mark {
+    pub(in crate::generate) thought: bool,
+    pub(in crate::generate) opaque: Option<Opaque>,
+    pub(in crate::generate) detail: Option<ImageDetail>,
 }
 
 impl Parts {
     /// Reads a part: its data and its signature. An empty part is nothing.
-    pub(super) fn read(
+    pub(in crate::generate) fn read(
         &mut self,
         cursor: &mut Cursor<'_>,
         path: Path,
@@ -133,7 +132,7 @@ impl Parts {
     }
 
     /// Lists what stands beside data that it means nothing to.
-    pub(super) fn unmarked(&mut self, path: Path, mark: &Mark) {
+    pub(in crate::generate) fn unmarked(&mut self, path: Path, mark: &Mark) {
         if mark.opaque.is_some() {
             note(&mut self.unknown, format!("{path}.thoughtSignature"));
         }
@@ -144,7 +143,12 @@ impl Parts {
 
     /// The part that a medium is. Only pictures are looked at closely, and only documents have
     /// names elsewhere.
-    pub(super) fn media(&mut self, mut media: Media, path: Path, mut mark: Mark) -> Part {
+    pub(in crate::generate) fn media(
+        &mut self,
+        mut media: Media,
+        path: Path,
+        mut mark: Mark,
+    ) -> Part {
         let mut others = std::mem::take(&mut media.others);
         let name = media.name.clone();
         let member = if media.data.is_some() {
@@ -271,7 +275,7 @@ fn is_public(uri: &str) -> bool {
 }
 
 /// Parts come in a list; some clients send a single one bare.
-pub(super) fn each(
+pub(in crate::generate) fn each(
     cursor: &mut Cursor<'_>,
     mut part: impl FnMut(&mut Cursor<'_>, usize) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -311,7 +315,7 @@ fn read_media(cursor: &mut Cursor<'_>, path: Path, outer: &str) -> Result<Media,
 
 /// Reads `{level: "MEDIA_RESOLUTION_HIGH"}`, or the level bare, at `place`. A word that nobody
 /// knows is listed.
-pub(super) fn read_resolution(
+pub(in crate::generate) fn read_resolution(
     cursor: &mut Cursor<'_>,
     place: &dyn Display,
     unknown: &mut Vec<String>,

@@ -6,22 +6,22 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::read_parts::{self, Answer, Call, Datum, Mark, Parts};
 use crate::canon::{
     Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, unread,
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::generate::call_id::call_id;
 use crate::json::span::camel;
 use crate::json::walk;
 use crate::json::{Cursor, Shape};
 
-use super::datum::{self, Answer, Call, Datum, Mark, Parts};
-
 /// The turns read so far.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
-    pub(super) turns: Vec<Turn>,
-    pub(super) parts: Parts,
+pub(in crate::generate) struct Contents {
+    pub(in crate::generate) turns: Vec<Turn>,
+    pub(in crate::generate) parts: Parts,
     /// Calls of all turns, by which made ids differ.
     calls: usize,
     open: Open,
@@ -62,14 +62,14 @@ impl Open {
 
 impl Contents {
     /// Reads `contents`.
-    pub(super) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+    pub(in crate::generate) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         walk::array(cursor, "contents", |cursor, number| {
             self.content(cursor, Path::item("contents", number))
         })
     }
 
     /// Whether there are any pictures.
-    pub(super) fn has_pictures(&self) -> bool {
+    pub(in crate::generate) fn has_pictures(&self) -> bool {
         let mut parts = self.turns.iter().flat_map(|turn| &turn.parts);
         parts.any(|(_, part)| match part {
             Part::Image(_) => true,
@@ -82,7 +82,10 @@ impl Contents {
     }
 
     /// Reads `systemInstruction`: a content, or leniently a text.
-    pub(super) fn read_system(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+    pub(in crate::generate) fn read_system(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(), Failure> {
         const NAME: &str = "systemInstruction";
         let mut parts = Vec::new();
         let path = |number| Path::item("systemInstruction.parts", number);
@@ -101,7 +104,7 @@ impl Contents {
                     }
                     return Ok(());
                 }
-                datum::each(cursor, |cursor, number| {
+                read_parts::each(cursor, |cursor, number| {
                     let part = match self.parts.read(cursor, path(number))? {
                         Some((Datum::Text(text), mark)) => {
                             self.parts.unmarked(path(number), &mark);
@@ -129,7 +132,7 @@ impl Contents {
         walk::object::<Failure>(cursor, "contents", |cursor, member| {
             match member {
                 "role" => role = read_role(cursor, path)?,
-                "parts" => datum::each(cursor, |cursor, number| {
+                "parts" => read_parts::each(cursor, |cursor, number| {
                     let path = path.inner("parts", number);
                     parts.extend(self.parts.read(cursor, path)?.map(|part| (path, part)));
                     Ok(())
@@ -242,7 +245,7 @@ impl Contents {
         self.calls += 1;
         let id = call.id.unwrap_or_else(|| {
             let turns = self.turns.len();
-            super::call_id(&format!("{turns}"), self.calls, &call.name)
+            call_id(&format!("{turns}"), self.calls, &call.name)
         });
         self.open.push(&id, &call.name);
         Part::ToolCall(ToolCall {

@@ -3,17 +3,16 @@
 //! Types may be in upper case, names in snake case, bounds in strings, and `nullable` stands for a
 //! type of its own. What is JSON Schema already passes as it is.
 
-use serde_json::value::RawValue;
-
 use crate::canon::Json;
 use crate::failure::Failure;
 use crate::json::span::camel;
 use crate::json::walk::{Misread, compact};
 use crate::json::write::raw;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, write_string};
+use serde_json::value::RawValue;
 
 /// Reads a schema and writes it as JSON Schema.
-pub(super) fn to_json_schema(cursor: &mut Cursor<'_>) -> Result<Json, Failure> {
+pub(in crate::generate) fn to_json_schema(cursor: &mut Cursor<'_>) -> Result<Json, Failure> {
     let mut out = Vec::new();
     write(cursor, &mut out)?;
     let text = String::from_utf8(out).unwrap_or_default();
@@ -198,7 +197,7 @@ fn list(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Misread> {
 }
 
 /// A schema without the mark of the standard it follows, which this dialect does not know.
-pub(super) fn write_schema(out: &mut Vec<u8>, schema: &str) {
+pub(in crate::generate) fn write_schema(out: &mut Vec<u8>, schema: &str) {
     let members = Members::read(schema.as_bytes(), Spelling::One);
     match members {
         Ok(members) if schema.contains("$schema") => {

@@ -10,7 +10,7 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// Names in the order they were first seen.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(in crate::generate) struct Names {
     safe: BTreeMap<String, String>,
     taken: BTreeSet<String>,
     /// The last number that a name was told apart by.
@@ -19,7 +19,7 @@ pub(super) struct Names {
 
 impl Names {
     /// The name that every dialect takes for the caller's name.
-    pub(super) fn safe(&mut self, name: &str) -> String {
+    pub(in crate::generate) fn safe(&mut self, name: &str) -> String {
         if let Some(known) = self.safe.get(name) {
             return known.clone();
         }
@@ -39,7 +39,7 @@ impl Names {
     }
 
     /// The names that were changed, each with the caller's own.
-    pub(super) fn renamed(self) -> Vec<(String, String)> {
+    pub(in crate::generate) fn renamed(self) -> Vec<(String, String)> {
         let pairs = self.safe.into_iter().map(|(name, safe)| (safe, name));
         pairs.filter(|(safe, name)| safe != name).collect()
     }
@@ -54,7 +54,7 @@ fn letter(c: char) -> char {
 }
 
 /// The caller's own name for a tool.
-pub(super) fn original<'a>(renamed: &'a [(String, String)], name: &'a str) -> &'a str {
+pub(in crate::generate) fn original<'a>(renamed: &'a [(String, String)], name: &'a str) -> &'a str {
     let found = renamed.iter().find(|(safe, _)| safe == name);
     found.map_or(name, |(_, original)| original)
 }

@@ -1,6 +1,8 @@
 //! Writes a request in the common form for a Generate Content upstream. Model and delivery stand
 //! in the path and are not written.
 
+use super::schema::write_schema;
+use super::write_config::{STOP_MAX, write_config};
 use crate::canon::{
     Arranged, Calling, Dropped, Field, Image, ImageDetail, ImageSource, Member, Part, Path,
     Request, Role, Side, Target, Thought, Tool, ToolResult, arrange, choose, is_usual_verbosity,
@@ -8,14 +10,11 @@ use crate::canon::{
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::generate::part::{self, Voice};
 use crate::json::write::{Array, Object, object, raw};
 use crate::json::{Cursor, Shape};
 use crate::profile::{Profile, Thinking};
 use crate::signature;
-
-use super::config::{STOP_MAX, write_config};
-use super::part::{self, Voice};
-use super::schema::write_schema;
 
 /// Writes the body for the upstream and lists what it cannot say.
 pub fn write_request(

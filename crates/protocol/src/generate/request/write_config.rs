@@ -1,22 +1,21 @@
 //! Writes how the model is to answer: `generationConfig`.
 
+use super::schema::write_schema;
 use crate::canon::{
     Dropped, Effort, Field, Format, Reasoning, Request, is_zero, labelled, sampled,
 };
 use crate::json::write::Object;
 use crate::profile::{Profile, Thinking};
 
-use super::schema::write_schema;
-
 /// The most stop sequences that are taken.
-pub(super) const STOP_MAX: usize = 5;
+pub(in crate::generate) const STOP_MAX: usize = 5;
 /// Budgets above this are refused by some models.
 const BUDGET_TOKENS_MAX: u64 = 24_576;
 /// The levels that all models with levels know.
 const USUAL_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
 
 /// Writes the members of `generationConfig` and lists those it has no word for.
-pub(super) fn write_config(
+pub(in crate::generate) fn write_config(
     config: &mut Object<'_>,
     request: &Request,
     detail: Option<&str>,

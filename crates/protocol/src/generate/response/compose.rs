@@ -1,18 +1,17 @@
 //! Turns the events of an answer into parts, for streams and whole answers alike.
 
+use super::sources::Source;
 use crate::canon::{Block, Delta, Event, Offsets, Opaque, Request, Stop, Token};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::generate::part::{self, Voice};
+use crate::generate::request::tool_names;
 use crate::signature;
 use crate::usage::Usage;
 
-use super::names;
-use super::part::{self, Voice};
-use super::sources::Source;
-
 /// What is being put together.
 #[derive(Debug, Default)]
-pub(super) struct Composer {
+pub(in crate::generate) struct Composer {
     open: Option<Block>,
     /// What can only be told whole: arguments, a picture, a thought that may stay untold.
     whole: String,
@@ -20,16 +19,16 @@ pub(super) struct Composer {
     /// A signature that waits for the next part.
     pending: Option<String>,
     offsets: Offsets,
-    pub(super) sources: Vec<Source>,
-    pub(super) usage: Option<Usage>,
+    pub(in crate::generate) sources: Vec<Source>,
+    pub(in crate::generate) usage: Option<Usage>,
     /// Tokens that no candidate has been told with.
-    pub(super) tokens: Vec<Token>,
+    pub(in crate::generate) tokens: Vec<Token>,
     part: Vec<u8>,
 }
 
 /// What an event means for the answer as a whole.
 #[derive(Debug)]
-pub(super) enum Turn {
+pub(in crate::generate) enum Turn {
     GoesOn,
     Finished(Stop),
     Failed(Failure),
@@ -37,7 +36,7 @@ pub(super) enum Turn {
 
 impl Composer {
     /// Takes an event and gives the parts that it completes, with the tokens of each.
-    pub(super) fn event(
+    pub(in crate::generate) fn event(
         &mut self,
         event: Event,
         request: &Request,
@@ -61,7 +60,7 @@ impl Composer {
     }
 
     /// The signature that still waits, for the last part.
-    pub(super) fn pending(&mut self) -> Option<String> {
+    pub(in crate::generate) fn pending(&mut self) -> Option<String> {
         self.pending.take()
     }
 
@@ -113,7 +112,7 @@ impl Composer {
                     self.flush(emit);
                 }
                 let signature = told.or_else(|| self.pending.take());
-                let name = names::original(&request.renamed, &name);
+                let name = tool_names::original(&request.renamed, &name);
                 self.part.clear();
                 part::call(&mut self.part, &id, name, &whole, signature.as_deref());
                 emit(&self.part, &[]);

@@ -28,7 +28,7 @@ const MALFORMED: [&str; 4] = [
 ];
 
 /// Reads a finish reason. Calls have none of their own.
-pub(super) fn read(reason: &str, calls: bool) -> Result<Stop, Failure> {
+pub(in crate::generate) fn read(reason: &str, calls: bool) -> Result<Stop, Failure> {
     if MALFORMED.contains(&reason) {
         let cause = format!("finish reason {reason}");
         return Err(Failure::upstream_error().because(cause));
@@ -43,7 +43,7 @@ pub(super) fn read(reason: &str, calls: bool) -> Result<Stop, Failure> {
 }
 
 /// The finish reason for a stop.
-pub(super) fn told(stop: &Stop) -> &str {
+pub(in crate::generate) fn told(stop: &Stop) -> &str {
     match stop {
         Stop::End | Stop::Sequence(_) | Stop::ToolCalls | Stop::Paused => "STOP",
         Stop::Length | Stop::ContextFull => "MAX_TOKENS",

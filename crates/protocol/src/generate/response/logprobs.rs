@@ -6,7 +6,7 @@ use crate::json::walk::{self, Misread};
 use crate::json::write::{Array, Object};
 
 /// Reads a `logprobsResult`.
-pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, Misread> {
+pub(in crate::generate) fn read(cursor: &mut Cursor<'_>) -> Result<Vec<Token>, Misread> {
     let mut chosen = Vec::new();
     let mut tops = Vec::new();
     walk::object::<Misread>(cursor, "logprobsResult", |cursor, name| match name {
@@ -59,7 +59,7 @@ fn candidates(cursor: &mut Cursor<'_>) -> Result<Vec<Likelihood>, Misread> {
 }
 
 /// Writes a `logprobsResult`, if there is something to tell.
-pub(super) fn write(candidate: &mut Object<'_>, tokens: &[Token]) {
+pub(in crate::generate) fn write(candidate: &mut Object<'_>, tokens: &[Token]) {
     if tokens.is_empty() {
         return;
     }

@@ -5,15 +5,18 @@ use crate::json::{Cursor, Integer, Raw};
 
 /// A source of a stretch of text.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Source {
-    pub(super) url: String,
-    pub(super) title: String,
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub(in crate::generate) struct Source {
+    pub(in crate::generate) url: String,
+    pub(in crate::generate) title: String,
+    pub(in crate::generate) start: u64,
+    pub(in crate::generate) end: u64,
 }
 
 /// Reads `citationMetadata`.
-pub(super) fn citations(metadata: Raw<'_>, sources: &mut Vec<Source>) -> Result<(), Misread> {
+pub(in crate::generate) fn citations(
+    metadata: Raw<'_>,
+    sources: &mut Vec<Source>,
+) -> Result<(), Misread> {
     let mut cursor = Cursor::new(metadata.text());
     walk::object(&mut cursor, "citationMetadata", |cursor, name| {
         if name != "citations" && name != "citationSources" {
@@ -39,7 +42,10 @@ pub(super) fn citations(metadata: Raw<'_>, sources: &mut Vec<Source>) -> Result<
 }
 
 /// Reads `groundingMetadata`: pages, and stretches of text that point to them by number.
-pub(super) fn grounding(metadata: Raw<'_>, sources: &mut Vec<Source>) -> Result<(), Misread> {
+pub(in crate::generate) fn grounding(
+    metadata: Raw<'_>,
+    sources: &mut Vec<Source>,
+) -> Result<(), Misread> {
     let mut pages: Vec<(String, String)> = Vec::new();
     let mut supports: Vec<(Source, Vec<u64>)> = Vec::new();
     let mut cursor = Cursor::new(metadata.text());

@@ -3,8 +3,13 @@
 //! Each chunk is a whole response with new parts in it, so that a buffered answer is a stream of
 //! one chunk. Texts that follow one another are one block however they were cut.
 
-use crate::canon::{Block, Delta, Event, Fold, Offsets, Opaque, Response, Stop, Token, base64};
+use crate::canon::{Block, Delta, Event, Offsets, Opaque, Stop, Token, base64};
 use crate::dialect::Dialect;
+use crate::generate::call_id::call_id;
+use crate::generate::response::finish;
+use crate::generate::response::logprobs;
+use crate::generate::response::sources;
+use crate::generate::usage::read_usage;
 use crate::json::walk::{self, compact};
 use crate::json::{Cursor, Raw, Shape, utf8};
 use crate::native::Broken;
@@ -12,25 +17,6 @@ use crate::rejection;
 use crate::sse::{Data, Frame};
 use crate::usage::Usage;
 use crate::word::Word;
-
-use super::call_id;
-use super::finish;
-use super::logprobs;
-use super::usage::read_usage;
-
-/// Reads a whole answer. `model` is the public id, the mark of origin of opaque values.
-pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
-    let mut reader = Reader::new(model);
-    let mut events = Vec::new();
-    reader.chunk(utf8(body)?, &mut events)?;
-    reader.end(&mut events)?;
-    let mut fold = Fold::default();
-    let folded = events.into_iter().find_map(|event| fold.push(event));
-    match folded {
-        Some(folded) => folded.map_err(Broken::Failure),
-        None => Err(Broken::Unfinished),
-    }
-}
 
 /// Reads a stream.
 #[derive(Debug)]
@@ -125,7 +111,11 @@ impl Reader {
     }
 
     /// Reads one response object.
-    fn chunk(&mut self, text: &str, out: &mut Vec<Event>) -> Result<(), Broken> {
+    pub(in crate::generate) fn chunk(
+        &mut self,
+        text: &str,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
         static CALL: Word = Word::new("functionCall");
         static LOGPROBS: Word = Word::new("logprobsResult");
         if CALL.is_in(text.as_bytes()) {
@@ -431,10 +421,10 @@ impl Reader {
         }
         let mut sources = Vec::new();
         if let Some(citations) = citations {
-            super::sources::citations(citations, &mut sources)?;
+            sources::citations(citations, &mut sources)?;
         }
         if let Some(grounding) = grounding {
-            super::sources::grounding(grounding, &mut sources)?;
+            sources::grounding(grounding, &mut sources)?;
         }
         for source in sources {
             let start = self.offsets.characters(source.start);

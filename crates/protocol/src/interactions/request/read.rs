@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::read_turns::Steps;
 use crate::canon::{
     Effort, Format, Json, Part, Path, Reasoning, Request, Role, Tool, ToolChoice, Turn, note,
     unread,
@@ -10,8 +11,6 @@ use crate::failure::Failure;
 use crate::json::walk::{self, compact};
 use crate::json::{Cursor, Raw, Shape, utf8};
 use serde_json::value::RawValue;
-
-use super::steps::Steps;
 
 const CHOICE: &str = "generation_config.tool_choice";
 

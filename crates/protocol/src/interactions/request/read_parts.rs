@@ -10,7 +10,7 @@ use crate::json::walk;
 use crate::json::{Cursor, Raw, Shape};
 
 /// The `type` of a step or a content. What has a `text` and no type is a text.
-pub(super) fn kind_of(item: Raw<'_>, path: Path) -> Result<Cow<'_, str>, Failure> {
+pub(in crate::interactions) fn kind_of(item: Raw<'_>, path: Path) -> Result<Cow<'_, str>, Failure> {
     let mut kind = None;
     let mut has_text = false;
     let name = path.to_string();
@@ -31,7 +31,7 @@ pub(super) fn kind_of(item: Raw<'_>, path: Path) -> Result<Cow<'_, str>, Failure
 }
 
 /// Whether a list is one of contents, and not data of the tool's own.
-pub(super) fn is_contents(list: Raw<'_>) -> bool {
+pub(in crate::interactions) fn is_contents(list: Raw<'_>) -> bool {
     let mut contents = true;
     let read = Cursor::new(list.text()).array(|cursor| {
         let item = cursor.value()?;
@@ -49,7 +49,7 @@ pub(super) fn is_contents(list: Raw<'_>) -> bool {
 }
 
 /// Reads a content; members of it that nobody reads are listed in `unknown`.
-pub(super) fn typed_content(
+pub(in crate::interactions) fn typed_content(
     content: Raw<'_>,
     path: Path,
     unknown: &mut Vec<String>,
@@ -67,7 +67,7 @@ struct Media {
 }
 
 /// Reads a content of this type.
-pub(super) fn read_content(
+pub(in crate::interactions) fn read_content(
     content: Raw<'_>,
     kind: &str,
     path: Path,
@@ -151,6 +151,9 @@ impl Media {
 }
 
 /// A string; absent is empty.
-pub(super) fn text(cursor: &mut Cursor<'_>, name: &str) -> Result<String, Failure> {
+pub(in crate::interactions) fn text(
+    cursor: &mut Cursor<'_>,
+    name: &str,
+) -> Result<String, Failure> {
     Ok(walk::string(cursor, name)?.unwrap_or_default().into_owned())
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::read_parts::{is_contents, kind_of, read_content, text, typed_content};
 use crate::canon::{
     Opaque, Part, Path, Role, SignedAt, Thought, ToolCall, ToolResult, Turn, note, unread,
 };
@@ -11,14 +12,12 @@ use crate::json::walk::{self, compact};
 use crate::json::{Cursor, Raw, Shape};
 use crate::signature;
 
-use super::content::{is_contents, kind_of, read_content, text, typed_content};
-
 /// The turns read so far.
 #[derive(Debug, Default)]
-pub(super) struct Steps {
-    pub(super) turns: Vec<Turn>,
+pub(in crate::interactions) struct Steps {
+    pub(in crate::interactions) turns: Vec<Turn>,
     /// Members that only this dialect knows, by path.
-    pub(super) unknown: Vec<String>,
+    pub(in crate::interactions) unknown: Vec<String>,
     /// Whether the last item was a bare content, with which the next one is one turn.
     bare: bool,
     /// Whether the last turn holds nothing but results, with which the next one is one turn.
@@ -27,7 +26,7 @@ pub(super) struct Steps {
 
 impl Steps {
     /// Reads `input` in any of its forms. A list may even mix contents with steps.
-    pub(super) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
+    pub(in crate::interactions) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Failure> {
         match cursor.shape()? {
             Shape::String => {
                 let text = walk::string(cursor, "input")?.unwrap_or_default();

@@ -7,7 +7,7 @@ use crate::json::{Cursor, Integer, Raw, Shape};
 
 /// A step, as far as it tells what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(in crate::interactions) enum Step {
     Spoken,
     Thought,
     Call {
@@ -20,7 +20,7 @@ pub(super) enum Step {
 
 /// A piece of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(in crate::interactions) enum Piece {
     Text(String),
     Summary(String),
     Signature(String),
@@ -45,7 +45,7 @@ pub(super) enum Piece {
 
 impl Piece {
     /// The step that a piece belongs to, if it tells.
-    pub(super) fn step(&self) -> Option<Step> {
+    pub(in crate::interactions) fn step(&self) -> Option<Step> {
         match self {
             Self::Summary(_) | Self::Signature(_) => Some(Step::Thought),
             Self::Arguments(_) | Self::Given(_) => None,
@@ -57,7 +57,7 @@ impl Piece {
 }
 
 /// Reads a step and what it holds already.
-pub(super) fn read_step(step: Raw<'_>) -> Result<(Step, Vec<Piece>), Misread> {
+pub(in crate::interactions) fn read_step(step: Raw<'_>) -> Result<(Step, Vec<Piece>), Misread> {
     let [mut id, mut name] = [const { String::new() }; 2];
     let mut kind = Cow::default();
     let [mut content, mut summary, mut signature, mut arguments] = [None::<Raw<'_>>; 4];
@@ -119,7 +119,7 @@ pub(super) fn read_step(step: Raw<'_>) -> Result<(Step, Vec<Piece>), Misread> {
 }
 
 /// Reads a delta; nothing where it is of a kind that only this dialect knows, or empty.
-pub(super) fn read_delta(delta: Raw<'_>) -> Result<Option<Piece>, Misread> {
+pub(in crate::interactions) fn read_delta(delta: Raw<'_>) -> Result<Option<Piece>, Misread> {
     let kind = kind_of(delta)?;
     let member = |wanted: &str| member(delta, wanted);
     let text = |wanted: &str| -> Result<Option<String>, Misread> {

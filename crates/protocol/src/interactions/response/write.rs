@@ -2,11 +2,10 @@
 
 use crate::canon::{Block, Echo, Folded, Offsets, Opaque, Response, Stop, arguments};
 use crate::dialect::Dialect;
+use crate::interactions::time::iso;
+use crate::interactions::usage::write_usage;
 use crate::json::write::{Array, Object, object};
 use crate::signature;
-
-use super::time::iso;
-use super::usage::write_usage;
 
 /// Writes a whole answer.
 pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {
@@ -34,17 +33,17 @@ fn speaks(folded: &Folded) -> bool {
     matches!(folded.block, Block::Text | Block::Refusal) && !folded.text.is_empty()
 }
 
-pub(super) fn write_identity(body: &mut Object<'_>, echo: &Echo) {
+pub(in crate::interactions) fn write_identity(body: &mut Object<'_>, echo: &Echo) {
     body.text("id", &echo.id).text("object", "interaction");
     body.text("model", &echo.model);
 }
 
-pub(super) fn write_times(body: &mut Object<'_>, echo: &Echo) {
+pub(in crate::interactions) fn write_times(body: &mut Object<'_>, echo: &Echo) {
     let created = iso(echo.created);
     body.text("created", &created).text("updated", &created);
 }
 
-pub(super) fn status(stop: &Stop, spoke: bool) -> &'static str {
+pub(in crate::interactions) fn status(stop: &Stop, spoke: bool) -> &'static str {
     match stop {
         Stop::End | Stop::Sequence(_) => "completed",
         Stop::Refusal { .. } if spoke => "completed",
@@ -137,7 +136,13 @@ fn write_sources(content: &mut Object<'_>, folded: &Folded) {
     }
 }
 
-pub(super) fn write_source(source: &mut Object<'_>, url: &str, title: &str, start: u64, end: u64) {
+pub(in crate::interactions) fn write_source(
+    source: &mut Object<'_>,
+    url: &str,
+    title: &str,
+    start: u64,
+    end: u64,
+) {
     source
         .text("type", "url_citation")
         .text("url", url)
@@ -145,12 +150,12 @@ pub(super) fn write_source(source: &mut Object<'_>, url: &str, title: &str, star
     source.number("start_index", start).number("end_index", end);
 }
 
-pub(super) fn told(opaque: &Opaque) -> String {
+pub(in crate::interactions) fn told(opaque: &Opaque) -> String {
     signature::told(opaque, Dialect::Interactions).into_owned()
 }
 
 /// Whether the caller asked for thoughts.
-pub(super) fn shows(echo: &Echo) -> bool {
+pub(in crate::interactions) fn shows(echo: &Echo) -> bool {
     let reasoning = echo.request.reasoning.as_ref();
     reasoning.is_some_and(|reasoning| reasoning.show)
 }

@@ -2,24 +2,23 @@
 
 use crate::canon::{Block, Delta, Event, Offsets, Opaque, base64};
 use crate::dialect::Dialect;
+use crate::interactions::response::wire::{Piece, Step};
 use crate::native::Broken;
 use crate::usage::Usage;
 
-use super::piece::{Piece, Step};
-
 /// The block that is being told.
 #[derive(Debug, Default)]
-pub(super) struct Teller {
+pub(in crate::interactions) struct Teller {
     open: Option<Open>,
     signed: bool,
     offsets: Offsets,
     /// Arguments that came with the start of a call, which fragments take the place of.
     arguments: Option<String>,
-    pub(super) usage: Option<Usage>,
+    pub(in crate::interactions) usage: Option<Usage>,
     /// Whether anything was told.
-    pub(super) told: bool,
+    pub(in crate::interactions) told: bool,
     /// Whether a step says that it was withheld.
-    pub(super) blocked: bool,
+    pub(in crate::interactions) blocked: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +30,7 @@ enum Open {
 
 impl Teller {
     /// Tells a piece of a step.
-    pub(super) fn tell(
+    pub(in crate::interactions) fn tell(
         &mut self,
         step: &Step,
         piece: Piece,
@@ -119,7 +118,7 @@ impl Teller {
     }
 
     /// Ends a step. A call without arguments is one all the same.
-    pub(super) fn finish(&mut self, step: &Step, out: &mut Vec<Event>) {
+    pub(in crate::interactions) fn finish(&mut self, step: &Step, out: &mut Vec<Event>) {
         if let Step::Call { .. } = step
             && self.open != Some(Open::Call)
         {
@@ -141,7 +140,7 @@ impl Teller {
     }
 
     /// Tells the last usage between two blocks.
-    pub(super) fn report(&mut self, out: &mut Vec<Event>) {
+    pub(in crate::interactions) fn report(&mut self, out: &mut Vec<Event>) {
         if self.open.is_none() {
             out.extend(self.usage.take().map(Event::Usage));
         }

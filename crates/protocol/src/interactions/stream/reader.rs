@@ -6,38 +6,20 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use crate::canon::{Event, Fold, Response, Stop};
+use super::assembler::Teller;
+use crate::canon::{Event, Stop};
 use crate::failure::Failure;
+use crate::interactions::places::{DONE, FAILED};
+use crate::interactions::response::wire::{Piece, Step, read_delta, read_step};
+use crate::interactions::usage::read_usage;
 use crate::json::walk;
 use crate::json::{Cursor, Integer, Raw, utf8};
 use crate::native::Broken;
 use crate::rejection;
 use crate::sse::{Data, Frame};
 
-use super::piece::{Piece, Step, read_delta, read_step};
-use super::places::{DONE, FAILED};
-use super::teller::Teller;
-use super::usage::read_usage;
-
 /// The most steps that may be open at a time.
 const STEPS_MAX: usize = 256;
-
-/// Reads a whole answer. `model` is the public id, the mark of origin of opaque values.
-pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
-    let mut reader = Reader::new(model);
-    let mut events = vec![Event::Start];
-    reader.started = true;
-    let mut cursor = Cursor::new(utf8(body)?);
-    let value = cursor.value()?;
-    cursor.end()?;
-    reader.interaction(value, None, &mut events)?;
-    let mut fold = Fold::default();
-    let folded = events.into_iter().find_map(|event| fold.push(event));
-    match folded {
-        Some(folded) => folded.map_err(Broken::Failure),
-        None => Err(Broken::Unfinished),
-    }
-}
 
 /// Reads a stream.
 #[derive(Debug)]
@@ -71,6 +53,18 @@ impl Reader {
             calls: 0,
             ended: false,
         }
+    }
+
+    /// Takes a whole interaction in the place of a stream.
+    pub(in crate::interactions) fn whole(
+        model: &str,
+        interaction: Raw<'_>,
+        out: &mut Vec<Event>,
+    ) -> Result<(), Broken> {
+        out.push(Event::Start);
+        let mut reader = Self::new(model);
+        reader.started = true;
+        reader.interaction(interaction, None, out)
     }
 
     /// Reads the next frame.

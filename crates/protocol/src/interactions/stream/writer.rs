@@ -1,14 +1,15 @@
 //! Writes streams for callers of Interactions.
 
 use crate::canon::{Block, Delta, Echo, Event, Offsets, Stop};
+use crate::interactions::error::write_failure_event;
+use crate::interactions::places::DONE;
+use crate::interactions::response::write::{
+    shows, status, told, write_identity, write_source, write_times,
+};
+use crate::interactions::usage::write_usage;
 use crate::joined::Joined;
 use crate::json::write::{Object, object};
 use crate::usage::Usage;
-
-use super::error::write_failure_event;
-use super::places::DONE;
-use super::response::{shows, status, told, write_identity, write_source, write_times};
-use super::usage::write_usage;
 
 /// Writes a stream.
 #[derive(Debug)]

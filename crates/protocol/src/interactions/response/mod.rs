@@ -1,0 +1,8 @@
+//! Whole interactions, from and into the common form.
+
+mod read;
+pub(super) mod wire;
+pub(super) mod write;
+
+pub use read::read_response;
+pub use write::write_response;

@@ -1,0 +1,21 @@
+//! Reads a whole interaction into the common form.
+
+use crate::canon::{Fold, Response};
+use crate::interactions::stream::Reader;
+use crate::json::{Cursor, utf8};
+use crate::native::Broken;
+
+/// Reads a whole answer. `model` is the public id, the mark of origin of opaque values.
+pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
+    let mut cursor = Cursor::new(utf8(body)?);
+    let value = cursor.value()?;
+    cursor.end()?;
+    let mut events = Vec::new();
+    Reader::whole(model, value, &mut events)?;
+    let mut fold = Fold::default();
+    let folded = events.into_iter().find_map(|event| fold.push(event));
+    match folded {
+        Some(folded) => folded.map_err(Broken::Failure),
+        None => Err(Broken::Unfinished),
+    }
+}

@@ -1,0 +1,8 @@
+//! Streams of interaction events, from and into the common form.
+
+mod assembler;
+mod reader;
+mod writer;
+
+pub use reader::Reader;
+pub use writer::Writer;

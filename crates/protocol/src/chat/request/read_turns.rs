@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::read_parts::content;
 use super::read::text;
+use super::read_parts::content;
 use crate::canon::{
     Opaque, Part, Path, Request, Role, SignedAt, ToolCall, ToolResult, Turn, carrier, note, unread,
 };

@@ -1,7 +1,7 @@
 //! What whole and streamed chat answers have in common when they are written.
 
-use crate::chat::request::write_extra;
 use crate::canon::{Opaque, Stop, Thought, Token, carrier};
+use crate::chat::request::write_extra;
 use crate::dialect::Dialect;
 use crate::json::write::{Array, Object};
 use crate::logprobs;

@@ -8,13 +8,15 @@ use crate::native::Broken;
 pub fn read_response(body: &[u8], model: &str) -> Result<Response, Broken> {
     let mut events = Vec::new();
     let mut assembler = Assembler::new(model);
-    assembler.take(body, model, &mut events).and_then(|choices| {
-        if choices {
-            assembler.finish(&mut events)
-        } else {
-            Err(Broken::malformed("the answer has no choices"))
-        }
-    })?;
+    assembler
+        .take(body, model, &mut events)
+        .and_then(|choices| {
+            if choices {
+                assembler.finish(&mut events)
+            } else {
+                Err(Broken::malformed("the answer has no choices"))
+            }
+        })?;
     let mut fold = Fold::default();
     let mut folded = events.into_iter().filter_map(|event| fold.push(event));
     match folded.next() {

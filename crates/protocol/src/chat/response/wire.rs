@@ -3,15 +3,14 @@
 use std::borrow::Cow;
 
 use crate::canon::Token;
+use crate::chat::request::EXTRA;
+use crate::chat::usage::take_usage;
 use crate::json::walk::{self, Misread};
 use crate::json::{Cursor, Integer, Shape, utf8};
 use crate::logprobs;
 use crate::native::Broken;
 use crate::rejection;
 use crate::usage::Usage;
-
-use crate::chat::request::EXTRA;
-use crate::chat::usage::take_usage;
 
 /// A completion or a chunk.
 #[derive(Debug, Default)]

@@ -3,8 +3,8 @@
 use super::message::{
     Carry, Citation, finish_reason, write_annotations, write_call_head, write_logprobs,
 };
-use crate::chat::usage::write_usage;
 use crate::canon::{Block, Echo, Folded, Opaque, Response, Thought, Token};
+use crate::chat::usage::write_usage;
 use crate::json::write::{Object, object};
 
 /// Writes the completion a caller gets.

@@ -8,8 +8,8 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
-use crate::chat::response::wire::{Answer, Call as CallPiece, Choice, Citation, Said};
 use crate::canon::{Block, Delta, Event, Opaque, Stop, Token};
+use crate::chat::response::wire::{Answer, Call as CallPiece, Choice, Citation, Said};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::native::Broken;

@@ -1,14 +1,14 @@
 //! Writes a chat stream as its clients' accumulators want it: the role once, id, type and name of
 //! a call once, dense indexes, arguments always a string, usage last and only on request.
 
-use crate::chat::response::message::{
-    Carry, Citation, finish_reason, write_annotations, write_call_head, write_logprobs,
-};
+use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought, Token};
 use crate::chat::error::write_failure_event;
 use crate::chat::places::DONE;
 use crate::chat::request::write_extra;
+use crate::chat::response::message::{
+    Carry, Citation, finish_reason, write_annotations, write_call_head, write_logprobs,
+};
 use crate::chat::usage::write_usage;
-use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought, Token};
 use crate::joined::Joined;
 use crate::json::write::{Object, object};
 use crate::usage::Usage;

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::Admin;
 use crate::config::{Config, Plan, Problem};
 use crate::http::{Gates, Limits, Public};
-use crate::{config, opening, reload};
+use crate::{config, open_store, reload};
 
 /// Why a gateway did not start.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,7 @@ impl Gateway {
     /// Opens the store, recovers, builds the catalog, then listens. A database that is away is waited for.
     pub(crate) async fn start(config: &Config) -> Result<Self, StartError> {
         let plan = config::resolve(config).map_err(StartError::Config)?;
-        let (store, recovery) = opening::open(config.store_settings()).await?;
+        let (store, recovery) = open_store::open(config.store_settings()).await?;
         let media = Media::open(&config.media_settings())?;
         let engine = Arc::new(Engine::new(store, media, config.engine_settings()));
         let admin_token = plan.admin_token.clone();

@@ -9,10 +9,10 @@ pub mod cli;
 pub mod config;
 mod gateway;
 mod http;
-mod opening;
+mod logging;
+mod open_store;
 mod reload;
 mod serve;
-mod telemetry;
 
 #[cfg(fuzzing)]
 pub use http::any_requests;

@@ -5,13 +5,13 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::Config;
 use crate::gateway::{Gateway, StartError};
-use crate::telemetry;
+use crate::logging;
 
 /// Serves until SIGTERM or SIGINT. A second signal ends the process at once: that is as safe
 /// as `kill -9`, which the ledger survives.
 pub(crate) async fn run(config: &Config) -> Result<(), StartError> {
     let mut stopped = std::pin::pin!(until_stopped());
-    telemetry::start(LevelFilter::INFO);
+    logging::start(LevelFilter::INFO);
     let gateway = tokio::select! {
         started = Gateway::start(config) => started?,
         () = &mut stopped => {

@@ -19,8 +19,8 @@ use super::stop::{Stop, with_sources};
 use super::{fetch, key};
 use crate::config::Config;
 use crate::gateway::{Gateway, StartError};
+use crate::logging;
 use crate::serve::until_stopped;
-use crate::telemetry;
 
 /// The name of the demo's wallet and of its keys.
 const NAME: &str = "demo";
@@ -46,7 +46,7 @@ pub(super) struct Demo {
 
 pub(super) async fn run(command: Demo, context: &mut Context) -> Result<(), Stop> {
     let stopped = until_stopped();
-    telemetry::start(LevelFilter::WARN);
+    logging::start(LevelFilter::WARN);
     let settings = sim::Settings {
         pace: Some(PACE),
         ..sim::Settings::default()

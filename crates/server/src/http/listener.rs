@@ -24,12 +24,12 @@ use upstream::Network;
 
 use crate::config::Config;
 
-use super::cors::Cors;
-use super::gates::Gates;
-use super::pulse::{CoarseClock, Patience, Pulse, Watched};
+use super::connection::http2_streams::StreamExecutor;
+use super::connection::self_wake::Wakes;
+use super::connection::serve_threads::Gates;
+use super::connection::timers::{CoarseClock, Patience, Pulse, Watched};
+use super::response::cors::Cors;
 use super::service::{self, Connection, Shared};
-use super::streams::StreamExecutor;
-use super::wakes::Wakes;
 
 /// How often overdue connections are looked for.
 const SWEEP: Duration = Duration::from_secs(1);

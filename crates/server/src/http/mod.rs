@@ -1,30 +1,21 @@
 //! The public listener: HTTP in, engine calls, HTTP out.
 //!
-//! Start at `service`, which every request passes through; `surface` says which endpoint it is.
+//! Start at `service`, which every request passes through. `endpoint` finds out which endpoint a
+//! request names, `request` reads its headers and body, `handlers` calls the engine, and `response`
+//! writes the headers and the body of the answer. `listener` accepts connections, `connection` runs
+//! and times them, and `framing` checks where their requests end.
 
-mod body;
-mod catalog;
-mod catch;
-mod charge;
-mod cors;
-mod credentials;
+mod connection;
+mod endpoint;
 mod framing;
-mod gates;
+mod handlers;
 mod listener;
-mod media;
-mod pulse;
-mod query;
-mod range;
-mod reply;
+mod panics;
+mod request;
+mod response;
 mod service;
-mod socket;
-mod streams;
-mod surface;
-mod tasks;
-mod voice;
-mod wakes;
 
+pub(crate) use connection::Gates;
 #[cfg(fuzzing)]
 pub use framing::any_requests;
-pub(crate) use gates::Gates;
 pub(crate) use listener::{Limits, Public};

@@ -15,16 +15,17 @@ use protocol::images::Asked;
 use protocol::{Code, Dialect, Failure};
 use tokio_util::task::TaskTracker;
 
-use super::body::{self, Bounds};
-use super::catch::catch_panic;
-use super::charge::Payer;
-use super::cors::{Cors, Grant};
+use super::connection::timers::Pulse;
+use super::endpoint::surface::{Endpoint, Surface};
+use super::handlers::websocket::{self, Switch};
+use super::handlers::{catalog, media, tasks, voice};
 use super::listener::{Limits, Seat};
-use super::pulse::Pulse;
-use super::reply::{self, ReplyBody, Visit};
-use super::socket::{self, Switch};
-use super::surface::{Endpoint, Surface};
-use super::{catalog, credentials, media, tasks, voice};
+use super::panics::catch_panic;
+use super::request::body::{self, Bounds};
+use super::request::body_memory::Payer;
+use super::request::credentials;
+use super::response::cors::{Cors, Grant};
+use super::response::reply::{self, ReplyBody, Visit};
 
 /// What all connections of the public listener share.
 #[derive(Debug)]
@@ -146,7 +147,7 @@ async fn dispatch(
 ) -> Result<Served, Unanswered> {
     let engine = &shared.engine;
     check_head(request.headers(), request.uri(), &shared.limits)?;
-    if socket::is_misplaced(&surface.endpoint, &request, shared.aliases) {
+    if websocket::is_misplaced(&surface.endpoint, &request, shared.aliases) {
         return Err(Failure::websocket_not_supported().into());
     }
     if surface.endpoint == Endpoint::Unknown {
@@ -202,7 +203,7 @@ async fn dispatch(
         Endpoint::Contents(named) => embeddings(shared, visit, Some(named), caller, request).await,
         Endpoint::Speech(form) => voice::speech(shared, visit, form, caller, request).await,
         Endpoint::Socket(path) => {
-            let switch = Box::pin(socket::open(shared, visit, path, caller, request)).await?;
+            let switch = Box::pin(websocket::open(shared, visit, path, caller, request)).await?;
             Ok(Served::Switch(Box::new(switch)))
         }
         Endpoint::Transcript(form) => {

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::chunks::Chunks;
-use super::{Framing, Place};
+use super::reader::{Framing, Place};
 use crate::http::listener::{HEADERS_MAX, READ_BUFFER_BYTES};
 
 /// A request, as one of both has read it.

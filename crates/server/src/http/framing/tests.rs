@@ -1,6 +1,6 @@
 //! Tests of the reader: what it accepts, however the bytes are cut.
 
-use super::*;
+use super::reader::*;
 
 fn read(message: &str, cut: usize) -> Framing {
     let mut framing = Framing::default();

@@ -14,8 +14,8 @@ use hyper::rt::Executor;
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
-use super::gates::StreamThreads;
-use super::pulse::CoarseClock;
+use super::serve_threads::StreamThreads;
+use super::timers::CoarseClock;
 
 tokio::task_local! {
     static CURRENT: Arc<StreamTimer>;

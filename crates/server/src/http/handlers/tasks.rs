@@ -6,11 +6,11 @@ use engine::ListQuery;
 use http::Uri;
 use protocol::Failure;
 
-use super::query::Query;
+use crate::http::request::query::Query;
 
 /// Reads the query of a list as the content-task protocol's own clients send it. Filters that are not known,
 /// such as the tier, which is the service's to choose, are passed over.
-pub(super) fn list_query(uri: &Uri) -> Result<ListQuery, Failure> {
+pub(crate) fn list_query(uri: &Uri) -> Result<ListQuery, Failure> {
     let query = Query::read(uri)?;
     let one = |name| {
         let value = query.get(name)?.map(Cow::into_owned);

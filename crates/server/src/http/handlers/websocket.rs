@@ -12,12 +12,12 @@ use protocol::voice::Listened;
 use protocol::{Failure, Family};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-use super::catch::catch_panic;
-use super::credentials;
-use super::query::Query;
-use super::reply::Visit;
-use super::service::{Shared, refuse_idempotency_key};
-use super::surface::{Endpoint, Surface};
+use crate::http::endpoint::surface::{Endpoint, Surface};
+use crate::http::panics::catch_panic;
+use crate::http::request::credentials;
+use crate::http::request::query::Query;
+use crate::http::response::reply::Visit;
+use crate::http::service::{Shared, refuse_idempotency_key};
 
 const KEY: HeaderName = HeaderName::from_static("sec-websocket-key");
 const VERSION: HeaderName = HeaderName::from_static("sec-websocket-version");
@@ -34,18 +34,18 @@ pub(crate) enum SocketPath {
 }
 
 /// A session that only waits for its caller.
-pub(super) struct Switch {
+pub(crate) struct Switch {
     socket: Box<OpenSocket>,
     upgrade: OnUpgrade,
-    pub(super) accept: HeaderValue,
+    pub(crate) accept: HeaderValue,
     /// The subprotocol that was chosen of those offered.
-    pub(super) subprotocol: Option<HeaderValue>,
+    pub(crate) subprotocol: Option<HeaderValue>,
 }
 
 impl Switch {
     /// Runs the session when the caller has got the answer that switches. Its visit keeps
     /// the place among the connections, and its panic is its own (S10); the hold is settled by whoever drops it.
-    pub(super) async fn run(self: Box<Self>, visit: Visit) {
+    pub(crate) async fn run(self: Box<Self>, visit: Visit) {
         let session = async {
             match self.upgrade.await {
                 Ok(upgraded) => self.socket.run(TokioIo::new(upgraded)).await,
@@ -59,7 +59,7 @@ impl Switch {
 }
 
 /// Everything that can refuse a session, then the session.
-pub(super) async fn open(
+pub(crate) async fn open(
     shared: &Shared,
     visit: &Visit,
     path: SocketPath,
@@ -108,7 +108,7 @@ pub(super) async fn open(
 }
 
 /// Whether a request asks for a socket where something else is served.
-pub(super) fn is_misplaced(
+pub(crate) fn is_misplaced(
     endpoint: &Endpoint,
     request: &Request<Incoming>,
     aliases: bool,

@@ -5,15 +5,9 @@
 //! library and agrees with it on all that it accepts, which `hostile.rs` shows for any bytes. A request
 //! that it does not accept is refused, and its connection closed (L2).
 
-mod chunks;
-#[cfg(any(test, fuzzing))]
-mod hostile;
-
 use arrayvec::ArrayVec;
 
-use chunks::{Chunks, Step};
-#[cfg(fuzzing)]
-pub use hostile::any_requests;
+use super::chunks::{Chunks, Step};
 
 const LENGTH: &[u8] = b"content-length:";
 const ENCODING: &[u8] = b"transfer-encoding:";
@@ -42,7 +36,7 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 5] = [
         Self::LengthAndCoding,
         Self::Length,
         Self::Coding,
@@ -72,19 +66,19 @@ impl Refused {
 /// What a connection has shown so far.
 #[derive(Debug, Default)]
 pub(crate) struct Framing {
-    place: Place,
+    pub(super) place: Place,
     /// The start of a line that was cut by the end of a read.
     partial: Partial,
     head: Head,
     /// Heads that were accepted.
-    accepted: u64,
-    refused: Option<Refused>,
+    pub(super) accepted: u64,
+    pub(super) refused: Option<Refused>,
     is_http2: bool,
 }
 
 /// Where the next byte stands.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     /// Before or in a request line; empty lines may stand before it.
     #[default]
     RequestLine,
@@ -293,6 +287,3 @@ impl Partial {
         self.bytes > LINE_BYTES_MAX
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use arrayvec::ArrayVec;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::framing::{Framing, Refused};
-use super::streams::OpenStreams;
+use super::http2_streams::OpenStreams;
+use crate::http::framing::{Framing, Refused};
 
 /// Milliseconds since the listener started, advanced by the sweep.
 #[derive(Debug)]

@@ -53,13 +53,13 @@ impl Wake for Sleeper {
 
 /// The waker of a connection, made once for its task.
 #[derive(Default)]
-pub(super) struct Wakes {
+pub(crate) struct Wakes {
     made: Option<(Arc<Sleeper>, Waker)>,
 }
 
 impl Wakes {
     /// What wakes `task`, except inside [`held`].
-    pub(super) fn of(&mut self, task: &Waker) -> &Waker {
+    pub(crate) fn of(&mut self, task: &Waker) -> &Waker {
         let is_of_task = |(sleeper, _): &(Arc<Sleeper>, _)| sleeper.task.will_wake(task);
         if !self.made.as_ref().is_some_and(is_of_task) {
             self.made = None;
@@ -74,7 +74,7 @@ impl Wakes {
 
 /// Runs `act` with its context, and tells whether it woke the very connection that runs it, which has
 /// not heard of it.
-pub(super) fn held<T>(cx: &mut Context<'_>, act: impl FnOnce(&mut Context<'_>) -> T) -> (T, bool) {
+pub(crate) fn held<T>(cx: &mut Context<'_>, act: impl FnOnce(&mut Context<'_>) -> T) -> (T, bool) {
     /// Also when `act` panics, all is heard again.
     struct Open;
 

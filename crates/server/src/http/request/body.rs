@@ -16,8 +16,8 @@ use store::{Media, MediaError, Upload};
 use tokio::time::{Instant, timeout_at};
 use upstream::Spool;
 
-use super::charge::{BodyCharge, Payer};
-use super::wakes;
+use super::body_memory::{BodyCharge, Payer};
+use crate::http::connection::self_wake;
 
 /// No more is set aside before the bytes are there: a length is only a claim.
 const RESERVE_BYTES_MAX: usize = 1 << 20;
@@ -259,7 +259,7 @@ fn poll_body(
     body: &mut Incoming,
     cx: &mut Context<'_>,
 ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-    let (frame, was_woken) = wakes::held(cx, |cx| Pin::new(&mut *body).poll_frame(cx));
+    let (frame, was_woken) = self_wake::held(cx, |cx| Pin::new(&mut *body).poll_frame(cx));
     if was_woken && !body.is_end_stream() {
         cx.waker().wake_by_ref();
     }

@@ -38,15 +38,15 @@ pub(crate) enum Reply {
 /// A medium, or a part of it.
 #[derive(Debug)]
 pub(crate) struct Found {
-    pub(super) status: StatusCode,
-    pub(super) content_type: HeaderValue,
-    pub(super) headers: HeaderMap,
-    pub(super) body: AnswerBody,
+    pub(crate) status: StatusCode,
+    pub(crate) content_type: HeaderValue,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: AnswerBody,
 }
 
 /// Answers GET and HEAD. Missing, expired and misspelt are the same. `from` is the caller's address,
 /// if it is no proxy's.
-pub(super) async fn serve(
+pub(crate) async fn serve(
     engine: &Engine,
     from: Option<IpAddr>,
     name: Option<MediaName>,
@@ -170,7 +170,7 @@ impl Found {
 }
 
 /// The error of a range beyond the end, and the header that tells the end.
-pub(super) fn outside(bytes: u64) -> (Failure, Option<HeaderValue>) {
+pub(crate) fn outside(bytes: u64) -> (Failure, Option<HeaderValue>) {
     let failure = Failure::invalid("The range lies beyond the end of the file.").with_status(416);
     let told = HeaderValue::try_from(format!("bytes */{bytes}"));
     (failure, told.ok())

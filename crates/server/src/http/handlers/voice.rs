@@ -5,13 +5,13 @@ use http::Request;
 use hyper::body::Incoming;
 use protocol::Failure;
 
-use super::body;
-use super::query::Query;
-use super::reply::Visit;
-use super::service::{Served, Shared, bounds, payer, refuse_idempotency_key};
+use crate::http::request::body;
+use crate::http::request::query::Query;
+use crate::http::response::reply::Visit;
+use crate::http::service::{Served, Shared, bounds, payer, refuse_idempotency_key};
 
 /// `POST /v1/tts` and its other name.
-pub(super) async fn speech(
+pub(crate) async fn speech(
     shared: &Shared,
     visit: &Visit,
     form: VoiceForm,
@@ -32,7 +32,7 @@ pub(super) async fn speech(
 }
 
 /// `POST /v1/stt` and its other name. Beside the audio a form has room for its fields.
-pub(super) async fn transcript(
+pub(crate) async fn transcript(
     shared: &Shared,
     visit: &Visit,
     form: VoiceForm,
@@ -63,7 +63,7 @@ pub(super) async fn transcript(
 }
 
 /// `GET /v1/tts/voices`, and one of them.
-pub(super) async fn voices(
+pub(crate) async fn voices(
     shared: &Shared,
     visit: &Visit,
     voice: Option<String>,

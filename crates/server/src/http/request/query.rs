@@ -107,10 +107,9 @@ fn decoded(text: &str) -> Result<Cow<'_, str>, Failure> {
         Cow::Borrowed(text)
     };
     let decoded = match spaced {
-        Cow::Borrowed(text) => super::surface::percent_decoded(text),
-        Cow::Owned(text) => {
-            super::surface::percent_decoded(&text).map(|it| Cow::Owned(it.into_owned()))
-        }
+        Cow::Borrowed(text) => crate::http::endpoint::surface::percent_decoded(text),
+        Cow::Owned(text) => crate::http::endpoint::surface::percent_decoded(&text)
+            .map(|it| Cow::Owned(it.into_owned())),
     };
     decoded.ok_or_else(|| Failure::invalid("The query is not encoded as it should be."))
 }

@@ -1,4 +1,12 @@
-use super::*;
+use engine::{Named, NamedContents, TaskAsk, VoiceForm};
+use http::Method;
+use protocol::images::Asked;
+use protocol::video::video_a::Operation;
+use protocol::{Dialect, Family};
+use store::{MediaId, MediaName, MediaType};
+
+use super::surface::{Endpoint, Surface};
+use crate::http::handlers::media;
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]

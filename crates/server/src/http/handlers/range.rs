@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// What is to be sent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Whole,
     Some(Range<u64>),
     /// Nothing of the range is there.
@@ -13,7 +13,7 @@ pub(super) enum Part {
 
 /// Reads `range` for a file of `bytes`. One range is served; several, another unit or a text that
 /// cannot be read get the whole file, as RFC 9110 leaves to us.
-pub(super) fn asked_part(range: Option<&str>, bytes: u64) -> Part {
+pub(crate) fn asked_part(range: Option<&str>, bytes: u64) -> Part {
     let spec = range.and_then(|text| text.trim().strip_prefix("bytes="));
     let Some((first, last)) = spec.and_then(|spec| spec.trim().split_once('-')) else {
         return Part::Whole;
@@ -46,7 +46,7 @@ pub(super) fn asked_part(range: Option<&str>, bytes: u64) -> Part {
 }
 
 /// Whether `if-none-match` names these very bytes.
-pub(super) fn names(condition: &str, etag: &str) -> bool {
+pub(crate) fn names(condition: &str, etag: &str) -> bool {
     let bare = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     condition
         .split(',')
@@ -54,7 +54,7 @@ pub(super) fn names(condition: &str, etag: &str) -> bool {
 }
 
 /// Whether a range holds good under `if-range`, which needs the same bytes and no less.
-pub(super) fn range_holds(condition: Option<&str>, etag: &str) -> bool {
+pub(crate) fn range_holds(condition: Option<&str>, etag: &str) -> bool {
     condition.is_none_or(|tag| tag.trim() == etag && !etag.starts_with("W/"))
 }
 

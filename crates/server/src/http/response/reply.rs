@@ -16,12 +16,12 @@ use ledger::Rates;
 use protocol::{Code, Failure, Family, Joined};
 use store::RequestId;
 
-use super::catch::catch_poll;
-use super::media;
-use super::pulse::Serving;
-use super::service::Connection;
-use super::socket::Switch;
-use super::streams::StreamTimer;
+use crate::http::connection::http2_streams::StreamTimer;
+use crate::http::connection::timers::Serving;
+use crate::http::handlers::media;
+use crate::http::handlers::websocket::Switch;
+use crate::http::panics::catch_poll;
+use crate::http::service::Connection;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The spelling that Messages clients read.
@@ -215,7 +215,7 @@ impl Drop for Visit {
 }
 
 /// The answer to HEAD: the headers of the answer to GET, and nothing behind them.
-pub(super) fn without_content(response: Response<ReplyBody>) -> Response<ReplyBody> {
+pub(crate) fn without_content(response: Response<ReplyBody>) -> Response<ReplyBody> {
     let (mut head, mut reply) = response.into_parts();
     // An empty answer has no length to tell: a medium that has not changed.
     if let Some(bytes) = reply.size_hint().exact().filter(|bytes| *bytes > 0) {

@@ -12,8 +12,8 @@ use protocol::video::video_a::Operation;
 use protocol::{Dialect, Family};
 use store::{MediaId, MediaName, MediaType};
 
-use super::media;
-use super::socket::SocketPath;
+use crate::http::handlers::media;
+use crate::http::handlers::websocket::SocketPath;
 
 /// Content tasks: made, listed, shown and deleted under one path.
 const CONTENT_TASKS: &str = "/v1/contents/generations/tasks";
@@ -363,7 +363,7 @@ fn family(method: &Method, path: &str) -> Family {
 }
 
 /// Decodes `%XX` once; `None` when the result is no UTF-8 or an escape is cut.
-pub(super) fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('%') {
         return Some(Cow::Borrowed(text));
     }
@@ -380,6 +380,3 @@ pub(super) fn percent_decoded(text: &str) -> Option<Cow<'_, str>> {
     }
     String::from_utf8(decoded).ok().map(Cow::Owned)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,12 @@
+//! Where the requests of an HTTP/1 connection begin and end.
+
+mod chunks;
+#[cfg(any(test, fuzzing))]
+mod hostile;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+#[cfg(fuzzing)]
+pub use hostile::any_requests;
+pub(super) use reader::{Framing, Refused};

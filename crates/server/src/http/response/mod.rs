@@ -1,0 +1,4 @@
+//! Writes responses: status, headers and body.
+
+pub(super) mod cors;
+pub(super) mod reply;

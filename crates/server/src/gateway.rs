@@ -172,6 +172,7 @@ impl Gateway {
         &self.recovery
     }
 
+    #[cfg(feature = "sim")]
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }

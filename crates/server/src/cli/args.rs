@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::{demo, key, ledger, logs, sim, tasks, wallet};
+use super::{key, ledger, logs, tasks, wallet};
+#[cfg(feature = "sim")]
+use super::{demo, sim};
 
 /// One API in front of many models, billed in credits.
 #[derive(Debug, Parser)]
@@ -36,6 +38,7 @@ pub(super) struct Global {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Run everything on this machine: simulated upstream, gateway, a funded wallet.
+    #[cfg(feature = "sim")]
     Demo(demo::Demo),
     /// Run the gateway.
     Serve,
@@ -56,5 +59,13 @@ pub(super) enum Command {
     #[command(subcommand)]
     Tasks(tasks::Tasks),
     /// Run the simulated upstreams alone.
+    #[cfg(feature = "sim")]
     Sim(sim::Sim),
+    /// Explain that this build has no simulator.
+    #[cfg(not(feature = "sim"))]
+    #[command(name = "sim", alias = "demo", hide = true)]
+    NoSimulator {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        ignored: Vec<String>,
+    },
 }

@@ -6,8 +6,10 @@
 mod args;
 mod check;
 mod context;
+#[cfg(feature = "sim")]
 mod demo;
 mod explain;
+#[cfg(feature = "sim")]
 mod fetch;
 mod heads;
 mod key;
@@ -20,6 +22,7 @@ mod reprice;
 mod run;
 mod secret;
 mod serve;
+#[cfg(feature = "sim")]
 mod sim;
 mod span;
 mod stop;

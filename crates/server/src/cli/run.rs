@@ -10,7 +10,9 @@ use super::args::{Cli, Command};
 use super::context::Context;
 use super::output::Output;
 use super::stop::Stop;
-use super::{check, demo, key, ledger, logs, serve, sim, tasks, wallet};
+use super::{check, key, ledger, logs, serve, tasks, wallet};
+#[cfg(feature = "sim")]
+use super::{demo, sim};
 
 /// Runs the program. Answers go to standard output, complaints to standard error.
 pub fn main() -> ExitCode {
@@ -29,6 +31,7 @@ pub fn main() -> ExitCode {
 pub(super) fn run(cli: Cli, out: Output) -> Result<(), Stop> {
     let mut context = Context::new(cli.global, out);
     match cli.command {
+        #[cfg(feature = "sim")]
         Command::Demo(command) => on_all_cores()?.block_on(demo::run(command, &mut context)),
         Command::Serve => on_all_cores()?.block_on(serve::run(&context)),
         Command::Check => check::run(&mut context),
@@ -37,7 +40,12 @@ pub(super) fn run(cli: Cli, out: Output) -> Result<(), Stop> {
         Command::Ledger(command) => on_this_thread()?.block_on(ledger::run(command, &mut context)),
         Command::Logs(command) => on_this_thread()?.block_on(logs::run(command, &mut context)),
         Command::Tasks(command) => on_this_thread()?.block_on(tasks::run(command, &mut context)),
+        #[cfg(feature = "sim")]
         Command::Sim(command) => on_all_cores()?.block_on(sim::run(command, &mut context)),
+        #[cfg(not(feature = "sim"))]
+        Command::NoSimulator { .. } => Err(Stop::message(
+            "this build has no simulator; `demo` and `sim` need a build with the cargo feature `sim`",
+        )),
     }
 }
 

@@ -12,7 +12,7 @@ use protocol::Failure;
 use protocol::canon::base64::Encoder;
 use protocol::canon::{ImageSource, Path, Request, mime};
 use tokio::task::JoinSet;
-use upstream::{Bounds, FetchError, Guarded, Timeouts, What};
+use upstream::{CallErrorKind, FetchError, FetchLimits, Guarded, Timeouts};
 
 use crate::memory_budget::{Budget, Share};
 
@@ -188,7 +188,7 @@ struct Fetch {
 
 impl Fetch {
     async fn run(&self, url: &str) -> Result<Picture, Unfetched> {
-        let bounds = Bounds {
+        let bounds = FetchLimits {
             times: self.bounds.times(),
             bytes_max: self.bounds.bytes_max,
         };
@@ -259,9 +259,9 @@ impl Unfetched {
             Self::Fetch(FetchError::TooLarge(bytes)) => {
                 format!("it is larger than {bytes} bytes")
             }
-            Self::Fetch(FetchError::Call(error)) => match error.what {
-                What::Timeout(_) => "it did not come in time".to_owned(),
-                What::Connect | What::Broken | What::TooLarge => {
+            Self::Fetch(FetchError::Call(error)) => match error.kind {
+                CallErrorKind::Timeout(_) => "it did not come in time".to_owned(),
+                CallErrorKind::Connect | CallErrorKind::Broken | CallErrorKind::TooLarge => {
                     "its server gave no whole answer".to_owned()
                 }
             },

@@ -206,7 +206,7 @@ impl Model {
         let now = Instant::now();
         let carrying = self.routes.iter().filter(|route| carries(route));
         let wait = carrying
-            .filter_map(|route| route.channel.out_for(now))
+            .filter_map(|route| route.channel.credential_retry_in(now))
             .min()?;
         let seconds = wait.as_secs().clamp(1, RETRY_AFTER_S_MAX);
         let message = format!("The model `{}` cannot be reached now.", self.id);

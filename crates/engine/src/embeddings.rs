@@ -6,7 +6,7 @@ use bytes::Bytes;
 use protocol::embeddings::{self, Form, Request};
 use protocol::native::{self, Broken};
 use protocol::{Dialect, Failure, Kind, Translator};
-use upstream::{Channel, Endpoint, Outgoing, Protocol};
+use upstream::{Channel, Endpoint, Protocol, UpstreamRequest};
 
 use crate::billing::estimate::Estimate;
 use crate::call::answer::{Answer, Unanswered};
@@ -112,7 +112,7 @@ impl Work for Embeddings {
             Form::Contents => Endpoint::EmbedContent { batch: true },
         };
         Ok(Worded {
-            call: Outgoing::json(endpoint, Arc::clone(&route.model), worded.pieces),
+            call: UpstreamRequest::json(endpoint, Arc::clone(&route.model), worded.pieces),
             dropped: worded.dropped,
         })
     }

@@ -10,7 +10,7 @@ use store::{JournalRow, KeyHead, Media, Store};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use upstream::{Guarded, Policy, State};
+use upstream::{AddressPolicy, BreakerState, Guarded};
 
 use crate::call::retry_budget::RetryBudget;
 use crate::call::shutdown::Ending;
@@ -62,7 +62,7 @@ pub struct Settings {
     /// How long sessions and their silences may be, and how large their messages.
     pub sockets: SocketBounds,
     /// Which addresses we call for others.
-    pub outbound: Policy,
+    pub outbound: AddressPolicy,
     /// How long an upstream is heard out for its usage after the caller left.
     pub client_gone_drain: Duration,
     /// Silence on a stream after which the caller gets a sign of life.
@@ -89,7 +89,7 @@ impl Default for Settings {
             callers: CallerLimits::default(),
             pictures: PictureBounds::default(),
             sockets: SocketBounds::default(),
-            outbound: Policy::default(),
+            outbound: AddressPolicy::default(),
             client_gone_drain: Duration::from_secs(5),
             keep_alive: Duration::from_secs(15),
             in_flight_max: 10_000,
@@ -259,11 +259,11 @@ impl Engine {
 
     /// Name and health of each channel.
     pub fn channel_states(&self) -> Vec<(String, &'static str)> {
-        let spell = |state: State| match state {
-            State::Closed => "closed",
-            State::Probe => "probe",
-            State::Open { .. } => "open",
-            State::TakenOut { .. } => "taken_out",
+        let spell = |state: BreakerState| match state {
+            BreakerState::Closed => "closed",
+            BreakerState::Probe => "probe",
+            BreakerState::Open { .. } => "open",
+            BreakerState::CredentialRefused { .. } => "taken_out",
         };
         let catalog = self.catalog.load();
         catalog

@@ -27,7 +27,7 @@ mod tests {
     use tempfile::TempDir;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
-    use upstream::{ChannelSpec, Endpoint, Outgoing, Preset, Timeouts};
+    use upstream::{ChannelSpec, Endpoint, Preset, Timeouts, UpstreamRequest};
 
     use super::*;
     use crate::catalog::Catalog;
@@ -82,16 +82,16 @@ mod tests {
         let folder = TempDir::new().unwrap();
         let engine = engine_with_channel(base_url, &folder).await;
         let channel = engine.catalog().channels().next().unwrap().clone();
-        let call = Outgoing::json(Endpoint::Embeddings, "m", vec![]);
+        let call = UpstreamRequest::json(Endpoint::Embeddings, "m", vec![]);
         let answer = channel.send(&call).await.unwrap();
         assert_eq!(answer.body.collect(10).await.unwrap(), "ok");
-        assert_eq!(channel.resting(), 1);
+        assert_eq!(channel.idle_connections(), 1);
 
         tokio::time::pause();
         let closing = engine.close_expired_connections();
         let minutes = Duration::from_secs(120);
         tokio::time::timeout(minutes, closing).await.unwrap_err();
-        assert_eq!(channel.resting(), 0);
+        assert_eq!(channel.idle_connections(), 0);
         tokio::time::resume();
         assert_eq!(upstream.await.unwrap(), 0);
     }

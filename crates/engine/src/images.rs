@@ -9,7 +9,7 @@ use protocol::images::{self, Asked, Family, Grade, Request, Rewriter};
 use protocol::multipart::Form;
 use protocol::native::{self, Broken};
 use protocol::{Dialect, Failure, Kind, Translator};
-use upstream::{Endpoint, Outgoing, Protocol};
+use upstream::{Endpoint, Protocol, UpstreamRequest};
 
 use crate::billing::estimate::Estimate;
 use crate::billing::metering::PictureGauge;
@@ -137,7 +137,7 @@ impl Work for Images {
             Asked::Generation => Endpoint::ImageGenerations,
             Asked::Edit => Endpoint::ImageEdits,
         };
-        let mut call = Outgoing::json(endpoint, Arc::clone(&route.model), worded.pieces);
+        let mut call = UpstreamRequest::json(endpoint, Arc::clone(&route.model), worded.pieces);
         if let Some(content_type) = worded.content_type {
             let content_type = HeaderValue::try_from(content_type);
             call.content_type = content_type.map_err(|_| Failure::internal())?;

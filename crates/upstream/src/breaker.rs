@@ -13,18 +13,18 @@ const WINDOW: Duration = Duration::from_secs(30);
 const WINDOW_CALLS_MIN: u32 = 20;
 /// The failed share of the window that opens the breaker, in percent.
 const WINDOW_FAILED_PERCENT: u32 = 50;
-/// The first rest after trouble; it doubles with each failed probe.
-const REST_MIN: Duration = Duration::from_secs(5);
-/// No rest is longer, whatever an upstream asks for in `retry-after`.
-const REST_MAX: Duration = Duration::from_secs(60);
-/// The rest of a channel whose credential was refused: people must act, so it is long.
-const CREDENTIAL_REST: Duration = Duration::from_secs(60);
+/// The first cooldown after trouble; it doubles with each failed probe.
+const COOLDOWN_MIN: Duration = Duration::from_secs(5);
+/// No cooldown is longer, whatever an upstream asks for in `retry-after`.
+const COOLDOWN_MAX: Duration = Duration::from_secs(60);
+/// The cooldown of a channel whose credential was refused: people must act, so it is long.
+const CREDENTIAL_COOLDOWN: Duration = Duration::from_secs(60);
 /// A probe that nobody reported on counts as lost after this.
 const PROBE_LOST: Duration = Duration::from_secs(30);
 
 /// How one call ended, seen from the channel's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// The upstream did its work, also by refusing a request for the caller's fault.
     Served,
     /// No answer, a broken one, a late one, or a server error.
@@ -38,7 +38,7 @@ pub enum Outcome {
     Unknown,
 }
 
-impl Outcome {
+impl CallOutcome {
     /// What an answer's status says of the channel.
     pub fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
         match status {
@@ -57,7 +57,7 @@ impl Outcome {
 
 /// How a channel stands at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum BreakerState {
     /// In good health.
     Closed,
     /// Rested after trouble: one call may find out whether it is over.
@@ -65,7 +65,7 @@ pub enum State {
     /// In trouble since this time; resting, or a probe is under way.
     Open { since: Instant },
     /// Its credential was refused.
-    TakenOut { since: Instant },
+    CredentialRefused { since: Instant },
 }
 
 /// The health of one channel.
@@ -86,15 +86,15 @@ struct Window {
 
 #[derive(Clone, Copy, Debug)]
 struct Trouble {
-    why: Why,
+    cause: TroubleCause,
     since: Instant,
-    rest: Duration,
-    rested_at: Instant,
+    cooldown: Duration,
+    cooldown_ends: Instant,
     probe_started: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Why {
+enum TroubleCause {
     Failing,
     CredentialRefused,
 }
@@ -111,28 +111,28 @@ impl Breaker {
     }
 
     /// How the channel stands at `now`.
-    pub fn state(&self, now: Instant) -> State {
+    pub fn state(&self, now: Instant) -> BreakerState {
         let Some(trouble) = self.trouble else {
-            return State::Closed;
+            return BreakerState::Closed;
         };
         let probing = trouble
             .probe_started
             .is_some_and(|start| now < later(start, PROBE_LOST));
-        if now >= trouble.rested_at && !probing {
-            return State::Probe;
+        if now >= trouble.cooldown_ends && !probing {
+            return BreakerState::Probe;
         }
         let since = trouble.since;
-        match trouble.why {
-            Why::Failing => State::Open { since },
-            Why::CredentialRefused => State::TakenOut { since },
+        match trouble.cause {
+            TroubleCause::Failing => BreakerState::Open { since },
+            TroubleCause::CredentialRefused => BreakerState::CredentialRefused { since },
         }
     }
 
     /// How long the channel stays out for its refused credential; `None` when it is not out.
-    pub fn out_for(&self, now: Instant) -> Option<Duration> {
+    pub fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
         let trouble = self.trouble?;
-        let is_out = matches!(self.state(now), State::TakenOut { .. });
-        is_out.then(|| trouble.rested_at.saturating_duration_since(now))
+        let is_out = matches!(self.state(now), BreakerState::CredentialRefused { .. });
+        is_out.then(|| trouble.cooldown_ends.saturating_duration_since(now))
     }
 
     /// A call goes out at `now`. In trouble it is a probe, rested or not: when every
@@ -144,15 +144,15 @@ impl Breaker {
     }
 
     /// A call ended at `now`.
-    pub fn report(&mut self, outcome: Outcome, now: Instant) {
+    pub fn report(&mut self, outcome: CallOutcome, now: Instant) {
         match outcome {
-            Outcome::Served => self.served(now),
-            Outcome::Failed => self.failed(now, None),
-            Outcome::Overloaded { retry_after } => self.failed(now, retry_after),
-            Outcome::CredentialRefused => {
-                self.enter(Why::CredentialRefused, CREDENTIAL_REST, now);
+            CallOutcome::Served => self.served(now),
+            CallOutcome::Failed => self.failed(now, None),
+            CallOutcome::Overloaded { retry_after } => self.failed(now, retry_after),
+            CallOutcome::CredentialRefused => {
+                self.enter(TroubleCause::CredentialRefused, CREDENTIAL_COOLDOWN, now);
             }
-            Outcome::Unknown => {
+            CallOutcome::Unknown => {
                 if let Some(trouble) = &mut self.trouble {
                     trouble.probe_started = None;
                 }
@@ -169,7 +169,8 @@ impl Breaker {
             // A call from before the trouble that ends well now says nothing of after it;
             // but a credential that was accepted is a good one.
             Some(trouble)
-                if trouble.probe_started.is_some() || trouble.why == Why::CredentialRefused =>
+                if trouble.probe_started.is_some()
+                    || trouble.cause == TroubleCause::CredentialRefused =>
             {
                 *self = Self::default();
             }
@@ -179,14 +180,14 @@ impl Breaker {
 
     fn failed(&mut self, now: Instant, retry_after: Option<Duration>) {
         if let Some(trouble) = self.trouble {
-            if trouble.why == Why::CredentialRefused {
+            if trouble.cause == TroubleCause::CredentialRefused {
                 return;
             }
             if trouble.probe_started.is_some() {
-                let rest = retry_after.unwrap_or_else(|| trouble.rest.saturating_mul(2));
-                self.enter(Why::Failing, rest, now);
+                let cooldown = retry_after.unwrap_or_else(|| trouble.cooldown.saturating_mul(2));
+                self.enter(TroubleCause::Failing, cooldown, now);
             } else if let Some(asked) = retry_after {
-                self.enter(Why::Failing, asked, now);
+                self.enter(TroubleCause::Failing, asked, now);
             }
             return;
         }
@@ -194,23 +195,23 @@ impl Breaker {
         self.window.count(true, now);
         match retry_after {
             // It said when to come back: believe it at once.
-            Some(rest) => self.enter(Why::Failing, rest, now),
+            Some(cooldown) => self.enter(TroubleCause::Failing, cooldown, now),
             None if self.consecutive_failures >= CONSECUTIVE_FAILURES_MAX
                 || self.window.is_bad() =>
             {
-                self.enter(Why::Failing, REST_MIN, now);
+                self.enter(TroubleCause::Failing, COOLDOWN_MIN, now);
             }
             None => {}
         }
     }
 
-    fn enter(&mut self, why: Why, rest: Duration, now: Instant) {
-        let rest = rest.min(REST_MAX);
+    fn enter(&mut self, cause: TroubleCause, cooldown: Duration, now: Instant) {
+        let cooldown = cooldown.min(COOLDOWN_MAX);
         self.trouble = Some(Trouble {
-            why,
+            cause,
             since: now,
-            rest: rest.max(REST_MIN),
-            rested_at: later(now, rest),
+            cooldown: cooldown.max(COOLDOWN_MIN),
+            cooldown_ends: later(now, cooldown),
             probe_started: None,
         });
     }
@@ -249,32 +250,32 @@ mod tests {
     /// What happens at a second, and how the channel stands right after it.
     enum Event {
         Attempt,
-        Ends(Outcome),
+        Ends(CallOutcome),
         Nothing,
     }
     use Event::{Attempt, Ends, Nothing};
 
     /// A state without its time, as the tables write it.
     #[derive(Debug, PartialEq)]
-    enum Seen {
+    enum Expected {
         Closed,
         Probe,
         OpenSince(u64),
         OutSince(u64),
     }
 
-    const SERVED: Event = Ends(Outcome::Served);
-    const FAILED: Event = Ends(Outcome::Failed);
-    const REFUSED: Event = Ends(Outcome::CredentialRefused);
-    const UNKNOWN: Event = Ends(Outcome::Unknown);
+    const SERVED: Event = Ends(CallOutcome::Served);
+    const FAILED: Event = Ends(CallOutcome::Failed);
+    const REFUSED: Event = Ends(CallOutcome::CredentialRefused);
+    const UNKNOWN: Event = Ends(CallOutcome::Unknown);
 
     fn overloaded(retry_after: u64) -> Event {
-        Ends(Outcome::Overloaded {
+        Ends(CallOutcome::Overloaded {
             retry_after: Some(Duration::from_secs(retry_after)),
         })
     }
 
-    fn play(story: Vec<(u64, Event, Seen)>) {
+    fn play(story: Vec<(u64, Event, Expected)>) {
         let start = Instant::now();
         let mut breaker = Breaker::new();
         for (step, (second, event, seen)) in story.into_iter().enumerate() {
@@ -285,10 +286,12 @@ mod tests {
                 Nothing => {}
             }
             let found = match breaker.state(now) {
-                State::Closed => Seen::Closed,
-                State::Probe => Seen::Probe,
-                State::Open { since } => Seen::OpenSince((since - start).as_secs()),
-                State::TakenOut { since } => Seen::OutSince((since - start).as_secs()),
+                BreakerState::Closed => Expected::Closed,
+                BreakerState::Probe => Expected::Probe,
+                BreakerState::Open { since } => Expected::OpenSince((since - start).as_secs()),
+                BreakerState::CredentialRefused { since } => {
+                    Expected::OutSince((since - start).as_secs())
+                }
             };
             assert_eq!(found, seen, "step {step} at {second} s");
         }
@@ -297,44 +300,44 @@ mod tests {
     #[test]
     fn five_failures_in_a_row_open_and_a_good_probe_closes() {
         play(vec![
-            (0, FAILED, Seen::Closed),
-            (0, FAILED, Seen::Closed),
-            (0, FAILED, Seen::Closed),
-            (0, FAILED, Seen::Closed),
-            (0, FAILED, Seen::OpenSince(0)),
-            (4, Nothing, Seen::OpenSince(0)),
-            (5, Nothing, Seen::Probe),
-            (5, Attempt, Seen::OpenSince(0)),
-            (6, SERVED, Seen::Closed),
-            (6, FAILED, Seen::Closed),
+            (0, FAILED, Expected::Closed),
+            (0, FAILED, Expected::Closed),
+            (0, FAILED, Expected::Closed),
+            (0, FAILED, Expected::Closed),
+            (0, FAILED, Expected::OpenSince(0)),
+            (4, Nothing, Expected::OpenSince(0)),
+            (5, Nothing, Expected::Probe),
+            (5, Attempt, Expected::OpenSince(0)),
+            (6, SERVED, Expected::Closed),
+            (6, FAILED, Expected::Closed),
         ]);
     }
 
     #[test]
     fn a_good_answer_between_failures_begins_the_row_anew() {
         play(vec![
-            (0, FAILED, Seen::Closed),
-            (0, FAILED, Seen::Closed),
-            (0, FAILED, Seen::Closed),
-            (0, FAILED, Seen::Closed),
-            (0, SERVED, Seen::Closed),
-            (0, FAILED, Seen::Closed),
-            (0, FAILED, Seen::Closed),
+            (0, FAILED, Expected::Closed),
+            (0, FAILED, Expected::Closed),
+            (0, FAILED, Expected::Closed),
+            (0, FAILED, Expected::Closed),
+            (0, SERVED, Expected::Closed),
+            (0, FAILED, Expected::Closed),
+            (0, FAILED, Expected::Closed),
         ]);
     }
 
     #[test]
     fn failed_probes_double_the_rest_up_to_a_minute() {
-        let mut story: Vec<_> = (0..4).map(|_| (0, FAILED, Seen::Closed)).collect();
-        story.push((0, FAILED, Seen::OpenSince(0)));
+        let mut story: Vec<_> = (0..4).map(|_| (0, FAILED, Expected::Closed)).collect();
+        story.push((0, FAILED, Expected::OpenSince(0)));
         let mut opened = 0;
-        for rest in [5, 10, 20, 40, 60, 60] {
-            let due = opened + rest;
+        for cooldown in [5, 10, 20, 40, 60, 60] {
+            let due = opened + cooldown;
             story.extend([
-                (due - 1, Nothing, Seen::OpenSince(opened)),
-                (due, Nothing, Seen::Probe),
-                (due, Attempt, Seen::OpenSince(opened)),
-                (due, FAILED, Seen::OpenSince(due)),
+                (due - 1, Nothing, Expected::OpenSince(opened)),
+                (due, Nothing, Expected::Probe),
+                (due, Attempt, Expected::OpenSince(opened)),
+                (due, FAILED, Expected::OpenSince(due)),
             ]);
             opened = due;
         }
@@ -349,13 +352,13 @@ mod tests {
             for call in 0..60u32 {
                 breaker.report(
                     match call % every {
-                        0 => Outcome::Failed,
-                        _ => Outcome::Served,
+                        0 => CallOutcome::Failed,
+                        _ => CallOutcome::Served,
                     },
                     start,
                 );
             }
-            let open = breaker.state(start) != State::Closed;
+            let open = breaker.state(start) != BreakerState::Closed;
             assert_eq!(open, opens, "one of {every} failed");
         }
     }
@@ -369,87 +372,87 @@ mod tests {
             let now = start + Duration::from_secs(u64::from(call) * 2);
             breaker.report(
                 match call % 2 {
-                    0 => Outcome::Failed,
-                    _ => Outcome::Served,
+                    0 => CallOutcome::Failed,
+                    _ => CallOutcome::Served,
                 },
                 now,
             );
-            assert_eq!(breaker.state(now), State::Closed, "call {call}");
+            assert_eq!(breaker.state(now), BreakerState::Closed, "call {call}");
         }
     }
 
     #[test]
     fn retry_after_cools_down_at_once_and_no_longer_than_a_minute() {
         play(vec![
-            (0, overloaded(7), Seen::OpenSince(0)),
-            (6, Nothing, Seen::OpenSince(0)),
-            (7, Nothing, Seen::Probe),
-            (7, Attempt, Seen::OpenSince(0)),
-            (8, overloaded(86_400), Seen::OpenSince(8)),
-            (67, Nothing, Seen::OpenSince(8)),
-            (68, Nothing, Seen::Probe),
-            (68, Attempt, Seen::OpenSince(8)),
-            (69, SERVED, Seen::Closed),
+            (0, overloaded(7), Expected::OpenSince(0)),
+            (6, Nothing, Expected::OpenSince(0)),
+            (7, Nothing, Expected::Probe),
+            (7, Attempt, Expected::OpenSince(0)),
+            (8, overloaded(86_400), Expected::OpenSince(8)),
+            (67, Nothing, Expected::OpenSince(8)),
+            (68, Nothing, Expected::Probe),
+            (68, Attempt, Expected::OpenSince(8)),
+            (69, SERVED, Expected::Closed),
         ]);
     }
 
     #[test]
     fn overload_without_a_time_is_a_failure_like_others() {
-        let vague = || Ends(Outcome::Overloaded { retry_after: None });
+        let vague = || Ends(CallOutcome::Overloaded { retry_after: None });
         play(vec![
-            (0, vague(), Seen::Closed),
-            (0, vague(), Seen::Closed),
-            (0, vague(), Seen::Closed),
-            (0, vague(), Seen::Closed),
-            (0, vague(), Seen::OpenSince(0)),
+            (0, vague(), Expected::Closed),
+            (0, vague(), Expected::Closed),
+            (0, vague(), Expected::Closed),
+            (0, vague(), Expected::Closed),
+            (0, vague(), Expected::OpenSince(0)),
         ]);
     }
 
     #[test]
     fn a_refused_credential_is_taken_out_and_tried_again_each_minute() {
         play(vec![
-            (0, REFUSED, Seen::OutSince(0)),
-            (1, FAILED, Seen::OutSince(0)),
-            (1, overloaded(1), Seen::OutSince(0)),
-            (59, Nothing, Seen::OutSince(0)),
-            (60, Nothing, Seen::Probe),
-            (60, Attempt, Seen::OutSince(0)),
-            (61, REFUSED, Seen::OutSince(61)),
-            (120, Nothing, Seen::OutSince(61)),
-            (121, Attempt, Seen::OutSince(61)),
-            (122, SERVED, Seen::Closed),
+            (0, REFUSED, Expected::OutSince(0)),
+            (1, FAILED, Expected::OutSince(0)),
+            (1, overloaded(1), Expected::OutSince(0)),
+            (59, Nothing, Expected::OutSince(0)),
+            (60, Nothing, Expected::Probe),
+            (60, Attempt, Expected::OutSince(0)),
+            (61, REFUSED, Expected::OutSince(61)),
+            (120, Nothing, Expected::OutSince(61)),
+            (121, Attempt, Expected::OutSince(61)),
+            (122, SERVED, Expected::Closed),
         ]);
     }
 
     #[test]
     fn old_calls_that_end_after_the_trouble_began_change_nothing() {
         play(vec![
-            (0, overloaded(10), Seen::OpenSince(0)),
-            (1, SERVED, Seen::OpenSince(0)),
-            (2, FAILED, Seen::OpenSince(0)),
-            (10, Nothing, Seen::Probe),
+            (0, overloaded(10), Expected::OpenSince(0)),
+            (1, SERVED, Expected::OpenSince(0)),
+            (2, FAILED, Expected::OpenSince(0)),
+            (10, Nothing, Expected::Probe),
         ]);
     }
 
     #[test]
     fn a_call_that_is_tried_for_want_of_better_counts_as_a_probe() {
         play(vec![
-            (0, overloaded(30), Seen::OpenSince(0)),
-            (1, Attempt, Seen::OpenSince(0)),
-            (2, SERVED, Seen::Closed),
+            (0, overloaded(30), Expected::OpenSince(0)),
+            (1, Attempt, Expected::OpenSince(0)),
+            (2, SERVED, Expected::Closed),
         ]);
     }
 
     #[test]
     fn a_probe_that_tells_nothing_makes_room_for_the_next() {
         play(vec![
-            (0, overloaded(5), Seen::OpenSince(0)),
-            (5, Attempt, Seen::OpenSince(0)),
-            (6, UNKNOWN, Seen::Probe),
-            (6, Attempt, Seen::OpenSince(0)),
+            (0, overloaded(5), Expected::OpenSince(0)),
+            (5, Attempt, Expected::OpenSince(0)),
+            (6, UNKNOWN, Expected::Probe),
+            (6, Attempt, Expected::OpenSince(0)),
             // Nobody ever reported on this one.
-            (35, Nothing, Seen::OpenSince(0)),
-            (36, Nothing, Seen::Probe),
+            (35, Nothing, Expected::OpenSince(0)),
+            (36, Nothing, Expected::Probe),
         ]);
     }
 
@@ -457,22 +460,26 @@ mod tests {
     fn a_status_says_what_it_says_of_the_channel() {
         let wait = Some(Duration::from_secs(3));
         for (status, retry_after, outcome) in [
-            (200, None, Outcome::Served),
-            (400, None, Outcome::Served),
-            (404, None, Outcome::Served),
-            (413, None, Outcome::Served),
-            (401, None, Outcome::CredentialRefused),
-            (403, None, Outcome::Unknown),
-            (402, None, Outcome::Failed),
-            (408, None, Outcome::Failed),
-            (429, None, Outcome::Overloaded { retry_after: None }),
-            (429, wait, Outcome::Overloaded { retry_after: wait }),
-            (529, None, Outcome::Overloaded { retry_after: None }),
-            (500, wait, Outcome::Failed),
-            (503, None, Outcome::Failed),
-            (503, wait, Outcome::Overloaded { retry_after: wait }),
+            (200, None, CallOutcome::Served),
+            (400, None, CallOutcome::Served),
+            (404, None, CallOutcome::Served),
+            (413, None, CallOutcome::Served),
+            (401, None, CallOutcome::CredentialRefused),
+            (403, None, CallOutcome::Unknown),
+            (402, None, CallOutcome::Failed),
+            (408, None, CallOutcome::Failed),
+            (429, None, CallOutcome::Overloaded { retry_after: None }),
+            (429, wait, CallOutcome::Overloaded { retry_after: wait }),
+            (529, None, CallOutcome::Overloaded { retry_after: None }),
+            (500, wait, CallOutcome::Failed),
+            (503, None, CallOutcome::Failed),
+            (503, wait, CallOutcome::Overloaded { retry_after: wait }),
         ] {
-            assert_eq!(Outcome::of_status(status, retry_after), outcome, "{status}");
+            assert_eq!(
+                CallOutcome::of_status(status, retry_after),
+                outcome,
+                "{status}"
+            );
         }
     }
 }

@@ -10,18 +10,18 @@ use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::address::Address;
-use crate::body::Body;
-use crate::breaker::{Outcome, State};
-use crate::call::{Incoming, Outgoing};
-use crate::error::{CallError, ChannelError, Stage};
+use crate::breaker::{BreakerState, CallOutcome};
+use crate::error::{CallError, ChannelError, TimeoutStage};
+use crate::head_template::HeadTemplate;
 use crate::health::Health;
 use crate::pool::Pool;
 use crate::preset::{Preset, Protocol};
-use crate::request::Template;
+use crate::request::UpstreamRequest;
+use crate::response::{Body, UpstreamResponse};
 use crate::secret::Secret;
-use crate::socket::{HANDSHAKE, Handshake, SocketAsk, tunnel};
+use crate::socket::{HANDSHAKE, Handshake, SocketRequest, tunnel};
 use crate::timeouts::Timeouts;
-use crate::wire::{Conn, Connector};
+use crate::wire::{Connection, Connector};
 
 /// The settings of a channel, as an operator writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,11 +70,11 @@ struct Inner {
     timeouts: Timeouts,
     protocols: Vec<Protocol>,
     address: Address,
-    template: Template,
+    template: HeadTemplate,
     /// Words that tell which account this is.
     identity: Box<[Box<str>]>,
     connector: Connector,
-    pool: Pool<Box<Conn>>,
+    pool: Arc<Pool<Box<Connection>>>,
     health: Health,
 }
 
@@ -94,11 +94,11 @@ impl Channel {
         Ok(Self(Arc::new(Inner {
             timeouts,
             protocols,
-            template: Template::new(spec.preset, &address, spec.credential.as_ref())?,
+            template: HeadTemplate::new(spec.preset, &address, spec.credential.as_ref())?,
             identity: identity(&spec.name, &address.host),
             connector: Connector::new(&address)?,
             address,
-            pool: Pool::new(),
+            pool: Arc::new(Pool::new()),
             health: Health::default(),
             spec,
         })))
@@ -175,12 +175,12 @@ impl Channel {
     /// A resting connection that turns out to be closed is left for another one, as long as
     /// no byte of the call went into it. Whether the answer is a good one is for the caller to
     /// [`report`](Self::report).
-    pub async fn send(&self, call: &Outgoing) -> Result<Incoming, CallError> {
+    pub async fn send(&self, call: &UpstreamRequest) -> Result<UpstreamResponse, CallError> {
         let start = Clock::now();
         let total = start + self.0.timeouts.total;
         self.0.health.attempt(start.into_std());
-        let home = Handle::current().id();
-        while let Some(conn) = self.0.pool.take(home, start) {
+        let runtime = Handle::current().id();
+        while let Some(conn) = self.0.pool.take(runtime, start) {
             match self.exchange(conn, call, start, total).await {
                 Err(error) if error.is_stale() => {}
                 result => return result,
@@ -190,12 +190,15 @@ impl Channel {
         // Boxed: its state is large, and few calls need a new connection.
         let stream = Box::pin(self.0.connector.connect(deadline)).await?;
         let connected = Clock::now();
-        let conn = Box::new(Conn::new(stream, connected + self.0.timeouts.first_byte));
+        let conn = Box::new(Connection::new(
+            stream,
+            connected + self.0.timeouts.first_byte,
+        ));
         self.exchange(conn, call, connected, total).await
     }
 
     /// Opens a session on a connection of its own, or gives the answer that refuses it.
-    pub async fn open_socket(&self, ask: SocketAsk<'_>) -> Result<Handshake, CallError> {
+    pub async fn open_socket(&self, ask: SocketRequest<'_>) -> Result<Handshake, CallError> {
         let start = Clock::now();
         self.0.health.attempt(start.into_std());
         let stream = self
@@ -204,11 +207,11 @@ impl Channel {
             .connect(start + self.0.timeouts.connect)
             .await?;
         let deadline = Clock::now() + HANDSHAKE;
-        let mut conn = Box::new(Conn::new(stream, deadline));
+        let mut conn = Box::new(Connection::new(stream, deadline));
         let key = generate_key();
         let write = |head: &mut Vec<u8>| self.0.template.write_handshake(ask, &key, head);
         conn.begin(write, &[], None);
-        let head = conn.answer(deadline, Stage::FirstByte).await?;
+        let head = conn.answer(deadline, TimeoutStage::FirstByte).await?;
         match &head.accept {
             Some(accept) if *accept == derive_accept_key(key.as_bytes()) => {
                 let (stream, read) = conn.into_parts();
@@ -216,7 +219,7 @@ impl Channel {
                 Ok(Handshake::Open(Box::new(socket)))
             }
             Some(_) => Err(CallError::broken("the proof of the new protocol is wrong")),
-            None => Ok(Handshake::Refused(Incoming {
+            None => Ok(Handshake::Refused(UpstreamResponse {
                 status: head.status,
                 content_type: head.content_type,
                 retry_after: head.retry_after.map(|it| it.wait(SystemTime::now)),
@@ -228,18 +231,18 @@ impl Channel {
     /// One request and its answer's head on one connection.
     async fn exchange(
         &self,
-        mut conn: Box<Conn>,
-        call: &Outgoing,
+        mut conn: Box<Connection>,
+        call: &UpstreamRequest,
         start: Clock,
         total: Clock,
-    ) -> Result<Incoming, CallError> {
+    ) -> Result<UpstreamResponse, CallError> {
         let write = |head: &mut Vec<u8>| self.0.template.write_head(call, head);
         conn.begin(write, &call.body, call.spooled.as_ref());
         let first_byte = start + self.0.timeouts.first_byte;
         let (deadline, stage) = if total <= first_byte {
-            (total, Stage::Total)
+            (total, TimeoutStage::Total)
         } else {
-            (first_byte, Stage::FirstByte)
+            (first_byte, TimeoutStage::FirstByte)
         };
         let head = conn.answer(deadline, stage).await?;
         if head.accept.is_some() {
@@ -247,12 +250,12 @@ impl Channel {
         }
         let idle = self.0.timeouts.idle;
         let body = Body::new(conn, head.framing, idle, total);
-        Ok(Incoming {
+        Ok(UpstreamResponse {
             status: head.status,
             content_type: head.content_type,
             retry_after: head.retry_after.map(|it| it.wait(SystemTime::now)),
             body: if head.keep_alive {
-                body.returning_to(self.clone())
+                body.returning_to(Arc::clone(&self.0.pool))
             } else {
                 body
             },
@@ -270,27 +273,18 @@ impl Channel {
         self.0.template.write_credential(head);
     }
 
-    /// Lets a connection rest whose answer has been read to its end.
-    pub(crate) fn give_back(&self, mut conn: Box<Conn>) {
-        if conn.is_clean() {
-            conn.rest();
-            let home = conn.home();
-            self.0.pool.put(conn, home, Clock::now());
-        }
-    }
-
     /// Closes connections that have rested too long. A channel without calls closes none otherwise.
     pub fn close_expired(&self) {
         self.0.pool.close_expired(Clock::now());
     }
 
     /// How many connections rest between calls now.
-    pub fn resting(&self) -> usize {
+    pub fn idle_connections(&self) -> usize {
         self.0.pool.len()
     }
 
     /// How it stands. The clock is asked where there is trouble.
-    pub fn state(&self, now: impl FnOnce() -> Instant) -> State {
+    pub fn state(&self, now: impl FnOnce() -> Instant) -> BreakerState {
         self.0.health.state(now)
     }
 
@@ -299,17 +293,17 @@ impl Channel {
     /// kinds does not unlist a model.
     pub fn is_live(&self, now: impl FnOnce() -> Instant) -> bool {
         let bare = self.0.spec.credential.is_none() && self.0.spec.preset.needs_credential();
-        !bare && !matches!(self.state(now), State::TakenOut { .. })
+        !bare && !matches!(self.state(now), BreakerState::CredentialRefused { .. })
     }
 
     /// How long it stays out because its credential was refused; `None` when it is not out. Zero while
     /// a call finds out whether the credential is accepted again.
-    pub fn out_for(&self, now: Instant) -> Option<Duration> {
-        self.0.health.out_for(now)
+    pub fn credential_retry_in(&self, now: Instant) -> Option<Duration> {
+        self.0.health.credential_retry_in(now)
     }
 
     /// Tells how a call ended, at `now`.
-    pub fn report(&self, outcome: Outcome, now: Instant) {
+    pub fn report(&self, outcome: CallOutcome, now: Instant) {
         self.0.health.report(outcome, now);
     }
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// Why a channel cannot be made from its settings. No message holds the credential.
+/// TroubleCause a channel cannot be made from its settings. No message holds the credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
     /// The preset has no address of its own.
@@ -34,7 +34,7 @@ pub enum Sent {
 
 /// The wait that a deadline ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum TimeoutStage {
     /// Name lookup, TCP or TLS.
     Connect,
     /// The answer's head.
@@ -47,11 +47,11 @@ pub enum Stage {
 
 /// What went wrong with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum CallErrorKind {
     /// The upstream could not be reached.
     Connect,
     /// A deadline passed.
-    Timeout(Stage),
+    Timeout(TimeoutStage),
     /// What came is not an HTTP answer, or it broke off.
     Broken,
     /// The answer is larger than the caller of this crate allowed.
@@ -66,57 +66,65 @@ pub struct CallError {
     /// Whether the upstream may have seen the request.
     pub sent: Sent,
     /// What went wrong.
-    pub what: What,
+    pub kind: CallErrorKind,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl CallError {
-    pub(crate) fn new(sent: Sent, what: What) -> Self {
+    pub(crate) fn new(sent: Sent, kind: CallErrorKind) -> Self {
         Self {
             sent,
-            what,
+            kind,
             source: None,
         }
     }
 
     pub(crate) fn because(
         sent: Sent,
-        what: What,
+        kind: CallErrorKind,
         source: impl Into<Box<dyn Error + Send + Sync>>,
     ) -> Self {
         Self {
             sent,
-            what,
+            kind,
             source: Some(source.into()),
         }
     }
 
     /// The answer, or what came instead of it, cannot be used.
     pub(crate) fn broken(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self::because(Sent::Maybe, What::Broken, source)
+        Self::because(Sent::Maybe, CallErrorKind::Broken, source)
     }
 
     /// A connection that was closed while it rested: another one may do.
     pub(crate) fn is_stale(&self) -> bool {
-        self.sent == Sent::No && self.what == What::Broken
+        self.sent == Sent::No && self.kind == CallErrorKind::Broken
     }
 
     /// A deadline passed after the request had begun to leave.
-    pub(crate) fn late(stage: Stage) -> Self {
-        Self::new(Sent::Maybe, What::Timeout(stage))
+    pub(crate) fn late(stage: TimeoutStage) -> Self {
+        Self::new(Sent::Maybe, CallErrorKind::Timeout(stage))
     }
 }
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.what {
-            What::Connect => "the upstream cannot be reached",
-            What::Timeout(Stage::Connect) => "the upstream did not accept a connection in time",
-            What::Timeout(Stage::FirstByte) => "the upstream did not begin to answer in time",
-            What::Timeout(Stage::Idle) => "the upstream fell silent within its answer",
-            What::Timeout(Stage::Total) => "the upstream did not finish its answer in time",
-            What::Broken => "the upstream's answer broke off or is not HTTP",
-            What::TooLarge => "the upstream's answer is too large",
+        f.write_str(match self.kind {
+            CallErrorKind::Connect => "the upstream cannot be reached",
+            CallErrorKind::Timeout(TimeoutStage::Connect) => {
+                "the upstream did not accept a connection in time"
+            }
+            CallErrorKind::Timeout(TimeoutStage::FirstByte) => {
+                "the upstream did not begin to answer in time"
+            }
+            CallErrorKind::Timeout(TimeoutStage::Idle) => {
+                "the upstream fell silent within its answer"
+            }
+            CallErrorKind::Timeout(TimeoutStage::Total) => {
+                "the upstream did not finish its answer in time"
+            }
+            CallErrorKind::Broken => "the upstream's answer broke off or is not HTTP",
+            CallErrorKind::TooLarge => "the upstream's answer is too large",
         })
     }
 }

@@ -9,83 +9,88 @@ use tokio::runtime::Id;
 use tokio::time::Instant;
 
 /// How many may rest; one that comes back to a full pool is closed.
-const RESTING_MAX: usize = 1024;
+const IDLE_CONNECTIONS_MAX: usize = 1024;
 /// How long one may rest. Many upstreams close at 60 s or later; to come before them
 /// spares a call that meets a closing connection.
-const REST_MAX: Duration = Duration::from_secs(55);
+const IDLE_TIME_MAX: Duration = Duration::from_secs(55);
 /// How many that rested too long are closed with each one that comes back.
 const PRUNED_PER_RETURN: usize = 2;
 
-/// The resting connections of one channel.
+/// The idle connections of one channel.
 ///
 /// A connection stays with the runtime that opened it, whose thread is told when there is something to
 /// read. The one that came last goes out first, so that those above the need grow old and are
 /// closed, and the rest stay warm.
 pub(crate) struct Pool<C> {
-    racks: Mutex<Vec<Rack<C>>>,
+    runtimes: Mutex<Vec<RuntimeConnections<C>>>,
 }
 
 /// The connections of one runtime.
-struct Rack<C> {
-    home: Id,
-    resting: VecDeque<(Instant, C)>,
+struct RuntimeConnections<C> {
+    runtime: Id,
+    idle: VecDeque<(Instant, C)>,
 }
 
 impl<C> Pool<C> {
     pub(crate) fn new() -> Self {
         Self {
-            racks: Mutex::new(Vec::new()),
+            runtimes: Mutex::new(Vec::new()),
         }
     }
 
     /// A connection of this runtime that has not rested too long.
-    pub(crate) fn take(&self, home: Id, now: Instant) -> Option<C> {
-        let mut racks = self.racks.lock();
-        let rack = racks.iter_mut().find(|rack| rack.home == home)?;
-        let (since, conn) = rack.resting.pop_back()?;
+    pub(crate) fn take(&self, runtime: Id, now: Instant) -> Option<C> {
+        let mut runtimes = self.runtimes.lock();
+        let runtime = runtimes.iter_mut().find(|it| it.runtime == runtime)?;
+        let (since, conn) = runtime.idle.pop_back()?;
         if !is_expired(since, now) {
             return Some(conn);
         }
         // The youngest is too old, so all are. They are closed after the lock is gone.
-        let expired = std::mem::take(&mut rack.resting);
-        drop(racks);
+        let expired = std::mem::take(&mut runtime.idle);
+        drop(runtimes);
         drop((conn, expired));
         None
     }
 
     /// Lets a connection rest that this runtime opened.
-    pub(crate) fn put(&self, conn: C, home: Id, now: Instant) {
+    pub(crate) fn put(&self, conn: C, runtime: Id, now: Instant) {
         let mut closed = [const { None }; PRUNED_PER_RETURN];
-        let mut racks = self.racks.lock();
+        let mut runtimes = self.runtimes.lock();
         for place in &mut closed {
-            *place = racks.iter_mut().find_map(|Rack { resting, .. }| {
-                resting
-                    .front()
-                    .filter(|(since, _)| is_expired(*since, now))?;
-                resting.pop_front()
-            });
+            *place = runtimes
+                .iter_mut()
+                .find_map(|RuntimeConnections { idle, .. }| {
+                    idle.front().filter(|(since, _)| is_expired(*since, now))?;
+                    idle.pop_front()
+                });
         }
-        if racks.iter().map(|rack| rack.resting.len()).sum::<usize>() < RESTING_MAX {
-            let known = racks.iter_mut().find(|rack| rack.home == home);
+        if runtimes
+            .iter()
+            .map(|runtime| runtime.idle.len())
+            .sum::<usize>()
+            < IDLE_CONNECTIONS_MAX
+        {
+            let known = runtimes.iter_mut().find(|it| it.runtime == runtime);
             match known {
-                Some(rack) => rack.resting.push_back((now, conn)),
-                None => racks.push(Rack {
-                    home,
-                    resting: VecDeque::from([(now, conn)]),
+                Some(runtime) => runtime.idle.push_back((now, conn)),
+                None => runtimes.push(RuntimeConnections {
+                    runtime,
+                    idle: VecDeque::from([(now, conn)]),
                 }),
             }
         }
-        drop(racks);
+        drop(runtimes);
         drop(closed);
     }
 
     /// Closes the connections that have rested too long, whichever runtime opened them.
     pub(crate) fn close_expired(&self, now: Instant) {
         let mut closed = Vec::new();
-        for Rack { resting, .. } in self.racks.lock().iter_mut() {
+        for RuntimeConnections { idle, .. } in self.runtimes.lock().iter_mut() {
             // The oldest stands first.
-            let expired = resting.partition_point(|(since, _)| is_expired(*since, now));
-            closed.extend(resting.drain(..expired));
+            let expired = idle.partition_point(|(since, _)| is_expired(*since, now));
+            closed.extend(idle.drain(..expired));
         }
         // The lock is gone here: closing takes system calls.
         drop(closed);
@@ -93,20 +98,18 @@ impl<C> Pool<C> {
 
     /// How many rest now.
     pub(crate) fn len(&self) -> usize {
-        let racks = self.racks.lock();
-        racks.iter().map(|rack| rack.resting.len()).sum()
+        let runtimes = self.runtimes.lock();
+        runtimes.iter().map(|runtime| runtime.idle.len()).sum()
     }
 }
 
 fn is_expired(since: Instant, now: Instant) -> bool {
-    now.saturating_duration_since(since) > REST_MAX
+    now.saturating_duration_since(since) > IDLE_TIME_MAX
 }
 
 impl<C> fmt::Debug for Pool<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool")
-            .field("resting", &self.len())
-            .finish()
+        f.debug_struct("Pool").field("idle", &self.len()).finish()
     }
 }
 
@@ -117,7 +120,7 @@ mod tests {
     use tokio::runtime::{Builder, Id};
     use tokio::time::Instant;
 
-    use super::{Pool, RESTING_MAX};
+    use super::{IDLE_CONNECTIONS_MAX, Pool};
 
     fn home() -> Id {
         let runtime = Builder::new_current_thread().build();
@@ -193,9 +196,9 @@ mod tests {
     #[test]
     fn a_full_pool_closes_what_comes_back() {
         let (pool, home, at) = (Pool::new(), home(), times());
-        for number in 0..RESTING_MAX + 5 {
+        for number in 0..IDLE_CONNECTIONS_MAX + 5 {
             pool.put(number, home, at(0));
         }
-        assert_eq!(pool.len(), RESTING_MAX);
+        assert_eq!(pool.len(), IDLE_CONNECTIONS_MAX);
     }
 }

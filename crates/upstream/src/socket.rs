@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use crate::call::Incoming;
+use crate::response::UpstreamResponse;
 use crate::wire::Stream;
 
 /// The longest wait for an upstream to take or refuse a session.
@@ -27,7 +27,7 @@ pub enum SocketEndpoint {
 
 /// A session that is to be opened.
 #[derive(Clone, Copy, Debug)]
-pub struct SocketAsk<'a> {
+pub struct SocketRequest<'a> {
     pub endpoint: SocketEndpoint,
     /// The query, encoded.
     pub query: &'a str,
@@ -38,15 +38,15 @@ pub struct SocketAsk<'a> {
 #[derive(Debug)]
 pub enum Handshake {
     Open(Box<Socket>),
-    Refused(Incoming),
+    Refused(UpstreamResponse),
 }
 
 /// A session's socket.
-pub type Socket = WebSocketStream<Tunnel>;
+pub type Socket = WebSocketStream<SocketStream>;
 
 /// The bytes under a session.
 #[derive(Debug)]
-pub struct Tunnel(Stream);
+pub struct SocketStream(Stream);
 
 /// The bounds of a session's messages, on both of its sides. Nothing waits to be joined, and each
 /// message is written before the next one is read.
@@ -61,10 +61,10 @@ pub fn socket_config(message_bytes_max: usize) -> WebSocketConfig {
 
 pub(crate) async fn tunnel(stream: Stream, read: Vec<u8>, message_bytes_max: usize) -> Socket {
     let config = Some(socket_config(message_bytes_max));
-    WebSocketStream::from_partially_read(Tunnel(stream), read, Role::Client, config).await
+    WebSocketStream::from_partially_read(SocketStream(stream), read, Role::Client, config).await
 }
 
-impl AsyncRead for Tunnel {
+impl AsyncRead for SocketStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -74,7 +74,7 @@ impl AsyncRead for Tunnel {
     }
 }
 
-impl AsyncWrite for Tunnel {
+impl AsyncWrite for SocketStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -16,12 +16,12 @@ const CHUNK_BYTES: u64 = 64 << 10;
 
 /// A file from its beginning; a call that is tried twice reads it twice.
 #[derive(Debug, Clone)]
-pub struct Spool {
+pub struct SpoolFile {
     file: Arc<Mutex<File>>,
     bytes: u64,
 }
 
-impl Spool {
+impl SpoolFile {
     /// `bytes` have been written to the file.
     pub fn new(file: File, bytes: u64) -> Self {
         Self {
@@ -33,12 +33,12 @@ impl Spool {
 
 /// Where a spool stands in a body: before its piece `at`.
 #[derive(Debug, Clone)]
-pub struct Spooled {
+pub struct SpooledPart {
     pub at: usize,
-    pub spool: Spool,
+    pub spool: SpoolFile,
 }
 
-impl Spooled {
+impl SpooledPart {
     pub(crate) fn length(&self) -> u64 {
         self.spool.bytes
     }
@@ -46,17 +46,17 @@ impl Spooled {
 
 /// A spool on its way to an upstream.
 #[derive(Debug)]
-pub(crate) struct Feed {
+pub(crate) struct SpoolReader {
     /// The pieces of the body that go before it.
     pub(crate) at: usize,
-    spool: Spool,
+    spool: SpoolFile,
     read: u64,
     chunk: Bytes,
     reading: Option<JoinHandle<io::Result<Bytes>>>,
 }
 
-impl Feed {
-    pub(crate) fn new(spooled: Spooled) -> Self {
+impl SpoolReader {
+    pub(crate) fn new(spooled: SpooledPart) -> Self {
         Self {
             at: spooled.at,
             spool: spooled.spool,
@@ -107,15 +107,15 @@ mod tests {
 
     use super::*;
 
-    fn spooled(written: &[u8], bytes: u64) -> Spooled {
+    fn spooled(written: &[u8], bytes: u64) -> SpooledPart {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(written).unwrap();
-        let spool = Spool::new(file, bytes);
-        Spooled { at: 0, spool }
+        let spool = SpoolFile::new(file, bytes);
+        SpooledPart { at: 0, spool }
     }
 
-    async fn all(spooled: Spooled) -> io::Result<Vec<u8>> {
-        let mut feed = Feed::new(spooled);
+    async fn all(spooled: SpooledPart) -> io::Result<Vec<u8>> {
+        let mut feed = SpoolReader::new(spooled);
         let mut all = Vec::new();
         loop {
             let more = poll_fn(|cx| {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use upstream::{Channel, Outcome};
+use upstream::{CallOutcome, Channel};
 
 /// A try under way. Dropped without an outcome it tells that nothing was learnt, so that a probe
 /// whose caller left makes room for the next one.
@@ -21,7 +21,7 @@ impl<'c> Trial<'c> {
     }
 
     /// Tells the channel how the try went. The first word counts.
-    pub(crate) fn tell(&mut self, outcome: Outcome) {
+    pub(crate) fn tell(&mut self, outcome: CallOutcome) {
         if !std::mem::replace(&mut self.told, true) {
             self.channel.report(outcome, Instant::now());
         }
@@ -30,7 +30,7 @@ impl<'c> Trial<'c> {
 
 impl Drop for Trial<'_> {
     fn drop(&mut self) {
-        self.tell(Outcome::Unknown);
+        self.tell(CallOutcome::Unknown);
     }
 }
 
@@ -40,7 +40,7 @@ mod tests {
 
     use protocol::Dialect;
     use tokio::net::TcpListener;
-    use upstream::{ChannelSpec, Endpoint, Outgoing, Preset, State, Timeouts};
+    use upstream::{BreakerState, ChannelSpec, Endpoint, Preset, Timeouts, UpstreamRequest};
 
     use super::*;
 
@@ -62,22 +62,22 @@ mod tests {
         let now = Instant::now();
         let past = now.checked_sub(Duration::from_secs(30)).unwrap();
         let retry_after = Some(Duration::from_secs(1));
-        channel.report(Outcome::Overloaded { retry_after }, past);
-        assert_eq!(channel.state(|| now), State::Probe);
+        channel.report(CallOutcome::Overloaded { retry_after }, past);
+        assert_eq!(channel.state(|| now), BreakerState::Probe);
 
         let trial = Trial::of(&channel);
         let dialect = Dialect::Chat;
         let stream = false;
-        let call = Outgoing::json(Endpoint::Text { dialect, stream }, "any", Vec::new());
+        let call = UpstreamRequest::json(Endpoint::Text { dialect, stream }, "any", Vec::new());
         // The caller leaves: nobody ever answers here.
         let left = tokio::time::timeout(Duration::ZERO, channel.send(&call)).await;
         assert!(left.is_err());
         assert_ne!(
             channel.state(|| now),
-            State::Probe,
+            BreakerState::Probe,
             "the probe is under way"
         );
         drop(trial);
-        assert_eq!(channel.state(|| now), State::Probe);
+        assert_eq!(channel.state(|| now), BreakerState::Probe);
     }
 }

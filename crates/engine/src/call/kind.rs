@@ -8,7 +8,7 @@ use http::HeaderValue;
 use protocol::native::{self, Broken};
 use protocol::{Failure, Translator};
 use store::{KeyHead, RequestId};
-use upstream::{Endpoint, Outgoing};
+use upstream::{Endpoint, UpstreamRequest};
 
 use crate::billing::estimate::Estimate;
 use crate::call::route_plan::Tries;
@@ -76,7 +76,7 @@ pub(crate) trait Work: Send + Sync + 'static {
 /// A request in the words of one route.
 #[derive(Debug)]
 pub(crate) struct Worded {
-    pub(crate) call: Outgoing,
+    pub(crate) call: UpstreamRequest,
     /// The value of `x-dropped-params`.
     pub(crate) dropped: Option<String>,
 }

@@ -7,7 +7,10 @@ use bytes::Bytes;
 use protocol::scrub::Names;
 use protocol::{Failure, native, voice};
 use rand::RngExt as _;
-use upstream::{CallError, Candidate, Endpoint, Incoming, Outcome, Outgoing, Sent, What, order};
+use upstream::{
+    CallError, CallErrorKind, CallOutcome, Endpoint, RouteCandidate, Sent, UpstreamRequest,
+    UpstreamResponse, order_routes,
+};
 
 use crate::call::attempt::Trial;
 use crate::call::progress::Progress;
@@ -74,16 +77,16 @@ impl Tries {
             }
             [_] => fit,
             _ => {
-                let candidates: Vec<Candidate> = fit
+                let candidates: Vec<RouteCandidate> = fit
                     .iter()
                     .filter_map(|index| model.routes.get(*index))
-                    .map(|route| Candidate {
+                    .map(|route| RouteCandidate {
                         priority: route.priority,
                         weight: route.weight,
                         state: route.channel.state(Instant::now),
                     })
                     .collect();
-                let ranks = order(&candidates, rand::rng().random());
+                let ranks = order_routes(&candidates, rand::rng().random());
                 ranks
                     .into_iter()
                     .filter_map(|rank| fit.get(rank).copied())
@@ -146,10 +149,10 @@ impl Tries {
 pub(crate) async fn send(
     route: &Route,
     public_model: &str,
-    call: &Outgoing,
+    call: &UpstreamRequest,
     progress: &Progress,
     trial: &mut Trial<'_>,
-) -> Result<Incoming, Miss> {
+) -> Result<UpstreamResponse, Miss> {
     // From here on a byte may be under way; a provable "nothing left us" takes it back below.
     let was_sent = progress.is_sent();
     progress.mark_sent();
@@ -167,7 +170,7 @@ pub(crate) async fn send(
     if (200..300).contains(&incoming.status) {
         return Ok(incoming);
     }
-    let outcome = Outcome::of_status(incoming.status, incoming.retry_after);
+    let outcome = CallOutcome::of_status(incoming.status, incoming.retry_after);
     // The words of a 500 may blame the request. All other statuses speak for themselves, also when
     // the words never come.
     if incoming.status != 500 {
@@ -179,7 +182,7 @@ pub(crate) async fn send(
     trial.tell(if miss.elsewhere {
         outcome
     } else {
-        Outcome::Served
+        CallOutcome::Served
     });
     Err(miss)
 }
@@ -190,7 +193,7 @@ pub(crate) async fn refused(
     public_model: &str,
     endpoint: Endpoint,
     request: &[Bytes],
-    incoming: Incoming,
+    incoming: UpstreamResponse,
 ) -> Miss {
     let status = incoming.status;
     let retry_after = incoming.retry_after;
@@ -241,12 +244,16 @@ pub(crate) fn lost(route: &Route, error: &CallError, trial: &mut Trial<'_>) -> M
         error = error as &dyn std::error::Error,
         "an upstream call failed"
     );
-    trial.tell(Outcome::Failed);
-    match error.what {
-        What::Connect | What::Broken => Miss::elsewhere(Failure::upstream_error()),
-        What::Timeout(_) if error.sent == Sent::No => Miss::elsewhere(Failure::upstream_timeout()),
+    trial.tell(CallOutcome::Failed);
+    match error.kind {
+        CallErrorKind::Connect | CallErrorKind::Broken => {
+            Miss::elsewhere(Failure::upstream_error())
+        }
+        CallErrorKind::Timeout(_) if error.sent == Sent::No => {
+            Miss::elsewhere(Failure::upstream_timeout())
+        }
         // The time for this call is used up.
-        What::Timeout(_) => Miss::here(Failure::upstream_timeout()),
-        What::TooLarge => Miss::here(Failure::upstream_error()),
+        CallErrorKind::Timeout(_) => Miss::here(Failure::upstream_timeout()),
+        CallErrorKind::TooLarge => Miss::here(Failure::upstream_error()),
     }
 }

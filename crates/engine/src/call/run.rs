@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::HeaderValue;
 use protocol::native::{self, Broken};
 use protocol::{Failure, Joined};
-use upstream::{Endpoint, Incoming, Outcome};
+use upstream::{CallOutcome, Endpoint, UpstreamResponse};
 
 use crate::billing::estimate::Estimate;
 use crate::call::admission::{Admission, Refused};
@@ -165,7 +165,7 @@ impl<W: Work> Call<W> {
                 ..route_plan::lost(route, &error, &mut trial)
             },
             Ungathered::TooLarge => {
-                trial.tell(Outcome::Failed);
+                trial.tell(CallOutcome::Failed);
                 let channel = route.channel.name();
                 tracing::warn!(channel, bytes_max, "an upstream's answer is too large");
                 Miss::here(Failure::upstream_error())
@@ -178,7 +178,7 @@ impl<W: Work> Call<W> {
             .translate(spoken, body)
             .map_err(Miss::here)?
             .map_err(|broken| broken_miss(route, &broken, &mut trial))?;
-        trial.tell(Outcome::Served);
+        trial.tell(CallOutcome::Served);
         Ok(Delivery { answer, dropped })
     }
 
@@ -231,7 +231,7 @@ impl<W: Work> Call<W> {
         if let Ok(Err(miss)) = content.await {
             return Err(miss);
         }
-        trial.tell(Outcome::Served);
+        trial.tell(CallOutcome::Served);
         Ok(Delivery {
             answer: opened,
             dropped,
@@ -280,7 +280,7 @@ impl<W: Work> Call<W> {
         &mut self,
         route: &Route,
         trial: &mut Trial<'_>,
-    ) -> Result<(Incoming, Endpoint, Option<String>), Miss> {
+    ) -> Result<(UpstreamResponse, Endpoint, Option<String>), Miss> {
         if self.worded.is_none() {
             let provided = self
                 .work
@@ -386,9 +386,9 @@ pub(crate) fn broken_miss(route: &Route, broken: &Broken, trial: &mut Trial<'_>)
     let failure = broken_failure(broken);
     // A refusal of the request under a good status is an answer; all else is none.
     trial.tell(if failure.status() < 500 {
-        Outcome::Served
+        CallOutcome::Served
     } else {
-        Outcome::Failed
+        CallOutcome::Failed
     });
     Miss {
         elsewhere: failure.status() >= 500,

@@ -13,7 +13,7 @@ use protocol::native::Seen;
 use protocol::{Failure, Joined, Translator};
 use store::{AdmitError, RequestId};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
-use upstream::{Body, CallError, What};
+use upstream::{Body, CallError, CallErrorKind};
 
 use crate::call::admission::{Admission, refusal};
 use crate::call::answer::Aborted;
@@ -453,9 +453,11 @@ impl Drop for Relay {
 
 /// What the caller is told of a call that broke.
 fn call_failure(error: &CallError) -> Failure {
-    match error.what {
-        What::Timeout(_) => Failure::upstream_timeout(),
-        What::Connect | What::Broken | What::TooLarge => Failure::upstream_error(),
+    match error.kind {
+        CallErrorKind::Timeout(_) => Failure::upstream_timeout(),
+        CallErrorKind::Connect | CallErrorKind::Broken | CallErrorKind::TooLarge => {
+            Failure::upstream_error()
+        }
     }
 }
 

@@ -69,14 +69,14 @@ impl From<Bad> for Uncopied {
 
 #[cfg(test)]
 mod tests {
-    use upstream::Refusal;
+    use upstream::UrlRefusal;
 
     use super::*;
 
     #[test]
     fn what_may_help_follows_from_what_went_wrong() {
         for (error, word) in [
-            (FetchError::Refused(Refusal::Address), "unfit"),
+            (FetchError::Refused(UrlRefusal::Address), "unfit"),
             (FetchError::TooLarge(1), "unfit"),
             (FetchError::Unresolved, "later"),
             (FetchError::Redirects, "stale"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use protocol::video::MediaKind;
-use upstream::{Bounds, Timeouts};
+use upstream::{FetchLimits, Timeouts};
 
 /// Until connected, the look at the name included.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -48,8 +48,8 @@ impl MediaBounds {
     }
 
     /// The bounds of a fetch.
-    pub(super) fn of_fetch(self, kind: MediaKind) -> Bounds {
-        Bounds {
+    pub(super) fn of_fetch(self, kind: MediaKind) -> FetchLimits {
+        FetchLimits {
             times: Timeouts {
                 connect: CONNECT_MAX.min(self.within),
                 first_byte: SILENCE_MAX.min(self.within),

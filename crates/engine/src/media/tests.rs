@@ -12,7 +12,7 @@ use store::{Media, MediaId, MediaName, MediaPlace, MediaSettings, MediaType, Sto
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-use upstream::{Channel, ChannelSpec, Policy, Preset, Secret, Timeouts};
+use upstream::{AddressPolicy, Channel, ChannelSpec, Preset, Secret, Timeouts};
 
 use super::copy_error::Uncopied;
 use crate::clock;
@@ -93,9 +93,9 @@ impl Scene {
             ..MediaSettings::default()
         });
         let mut settings = Settings {
-            outbound: Policy {
+            outbound: AddressPolicy {
                 allow: allow.iter().map(|it| it.parse().unwrap()).collect(),
-                ..Policy::default()
+                ..AddressPolicy::default()
             },
             ..Settings::default()
         };

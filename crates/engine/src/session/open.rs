@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use upstream::{
-    Channel, Endpoint, Handshake, Outcome, Socket, SocketAsk, SocketEndpoint, socket_config,
+    CallOutcome, Channel, Endpoint, Handshake, Socket, SocketEndpoint, SocketRequest, socket_config,
 };
 
 use super::hold::Purse;
@@ -231,7 +231,7 @@ async fn handshake(
             query
         }
     };
-    let ask = SocketAsk {
+    let ask = SocketRequest {
         endpoint: match call.kind {
             SocketKind::Realtime => SocketEndpoint::Realtime,
             SocketKind::Speech => SocketEndpoint::Speech,
@@ -242,11 +242,14 @@ async fn handshake(
     };
     match route.channel.open_socket(ask).await {
         Ok(Handshake::Open(socket)) => {
-            trial.tell(Outcome::Served);
+            trial.tell(CallOutcome::Served);
             Ok(socket)
         }
         Ok(Handshake::Refused(incoming)) => {
-            trial.tell(Outcome::of_status(incoming.status, incoming.retry_after));
+            trial.tell(CallOutcome::of_status(
+                incoming.status,
+                incoming.retry_after,
+            ));
             // The sockets refuse in the words of the endpoints beside them.
             let endpoint = Endpoint::Speech;
             Err(route_plan::refused(route, &model.id, endpoint, &[], incoming).await)

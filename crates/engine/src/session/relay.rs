@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
-use upstream::Tunnel;
+use upstream::SocketStream;
 
 use super::limits::SocketBounds;
 
@@ -30,13 +30,13 @@ pub(super) enum Happened {
 
 pub(super) struct Lanes<C> {
     pub(super) client: Lane<C>,
-    pub(super) upstream: Lane<Tunnel>,
+    pub(super) upstream: Lane<SocketStream>,
     /// A message that is not paid yet, and where it goes; nothing more is read meanwhile.
     parked: Option<(Side, Message)>,
 }
 
 impl<C: AsyncRead + AsyncWrite + Unpin> Lanes<C> {
-    pub(super) fn new(client: WebSocketStream<C>, upstream: WebSocketStream<Tunnel>) -> Self {
+    pub(super) fn new(client: WebSocketStream<C>, upstream: WebSocketStream<SocketStream>) -> Self {
         Self {
             client: Lane::new(client),
             upstream: Lane::new(upstream),

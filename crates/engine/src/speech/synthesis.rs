@@ -8,7 +8,7 @@ use ledger::{Meter, PriceKey};
 use protocol::native::{self, Broken};
 use protocol::voice::{self, Passing, Speech};
 use protocol::{Failure, Translator};
-use upstream::{Endpoint, Outgoing};
+use upstream::{Endpoint, UpstreamRequest};
 
 use super::model;
 use crate::billing::estimate::Estimate;
@@ -85,7 +85,7 @@ impl Work for Spoken {
     fn word(&self, _: &Model, route: &Route) -> Result<Worded, Failure> {
         let body = vec![self.0.body.clone()];
         Ok(Worded {
-            call: Outgoing::json(Endpoint::Speech, Arc::clone(&route.model), body),
+            call: UpstreamRequest::json(Endpoint::Speech, Arc::clone(&route.model), body),
             dropped: self.0.dropped.clone(),
         })
     }

@@ -9,7 +9,7 @@ use protocol::multipart::Form;
 use protocol::native::{self, Broken};
 use protocol::voice::{self, Transcript};
 use protocol::{Failure, Translator};
-use upstream::{Endpoint, Outgoing, Spool, Spooled};
+use upstream::{Endpoint, SpoolFile, SpooledPart, UpstreamRequest};
 
 use super::model;
 use super::synthesis::VoiceForm;
@@ -31,7 +31,7 @@ pub struct TranscriptCall {
     /// The largest file.
     pub file_bytes_max: u64,
     /// The file, where it is too large for the memory.
-    pub spool: Option<Spool>,
+    pub spool: Option<SpoolFile>,
     /// What the form takes of the node's memory.
     pub share: Share,
 }
@@ -70,7 +70,7 @@ fn prepare(
 
 struct Heard {
     transcript: Transcript,
-    spool: Option<Spool>,
+    spool: Option<SpoolFile>,
     _share: Share,
 }
 
@@ -94,17 +94,17 @@ impl Work for Heard {
         let content_type = format!("multipart/form-data; boundary={boundary}");
         let form = self.transcript.form(&route.model);
         let (mut pieces, after) = form.write_around(&boundary);
-        let spooled = self.spool.clone().map(|spool| Spooled {
+        let spooled = self.spool.clone().map(|spool| SpooledPart {
             at: pieces.len(),
             spool,
         });
         pieces.extend(after);
         Ok(Worded {
-            call: Outgoing {
+            call: UpstreamRequest {
                 spooled,
                 content_type: HeaderValue::try_from(content_type)
                     .map_err(|_| Failure::internal())?,
-                ..Outgoing::json(Endpoint::Transcript, Arc::clone(&route.model), pieces)
+                ..UpstreamRequest::json(Endpoint::Transcript, Arc::clone(&route.model), pieces)
             },
             dropped: self.transcript.dropped.clone(),
         })

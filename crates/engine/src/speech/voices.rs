@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use protocol::scrub::Names;
 use protocol::{Failure, guard, voice};
-use upstream::{Endpoint, Outcome, Outgoing};
+use upstream::{CallOutcome, Endpoint, UpstreamRequest};
 
 use super::model;
 use crate::call::attempt::Trial;
@@ -76,9 +76,9 @@ async fn ask(
     progress: &Progress,
 ) -> Result<Bytes, Miss> {
     let mut trial = Trial::of(&route.channel);
-    let outgoing = Outgoing {
+    let outgoing = UpstreamRequest {
         item: call.voice.as_deref().map(Into::into),
-        ..Outgoing::json(Endpoint::Voices, Arc::clone(&route.model), Vec::new())
+        ..UpstreamRequest::json(Endpoint::Voices, Arc::clone(&route.model), Vec::new())
     };
     let incoming = route_plan::send(route, &model.id, &outgoing, progress, &mut trial).await?;
     let body = gather(incoming.body, VOICES_BYTES_MAX, engine.budget()).await;
@@ -90,6 +90,6 @@ async fn ask(
     let names = Names::of_model(&route.model, &model.id);
     let voices = voice::clean_voices(&body, names);
     let voices = voices.map_err(|broken| broken_miss(route, &broken, &mut trial))?;
-    trial.tell(Outcome::Served);
+    trial.tell(CallOutcome::Served);
     Ok(voices)
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use store::{CallbackNote, CallbackOutcome, CallbackRow, WalletId};
-use upstream::{Link, Post};
+use upstream::{ExternalUrl, Post};
 
 use super::backoff;
 use crate::clock;
@@ -102,7 +102,7 @@ impl Engine {
                 Ok(due) if due.is_empty() => tokio::time::sleep(look_every).await,
                 Ok(due) => {
                     for row in due {
-                        let host = Link::host_of(&row.url).unwrap_or_default();
+                        let host = ExternalUrl::host_of(&row.url).unwrap_or_default();
                         let place = Place::take(&busy, host, row.wallet);
                         let engine = Arc::clone(&self);
                         self.tasks.spawn(async move {

@@ -9,7 +9,7 @@ use ledger::{Ask, Meter, Micro, PriceError, Rates};
 use protocol::video::{Creation, Draft, Task};
 use protocol::{Failure, Joined, Kind};
 use store::{Admit, NewTask, OpenedTask, TaskId, TaskRow};
-use upstream::{Link, Protocol};
+use upstream::{ExternalUrl, Protocol};
 
 use super::billing;
 use super::poll::standing;
@@ -134,7 +134,7 @@ async fn prepare(
     let request = call.ask.read(&call.body)?;
     record.reads(request.model(), false);
     if let Some(url) = request.callback_url() {
-        Link::parse_any(url).map_err(|refusal| {
+        ExternalUrl::parse_any(url).map_err(|refusal| {
             Failure::invalid(format!("`callback_url`: {refusal}.")).param("callback_url")
         })?;
     }

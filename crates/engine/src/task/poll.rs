@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use protocol::video::{Cause, Outcome, Polled, Standing, Task};
 use store::{Claim, End, TaskEnd, TaskKept, TaskNote, TaskRow, TaskStanding, TaskUpstream};
 use tokio::sync::Semaphore;
-use upstream::{Endpoint, Outgoing};
+use upstream::{Endpoint, UpstreamRequest};
 
 use super::poll_answer::Heard;
 use super::protocols::Known;
@@ -213,9 +213,9 @@ impl Engine {
             return None;
         };
         let mut trial = Trial::of(channel);
-        let outgoing = Outgoing {
+        let outgoing = UpstreamRequest {
             item: Some(upstream.id.clone()),
-            ..Outgoing::json(endpoint, &*upstream.model, Vec::new())
+            ..UpstreamRequest::json(endpoint, &*upstream.model, Vec::new())
         };
         let exchange = async {
             let incoming = channel.send(&outgoing).await?;
@@ -227,7 +227,7 @@ impl Engine {
             Ok(Ok((status, retry_after, heard))) => {
                 // A task that is not known says nothing of the channel's health.
                 let told = if status == 404 { 200 } else { status };
-                trial.tell(upstream::Outcome::of_status(told, retry_after));
+                trial.tell(upstream::CallOutcome::of_status(told, retry_after));
                 Some((status, retry_after, heard))
             }
             // The channel is not to blame.
@@ -238,11 +238,11 @@ impl Engine {
             }
             Ok(Err(ungathered)) => {
                 tracing::debug!(channel = channel.name(), ?ungathered, "a poll failed");
-                trial.tell(upstream::Outcome::Failed);
+                trial.tell(upstream::CallOutcome::Failed);
                 None
             }
             Err(_) => {
-                trial.tell(upstream::Outcome::Failed);
+                trial.tell(upstream::CallOutcome::Failed);
                 None
             }
         }

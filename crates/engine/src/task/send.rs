@@ -6,7 +6,7 @@ use std::time::Duration;
 use protocol::video::{Accepted, Addressee, Cause, Creation};
 use protocol::{Code, Failure};
 use store::{End, TaskAccepted, TaskRow, TaskUpstream};
-use upstream::{Endpoint, Outgoing, Sent};
+use upstream::{Endpoint, Sent, UpstreamRequest};
 
 use super::poll_answer::Heard;
 use super::protocols::Known;
@@ -146,7 +146,7 @@ impl Sender {
             Ok(body) => body,
             Err(failure) => return Sending::Refused(failure),
         };
-        let outgoing = Outgoing::json(self.endpoint, Arc::clone(&route.model), body);
+        let outgoing = UpstreamRequest::json(self.endpoint, Arc::clone(&route.model), body);
         let bytes_max = if self.known.video.is_blocking() {
             RESULT_BYTES_MAX
         } else {
@@ -164,13 +164,13 @@ impl Sender {
         let answered: Result<Result<_, Ungathered>, _> =
             tokio::time::timeout(within, exchange).await;
         let Ok(answered) = answered else {
-            trial.tell(upstream::Outcome::Failed);
+            trial.tell(upstream::CallOutcome::Failed);
             return Sending::Unknown(Failure::upstream_timeout());
         };
         match answered {
             Err(Ungathered::NoMemory) => Sending::Unknown(no_memory()),
             Err(Ungathered::TooLarge) => {
-                trial.tell(upstream::Outcome::Failed);
+                trial.tell(upstream::CallOutcome::Failed);
                 let channel = route.channel.name();
                 tracing::warn!(channel, bytes_max, "the answer to a creation is too large");
                 Sending::Unknown(Failure::upstream_error())
@@ -185,7 +185,10 @@ impl Sender {
                 }
             }
             Ok(Err((status, incoming))) => {
-                trial.tell(upstream::Outcome::of_status(status, incoming.retry_after));
+                trial.tell(upstream::CallOutcome::of_status(
+                    status,
+                    incoming.retry_after,
+                ));
                 let miss = route_plan::refused(
                     route,
                     &self.model.id,
@@ -214,11 +217,11 @@ impl Sender {
                     }
                     Accepted::Ended(_) => "".into(),
                     Accepted::Unclear => {
-                        trial.tell(upstream::Outcome::Failed);
+                        trial.tell(upstream::CallOutcome::Failed);
                         return Sending::Unknown(Failure::upstream_error());
                     }
                 };
-                trial.tell(upstream::Outcome::Served);
+                trial.tell(upstream::CallOutcome::Served);
                 let upstream = TaskUpstream {
                     channel: route.channel.name().into(),
                     model: (&*route.model).into(),

@@ -11,7 +11,7 @@ use protocol::generate;
 use protocol::images::Grade;
 use protocol::native::{self, Head, Identity, Rewriter};
 use protocol::{Dialect, Failure, Joined, Tool, Tools, Translator};
-use upstream::{Endpoint, Outgoing};
+use upstream::{Endpoint, UpstreamRequest};
 
 use crate::call::collect_body::FREE_BYTES;
 use crate::call::kind::Worded;
@@ -131,9 +131,9 @@ impl Asked {
             let mut out = Joined::new();
             native::write_request_to(dialect, &self.body, &self.head, &route.model, &mut out);
             return Ok(Worded {
-                call: Outgoing {
+                call: UpstreamRequest {
                     extra: self.extra.clone(),
-                    ..Outgoing::json(endpoint, Arc::clone(&route.model), out.into_pieces())
+                    ..UpstreamRequest::json(endpoint, Arc::clone(&route.model), out.into_pieces())
                 },
                 dropped: None,
             });
@@ -151,7 +151,7 @@ impl Asked {
         let body = convert::write_request(dialect, self.common()?, &target, &mut dropped)?;
         let body = vec![Bytes::from(body)];
         Ok(Worded {
-            call: Outgoing::json(endpoint, Arc::clone(&route.model), body),
+            call: UpstreamRequest::json(endpoint, Arc::clone(&route.model), body),
             dropped: dropped.header(),
         })
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use protocol::native::{self, Counted, TokenCount};
 use protocol::{Dialect, Failure};
-use upstream::{Endpoint, Outgoing, State};
+use upstream::{BreakerState, Endpoint, UpstreamRequest};
 
 use crate::call::kind::Arrival;
 use crate::call::record::Record;
@@ -75,7 +75,7 @@ async fn count(
     let counts = |route: &Route| {
         spoken(route) == Some(call.dialect)
             && route.channel.counts_tokens(call.dialect)
-            && route.channel.state(Instant::now) == State::Closed
+            && route.channel.state(Instant::now) == BreakerState::Closed
     };
     let tries = Tries::of(model, counts).ok();
     if let Some(route) = tries.as_ref().and_then(Tries::first) {
@@ -105,9 +105,9 @@ async fn ask(
 ) -> Result<TokenCount, Failure> {
     let body = native::write_counted(call.dialect, counted, &route.model)?;
     let endpoint = Endpoint::TokenCount(call.dialect);
-    let outgoing = Outgoing {
+    let outgoing = UpstreamRequest {
         extra: call.extra.clone(),
-        ..Outgoing::json(endpoint, Arc::clone(&route.model), vec![body])
+        ..UpstreamRequest::json(endpoint, Arc::clone(&route.model), vec![body])
     };
     let exchange = async {
         let incoming = route.channel.send(&outgoing).await?;

@@ -94,7 +94,7 @@ impl Config {
                 session: self.timeouts.socket_session,
                 message_bytes_max: self.limits.socket_message_bytes,
             },
-            outbound: upstream::Policy {
+            outbound: upstream::AddressPolicy {
                 allow: self.outbound.allow.clone(),
                 nat64: self.outbound.nat64,
                 own_hosts: self

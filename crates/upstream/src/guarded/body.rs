@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use super::error::FetchError;
-use crate::body::Body;
-use crate::error::{CallError, What};
+use crate::error::{CallError, CallErrorKind};
+use crate::response::Body;
 
 /// The body of a fetch, as it comes. Dropping it ends the fetch.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl BoundedBody {
         let limit = usize::try_from(self.left).unwrap_or(usize::MAX);
         self.body.collect(limit).await.map_err(|error| match error {
             CallError {
-                what: What::TooLarge,
+                kind: CallErrorKind::TooLarge,
                 ..
             } => FetchError::TooLarge(self.bytes_max),
             error => error.into(),

@@ -10,15 +10,15 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
 use super::body::BoundedBody;
-use super::error::{FetchError, Refusal};
-use super::link::{Link, LinkHost};
-use super::policy::Policy;
-use super::request::{self, Bounds, Post};
-use crate::body::Body;
+use super::error::{FetchError, UrlRefusal};
+use super::external_url::{ExternalUrl, UrlHost};
+use super::policy::AddressPolicy;
+use super::request::{self, FetchLimits, Post};
 use crate::channel::Channel;
-use crate::error::{CallError, Sent, Stage, What};
+use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
+use crate::response::Body;
 use crate::timeouts::Timeouts;
-use crate::wire::{Conn, Connector, Head, Lookups};
+use crate::wire::{Connection, Connector, Head, Lookups};
 
 /// How often a fetch is sent on to another place.
 const REDIRECTS_MAX: usize = 5;
@@ -35,7 +35,7 @@ const LOOKUPS_MAX: usize = 64;
 /// no proxy, and keeps no connection.
 #[derive(Debug)]
 pub struct Guarded {
-    policy: Policy,
+    policy: AddressPolicy,
     /// Our own listeners, known once they listen.
     listeners: OnceLock<Vec<SocketAddr>>,
     lookups: Lookups,
@@ -43,7 +43,7 @@ pub struct Guarded {
 
 /// A good answer.
 #[derive(Debug)]
-pub struct Fetched {
+pub struct FetchResponse {
     /// What the other side says it is: a hint, no more.
     pub content_type: Option<HeaderValue>,
     pub body: BoundedBody,
@@ -57,7 +57,7 @@ struct Deadlines {
 }
 
 impl Guarded {
-    pub fn new(policy: Policy) -> Self {
+    pub fn new(policy: AddressPolicy) -> Self {
         Self {
             policy,
             listeners: OnceLock::new(),
@@ -73,7 +73,7 @@ impl Guarded {
 
     /// Whether a link that someone else is to fetch leads to allowed addresses only.
     pub async fn check(&self, url: &str, times: Timeouts) -> Result<(), FetchError> {
-        let link = Link::read(url)?;
+        let link = ExternalUrl::read(url)?;
         let deadline = Instant::now() + times.connect;
         self.addresses(&link, false, deadline).await.map(drop)
     }
@@ -86,10 +86,10 @@ impl Guarded {
         &self,
         url: &str,
         home: Option<&Channel>,
-        bounds: Bounds,
-    ) -> Result<Fetched, FetchError> {
+        bounds: FetchLimits,
+    ) -> Result<FetchResponse, FetchError> {
         let deadlines = Deadlines::from_now(bounds.times);
-        let mut link = Link::read(url)?;
+        let mut link = ExternalUrl::read(url)?;
         for _ in 0..=REDIRECTS_MAX {
             let home = home.filter(|channel| is_at(channel, &link));
             let write = |head: &mut Vec<u8>| {
@@ -105,7 +105,7 @@ impl Guarded {
             if matches!(head.status, 301 | 302 | 303 | 307 | 308)
                 && let Some(location) = &head.location
             {
-                let location = location.to_str().map_err(|_| Refusal::NotAUrl)?;
+                let location = location.to_str().map_err(|_| UrlRefusal::NotAUrl)?;
                 link = link.join(location)?;
                 continue;
             }
@@ -113,7 +113,7 @@ impl Guarded {
                 return Err(FetchError::Status(head.status));
             }
             let body = Body::new(conn, head.framing, bounds.times.idle, deadlines.total);
-            return Ok(Fetched {
+            return Ok(FetchResponse {
                 content_type: head.content_type,
                 body: BoundedBody::new(body, bounds.bytes_max)?,
             });
@@ -130,7 +130,7 @@ impl Guarded {
             idle: post.within,
             total: post.within,
         });
-        let link = Link::read(post.url)?;
+        let link = ExternalUrl::read(post.url)?;
         let write = |head: &mut Vec<u8>| request::write_post(&link, post, head);
         let (conn, head) = self
             .exchange(&link, false, deadlines, write, post.body.clone())
@@ -147,28 +147,28 @@ impl Guarded {
     /// One request and the head of its answer.
     async fn exchange(
         &self,
-        link: &Link,
+        link: &ExternalUrl,
         is_home: bool,
         deadlines: Deadlines,
         write: impl FnOnce(&mut Vec<u8>),
         body: Bytes,
-    ) -> Result<(Box<Conn>, Head), FetchError> {
+    ) -> Result<(Box<Connection>, Head), FetchError> {
         let times = deadlines.times;
         let deadline = deadlines.at_most(times.connect);
         let addresses = self.addresses(link, is_home, deadline).await?;
         let name = match link.host() {
-            LinkHost::Name(name) => name.clone(),
-            LinkHost::Address(address) => address.to_string(),
+            UrlHost::Name(name) => name.clone(),
+            UrlHost::Address(address) => address.to_string(),
         };
-        let connector =
-            Connector::to_any(&name, link.port(), link.is_tls()).map_err(|_| Refusal::NotAUrl)?;
+        let connector = Connector::to_any(&name, link.port(), link.is_tls())
+            .map_err(|_| UrlRefusal::NotAUrl)?;
         let mut refused = None;
         let check = |tcp: &TcpStream| {
             if is_home {
                 return Ok(());
             }
             let (peer, local) = (tcp.peer_addr()?, tcp.local_addr()?);
-            refused = self.judge_peer(peer, local.ip()).err();
+            refused = self.check_peer(peer, local.ip()).err();
             refused.map_or(Ok(()), |_| Err(io::ErrorKind::PermissionDenied.into()))
         };
         let connected = connector.connect_to(addresses, deadline, check).await;
@@ -176,7 +176,7 @@ impl Guarded {
             return Err(refusal.into());
         }
         let first_byte = deadlines.at_most(times.first_byte);
-        let conn = Conn::new(connected?, first_byte).with_head_max(HEAD_BYTES_MAX);
+        let conn = Connection::new(connected?, first_byte).with_head_max(HEAD_BYTES_MAX);
         let mut conn = Box::new(conn);
         conn.begin(
             |head| {
@@ -186,29 +186,31 @@ impl Guarded {
             &[body],
             None,
         );
-        let head = conn.answer(first_byte, Stage::FirstByte).await?;
+        let head = conn.answer(first_byte, TimeoutStage::FirstByte).await?;
         Ok((conn, head))
     }
 
     /// The addresses behind a link, looked up once, all of them judged.
     async fn addresses(
         &self,
-        link: &Link,
+        link: &ExternalUrl,
         is_home: bool,
         deadline: Instant,
     ) -> Result<Vec<SocketAddr>, FetchError> {
         if !is_home {
-            link.judge_name()?;
-            self.judge_host(link)?;
+            link.check_name()?;
+            self.check_host(link)?;
         }
         let addresses = match link.host() {
-            LinkHost::Address(address) => vec![SocketAddr::new(*address, link.port())],
-            LinkHost::Name(name) => timeout_at(deadline, self.look_up(name, link.port()))
+            UrlHost::Address(address) => vec![SocketAddr::new(*address, link.port())],
+            UrlHost::Name(name) => timeout_at(deadline, self.look_up(name, link.port()))
                 .await
-                .map_err(|_| CallError::new(Sent::No, What::Timeout(Stage::Connect)))??,
+                .map_err(|_| {
+                    CallError::new(Sent::No, CallErrorKind::Timeout(TimeoutStage::Connect))
+                })??,
         };
         if !is_home {
-            self.policy.judge_all(&addresses)?;
+            self.policy.check_addresses(&addresses)?;
         }
         Ok(addresses)
     }
@@ -220,23 +222,23 @@ impl Guarded {
         }
     }
 
-    fn judge_host(&self, link: &Link) -> Result<(), Refusal> {
+    fn check_host(&self, link: &ExternalUrl) -> Result<(), UrlRefusal> {
         let is_own = |host: &String| match link.host() {
-            LinkHost::Name(name) => host == name,
-            LinkHost::Address(address) => host.parse() == Ok(*address),
+            UrlHost::Name(name) => host == name,
+            UrlHost::Address(address) => host.parse() == Ok(*address),
         };
         if self.policy.own_hosts.iter().any(is_own) {
-            return Err(Refusal::Address);
+            return Err(UrlRefusal::Address);
         }
         Ok(())
     }
 
     /// The last look, at the socket itself.
-    fn judge_peer(&self, peer: SocketAddr, local: IpAddr) -> Result<(), Refusal> {
-        self.policy.judge(peer.ip())?;
+    fn check_peer(&self, peer: SocketAddr, local: IpAddr) -> Result<(), UrlRefusal> {
+        self.policy.check_address(peer.ip())?;
         let listeners = self.listeners.get().map_or(&[][..], Vec::as_slice);
         if listeners.iter().any(|own| is_ours(*own, peer, local)) {
-            return Err(Refusal::Address);
+            return Err(UrlRefusal::Address);
         }
         Ok(())
     }
@@ -255,10 +257,10 @@ impl Deadlines {
     }
 }
 
-fn is_at(channel: &Channel, link: &Link) -> bool {
+fn is_at(channel: &Channel, link: &ExternalUrl) -> bool {
     let host = match link.host() {
-        LinkHost::Name(name) => name.clone(),
-        LinkHost::Address(address) => address.to_string(),
+        UrlHost::Name(name) => name.clone(),
+        UrlHost::Address(address) => address.to_string(),
     };
     channel.is_origin(link.is_tls(), &host, link.port())
 }

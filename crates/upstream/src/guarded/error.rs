@@ -1,10 +1,10 @@
-//! Why something was not fetched.
+//! TroubleCause something was not fetched.
 
 use crate::error::CallError;
 
-/// Why a link or an address may not be called. The words may be shown to whoever named it.
+/// TroubleCause a link or an address may not be called. The words may be shown to whoever named it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum UrlRefusal {
     #[error("the URL is longer than 2048 bytes")]
     TooLong,
     #[error("the URL cannot be read")]
@@ -26,7 +26,7 @@ pub enum Refusal {
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] UrlRefusal),
     #[error("the name of the host cannot be resolved")]
     Unresolved,
     #[error(transparent)]

@@ -1,20 +1,20 @@
 //! Fetches of addresses that callers and upstreams name.
 //!
 //! Whoever names an address may mean to reach through us what he cannot reach himself. So a
-//! [`Link`] is judged by its words, every address behind its name by the [`Policy`], and the
+//! [`ExternalUrl`] is judged by its words, every address behind its name by the [`AddressPolicy`], and the
 //! connection goes to the very address that was judged; each redirect begins anew
 //! (A1, A2, A3). [`Guarded`] does the calls; links and policy are pure.
 
 mod body;
 mod client;
 mod error;
-mod link;
+mod external_url;
 mod policy;
 mod request;
 
 pub use body::BoundedBody;
-pub use client::{Fetched, Guarded};
-pub use error::{FetchError, Refusal};
-pub use link::Link;
-pub use policy::Policy;
-pub use request::{Bounds, Post};
+pub use client::{FetchResponse, Guarded};
+pub use error::{FetchError, UrlRefusal};
+pub use external_url::ExternalUrl;
+pub use policy::AddressPolicy;
+pub use request::{FetchLimits, Post};

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::error::Refusal;
+use super::error::UrlRefusal;
 use crate::network::Network;
 
 /// Ranges that are not the public network: private, shared, loopback, link-local, documentation,
@@ -55,7 +55,7 @@ const METADATA: [IpAddr; 8] = [
 
 /// What an operator adds to the rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Policy {
+pub struct AddressPolicy {
     /// Ranges that may be called although they are not public; tests name loopback here.
     pub allow: Vec<Network>,
     /// Whether this network reaches IPv4 through `64:ff9b::/96`.
@@ -64,30 +64,36 @@ pub struct Policy {
     pub own_hosts: Vec<String>,
 }
 
-impl Policy {
+impl AddressPolicy {
     /// Refuses all when one is refused: a name that leads here and there is a trap.
-    pub fn judge_all(&self, addresses: &[SocketAddr]) -> Result<(), Refusal> {
-        addresses.iter().try_for_each(|it| self.judge(it.ip()))
+    pub fn check_addresses(&self, addresses: &[SocketAddr]) -> Result<(), UrlRefusal> {
+        addresses
+            .iter()
+            .try_for_each(|it| self.check_address(it.ip()))
     }
 
     /// Whether an address may be called.
-    pub fn judge(&self, address: IpAddr) -> Result<(), Refusal> {
+    pub fn check_address(&self, address: IpAddr) -> Result<(), UrlRefusal> {
         let fine = !METADATA.contains(&address)
             && match address {
                 IpAddr::V4(v4) => self.allows(address) || is_public_v4(v4),
-                IpAddr::V6(v6) => self.judges_v6(v6),
+                IpAddr::V6(v6) => self.allows_v6(v6),
             };
-        if fine { Ok(()) } else { Err(Refusal::Address) }
+        if fine {
+            Ok(())
+        } else {
+            Err(UrlRefusal::Address)
+        }
     }
 
-    fn judges_v6(&self, v6: Ipv6Addr) -> bool {
+    fn allows_v6(&self, v6: Ipv6Addr) -> bool {
         let address = IpAddr::V6(v6);
         // Nothing honest resolves to an IPv4 address in this dress, also not inside `allow`.
         if v6.to_ipv4_mapped().is_some() {
             return false;
         }
         if NAT64.contains(address) {
-            return self.nat64 && self.judge(inner_v4(v6).into()).is_ok();
+            return self.nat64 && self.check_address(inner_v4(v6).into()).is_ok();
         }
         let is_refused = || V6_REFUSED.iter().any(|range| range.contains(address));
         self.allows(address) || (V6_PUBLIC.contains(address) && !is_refused())
@@ -113,8 +119,8 @@ fn inner_v4(address: Ipv6Addr) -> Ipv4Addr {
 mod tests {
     use super::*;
 
-    fn is_fine(policy: &Policy, address: &str) -> bool {
-        policy.judge(address.parse().unwrap()).is_ok()
+    fn is_fine(policy: &AddressPolicy, address: &str) -> bool {
+        policy.check_address(address.parse().unwrap()).is_ok()
     }
 
     /// The last address before a refused range, its first, its last, and the next one after it.
@@ -146,7 +152,7 @@ mod tests {
 
     #[test]
     fn ranges_are_refused_from_end_to_end_and_no_further() {
-        let policy = Policy::default();
+        let policy = AddressPolicy::default();
         for row in REFUSED.lines().skip(1) {
             for (address, fine) in row.split_whitespace().zip([true, false, false, true]) {
                 assert!(
@@ -159,7 +165,7 @@ mod tests {
 
     #[test]
     fn well_known_addresses_are_judged_by_name() {
-        let policy = Policy::default();
+        let policy = AddressPolicy::default();
         for refused in [
             "::1",
             "100::1",
@@ -191,13 +197,17 @@ mod tests {
     #[test]
     fn what_an_operator_allows_is_allowed_but_no_metadata() {
         let all = ["0.0.0.0/0", "::/0"].map(|it| it.parse().unwrap());
-        let policy = Policy {
+        let policy = AddressPolicy {
             allow: all.to_vec(),
             nat64: true,
-            ..Policy::default()
+            ..AddressPolicy::default()
         };
         for address in METADATA {
-            assert_eq!(policy.judge(address), Err(Refusal::Address), "{address}");
+            assert_eq!(
+                policy.check_address(address),
+                Err(UrlRefusal::Address),
+                "{address}"
+            );
         }
         for refused in [
             "::ffff:127.0.0.1",
@@ -210,9 +220,9 @@ mod tests {
             assert!(is_fine(&policy, allowed), "{allowed}");
         }
 
-        let loopback = Policy {
+        let loopback = AddressPolicy {
             allow: vec!["127.0.0.0/8".parse().unwrap()],
-            ..Policy::default()
+            ..AddressPolicy::default()
         };
         assert!(is_fine(&loopback, "127.0.0.1"));
         for refused in ["10.0.0.1", "::1", "::ffff:127.0.0.1"] {
@@ -222,9 +232,9 @@ mod tests {
 
     #[test]
     fn behind_a_translator_the_inner_address_is_judged() {
-        let policy = Policy {
+        let policy = AddressPolicy {
             nat64: true,
-            ..Policy::default()
+            ..AddressPolicy::default()
         };
         assert!(is_fine(&policy, "64:ff9b::8.8.8.8"));
         for refused in [
@@ -238,12 +248,12 @@ mod tests {
 
     #[test]
     fn one_bad_address_spoils_a_name() {
-        let policy = Policy::default();
+        let policy = AddressPolicy::default();
         let good: SocketAddr = "8.8.8.8:80".parse().unwrap();
         let bad: SocketAddr = "10.0.0.1:80".parse().unwrap();
-        assert_eq!(policy.judge_all(&[good, good]), Ok(()));
+        assert_eq!(policy.check_addresses(&[good, good]), Ok(()));
         for mixed in [[good, bad], [bad, good]] {
-            assert_eq!(policy.judge_all(&mixed), Err(Refusal::Address));
+            assert_eq!(policy.check_addresses(&mixed), Err(UrlRefusal::Address));
         }
     }
 }

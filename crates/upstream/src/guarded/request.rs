@@ -6,13 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 
-use super::link::Link;
-use crate::request::{USER_AGENT, write_line};
+use super::external_url::ExternalUrl;
+use crate::head_template::{USER_AGENT, write_line};
 use crate::timeouts::Timeouts;
 
 /// How much a fetch may bring and how long it may take, all redirects together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct FetchLimits {
     pub times: Timeouts,
     pub bytes_max: u64,
 }
@@ -29,12 +29,12 @@ pub struct Post<'a> {
     pub within: Duration,
 }
 
-pub(super) fn write_get(link: &Link, head: &mut Vec<u8>) {
+pub(super) fn write_get(link: &ExternalUrl, head: &mut Vec<u8>) {
     write_start("GET", link, head);
     head.extend_from_slice(b"accept: */*\r\n");
 }
 
-pub(super) fn write_post(link: &Link, post: &Post<'_>, head: &mut Vec<u8>) {
+pub(super) fn write_post(link: &ExternalUrl, post: &Post<'_>, head: &mut Vec<u8>) {
     write_start("POST", link, head);
     write_line(head, "content-type", &post.content_type);
     for (name, value) in post.headers {
@@ -45,7 +45,7 @@ pub(super) fn write_post(link: &Link, post: &Post<'_>, head: &mut Vec<u8>) {
 }
 
 /// The parser of links leaves neither spaces nor line ends in a target or an authority.
-fn write_start(method: &str, link: &Link, head: &mut Vec<u8>) {
+fn write_start(method: &str, link: &ExternalUrl, head: &mut Vec<u8>) {
     let _ = write!(
         head,
         "{method} {} HTTP/1.1\r\nhost: {}\r\nuser-agent: {USER_AGENT}\r\n\

@@ -2,7 +2,7 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::framing::Malformed;
+use super::malformed::Malformed;
 
 /// A chunk's size line; extensions are skipped, and nobody needs long ones.
 const SIZE_LINE_BYTES_MAX: usize = 1024;

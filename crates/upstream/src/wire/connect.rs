@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 use super::lookup::Lookups;
 use super::stream::Stream;
 use crate::address::Address;
-use crate::error::{CallError, ChannelError, Sent, Stage, What};
+use crate::error::{CallError, CallErrorKind, ChannelError, Sent, TimeoutStage};
 
 /// Look-ups of one upstream's name at once. An upstream whose name server is silent must not take
 /// the threads that the others need.
@@ -117,8 +117,11 @@ async fn within(
 ) -> Result<Stream, CallError> {
     match timeout_at(deadline, open).await {
         Ok(Ok(stream)) => Ok(stream),
-        Ok(Err(error)) => Err(CallError::because(Sent::No, What::Connect, error)),
-        Err(_) => Err(CallError::new(Sent::No, What::Timeout(Stage::Connect))),
+        Ok(Err(error)) => Err(CallError::because(Sent::No, CallErrorKind::Connect, error)),
+        Err(_) => Err(CallError::new(
+            Sent::No,
+            CallErrorKind::Timeout(TimeoutStage::Connect),
+        )),
     }
 }
 
@@ -173,7 +176,7 @@ mod tests {
     use tokio_rustls::server::TlsStream;
 
     use super::*;
-    use crate::wire::{Conn, Fault, Framing};
+    use crate::wire::{Connection, ExchangeError, Framing};
 
     // A root that nobody trusts and a certificate of it for `localhost` and `127.0.0.1`, made
     // with openssl, good for a hundred years.
@@ -227,7 +230,7 @@ mod tests {
                 tls.flush().await.unwrap();
             };
             let client = async {
-                let mut conn = Conn::new(connector.connect(soon()).await.unwrap(), soon());
+                let mut conn = Connection::new(connector.connect(soon()).await.unwrap(), soon());
                 conn.begin(
                     |head| head.extend_from_slice(b"head "),
                     &[Bytes::from_static(b"body")],
@@ -254,8 +257,8 @@ mod tests {
             let (accepted, connected) = tokio::join!(accept(&listener), connector.connect(soon()));
             let error = connected.unwrap_err();
             assert_eq!(
-                (error.sent, error.what),
-                (Sent::No, What::Connect),
+                (error.sent, error.kind),
+                (Sent::No, CallErrorKind::Connect),
                 "{host}"
             );
             assert!(accepted.is_err(), "{host}");
@@ -277,7 +280,7 @@ mod tests {
             tcp.shutdown().await.unwrap();
         };
         let client = async {
-            let mut conn = Conn::new(connector.connect(soon()).await.unwrap(), soon());
+            let mut conn = Connection::new(connector.connect(soon()).await.unwrap(), soon());
             conn.begin(|head| head.push(b'x'), &[], None);
             poll_fn(|cx| conn.poll_answer(cx)).await.unwrap();
             loop {
@@ -302,14 +305,14 @@ mod tests {
             tls.shutdown().await.unwrap();
         };
         let ((), stream) = tokio::join!(server, connector.connect(soon()));
-        let mut conn = Conn::new(stream.unwrap(), soon());
-        conn.rest();
+        let mut conn = Connection::new(stream.unwrap(), soon());
+        conn.prepare_for_reuse();
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
         conn.begin(|head| head.push(b'x'), &[], None);
         let fault = poll_fn(|cx| conn.poll_answer(cx)).await.unwrap_err();
-        assert!(matches!(fault, Fault::Unsent(_)), "{fault:?}");
+        assert!(matches!(fault, ExchangeError::Unsent(_)), "{fault:?}");
     }
 
     #[tokio::test]

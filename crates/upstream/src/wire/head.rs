@@ -6,7 +6,8 @@ use bytes::{Buf, BytesMut};
 use http::HeaderValue;
 
 use super::chunked::Chunked;
-use super::framing::{Framing, Malformed};
+use super::framing::Framing;
+use super::malformed::Malformed;
 use crate::retry_after::{self, RetryAfter};
 
 /// Status line and fields together, as an upstream of ours may send them.

@@ -4,8 +4,8 @@
 use bytes::BytesMut;
 
 use super::chunked::Chunked;
-use super::framing::Malformed;
 use super::head::{HEAD_BYTES_MAX, Head, take};
+use super::malformed::Malformed;
 
 /// The head and the body of an answer do not depend on how its bytes were cut, and never hold more
 /// than came.

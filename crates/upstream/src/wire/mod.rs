@@ -3,12 +3,12 @@
 //! A general client hands each chunk through a channel to another task and wakes it; on a
 //! relay that costs more than the bytes. Here the caller's task does the reading and the
 //! writing itself, a request leaves in one write, and everything that one read brought comes
-//! out as one piece. [`head`] and [`framing`] are pure; [`Conn`] owns the socket.
+//! out as one piece. [`head`] and [`framing`] are pure; [`Connection`] owns the socket.
 
-mod alarm;
 mod chunked;
-mod conn;
 mod connect;
+mod connection;
+mod deadline_timer;
 #[cfg(test)]
 #[path = "../../../../fuzz/src/driver.rs"]
 #[expect(unreachable_pub, reason = "it is shared with the fuzz targets")]
@@ -18,12 +18,13 @@ mod head;
 #[cfg(any(test, fuzzing))]
 mod hostile;
 mod lookup;
+mod malformed;
 mod stream;
 
-pub(crate) use conn::Conn;
-#[cfg(test)]
-pub(crate) use conn::Fault;
 pub(crate) use connect::Connector;
+pub(crate) use connection::Connection;
+#[cfg(test)]
+pub(crate) use connection::ExchangeError;
 pub(crate) use framing::Framing;
 pub(crate) use head::Head;
 #[cfg(fuzzing)]

@@ -1,6 +1,6 @@
 //! Answers that are not whole, or not HTTP.
 
-use upstream::{Sent, What};
+use upstream::{CallErrorKind, Sent};
 
 use crate::upstream_script::{Peer, both, call, upstream};
 
@@ -23,7 +23,10 @@ async fn see(answer: &str, reset: bool) -> (String, bool) {
         let mut body = match channel.send(&call("{}")).await {
             Ok(incoming) => incoming.body,
             Err(error) => {
-                assert_eq!((error.sent, error.what), (Sent::Maybe, What::Broken));
+                assert_eq!(
+                    (error.sent, error.kind),
+                    (Sent::Maybe, CallErrorKind::Broken)
+                );
                 return (seen, true);
             }
         };
@@ -35,7 +38,10 @@ async fn see(answer: &str, reset: bool) -> (String, bool) {
                     drop(taken.take());
                 }
                 Some(Err(error)) => {
-                    assert_eq!((error.sent, error.what), (Sent::Maybe, What::Broken));
+                    assert_eq!(
+                        (error.sent, error.kind),
+                        (Sent::Maybe, CallErrorKind::Broken)
+                    );
                     // It stays broken: no later look may find a clean end.
                     assert!(matches!(body.next().await, Some(Err(_))));
                     break (seen, true);
@@ -46,7 +52,7 @@ async fn see(answer: &str, reset: bool) -> (String, bool) {
     };
     let seen = both(server, client).await;
     if seen.1 {
-        assert_eq!(channel.resting(), 0, "a broken connection rests");
+        assert_eq!(channel.idle_connections(), 0, "a broken connection rests");
     }
     seen
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, pause};
-use upstream::{CallError, Sent, Stage, What};
+use upstream::{CallError, CallErrorKind, Sent, TimeoutStage};
 
 use crate::upstream_script::{Peer, both, call, channel_to, seconds, upstream_within};
 
-fn timed_out(error: &CallError, stage: Stage) -> bool {
-    error.what == What::Timeout(stage)
+fn timed_out(error: &CallError, stage: TimeoutStage) -> bool {
+    error.kind == CallErrorKind::Timeout(stage)
 }
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn a_silent_upstream_is_given_up_at_the_first_byte_deadline() {
     };
     let start = Instant::now();
     let error = both(server, channel.send(&call("{}"))).await.unwrap_err();
-    assert!(timed_out(&error, Stage::FirstByte), "{error:?}");
+    assert!(timed_out(&error, TimeoutStage::FirstByte), "{error:?}");
     assert_eq!(error.sent, Sent::Maybe);
     assert_eq!(start.elapsed().as_secs(), 600);
 }
@@ -38,7 +38,7 @@ async fn half_a_head_is_no_first_byte() {
         peer.closed().await;
     };
     let error = both(server, channel.send(&call("{}"))).await.unwrap_err();
-    assert!(timed_out(&error, Stage::FirstByte), "{error:?}");
+    assert!(timed_out(&error, TimeoutStage::FirstByte), "{error:?}");
 }
 
 #[tokio::test]
@@ -66,9 +66,9 @@ async fn a_stream_that_falls_silent_is_given_up_at_the_idle_deadline() {
         body.next().await.unwrap().map(drop)
     };
     let error = both(server, client).await.unwrap_err();
-    assert!(timed_out(&error, Stage::Idle), "{error:?}");
+    assert!(timed_out(&error, TimeoutStage::Idle), "{error:?}");
     assert_eq!(start.elapsed().as_secs(), 3 * 299 + 300);
-    assert_eq!(channel.resting(), 0);
+    assert_eq!(channel.idle_connections(), 0);
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn a_stream_that_never_ends_is_given_up_at_the_total_deadline() {
         }
     };
     let (pieces, error) = both(server, client).await;
-    assert!(timed_out(&error, Stage::Total), "{error:?}");
+    assert!(timed_out(&error, TimeoutStage::Total), "{error:?}");
     assert_eq!((pieces, start.elapsed().as_secs()), (17, 1800));
 }
 
@@ -112,7 +112,7 @@ async fn the_total_deadline_counts_before_the_first_byte_too() {
         peer.closed().await;
     };
     let error = both(server, channel.send(&call("{}"))).await.unwrap_err();
-    assert!(timed_out(&error, Stage::Total), "{error:?}");
+    assert!(timed_out(&error, TimeoutStage::Total), "{error:?}");
 }
 
 #[tokio::test]
@@ -152,10 +152,10 @@ async fn a_reused_connection_keeps_new_deadlines() {
     };
     let client = async {
         channel.send(&call("{}")).await.unwrap();
-        assert_eq!(channel.resting(), 1);
+        assert_eq!(channel.idle_connections(), 1);
         let start = Instant::now();
         let error = channel.send(&call("{}")).await.unwrap_err();
-        assert!(timed_out(&error, Stage::FirstByte), "{error:?}");
+        assert!(timed_out(&error, TimeoutStage::FirstByte), "{error:?}");
         assert_eq!(start.elapsed().as_secs(), 600);
     };
     both(server, client).await;
@@ -174,7 +174,7 @@ async fn an_upstream_that_does_not_read_is_given_up() {
     let call = crate::upstream_script::call_with(large);
     let (peer, error) = tokio::join!(server, channel.send(&call));
     let error = error.unwrap_err();
-    assert!(timed_out(&error, Stage::FirstByte), "{error:?}");
+    assert!(timed_out(&error, TimeoutStage::FirstByte), "{error:?}");
     assert_eq!(error.sent, Sent::Maybe);
     drop(peer);
 }
@@ -195,7 +195,7 @@ async fn a_connection_that_does_not_come_about_is_given_up() {
     let call = call("{}");
     let (peer, error) = tokio::join!(server, channel.send(&call));
     let error = error.unwrap_err();
-    assert!(timed_out(&error, Stage::Connect), "{error:?}");
+    assert!(timed_out(&error, TimeoutStage::Connect), "{error:?}");
     assert_eq!(error.sent, Sent::No);
     assert_eq!(start.elapsed().as_secs(), 5);
     drop(peer);

@@ -5,20 +5,22 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use tokio::net::TcpListener;
-use upstream::{Bounds, FetchError, Guarded, Policy, Post, Refusal, Stage, What};
+use upstream::{
+    AddressPolicy, CallErrorKind, FetchError, FetchLimits, Guarded, Post, TimeoutStage, UrlRefusal,
+};
 
 use crate::upstream_script::{HELLO, Peer, SECRET, both, channel_to, seconds};
 
 /// A client that may call this one loopback address.
 fn guarded() -> Guarded {
-    Guarded::new(Policy {
+    Guarded::new(AddressPolicy {
         allow: vec!["127.0.0.1".parse().unwrap()],
-        ..Policy::default()
+        ..AddressPolicy::default()
     })
 }
 
-fn bounds(bytes_max: u64) -> Bounds {
-    Bounds {
+fn bounds(bytes_max: u64) -> FetchLimits {
+    FetchLimits {
         times: seconds(5, 10, 20, 60),
         bytes_max,
     }
@@ -96,19 +98,19 @@ async fn a_redirect_is_judged_like_the_first_link() {
     let guarded = guarded();
     let url = format!("http://{address}/");
     for (to, why) in [
-        (format!("http://127.0.0.2:{port}/"), Refusal::Address),
+        (format!("http://127.0.0.2:{port}/"), UrlRefusal::Address),
         (
             format!("http://[::ffff:127.0.0.1]:{port}/"),
-            Refusal::Address,
+            UrlRefusal::Address,
         ),
-        (format!("http://2130706434:{port}/"), Refusal::Address),
+        (format!("http://2130706434:{port}/"), UrlRefusal::Address),
         (
             "http://169.254.169.254/latest/meta-data".to_owned(),
-            Refusal::Address,
+            UrlRefusal::Address,
         ),
-        (format!("http://localhost:{port}/"), Refusal::Name),
-        ("file:///etc/passwd".to_owned(), Refusal::Scheme),
-        (format!("http://u:p@{address}/"), Refusal::Userinfo),
+        (format!("http://localhost:{port}/"), UrlRefusal::Name),
+        ("file:///etc/passwd".to_owned(), UrlRefusal::Scheme),
+        (format!("http://u:p@{address}/"), UrlRefusal::Userinfo),
     ] {
         let step = redirect(&to);
         let (_, body) = tokio::join!(answer(&listener, [&*step]), get(&guarded, &url, 9));
@@ -130,18 +132,18 @@ async fn our_own_listeners_and_hosts_are_not_reached() {
     let refused = get(&guarded, &url, 9).await;
     assert!(matches!(
         refused,
-        Err(FetchError::Refused(Refusal::Address))
+        Err(FetchError::Refused(UrlRefusal::Address))
     ));
 
-    let guarded = Guarded::new(Policy {
+    let guarded = Guarded::new(AddressPolicy {
         allow: vec!["127.0.0.1".parse().unwrap()],
         own_hosts: vec!["127.0.0.1".to_owned()],
-        ..Policy::default()
+        ..AddressPolicy::default()
     });
     let refused = get(&guarded, &url, 9).await;
     assert!(matches!(
         refused,
-        Err(FetchError::Refused(Refusal::Address))
+        Err(FetchError::Refused(UrlRefusal::Address))
     ));
     drop(listener);
 }
@@ -212,10 +214,10 @@ async fn an_answer_that_is_none_is_an_error() {
 #[tokio::test]
 async fn every_wait_of_a_fetch_ends() {
     for (text, stage) in [
-        ("", Stage::FirstByte),
+        ("", TimeoutStage::FirstByte),
         (
             "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello",
-            Stage::Idle,
+            TimeoutStage::Idle,
         ),
     ] {
         let (listener, address) = listener().await;
@@ -232,7 +234,7 @@ async fn every_wait_of_a_fetch_ends() {
         let FetchError::Call(error) = error else {
             panic!("{error}");
         };
-        assert_eq!(error.what, What::Timeout(stage));
+        assert_eq!(error.kind, CallErrorKind::Timeout(stage));
     }
 }
 
@@ -242,7 +244,7 @@ async fn the_credential_goes_to_the_channels_own_origin_only() {
     let (listener, address) = listener().await;
     let channel = channel_to(&format!("http://{home_address}/v1"), seconds(5, 5, 5, 5));
     // Nothing is allowed here but what the operator has named as a channel.
-    let strict = Guarded::new(Policy::default());
+    let strict = Guarded::new(AddressPolicy::default());
     let url = format!("http://{home_address}/files/1");
     let fetch = strict.get(&url, Some(&channel), bounds(9));
     let (requests, fetched) = tokio::join!(answer(&home_listener, [HELLO]), fetch);
@@ -254,7 +256,7 @@ async fn the_credential_goes_to_the_channels_own_origin_only() {
     let (_, refused) = tokio::join!(answer(&home_listener, [&*away]), refused);
     assert!(matches!(
         refused,
-        Err(FetchError::Refused(Refusal::Address))
+        Err(FetchError::Refused(UrlRefusal::Address))
     ));
 
     let open = guarded();
@@ -314,11 +316,11 @@ async fn a_delivery_is_sent_whole_and_a_redirect_is_its_answer() {
             "{request}"
         );
     }
-    let strict = Guarded::new(Policy::default());
+    let strict = Guarded::new(AddressPolicy::default());
     let refused = strict.post(&post).await;
     assert!(matches!(
         refused,
-        Err(FetchError::Refused(Refusal::Address))
+        Err(FetchError::Refused(UrlRefusal::Address))
     ));
 }
 

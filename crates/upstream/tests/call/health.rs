@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use protocol::Dialect;
 use upstream::{
-    Channel, ChannelError, ChannelSpec, Outcome, Preset, Protocol, Secret, State, Timeouts,
+    BreakerState, CallOutcome, Channel, ChannelError, ChannelSpec, Preset, Protocol, Secret,
+    Timeouts,
 };
 
 use crate::upstream_script::{HELLO, Peer, SECRET, both, call, upstream};
@@ -147,15 +148,18 @@ fn a_refused_credential_unlists_a_channel_until_it_is_time_to_try_again() {
     let now = Instant::now();
     let later = now + Duration::from_secs(60);
     assert!(channel.is_live(|| now));
-    assert_eq!(channel.out_for(now), None);
-    channel.report(Outcome::CredentialRefused, now);
+    assert_eq!(channel.credential_retry_in(now), None);
+    channel.report(CallOutcome::CredentialRefused, now);
     assert!(!channel.is_live(|| now));
-    assert_eq!(channel.out_for(now), Some(Duration::from_secs(60)));
+    assert_eq!(
+        channel.credential_retry_in(now),
+        Some(Duration::from_secs(60))
+    );
     assert!(channel.is_live(|| later));
-    assert_eq!(channel.out_for(later), None);
-    channel.report(Outcome::CredentialRefused, later);
+    assert_eq!(channel.credential_retry_in(later), None);
+    channel.report(CallOutcome::CredentialRefused, later);
     assert!(!channel.is_live(|| later));
-    channel.report(Outcome::Served, later);
+    channel.report(CallOutcome::Served, later);
     assert!(channel.is_live(|| later));
 }
 
@@ -165,14 +169,14 @@ fn trouble_of_other_kinds_does_not_unlist_a_channel() {
     let now = Instant::now();
     let wait = Duration::from_secs(9);
     channel.report(
-        Outcome::Overloaded {
+        CallOutcome::Overloaded {
             retry_after: Some(wait),
         },
         now,
     );
-    assert_eq!(channel.state(|| now), State::Open { since: now });
+    assert_eq!(channel.state(|| now), BreakerState::Open { since: now });
     assert!(channel.is_live(|| now));
-    assert_eq!(channel.out_for(now), None);
+    assert_eq!(channel.credential_retry_in(now), None);
 }
 
 #[tokio::test]
@@ -180,16 +184,19 @@ async fn sending_on_a_rested_channel_is_the_probe_and_its_report_ends_the_troubl
     let (listener, channel) = upstream().await;
     let past = Instant::now().checked_sub(Duration::from_secs(30)).unwrap();
     let wait = Some(Duration::from_secs(10));
-    channel.report(Outcome::Overloaded { retry_after: wait }, past);
-    assert_eq!(channel.state(Instant::now), State::Probe);
+    channel.report(CallOutcome::Overloaded { retry_after: wait }, past);
+    assert_eq!(channel.state(Instant::now), BreakerState::Probe);
     let server = async {
         let mut peer = Peer::accept(&listener).await;
         peer.request().await;
         peer.say(HELLO).await;
     };
     let incoming = both(server, channel.send(&call("{}"))).await.unwrap();
-    assert_eq!(channel.state(Instant::now), State::Open { since: past });
-    let outcome = Outcome::of_status(incoming.status, incoming.retry_after);
+    assert_eq!(
+        channel.state(Instant::now),
+        BreakerState::Open { since: past }
+    );
+    let outcome = CallOutcome::of_status(incoming.status, incoming.retry_after);
     channel.report(outcome, Instant::now());
-    assert_eq!(channel.state(Instant::now), State::Closed);
+    assert_eq!(channel.state(Instant::now), BreakerState::Closed);
 }

@@ -1,7 +1,7 @@
 //! Connections between calls.
 
 use bytes::Bytes;
-use upstream::{Sent, What};
+use upstream::{CallErrorKind, Sent};
 
 use crate::upstream_script::{HELLO, Peer, both, call, call_with, others_run, upstream};
 
@@ -19,10 +19,10 @@ async fn a_connection_serves_one_call_after_the_other() {
     let client = async {
         for _ in 0..3 {
             let mut body = channel.send(&call("{}")).await.unwrap().body;
-            assert_eq!(channel.resting(), 0);
+            assert_eq!(channel.idle_connections(), 0);
             assert_eq!(body.next().await.unwrap().unwrap(), "hello");
             // The last byte has been taken, so it rests already.
-            assert_eq!(channel.resting(), 1);
+            assert_eq!(channel.idle_connections(), 1);
         }
     };
     both(async { drop(server.await) }, client).await;
@@ -43,7 +43,7 @@ async fn a_connection_that_closed_while_resting_is_left_for_a_new_one() {
         for _ in 0..2 {
             let body = channel.send(&call("{}")).await.unwrap().body;
             assert_eq!(body.collect(10).await.unwrap(), "hello");
-            assert_eq!(channel.resting(), 1);
+            assert_eq!(channel.idle_connections(), 1);
             others_run().await;
         }
     };
@@ -84,7 +84,7 @@ async fn bytes_behind_an_answer_end_the_connection() {
     };
     let body = both(server, channel.send(&call("{}"))).await.unwrap().body;
     assert_eq!(body.collect(10).await.unwrap(), "hello");
-    assert_eq!(channel.resting(), 0);
+    assert_eq!(channel.idle_connections(), 0);
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn an_upstream_that_says_close_is_taken_at_its_word() {
     let client = async {
         let body = channel.send(&call("{}")).await.unwrap().body;
         assert_eq!(body.collect(10).await.unwrap(), "ok");
-        assert_eq!(channel.resting(), 0);
+        assert_eq!(channel.idle_connections(), 0);
     };
     both(server, client).await;
 }
@@ -119,7 +119,7 @@ async fn a_body_dropped_halfway_closes_its_connection() {
         let mut body = channel.send(&call("{}")).await.unwrap().body;
         assert_eq!(body.next().await.unwrap().unwrap(), "hello");
         drop(body);
-        assert_eq!(channel.resting(), 0);
+        assert_eq!(channel.idle_connections(), 0);
     };
     both(server, client).await;
 }
@@ -144,7 +144,7 @@ async fn a_body_dropped_when_its_end_has_come_keeps_its_connection() {
         done.send(()).unwrap();
         others_run().await;
         drop(body);
-        assert_eq!(channel.resting(), 1);
+        assert_eq!(channel.idle_connections(), 1);
         channel.send(&call("{}")).await.unwrap();
     };
     both(server, client).await;
@@ -164,7 +164,7 @@ async fn a_call_dropped_while_it_waits_closes_its_connection() {
         _ = channel.send(&call) => panic!("nobody answered"),
     };
     peer.closed().await;
-    assert_eq!(channel.resting(), 0);
+    assert_eq!(channel.idle_connections(), 0);
 }
 
 #[tokio::test]
@@ -172,7 +172,7 @@ async fn nothing_listening_means_nothing_sent() {
     let (listener, channel) = upstream().await;
     drop(listener);
     let error = channel.send(&call("{}")).await.unwrap_err();
-    assert_eq!((error.sent, error.what), (Sent::No, What::Connect));
+    assert_eq!((error.sent, error.kind), (Sent::No, CallErrorKind::Connect));
 }
 
 #[tokio::test]
@@ -187,7 +187,10 @@ async fn an_upstream_that_hangs_up_on_a_request_may_have_seen_it() {
             }
         };
         let error = both(server, channel.send(&call("{}"))).await.unwrap_err();
-        assert_eq!((error.sent, error.what), (Sent::Maybe, What::Broken));
+        assert_eq!(
+            (error.sent, error.kind),
+            (Sent::Maybe, CallErrorKind::Broken)
+        );
     }
 }
 
@@ -203,5 +206,8 @@ async fn an_upstream_that_resets_within_a_large_request_may_have_seen_it() {
     let error = both(server, channel.send(&call_with(large)))
         .await
         .unwrap_err();
-    assert_eq!((error.sent, error.what), (Sent::Maybe, What::Broken));
+    assert_eq!(
+        (error.sent, error.kind),
+        (Sent::Maybe, CallErrorKind::Broken)
+    );
 }

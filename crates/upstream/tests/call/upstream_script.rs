@@ -7,7 +7,7 @@ use bytes::Bytes;
 use protocol::Dialect;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use upstream::{Channel, ChannelSpec, Endpoint, Outgoing, Preset, Secret, Timeouts};
+use upstream::{Channel, ChannelSpec, Endpoint, Preset, Secret, Timeouts, UpstreamRequest};
 
 pub(crate) const SECRET: &str = "sk-upstream-secret";
 
@@ -48,16 +48,16 @@ pub(crate) fn seconds(connect: u64, first_byte: u64, idle: u64, total: u64) -> T
     }
 }
 
-pub(crate) fn call(body: &'static str) -> Outgoing {
+pub(crate) fn call(body: &'static str) -> UpstreamRequest {
     call_with(Bytes::from_static(body.as_bytes()))
 }
 
-pub(crate) fn call_with(body: Bytes) -> Outgoing {
+pub(crate) fn call_with(body: Bytes) -> UpstreamRequest {
     let endpoint = Endpoint::Text {
         dialect: Dialect::Chat,
         stream: false,
     };
-    Outgoing::json(endpoint, "m", vec![body])
+    UpstreamRequest::json(endpoint, "m", vec![body])
 }
 
 /// The upstream's side of one connection.

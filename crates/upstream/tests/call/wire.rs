@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use upstream::What;
+use upstream::CallErrorKind;
 
 use crate::upstream_script::{HELLO, Peer, SECRET, both, call, call_with, upstream};
 
@@ -77,7 +77,7 @@ async fn a_body_without_a_length_ends_when_the_upstream_closes() {
     };
     let body = both(server, channel.send(&call("{}"))).await.unwrap().body;
     assert_eq!(body.collect(100).await.unwrap(), "all of it");
-    assert_eq!(channel.resting(), 0);
+    assert_eq!(channel.idle_connections(), 0);
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn an_answer_that_comes_before_the_request_was_read_is_seen() {
     assert_eq!(incoming.status, 413);
     assert_eq!(incoming.body.collect(100).await.unwrap(), "no");
     // Half a request stands on it: no other call may follow.
-    assert_eq!(channel.resting(), 0);
+    assert_eq!(channel.idle_connections(), 0);
     drop(peer);
 }
 
@@ -123,7 +123,7 @@ async fn an_upstream_that_turns_us_away_before_it_heard_us_is_heard() {
 fn calls_and_bodies_may_move_between_threads() {
     fn check<T: Send + Sync>() {}
     check::<upstream::Channel>();
-    check::<upstream::Incoming>();
+    check::<upstream::UpstreamResponse>();
     check::<upstream::CallError>();
 }
 
@@ -143,7 +143,11 @@ async fn collect_takes_what_fits_and_refuses_what_does_not() {
             match body.collect(limit).await {
                 Ok(whole) => assert!(fits && whole == "hello", "{answer} within {limit}"),
                 Err(error) => {
-                    assert_eq!((error.what, fits), (What::TooLarge, false), "{answer}");
+                    assert_eq!(
+                        (error.kind, fits),
+                        (CallErrorKind::TooLarge, false),
+                        "{answer}"
+                    );
                 }
             }
         }
@@ -183,7 +187,7 @@ async fn bodies_of_all_sizes_survive_the_way_to_a_common_server_and_back() {
                 whole.extend_from_slice(&piece.unwrap());
             }
             assert!(whole == body, "{size} in pieces");
-            assert_eq!(channel.resting(), 1, "one connection serves all");
+            assert_eq!(channel.idle_connections(), 1, "one connection serves all");
         }
     };
     tokio::select! {

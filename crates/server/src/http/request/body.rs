@@ -14,7 +14,7 @@ use protocol::Failure;
 use protocol::multipart::{self, Form};
 use store::{Media, MediaError, Upload};
 use tokio::time::{Instant, timeout_at};
-use upstream::Spool;
+use upstream::SpoolFile;
 
 use super::body_memory::{BodyCharge, Payer};
 use crate::http::connection::self_wake;
@@ -163,7 +163,7 @@ pub(crate) async fn read_spooled_form(
     bounds: Bounds,
     payer: Payer<'_>,
     media: &Media,
-) -> Result<(Form, Option<Spool>, Share), Failure> {
+) -> Result<(Form, Option<SpoolFile>, Share), Failure> {
     let length = within_bounds(&body, bounds)?;
     let mut charge = BodyCharge::begin(payer, length, SPOOLED_FROM_BYTES).await?;
     let mut waiting = None;
@@ -197,7 +197,7 @@ pub(crate) async fn read_spooled_form(
         Some(begun) => {
             let whole = begun.write(reader.drain(name)).await.map_err(not_kept)?;
             let bytes = whole.bytes();
-            Some(Spool::new(whole.into_file(), bytes))
+            Some(SpoolFile::new(whole.into_file(), bytes))
         }
         None => None,
     };

@@ -11,9 +11,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// later one long before it passes. So the timer lives as long as its connection and is left
 /// where it stands when the deadline moves back; if it goes off too early it is set anew.
 #[derive(Debug)]
-pub(crate) struct Alarm(Pin<Box<Sleep>>);
+pub(crate) struct DeadlineTimer(Pin<Box<Sleep>>);
 
-impl Alarm {
+impl DeadlineTimer {
     pub(crate) fn new(first: Instant) -> Self {
         Self(Box::pin(sleep_until(first)))
     }
@@ -48,20 +48,20 @@ mod tests {
 
     use tokio::time::Instant;
 
-    use super::Alarm;
+    use super::DeadlineTimer;
 
     #[tokio::test(start_paused = true)]
     async fn a_deadline_is_kept_whether_it_moved_forth_or_back() {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
-        let mut alarm = Alarm::new(after(10));
+        let mut timer = DeadlineTimer::new(after(10));
         for seconds in [20, 25, 300, 301] {
-            poll_fn(|cx| alarm.poll_at(after(seconds), cx)).await;
+            poll_fn(|cx| timer.poll_at(after(seconds), cx)).await;
             assert_eq!(start.elapsed().as_secs(), seconds);
         }
 
-        let mut alarm = Alarm::new(after(1_000));
-        poll_fn(|cx| alarm.poll_at(after(400), cx)).await;
+        let mut timer = DeadlineTimer::new(after(1_000));
+        poll_fn(|cx| timer.poll_at(after(400), cx)).await;
         assert_eq!(start.elapsed().as_secs(), 400);
     }
 }

@@ -10,12 +10,12 @@ use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::runtime::{Handle, Id};
 use tokio::time::Instant;
 
-use super::alarm::Alarm;
-use super::framing::Malformed;
+use super::deadline_timer::DeadlineTimer;
 use super::head::{self, HEAD_BYTES_MAX, Head};
+use super::malformed::Malformed;
 use super::stream::Stream;
-use crate::error::{CallError, Sent, Stage, What};
-use crate::spool::{Feed, Spooled};
+use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
+use crate::spool::{SpoolReader, SpooledPart};
 
 /// What is asked of the socket at once, to begin with.
 const READ_BYTES: usize = 8 * 1024;
@@ -32,16 +32,16 @@ const COPIED_BYTES_MAX: usize = 2 * 1024;
 /// A connection. While it rests nobody watches it: an upstream that closes it is noticed
 /// when it is used again, before anything is written.
 #[derive(Debug)]
-pub(crate) struct Conn {
+pub(crate) struct Connection {
     stream: Stream,
-    home: Id,
+    runtime: Id,
     /// What has been read and not yet understood.
     pub(crate) buf: BytesMut,
     read_bytes: usize,
-    pub(crate) alarm: Alarm,
+    pub(crate) timer: DeadlineTimer,
     request: Request,
-    /// It has rested: the upstream may have closed it meanwhile.
-    rested: bool,
+    /// It has is_reused: the upstream may have closed it meanwhile.
+    is_reused: bool,
     head_bytes_max: usize,
 }
 
@@ -52,7 +52,7 @@ struct Request {
     /// A large body in order, in the pieces it came in.
     body: Vec<Bytes>,
     /// What of it stands in a file, until it has been sent.
-    feed: Option<Feed>,
+    feed: Option<SpoolReader>,
     /// The file could not be read, so the upstream waits in vain.
     unread: bool,
     written: usize,
@@ -64,30 +64,30 @@ struct Request {
 
 /// A request that got no answer.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum ExchangeError {
     /// No byte of it left us.
     Unsent(io::Error),
     /// Some of it may have arrived.
     Lost(Box<dyn std::error::Error + Send + Sync>),
 }
 
-impl Conn {
-    pub(crate) fn new(stream: Stream, alarm_at: Instant) -> Self {
+impl Connection {
+    pub(crate) fn new(stream: Stream, first_deadline: Instant) -> Self {
         Self {
             stream,
-            home: Handle::current().id(),
+            runtime: Handle::current().id(),
             buf: BytesMut::new(),
             read_bytes: READ_BYTES,
-            alarm: Alarm::new(alarm_at),
+            timer: DeadlineTimer::new(first_deadline),
             request: Request::default(),
-            rested: false,
+            is_reused: false,
             head_bytes_max: HEAD_BYTES_MAX,
         }
     }
 
     /// The runtime that opened it, and that watches its socket.
-    pub(crate) fn home(&self) -> Id {
-        self.home
+    pub(crate) fn runtime(&self) -> Id {
+        self.runtime
     }
 
     /// Takes answers only whose head is not larger than this.
@@ -102,7 +102,7 @@ impl Conn {
         &mut self,
         write_head: impl FnOnce(&mut Vec<u8>),
         body: &[Bytes],
-        spooled: Option<&Spooled>,
+        spooled: Option<&SpooledPart>,
     ) {
         let mut head = std::mem::take(&mut self.request.head);
         head.clear();
@@ -117,7 +117,7 @@ impl Conn {
         self.request = Request {
             head,
             body: if is_copied { Vec::new() } else { body.to_vec() },
-            feed: spooled.cloned().map(Feed::new),
+            feed: spooled.cloned().map(SpoolReader::new),
             ..Request::default()
         };
     }
@@ -135,28 +135,35 @@ impl Conn {
     pub(crate) async fn answer(
         &mut self,
         deadline: Instant,
-        stage: Stage,
+        stage: TimeoutStage,
     ) -> Result<Head, CallError> {
         poll_fn(|cx| match self.poll_answer(cx) {
             Poll::Ready(Ok(head)) => Poll::Ready(Ok(head)),
-            Poll::Ready(Err(Fault::Unsent(error))) => {
-                Poll::Ready(Err(CallError::because(Sent::No, What::Broken, error)))
+            Poll::Ready(Err(ExchangeError::Unsent(error))) => Poll::Ready(Err(CallError::because(
+                Sent::No,
+                CallErrorKind::Broken,
+                error,
+            ))),
+            Poll::Ready(Err(ExchangeError::Lost(error))) => {
+                Poll::Ready(Err(CallError::broken(error)))
             }
-            Poll::Ready(Err(Fault::Lost(error))) => Poll::Ready(Err(CallError::broken(error))),
             Poll::Pending => self
-                .alarm
+                .timer
                 .poll_at(deadline, cx)
-                .map(|()| Err(CallError::new(self.sent(), What::Timeout(stage)))),
+                .map(|()| Err(CallError::new(self.sent(), CallErrorKind::Timeout(stage)))),
         })
         .await
     }
 
     /// Sends what is left of the request and waits for the answer's head.
-    pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Fault>> {
+    pub(crate) fn poll_answer(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Head, ExchangeError>> {
         if !self.request.done {
             // An upstream that closed a resting connection, or spoke on it unasked, is
             // noticed here; usually this costs no system call.
-            if self.rested
+            if self.is_reused
                 && self.sent() == Sent::No
                 && let Poll::Ready(early) = self.poll_fill(cx)
             {
@@ -164,15 +171,15 @@ impl Conn {
                     Err(error) => error,
                     Ok(_) => io::ErrorKind::ConnectionReset.into(),
                 };
-                return Poll::Ready(Err(Fault::Unsent(stale)));
+                return Poll::Ready(Err(ExchangeError::Unsent(stale)));
             }
             match self.poll_write(cx) {
                 Poll::Ready(Ok(())) => self.request.done = true,
                 Poll::Ready(Err(error)) if self.sent() == Sent::No => {
-                    return Poll::Ready(Err(Fault::Unsent(error)));
+                    return Poll::Ready(Err(ExchangeError::Unsent(error)));
                 }
                 Poll::Ready(Err(error)) if self.request.unread => {
-                    return Poll::Ready(Err(Fault::Lost(error.into())));
+                    return Poll::Ready(Err(ExchangeError::Lost(error.into())));
                 }
                 // It may have answered before it stopped listening, as to a body that is
                 // too large for it; and while the writing waits it may answer as well.
@@ -192,12 +199,12 @@ impl Conn {
                     return Poll::Ready(Ok(head));
                 }
                 Ok(None) => {}
-                Err(malformed) => return Poll::Ready(Err(Fault::Lost(malformed.into()))),
+                Err(malformed) => return Poll::Ready(Err(ExchangeError::Lost(malformed.into()))),
             }
             match ready!(self.poll_fill(cx)) {
-                Ok(0) => return Poll::Ready(Err(Fault::Lost(Malformed::Truncated.into()))),
+                Ok(0) => return Poll::Ready(Err(ExchangeError::Lost(Malformed::Truncated.into()))),
                 Ok(_) => {}
-                Err(error) => return Poll::Ready(Err(Fault::Lost(error.into()))),
+                Err(error) => return Poll::Ready(Err(ExchangeError::Lost(error.into()))),
             }
         }
     }
@@ -280,10 +287,10 @@ impl Conn {
 
     /// Prepares for resting. The buffer goes: a thousand resting connections need none,
     /// and the last piece taken from it becomes its only owner.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn prepare_for_reuse(&mut self) {
         self.buf = BytesMut::new();
         self.read_bytes = READ_BYTES;
-        self.rested = true;
+        self.is_reused = true;
     }
 }
 

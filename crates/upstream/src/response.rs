@@ -1,19 +1,31 @@
-//! An answer's body, with its deadlines.
+//! A response of an upstream: its head, and its body with the deadlines of the call.
 
 use std::fmt;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use http::HeaderValue;
 use tokio::time::Instant;
 
-use crate::channel::Channel;
-use crate::error::{CallError, Sent, Stage, What};
-use crate::wire::{Conn, Framing};
+use crate::error::{CallError, CallErrorKind, Sent, TimeoutStage};
+use crate::pool::Pool;
+use crate::wire::{Connection, Framing};
 
 /// Pieces that are looked at when a body is dropped before its end.
 const LEFT_PIECES_MAX: usize = 4;
+
+/// An answer's head, as much of it as may be known above, and its body.
+#[derive(Debug)]
+pub struct UpstreamResponse {
+    pub status: u16,
+    pub content_type: Option<HeaderValue>,
+    /// How long the upstream asks us to stay away.
+    pub retry_after: Option<Duration>,
+    pub body: Body,
+}
 
 /// The body of an answer, as it comes.
 ///
@@ -29,31 +41,36 @@ pub struct Body {
     /// Since when we wait for the upstream. While the caller does not ask for more nobody
     /// waits, and the upstream is not to blame.
     waiting: Option<Instant>,
-    /// Whose connection it is; without an owner it is closed at the end.
-    owner: Option<Channel>,
+    /// Where the connection goes at the end of the body; without a pool it is closed.
+    pool: Option<Arc<Pool<Box<Connection>>>>,
 }
 
 enum BodyState {
-    Open(Box<Conn>),
+    Open(Box<Connection>),
     Ended,
     Broken,
 }
 
 impl Body {
-    pub(crate) fn new(conn: Box<Conn>, framing: Framing, idle: Duration, total: Instant) -> Self {
+    pub(crate) fn new(
+        conn: Box<Connection>,
+        framing: Framing,
+        idle: Duration,
+        total: Instant,
+    ) -> Self {
         Self {
             state: BodyState::Open(conn),
             framing,
             idle,
             total,
             waiting: None,
-            owner: None,
+            pool: None,
         }
     }
 
-    /// Lets the connection rest with its channel when the body has been read to its end.
-    pub(crate) fn returning_to(mut self, owner: Channel) -> Self {
-        self.owner = Some(owner);
+    /// Returns the connection to `pool` when the body has been read to its end.
+    pub(crate) fn returning_to(mut self, pool: Arc<Pool<Box<Connection>>>) -> Self {
+        self.pool = Some(pool);
         if self.framing.has_ended() {
             self.finish();
         }
@@ -102,7 +119,7 @@ impl Body {
         while let Some(piece) = self.next().await {
             let piece = piece?;
             if first.len() + whole.len() + piece.len() > limit {
-                return Err(CallError::new(Sent::Maybe, What::TooLarge));
+                return Err(CallError::new(Sent::Maybe, CallErrorKind::TooLarge));
             }
             if first.is_empty() && whole.is_empty() {
                 first = piece;
@@ -123,7 +140,7 @@ impl Body {
     async fn collect_known(&mut self, length: u64, limit: usize) -> Result<Bytes, CallError> {
         let length = usize::try_from(length).ok().filter(|it| *it <= limit);
         let Some(length) = length else {
-            return Err(CallError::new(Sent::Maybe, What::TooLarge));
+            return Err(CallError::new(Sent::Maybe, CallErrorKind::TooLarge));
         };
         if let BodyState::Open(conn) = &mut self.state {
             conn.expect(length);
@@ -156,11 +173,11 @@ impl Body {
             Poll::Pending => {
                 let idle = *self.waiting.get_or_insert_with(Instant::now) + self.idle;
                 let (deadline, stage) = if self.total <= idle {
-                    (self.total, Stage::Total)
+                    (self.total, TimeoutStage::Total)
                 } else {
-                    (idle, Stage::Idle)
+                    (idle, TimeoutStage::Idle)
                 };
-                ready!(conn.alarm.poll_at(deadline, cx));
+                ready!(conn.timer.poll_at(deadline, cx));
                 self.state = BodyState::Broken;
                 return Poll::Ready(Err(CallError::late(stage)));
             }
@@ -181,16 +198,19 @@ impl Body {
 
     fn finish(&mut self) {
         if let BodyState::Open(conn) = &mut self.state {
-            conn.alarm.forget();
+            conn.timer.forget();
         }
         self.give_back();
     }
 
     fn give_back(&mut self) {
-        if let BodyState::Open(conn) = std::mem::replace(&mut self.state, BodyState::Ended)
-            && let Some(owner) = self.owner.take()
+        if let BodyState::Open(mut conn) = std::mem::replace(&mut self.state, BodyState::Ended)
+            && let Some(pool) = self.pool.take()
+            && conn.is_clean()
         {
-            owner.give_back(conn);
+            conn.prepare_for_reuse();
+            let runtime = conn.runtime();
+            pool.put(conn, runtime, Instant::now());
         }
     }
 
@@ -201,7 +221,7 @@ impl Body {
 
     fn after_end(&self) -> Option<Result<Bytes, CallError>> {
         match self.state {
-            BodyState::Broken => Some(Err(CallError::new(Sent::Maybe, What::Broken))),
+            BodyState::Broken => Some(Err(CallError::new(Sent::Maybe, CallErrorKind::Broken))),
             BodyState::Open(_) | BodyState::Ended => None,
         }
     }
@@ -211,7 +231,7 @@ impl Drop for Body {
     /// A reader that knows its stream's end mark stops there, often just before the few
     /// bytes that end the body. If they are here already the connection is still good.
     fn drop(&mut self) {
-        if self.owner.is_none() {
+        if self.pool.is_none() {
             return;
         }
         let mut cx = Context::from_waker(Waker::noop());

@@ -3,19 +3,19 @@ use http::{HeaderMap, HeaderName};
 
 use super::*;
 
-fn head(preset: Preset, base_url: Option<&str>, call: &Outgoing) -> String {
+fn head(preset: Preset, base_url: Option<&str>, call: &UpstreamRequest) -> String {
     let base_url = base_url.or(preset.base_url()).unwrap();
     let address = Address::parse(base_url).unwrap();
     let secret = Secret::new("sk-secret");
-    let template = Template::new(preset, &address, Some(&secret)).unwrap();
+    let template = HeadTemplate::new(preset, &address, Some(&secret)).unwrap();
     let mut head = Vec::new();
     template.write_head(call, &mut head);
     String::from_utf8(head).unwrap()
 }
 
-fn call(dialect: Dialect, upstream_model: &str, stream: bool) -> Outgoing {
+fn call(dialect: Dialect, upstream_model: &str, stream: bool) -> UpstreamRequest {
     let endpoint = Endpoint::Text { dialect, stream };
-    Outgoing::json(endpoint, upstream_model, vec![Bytes::from_static(b"{}")])
+    UpstreamRequest::json(endpoint, upstream_model, vec![Bytes::from_static(b"{}")])
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn tokens_are_counted_beside_the_endpoint_that_answers() {
         ),
     ] {
         let body = vec![Bytes::from_static(b"{}")];
-        let call = Outgoing::json(Endpoint::TokenCount(dialect), "a/b", body);
+        let call = UpstreamRequest::json(Endpoint::TokenCount(dialect), "a/b", body);
         let head = head(preset, base_url, &call);
         assert!(
             head.starts_with(&format!("POST {target} HTTP/1.1\r\n")),
@@ -178,7 +178,7 @@ fn vectors_and_pictures_have_their_paths() {
         (Openai, None, Endpoint::ImageEdits, "/v1/images/edits"),
         (Xai, None, Endpoint::VideoEdits, "/v1/videos/edits"),
     ] {
-        let call = Outgoing::json(endpoint, "m-1.5", Vec::new());
+        let call = UpstreamRequest::json(endpoint, "m-1.5", Vec::new());
         let head = head(preset, base_url, &call);
         let line = format!("POST {target} HTTP/1.1\r\n");
         assert!(head.starts_with(&line), "{preset}: {head}");
@@ -187,13 +187,13 @@ fn vectors_and_pictures_have_their_paths() {
 
 #[test]
 fn operations_are_made_at_a_model_and_asked_about_by_a_path() {
-    let create = Outgoing::json(Endpoint::PredictLongRunning, "film-3", Vec::new());
+    let create = UpstreamRequest::json(Endpoint::PredictLongRunning, "film-3", Vec::new());
     let create = head(Preset::Gemini, None, &create);
     let target = "POST /v1beta/models/film-3:predictLongRunning HTTP/1.1\r\n";
     assert!(create.starts_with(target), "{create}");
-    let ask = Outgoing {
+    let ask = UpstreamRequest {
         item: Some("models/film-3/operations/a b".into()),
-        ..Outgoing::json(Endpoint::Operation, "film-3", Vec::new())
+        ..UpstreamRequest::json(Endpoint::Operation, "film-3", Vec::new())
     };
     let ask = head(Preset::Gemini, None, &ask);
     let target = "GET /v1beta/models/film-3/operations/a%20b HTTP/1.1\r\n";
@@ -202,9 +202,9 @@ fn operations_are_made_at_a_model_and_asked_about_by_a_path() {
 
 #[test]
 fn a_task_is_asked_about_without_a_body() {
-    let call = Outgoing {
+    let call = UpstreamRequest {
         item: Some("a/b?c".into()),
-        ..Outgoing::json(Endpoint::Video, "m-1.5", Vec::new())
+        ..UpstreamRequest::json(Endpoint::Video, "m-1.5", Vec::new())
     };
     let head = head(Preset::Xai, None, &call);
     assert!(
@@ -236,9 +236,9 @@ fn a_content_task_is_made_asked_about_and_deleted_under_one_path() {
             "DELETE /api/v3/contents/generations/tasks/cgt-1",
         ),
     ] {
-        let call = Outgoing {
+        let call = UpstreamRequest {
             item: item.map(Into::into),
-            ..Outgoing::json(endpoint, "m-1.5", Vec::new())
+            ..UpstreamRequest::json(endpoint, "m-1.5", Vec::new())
         };
         let head = head(Preset::Ark, None, &call);
         assert!(head.starts_with(&format!("{line} HTTP/1.1\r\n")), "{head}");
@@ -330,7 +330,7 @@ fn messages_upstreams_are_told_a_version() {
 fn a_credential_that_no_header_can_carry_is_refused_unshown() {
     let address = Address::parse("http://h/v1").unwrap();
     let secret = Secret::new("sk-line\nx-evil: 1");
-    let error = Template::new(Preset::Sim, &address, Some(&secret)).unwrap_err();
+    let error = HeadTemplate::new(Preset::Sim, &address, Some(&secret)).unwrap_err();
     assert_eq!(error, ChannelError::Credential);
     assert!(!error.to_string().contains("evil"));
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use url::{Host, Url};
 
-use super::error::Refusal;
+use super::error::UrlRefusal;
 
 /// The longest URL that is read.
 const URL_BYTES_MAX: usize = 2048;
@@ -15,83 +15,83 @@ const LOCAL_NAMES: [&str; 3] = ["localhost", "local", "internal"];
 
 /// A URL that may be tried: whether its addresses may be called is for the policy to say.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct ExternalUrl {
     url: Url,
-    host: LinkHost,
+    host: UrlHost,
     port: u16,
 }
 
 /// Whom a link names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum LinkHost {
+pub(super) enum UrlHost {
     /// Lower case, without a dot at its end.
     Name(String),
     Address(IpAddr),
 }
 
-impl Link {
+impl ExternalUrl {
     /// Reads a URL that must be a public one.
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
+    pub fn parse(text: &str) -> Result<Self, UrlRefusal> {
         let link = Self::read(text)?;
-        link.judge_name()?;
+        link.check_name()?;
         Ok(link)
     }
 
     /// Reads a URL by its syntax alone; whether its name is public is judged when it is called.
-    pub fn parse_any(text: &str) -> Result<Self, Refusal> {
+    pub fn parse_any(text: &str) -> Result<Self, UrlRefusal> {
         Self::read(text)
     }
 
     /// Whom a URL names, for counting; nothing when it cannot be read.
     pub fn host_of(text: &str) -> Option<String> {
         Self::read(text).ok().map(|link| match link.host {
-            LinkHost::Name(name) => name,
-            LinkHost::Address(address) => address.to_string(),
+            UrlHost::Name(name) => name,
+            UrlHost::Address(address) => address.to_string(),
         })
     }
 
     /// Reads a URL by the rules of browsers: `0x7f.1` and `2130706433` are addresses here as
     /// everywhere else.
-    pub(super) fn read(text: &str) -> Result<Self, Refusal> {
+    pub(super) fn read(text: &str) -> Result<Self, UrlRefusal> {
         if text.len() > URL_BYTES_MAX {
-            return Err(Refusal::TooLong);
+            return Err(UrlRefusal::TooLong);
         }
-        Self::take(Url::parse(text).map_err(|_| Refusal::NotAUrl)?)
+        Self::take(Url::parse(text).map_err(|_| UrlRefusal::NotAUrl)?)
     }
 
     /// Where a `location` leads from here.
-    pub(super) fn join(&self, location: &str) -> Result<Self, Refusal> {
+    pub(super) fn join(&self, location: &str) -> Result<Self, UrlRefusal> {
         if location.len() > URL_BYTES_MAX {
-            return Err(Refusal::TooLong);
+            return Err(UrlRefusal::TooLong);
         }
-        Self::take(self.url.join(location).map_err(|_| Refusal::NotAUrl)?)
+        Self::take(self.url.join(location).map_err(|_| UrlRefusal::NotAUrl)?)
     }
 
-    fn take(url: Url) -> Result<Self, Refusal> {
+    fn take(url: Url) -> Result<Self, UrlRefusal> {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Refusal::Scheme);
+            return Err(UrlRefusal::Scheme);
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(Refusal::Userinfo);
+            return Err(UrlRefusal::Userinfo);
         }
-        let host = match url.host().ok_or(Refusal::NotAUrl)? {
-            Host::Ipv4(address) => LinkHost::Address(address.into()),
-            Host::Ipv6(address) => LinkHost::Address(address.into()),
-            Host::Domain(name) => LinkHost::Name(name.strip_suffix('.').unwrap_or(name).to_owned()),
+        let host = match url.host().ok_or(UrlRefusal::NotAUrl)? {
+            Host::Ipv4(address) => UrlHost::Address(address.into()),
+            Host::Ipv6(address) => UrlHost::Address(address.into()),
+            Host::Domain(name) => UrlHost::Name(name.strip_suffix('.').unwrap_or(name).to_owned()),
         };
         let port = url.port_or_known_default().filter(|port| *port > 0);
         Ok(Self {
-            port: port.ok_or(Refusal::NotAUrl)?,
+            port: port.ok_or(UrlRefusal::NotAUrl)?,
             host,
             url,
         })
     }
 
     /// Refuses names that mean this machine or this network.
-    pub(super) fn judge_name(&self) -> Result<(), Refusal> {
+    pub(super) fn check_name(&self) -> Result<(), UrlRefusal> {
         match &self.host {
-            LinkHost::Name(name) if !is_public(name) => Err(Refusal::Name),
-            LinkHost::Name(_) | LinkHost::Address(_) => Ok(()),
+            UrlHost::Name(name) if !is_public(name) => Err(UrlRefusal::Name),
+            UrlHost::Name(_) | UrlHost::Address(_) => Ok(()),
         }
     }
 
@@ -99,7 +99,7 @@ impl Link {
         self.url.scheme() == "https"
     }
 
-    pub(super) fn host(&self) -> &LinkHost {
+    pub(super) fn host(&self) -> &UrlHost {
         &self.host
     }
 
@@ -124,7 +124,7 @@ impl Link {
 }
 
 /// Paths and queries of others' addresses often hold their secrets (K4).
-impl fmt::Debug for Link {
+impl fmt::Debug for ExternalUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}/…", self.url.scheme(), self.authority())
     }
@@ -189,10 +189,10 @@ mod tests {
                 "/",
             ),
         ] {
-            let link = Link::parse(text).unwrap();
+            let link = ExternalUrl::parse(text).unwrap();
             let found = match link.host() {
-                LinkHost::Name(name) => name.clone(),
-                LinkHost::Address(address) => address.to_string(),
+                UrlHost::Name(name) => name.clone(),
+                UrlHost::Address(address) => address.to_string(),
             };
             let found = (found.as_str(), link.port());
             assert_eq!(found, (host, port), "{text}");
@@ -208,35 +208,35 @@ mod tests {
     fn what_is_no_public_url_is_refused_by_its_words() {
         let long = format!("https://a.example/{}", "x".repeat(2048));
         for (text, why) in [
-            (&*long, Refusal::TooLong),
-            ("", Refusal::NotAUrl),
-            ("a.example/x", Refusal::NotAUrl),
-            ("https://", Refusal::NotAUrl),
-            ("https://a.example:99999/", Refusal::NotAUrl),
-            ("https://a.example:0/", Refusal::NotAUrl),
-            ("http://[fe80::1%25eth0]/", Refusal::NotAUrl),
-            ("http://1.2.3.4.5/", Refusal::NotAUrl),
-            ("ftp://a.example/", Refusal::Scheme),
-            ("file:///etc/passwd", Refusal::Scheme),
-            ("gopher://a.example/", Refusal::Scheme),
-            ("data:image/png;base64,AAAA", Refusal::Scheme),
-            ("https://me@a.example/", Refusal::Userinfo),
-            ("https://:secret@a.example/", Refusal::Userinfo),
-            ("http://localhost/", Refusal::Name),
-            ("http://LOCALHOST./", Refusal::Name),
-            ("http://a.localhost/", Refusal::Name),
-            ("http://printer.local/", Refusal::Name),
-            ("http://metadata.google.internal/", Refusal::Name),
-            ("http://intranet/", Refusal::Name),
-            ("http://a..example/", Refusal::Name),
+            (&*long, UrlRefusal::TooLong),
+            ("", UrlRefusal::NotAUrl),
+            ("a.example/x", UrlRefusal::NotAUrl),
+            ("https://", UrlRefusal::NotAUrl),
+            ("https://a.example:99999/", UrlRefusal::NotAUrl),
+            ("https://a.example:0/", UrlRefusal::NotAUrl),
+            ("http://[fe80::1%25eth0]/", UrlRefusal::NotAUrl),
+            ("http://1.2.3.4.5/", UrlRefusal::NotAUrl),
+            ("ftp://a.example/", UrlRefusal::Scheme),
+            ("file:///etc/passwd", UrlRefusal::Scheme),
+            ("gopher://a.example/", UrlRefusal::Scheme),
+            ("data:image/png;base64,AAAA", UrlRefusal::Scheme),
+            ("https://me@a.example/", UrlRefusal::Userinfo),
+            ("https://:secret@a.example/", UrlRefusal::Userinfo),
+            ("http://localhost/", UrlRefusal::Name),
+            ("http://LOCALHOST./", UrlRefusal::Name),
+            ("http://a.localhost/", UrlRefusal::Name),
+            ("http://printer.local/", UrlRefusal::Name),
+            ("http://metadata.google.internal/", UrlRefusal::Name),
+            ("http://intranet/", UrlRefusal::Name),
+            ("http://a..example/", UrlRefusal::Name),
         ] {
-            assert_eq!(Link::parse(text).unwrap_err(), why, "{text}");
+            assert_eq!(ExternalUrl::parse(text).unwrap_err(), why, "{text}");
         }
     }
 
     #[test]
     fn a_location_is_read_from_where_it_was_found() {
-        let link = Link::parse("https://a.example/x/y?z").unwrap();
+        let link = ExternalUrl::parse("https://a.example/x/y?z").unwrap();
         for (location, authority, target) in [
             ("w", "a.example", "/x/w"),
             ("/w?v", "a.example", "/w?v"),
@@ -247,18 +247,18 @@ mod tests {
             assert_eq!((&*next.authority(), next.target()), (authority, target));
         }
         for (location, why) in [
-            ("http://localhost/", Refusal::Name),
-            ("file:///etc/passwd", Refusal::Scheme),
-            ("//u:p@b.example/", Refusal::Userinfo),
+            ("http://localhost/", UrlRefusal::Name),
+            ("file:///etc/passwd", UrlRefusal::Scheme),
+            ("//u:p@b.example/", UrlRefusal::Userinfo),
         ] {
-            let next = link.join(location).and_then(|next| next.judge_name());
+            let next = link.join(location).and_then(|next| next.check_name());
             assert_eq!(next.unwrap_err(), why, "{location}");
         }
     }
 
     #[test]
     fn a_link_does_not_show_its_path() {
-        let link = Link::parse("https://a.example/secret?token=secret").unwrap();
+        let link = ExternalUrl::parse("https://a.example/secret?token=secret").unwrap();
         assert_eq!(format!("{link:?}"), "https://a.example/…");
     }
 }

@@ -1,14 +1,6 @@
-//! One call: what goes out and what comes back.
+//! The endpoints of upstreams.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue};
 use protocol::Dialect;
-
-use crate::body::Body;
-use crate::spool::Spooled;
 
 /// What of the upstream is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +21,7 @@ pub enum Endpoint {
     Speech,
     /// Text from speech.
     Transcript,
-    /// The voices that speak, or the one that [`Outgoing::item`] names.
+    /// The voices that speak, or the one that [`UpstreamRequest::item`] names.
     Voices,
     /// A new video-A task: a video.
     VideoGenerations,
@@ -37,17 +29,17 @@ pub enum Endpoint {
     VideoEdits,
     /// A new video-A task: the continuation of a video.
     VideoExtensions,
-    /// How the video-A task stands that [`Outgoing::item`] names.
+    /// How the video-A task stands that [`UpstreamRequest::item`] names.
     Video,
     /// A new operation of long-running predict.
     PredictLongRunning,
-    /// How the operation stands that [`Outgoing::item`] names, by a path.
+    /// How the operation stands that [`UpstreamRequest::item`] names, by a path.
     Operation,
     /// A new content task.
     ContentTasks,
-    /// How the content task stands that [`Outgoing::item`] names.
+    /// How the content task stands that [`UpstreamRequest::item`] names.
     ContentTask,
-    /// The end of the content task that [`Outgoing::item`] names.
+    /// The end of the content task that [`UpstreamRequest::item`] names.
     ContentTaskDeletion,
 }
 
@@ -88,56 +80,4 @@ impl Endpoint {
     pub fn is_voice(self) -> bool {
         matches!(self, Self::Speech | Self::Transcript | Self::Voices)
     }
-}
-
-/// A call that is ready to go out.
-#[derive(Debug)]
-pub struct Outgoing {
-    pub endpoint: Endpoint,
-    /// The upstream's name for the model, which stands in the path of some endpoints.
-    pub upstream_model: Arc<str>,
-    /// The one thing of a list that is asked for, such as a task.
-    pub item: Option<Box<str>>,
-    pub content_type: HeaderValue,
-    /// The body in order; a large one is not copied together.
-    pub body: Vec<Bytes>,
-    /// A part of the body that stands in a file.
-    pub spooled: Option<Spooled>,
-    /// Headers of the caller's that the upstream should see. Those that stand on the list
-    /// of this crate go on, all others stay here (K5).
-    pub extra: HeaderMap,
-}
-
-impl Outgoing {
-    /// A JSON call.
-    pub fn json(endpoint: Endpoint, upstream_model: impl Into<Arc<str>>, body: Vec<Bytes>) -> Self {
-        Self {
-            endpoint,
-            upstream_model: upstream_model.into(),
-            item: None,
-            content_type: HeaderValue::from_static("application/json"),
-            body,
-            spooled: None,
-            extra: HeaderMap::new(),
-        }
-    }
-
-    /// Bytes of the body.
-    pub(crate) fn length(&self) -> u64 {
-        let pieces: usize = self.body.iter().map(Bytes::len).sum();
-        let spooled = self.spooled.as_ref().map_or(0, Spooled::length);
-        u64::try_from(pieces)
-            .unwrap_or(u64::MAX)
-            .saturating_add(spooled)
-    }
-}
-
-/// An answer's head, as much of it as may be known above, and its body.
-#[derive(Debug)]
-pub struct Incoming {
-    pub status: u16,
-    pub content_type: Option<HeaderValue>,
-    /// How long the upstream asks us to stay away.
-    pub retry_after: Option<Duration>,
-    pub body: Body,
 }

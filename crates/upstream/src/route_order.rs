@@ -2,17 +2,17 @@
 
 use std::time::Instant;
 
-use crate::breaker::State;
+use crate::breaker::BreakerState;
 
 /// What selection needs to know of a route.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate {
+pub struct RouteCandidate {
     /// Lower is tried first.
     pub priority: u32,
     /// The share of calls among routes of one priority; 0 means only after the others.
     pub weight: u32,
     /// How the route's channel stands now.
-    pub state: State,
+    pub state: BreakerState,
 }
 
 /// Indices of `candidates` in the order of tries: by priority, then at random by weight;
@@ -20,7 +20,7 @@ pub struct Candidate {
 /// credentials last. Nobody is left out: breakers order routes, they never make an outage.
 ///
 /// `draw` is the randomness; equal draws give equal orders.
-pub fn order(candidates: &[Candidate], draw: u64) -> Vec<usize> {
+pub fn order_routes(candidates: &[RouteCandidate], draw: u64) -> Vec<usize> {
     let mut ranked: Vec<(usize, Rank, u32)> = candidates
         .iter()
         .enumerate()
@@ -39,11 +39,11 @@ pub fn order(candidates: &[Candidate], draw: u64) -> Vec<usize> {
 /// Smaller goes first; equals are shuffled by weight.
 type Rank = (u8, Option<Instant>, u32);
 
-fn rank(candidate: &Candidate) -> Rank {
+fn rank(candidate: &RouteCandidate) -> Rank {
     match candidate.state {
-        State::Closed | State::Probe => (0, None, candidate.priority),
-        State::Open { since } => (1, Some(since), candidate.priority),
-        State::TakenOut { since } => (2, Some(since), candidate.priority),
+        BreakerState::Closed | BreakerState::Probe => (0, None, candidate.priority),
+        BreakerState::Open { since } => (1, Some(since), candidate.priority),
+        BreakerState::CredentialRefused { since } => (2, Some(since), candidate.priority),
     }
 }
 
@@ -91,19 +91,19 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Candidate, order};
-    use crate::breaker::State;
+    use super::{RouteCandidate, order_routes};
+    use crate::breaker::BreakerState;
 
-    fn closed(priority: u32, weight: u32) -> Candidate {
-        Candidate {
+    fn closed(priority: u32, weight: u32) -> RouteCandidate {
+        RouteCandidate {
             priority,
             weight,
-            state: State::Closed,
+            state: BreakerState::Closed,
         }
     }
 
-    fn with(state: State) -> Candidate {
-        Candidate {
+    fn with(state: BreakerState) -> RouteCandidate {
+        RouteCandidate {
             priority: 0,
             weight: 1,
             state,
@@ -114,7 +114,7 @@ mod tests {
     fn priority_goes_before_weight() {
         let candidates = [closed(1, 1_000_000), closed(0, 1), closed(2, 5)];
         for draw in 0..100 {
-            assert_eq!(order(&candidates, draw), [1, 0, 2]);
+            assert_eq!(order_routes(&candidates, draw), [1, 0, 2]);
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
     fn weights_share_the_first_place() {
         let candidates = [closed(0, 3), closed(0, 1)];
         let first = (0..10_000)
-            .filter(|&draw| order(&candidates, draw).first() == Some(&0))
+            .filter(|&draw| order_routes(&candidates, draw).first() == Some(&0))
             .count();
         assert!((7_300..7_700).contains(&first), "{first} of 10,000");
     }
@@ -131,7 +131,7 @@ mod tests {
     fn weight_zero_comes_after_its_peers_and_before_the_next_priority() {
         let candidates = [closed(0, 0), closed(1, 9), closed(0, 1)];
         for draw in 0..100 {
-            assert_eq!(order(&candidates, draw), [2, 0, 1]);
+            assert_eq!(order_routes(&candidates, draw), [2, 0, 1]);
         }
     }
 
@@ -140,27 +140,27 @@ mod tests {
         let start = Instant::now();
         let later = start + Duration::from_secs(1);
         let candidates = [
-            with(State::TakenOut { since: start }),
-            with(State::Open { since: later }),
-            with(State::Open { since: start }),
+            with(BreakerState::CredentialRefused { since: start }),
+            with(BreakerState::Open { since: later }),
+            with(BreakerState::Open { since: start }),
             closed(7, 1),
-            Candidate {
+            RouteCandidate {
                 priority: 9,
-                ..with(State::Probe)
+                ..with(BreakerState::Probe)
             },
         ];
         for draw in 0..100 {
-            assert_eq!(order(&candidates, draw), [3, 4, 2, 1, 0]);
+            assert_eq!(order_routes(&candidates, draw), [3, 4, 2, 1, 0]);
         }
     }
 
     #[test]
     fn when_all_are_open_the_longest_rested_is_tried() {
         let start = Instant::now();
-        let states = [3, 1, 2].map(|seconds| State::Open {
+        let states = [3, 1, 2].map(|seconds| BreakerState::Open {
             since: start + Duration::from_secs(seconds),
         });
-        assert_eq!(order(&states.map(with), 0), [1, 2, 0]);
+        assert_eq!(order_routes(&states.map(with), 0), [1, 2, 0]);
     }
 
     proptest! {
@@ -172,19 +172,19 @@ mod tests {
             let since = Instant::now();
             let candidates: Vec<_> = shapes
                 .iter()
-                .map(|&(priority, weight, state)| Candidate {
+                .map(|&(priority, weight, state)| RouteCandidate {
                     priority,
                     weight,
                     state: match state {
-                        0 => State::Closed,
-                        1 => State::Probe,
-                        2 => State::Open { since },
-                        _ => State::TakenOut { since },
+                        0 => BreakerState::Closed,
+                        1 => BreakerState::Probe,
+                        2 => BreakerState::Open { since },
+                        _ => BreakerState::CredentialRefused { since },
                     },
                 })
                 .collect();
-            let mut tries = order(&candidates, draw);
-            prop_assert_eq!(&tries, &order(&candidates, draw));
+            let mut tries = order_routes(&candidates, draw);
+            prop_assert_eq!(&tries, &order_routes(&candidates, draw));
             tries.sort_unstable();
             prop_assert_eq!(tries, (0..candidates.len()).collect::<Vec<_>>());
         }

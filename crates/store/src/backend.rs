@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{AdmitError, OpenError};
 use crate::postgres::Postgres;
 use crate::queue::command::Command;
-use crate::queue::command_queue::Refused;
+use crate::queue::command_queue::PushError;
 use crate::records::call::{Admit, Admitted, Close};
 use crate::settings::{Location, Settings};
 use crate::sqlite::Sqlite;
@@ -70,7 +70,7 @@ impl Backend {
     }
 
     /// Queues a command that somebody waits for.
-    pub(crate) async fn push(&self, command: Command) -> Result<(), Refused> {
+    pub(crate) async fn push(&self, command: Command) -> Result<(), PushError> {
         match self {
             Self::Sqlite(sqlite) => sqlite.push(command),
             Self::Postgres(postgres) => postgres.push(command).await,

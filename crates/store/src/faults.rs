@@ -21,7 +21,7 @@ pub struct Faults {
     /// So many commits succeed and look as if they had failed.
     pub lies: Arc<AtomicU32>,
     /// No batch is written while this is locked. It counts how often the log was folded.
-    pub gate: Arc<Mutex<u64>>,
+    pub checkpoint_lock: Arc<Mutex<u64>>,
 }
 
 impl Faults {
@@ -50,9 +50,9 @@ impl Store {
         let Location::File(path) = &settings.location else {
             panic!("faults are injected into embedded stores only");
         };
-        let gate = Arc::clone(&faults.gate);
+        let checkpoint_lock = Arc::clone(&faults.checkpoint_lock);
         let install = |writer: &mut Connection| faults.install(writer);
-        let (sqlite, recovery) = Sqlite::open_with(path, settings, gate, install)?;
+        let (sqlite, recovery) = Sqlite::open_with(path, settings, checkpoint_lock, install)?;
         let backend = Backend::Sqlite(Arc::new(sqlite));
         Ok((Self { backend }, recovery))
     }

@@ -104,7 +104,7 @@ pub struct Server {
     /// Batches of different wallets that may be under way at once; 1 to 16.
     pub lanes: usize,
     /// How long a commit whose answer was lost is asked about at a stretch.
-    pub doubt_max: Duration,
+    pub lost_commit_max: Duration,
 }
 
 impl Server {
@@ -117,7 +117,7 @@ impl Server {
             node: None,
             lease: Duration::from_secs(20),
             lanes: 2,
-            doubt_max: crate::postgres::DOUBT_MAX,
+            lost_commit_max: crate::postgres::LOST_COMMIT_MAX,
         }
     }
 

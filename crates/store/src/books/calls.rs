@@ -2,7 +2,7 @@
 
 use ledger::{AdmitTime, Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
 
-use super::pending::{PartOf, Posting, What};
+use super::pending::{Posting, Source, SteppedHold};
 use super::rows::{HoldRow, OpenHold};
 use super::state::Books;
 use crate::error::AdmitError;
@@ -167,7 +167,7 @@ impl Books {
         };
         rows.touch();
         if stepped.charge > Micro::ZERO {
-            let call = PartOf {
+            let call = SteppedHold {
                 key: rows.key.n,
                 key_id: key,
                 held: ask.hold,
@@ -182,7 +182,7 @@ impl Books {
                 charge: stepped.charge,
                 delta: stepped.delta,
                 note: None,
-                what: What::Part { stepping, call },
+                source: Source::Part { stepping, call },
             });
         }
         // Both were within what the wallet has, so their sum is an amount.
@@ -245,7 +245,7 @@ impl Books {
             charge: booking.charge,
             delta: booking.delta,
             note,
-            what: What::Close { closing, hold, key },
+            source: Source::Close { closing, hold, key },
         });
         self.open_holds = self.open_holds.saturating_sub(1);
         Closed::Booked

@@ -2,7 +2,7 @@
 
 use ledger::{Bucket, Delta, Key, Micro, UnixMs, Wallet};
 
-use super::pending::{Posting, What};
+use super::pending::{Posting, Source};
 use super::rows::BookWallet;
 use super::state::Books;
 use crate::chain::Head;
@@ -146,7 +146,7 @@ fn posting(wallet: i64, said: Said, at: UnixMs) -> Posting {
         charge: Micro::ZERO,
         delta,
         note,
-        what: What::Credit { at },
+        source: Source::Credit { at },
     }
 }
 

@@ -2,8 +2,8 @@
 
 use ledger::Micro;
 
-use super::pending::What;
-use super::pending_write::Draft;
+use super::pending::Source;
+use super::pending_write::PendingWrite;
 use super::rows::OpenHold;
 use super::state::Books;
 use crate::cache::IdMap;
@@ -11,7 +11,7 @@ use crate::records::call::{Close, End, IfLost};
 use crate::records::ids::HoldId;
 
 #[derive(Debug, Default)]
-pub(crate) struct Undone {
+pub(crate) struct FailedBatch {
     /// Closes to be booked again, in their order.
     pub(crate) closings: Vec<Close>,
     /// Holds that were never stored. Their calls go on, and may be answered and charged.
@@ -21,11 +21,16 @@ pub(crate) struct Undone {
 }
 
 impl Books {
-    /// Undoes what was decided since the last commit: what `draft` could not write, and what was decided
+    /// Undoes what was decided since the last commit: what `pending_write` could not write, and what was decided
     /// on top of it. Every row is forgotten.
-    pub(crate) fn undo(&mut self, draft: &mut Draft) -> Undone {
+    pub(crate) fn roll_back(&mut self, pending_write: &mut PendingWrite) -> FailedBatch {
         let mut lost = IdMap::default();
-        lost.extend(draft.opened.drain(..).map(|(id, _, hold)| (id, hold)));
+        lost.extend(
+            pending_write
+                .opened
+                .drain(..)
+                .map(|(id, _, hold)| (id, hold)),
+        );
         let mut pending = std::mem::take(&mut self.pending);
         lost.extend(pending.opened.iter().filter_map(|id| {
             let hold = self.holds.get(id)?;
@@ -38,18 +43,23 @@ impl Books {
             }
         }
         let mut reached: IdMap<HoldId, Micro> = IdMap::default();
-        reached.extend(draft.changed.iter().map(|(id, hold)| (*id, hold.reach())));
+        reached.extend(
+            pending_write
+                .changed
+                .iter()
+                .map(|(id, hold)| (*id, hold.reach())),
+        );
         reached.extend(pending.changed.iter().filter_map(|id| {
             let hold = self.holds.get(id)?;
             Some((*id, hold.reach()))
         }));
         let mut closings = Vec::new();
-        let decided = &mut draft.decided;
-        for posting in decided.postings.drain(..).chain(pending.postings) {
+        let changes = &mut pending_write.changes;
+        for posting in changes.postings.drain(..).chain(pending.postings) {
             // A step of a session that is lost is made good by the next one, or by the close.
-            let What::Close {
+            let Source::Close {
                 mut closing, hold, ..
-            } = posting.what
+            } = posting.source
             else {
                 continue;
             };
@@ -64,14 +74,14 @@ impl Books {
             }
             closings.push(closing);
         }
-        decided.inseparable.append(&mut pending.inseparable);
-        let alone = |id: &HoldId| !decided.inseparable.contains(id);
+        changes.inseparable.append(&mut pending.inseparable);
+        let alone = |id: &HoldId| !changes.inseparable.contains(id);
         lost.retain(|id, _| alone(id));
         reached.retain(|id, _| alone(id) && !lost.contains_key(id));
         closings.retain(|closing| alone(&closing.hold));
-        draft.clear();
+        pending_write.clear();
         self.forget();
-        Undone {
+        FailedBatch {
             closings,
             lost,
             reached,

@@ -14,8 +14,8 @@ mod state;
 
 pub(crate) use calls::Closed;
 pub(crate) use changes::{Opening, changed, edited, new_key};
-pub(crate) use failed_batch::Undone;
+pub(crate) use failed_batch::FailedBatch;
 pub(crate) use pending::Posting;
-pub(crate) use pending_write::Draft;
+pub(crate) use pending_write::PendingWrite;
 pub(crate) use rows::{BookKey, BookWallet, HoldRow, OpenHold};
 pub(crate) use state::{Books, Limits};

@@ -42,7 +42,7 @@ impl Pending {
         }
         let (mut free, mut above, mut abandoned, mut unbookable) = (0, 0, 0, 0);
         for posting in &self.postings {
-            if let What::Close { closing, hold, .. } = &posting.what {
+            if let Source::Close { closing, hold, .. } = &posting.source {
                 let used = matches!(&closing.end, End::Settled { meter, .. } if !meter.is_empty());
                 let paid = posting.charge != Micro::ZERO || hold.booked != Micro::ZERO;
                 free += u64::from(used && !paid);
@@ -83,7 +83,7 @@ pub(crate) struct Posting {
     pub(crate) charge: Micro,
     pub(crate) delta: Delta,
     pub(crate) note: Option<Box<str>>,
-    pub(crate) what: What,
+    pub(crate) source: Source,
 }
 
 #[derive(Debug)]
@@ -91,7 +91,7 @@ pub(crate) struct Posting {
     clippy::large_enum_variant,
     reason = "most entries are closes; a box would cost each call an allocation"
 )]
-pub(crate) enum What {
+pub(crate) enum Source {
     Close {
         closing: Close,
         hold: OpenHold,
@@ -100,7 +100,7 @@ pub(crate) enum What {
     /// A step of a session.
     Part {
         stepping: Box<SessionStep>,
-        call: PartOf,
+        call: SteppedHold,
     },
     Credit {
         at: UnixMs,
@@ -109,7 +109,7 @@ pub(crate) enum What {
 
 /// What a step's entry tells of its hold, as it was before.
 #[derive(Debug)]
-pub(crate) struct PartOf {
+pub(crate) struct SteppedHold {
     pub(crate) key: i64,
     pub(crate) key_id: KeyId,
     pub(crate) held: Micro,
@@ -121,41 +121,41 @@ pub(crate) struct PartOf {
 impl Posting {
     /// The hold whose row goes with this entry; one that was opened in the same batch has none.
     pub(crate) fn removes(&self) -> Option<HoldId> {
-        match &self.what {
-            What::Close { closing, hold, .. } if hold.row.is_stored() => Some(closing.hold),
-            What::Close { .. } | What::Part { .. } | What::Credit { .. } => None,
+        match &self.source {
+            Source::Close { closing, hold, .. } if hold.row.is_stored() => Some(closing.hold),
+            Source::Close { .. } | Source::Part { .. } | Source::Credit { .. } => None,
         }
     }
 
     /// The key that the entry names.
     pub(super) fn key(&self) -> Option<KeyId> {
-        match &self.what {
-            What::Close { hold, .. } => Some(hold.key),
-            What::Part { call, .. } => Some(call.key_id),
-            What::Credit { .. } => None,
+        match &self.source {
+            Source::Close { hold, .. } => Some(hold.key),
+            Source::Part { call, .. } => Some(call.key_id),
+            Source::Credit { .. } => None,
         }
     }
 
     /// The prices that the entry was charged at.
     pub(crate) fn price_version(&self) -> Option<&PriceVersion> {
-        match &self.what {
-            What::Part { stepping, .. } => Some(&stepping.price_version),
-            What::Close { closing, .. } => match &closing.end {
+        match &self.source {
+            Source::Part { stepping, .. } => Some(&stepping.price_version),
+            Source::Close { closing, .. } => match &closing.end {
                 End::Settled { price_version, .. } => Some(price_version),
                 End::Released | End::Abandoned => None,
             },
-            What::Credit { .. } => None,
+            Source::Credit { .. } => None,
         }
     }
 
     /// The tokens that the entry ends a call with.
     pub(crate) fn tokens(&self) -> TokenCounts {
-        match &self.what {
-            What::Close { closing, .. } => match &closing.end {
+        match &self.source {
+            Source::Close { closing, .. } => match &closing.end {
                 End::Settled { meter, .. } => meter.tokens(),
                 End::Released | End::Abandoned => TokenCounts::default(),
             },
-            What::Part { .. } | What::Credit { .. } => TokenCounts::default(),
+            Source::Part { .. } | Source::Credit { .. } => TokenCounts::default(),
         }
     }
 
@@ -170,9 +170,9 @@ impl Posting {
             note: self.note.as_deref(),
             ..EntryColumns::default()
         };
-        match &self.what {
-            What::Credit { at } => columns.at = at.get(),
-            What::Part { stepping, call } => {
+        match &self.source {
+            Source::Credit { at } => columns.at = at.get(),
+            Source::Part { stepping, call } => {
                 columns.at = stepping.now.get();
                 columns.part_of = Some(stepping.hold.get());
                 columns.key = Some(call.key);
@@ -184,7 +184,7 @@ impl Posting {
                 columns.price_version = Some(stepping.price_version.get());
                 columns.basis = Some(Basis::Counted.as_str());
             }
-            What::Close { closing, hold, key } => {
+            Source::Close { closing, hold, key } => {
                 columns.at = closing.now.get();
                 columns.closes = Some(closing.hold.get());
                 columns.key = Some(*key);

@@ -11,20 +11,20 @@ use crate::records::ids::HoldId;
 const CACHED_HOLDS_MAX: usize = 65_536;
 
 #[derive(Debug, Default)]
-pub(crate) struct Draft {
+pub(crate) struct PendingWrite {
     /// Rows as they are to be, by their numbers.
     pub(crate) wallets: Vec<(i64, BookWallet)>,
     pub(crate) keys: Vec<(i64, Key)>,
     /// New holds, with the number of their key.
     pub(crate) opened: Vec<(HoldId, Option<i64>, OpenHold)>,
     pub(crate) changed: Vec<(HoldId, OpenHold)>,
-    pub(crate) decided: Pending,
+    pub(crate) changes: Pending,
 }
 
-impl Draft {
+impl PendingWrite {
     /// Whether there is nothing to write.
     pub(crate) fn is_empty(&self) -> bool {
-        self.decided.is_empty()
+        self.changes.is_empty()
     }
 
     /// Forgets everything and keeps the room for the next batch.
@@ -33,24 +33,24 @@ impl Draft {
         self.keys.clear();
         self.opened.clear();
         self.changed.clear();
-        self.decided.clear();
+        self.changes.clear();
     }
 }
 
 impl Books {
     /// Takes out what is pending. From here on every row counts as written: when that fails, all are to
     /// be [forgotten](Self::forget).
-    pub(crate) fn draft(&mut self, draft: &mut Draft) {
+    pub(crate) fn take_pending(&mut self, pending_write: &mut PendingWrite) {
         for n in &self.pending.wallets {
             if let Some(row) = self.wallets.get_mut(*n) {
                 row.dirty = false;
-                draft.wallets.push((*n, *row));
+                pending_write.wallets.push((*n, *row));
             }
         }
         for id in &self.pending.keys {
             if let Some(row) = self.keys.get_mut(*id) {
                 row.dirty = false;
-                draft.keys.push((row.n, row.key));
+                pending_write.keys.push((row.n, row.key));
             }
         }
         for id in &self.pending.opened {
@@ -58,16 +58,16 @@ impl Books {
             if let Some(hold) = self.holds.get_mut(id) {
                 hold.row = HoldRow::Same;
                 let key = self.keys.get_mut(hold.key).map(|key| key.n);
-                draft.opened.push((*id, key, hold.clone()));
+                pending_write.opened.push((*id, key, hold.clone()));
             }
         }
         for id in &self.pending.changed {
             if let Some(hold) = self.holds.get_mut(id) {
                 hold.row = HoldRow::Same;
-                draft.changed.push((*id, hold.clone()));
+                pending_write.changed.push((*id, hold.clone()));
             }
         }
-        std::mem::swap(&mut self.pending, &mut draft.decided);
+        std::mem::swap(&mut self.pending, &mut pending_write.changes);
         self.wallets.age();
         self.keys.age();
         if self.holds.len() > CACHED_HOLDS_MAX {

@@ -14,23 +14,23 @@ use tokio::task::LocalSet;
 use super::journal;
 use super::journal::Journal;
 use super::reads::{accounts as lookups, entries, verify};
-use super::tasks::{self, DESKS, Tasks};
+use super::tasks::{self, TASK_CONNECTIONS, Tasks};
 use crate::books::Limits;
 use crate::cache::IdHasher;
 use crate::chain::WalletHead;
 use crate::error::{AdmitError, OpenError, StoreError};
 use crate::postgres::connection::connect::{Role, Target};
-use crate::postgres::connection::link::Link;
+use crate::postgres::connection::ledger_connection::LedgerConnection;
 use crate::postgres::connection::open::{for_command, for_node, ledger_role};
 use crate::postgres::node::health::Health;
 use crate::postgres::node::lease::{self, Node};
 use crate::postgres::node::sweeper::Sweeper;
 use crate::postgres::reads::pool::Reads;
-use crate::postgres::writer::key_wallets::Directory;
+use crate::postgres::writer::key_wallets::KeyWallets;
 use crate::postgres::writer::lane::Lane;
 use crate::postgres::writer::worker::Worker;
 use crate::queue::command::{Change, Command};
-use crate::queue::command_queue::{Bounds, Queue, Refused};
+use crate::queue::command_queue::{Bounds, CommandQueue, PushError};
 use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
 use crate::records::ids::{Digest, HoldId, KeyId, WalletId};
@@ -51,25 +51,25 @@ const EXPIRE_EVERY: Duration = Duration::from_millis(50);
 /// Books of a lane hold the rows of one batch.
 const BATCH_ROWS: usize = 1_024;
 /// How long a store that goes waits for its journal, and then for its lease to be given back.
-const GOODBYE_MAX: Duration = Duration::from_secs(2);
+const SHUTDOWN_STEP_MAX: Duration = Duration::from_secs(2);
 
 pub(crate) struct Postgres {
     target: Arc<Target>,
-    lanes: Vec<Arc<Queue>>,
+    lanes: Vec<Arc<CommandQueue>>,
     counters: Arc<Counters>,
     health: Arc<Health>,
     node: Arc<Node>,
-    directory: Directory,
+    key_wallets: KeyWallets,
     reads: Reads,
     tasks: Tasks,
     journal: Option<Arc<Journal>>,
     ledger: Option<JoinHandle<()>>,
-    side: Option<Side>,
+    background: Option<BackgroundThread>,
     _expiry: Ticker,
 }
 
 /// The thread for all that must not hold up the ledger.
-struct Side {
+struct BackgroundThread {
     thread: JoinHandle<()>,
     runtime: tokio::runtime::Handle,
     stop: Arc<Notify>,
@@ -82,11 +82,12 @@ impl Postgres {
     ) -> Result<(Self, Recovery), OpenError> {
         let target = Arc::new(Target::of(server)?);
         let counters = Arc::new(Counters::default());
-        let side = Side::start(&target)?;
+        let background = BackgroundThread::start(&target)?;
         let opened = {
             let (target, server) = (Arc::clone(&target), server.clone());
             let (settings, counters) = (settings.clone(), Arc::clone(&counters));
-            side.block_on(async move { for_node(&target, &server, &settings, &counters).await })?
+            background
+                .block_on(async move { for_node(&target, &server, &settings, &counters).await })?
         };
         let recovery = Recovery {
             epoch: opened.node.epoch(),
@@ -99,15 +100,15 @@ impl Postgres {
             settings.journal_bounds(),
             settings.journal_retention_days,
         );
-        side.runtime.spawn(lease::keep_lease(
+        background.runtime.spawn(lease::keep_lease(
             Arc::clone(&node),
             Arc::clone(&target),
             opened.keeper,
         ));
         let sweeper = Sweeper::new(&target, ledger_role(server, settings), &counters);
-        side.runtime.spawn(sweeper.run(Arc::clone(&node)));
+        background.runtime.spawn(sweeper.run(Arc::clone(&node)));
         let written = journal::write(Arc::clone(&journal), Arc::clone(&target), Arc::clone(&node));
-        side.runtime.spawn(written);
+        background.runtime.spawn(written);
         let store = Self::start(
             server,
             settings,
@@ -115,17 +116,17 @@ impl Postgres {
             counters,
             node,
             Some(journal),
-            side,
+            background,
         )?;
         Ok((store, recovery))
     }
 
     pub(crate) fn attach(server: &Server, settings: &Settings) -> Result<Self, OpenError> {
         let target = Arc::new(Target::of(server)?);
-        let side = Side::start(&target)?;
+        let background = BackgroundThread::start(&target)?;
         {
             let (target, settings) = (Arc::clone(&target), settings.clone());
-            side.block_on(async move { for_command(&target, &settings).await })?;
+            background.block_on(async move { for_command(&target, &settings).await })?;
         }
         // A command has one change to make and waits for it: nothing to gather for.
         let settings = Settings {
@@ -137,7 +138,7 @@ impl Postgres {
             ..server.clone()
         };
         let (counters, node) = (Arc::default(), Arc::new(Node::nobody()));
-        Self::start(&server, &settings, target, counters, node, None, side)
+        Self::start(&server, &settings, target, counters, node, None, background)
     }
 
     fn start(
@@ -147,17 +148,17 @@ impl Postgres {
         counters: Arc<Counters>,
         node: Arc<Node>,
         journal: Option<Arc<Journal>>,
-        side: Side,
+        background: BackgroundThread,
     ) -> Result<Self, OpenError> {
-        let count = server.lanes.clamp(1, HoldId::LANES_MAX - DESKS);
+        let count = server.lanes.clamp(1, HoldId::LANES_MAX - TASK_CONNECTIONS);
         let bounds = Bounds {
             gather: settings.gather,
             waiting_max: settings.queue_max.div_ceil(count),
             call_wait_max: settings.queue_wait_max,
             change_wait_max: settings.lock_wait_max,
         };
-        let lanes: Vec<Arc<Queue>> = (0..count)
-            .map(|_| Arc::new(Queue::for_task(bounds)))
+        let lanes: Vec<Arc<CommandQueue>> = (0..count)
+            .map(|_| Arc::new(CommandQueue::for_task(bounds)))
             .collect();
         let io = |source: std::io::Error| OpenError::Server {
             place: target.place().to_owned(),
@@ -182,14 +183,14 @@ impl Postgres {
         let thread = std::thread::Builder::new()
             .name("store-write".to_owned())
             .spawn(move || ledger.run(&runtime));
-        let reads = Reads::new(&target, side.runtime.clone());
+        let reads = Reads::new(&target, background.runtime.clone());
         if node.is_serving() {
             reads.watch(&health);
         }
         let tasks = Tasks::new(
             &target,
             ledger_role(server, settings),
-            side.runtime.clone(),
+            background.runtime.clone(),
             &node,
             settings.debt_limit,
             &counters,
@@ -201,17 +202,17 @@ impl Postgres {
             counters,
             health,
             node,
-            directory: Directory::new(),
+            key_wallets: KeyWallets::new(),
             reads,
             tasks,
             journal,
-            side: Some(side),
+            background: Some(background),
             _expiry: expiry,
         })
     }
 
     /// Queues a command in the lane of its wallet.
-    pub(crate) async fn push(&self, command: Command) -> Result<(), Refused> {
+    pub(crate) async fn push(&self, command: Command) -> Result<(), PushError> {
         let command = match command {
             Command::Task(task) => return self.tasks.take(task),
             other => other,
@@ -251,18 +252,18 @@ impl Postgres {
     }
 
     #[expect(clippy::indexing_slicing, reason = "there is at least one lane")]
-    fn lane(&self, number: usize) -> &Queue {
+    fn lane(&self, number: usize) -> &CommandQueue {
         &self.lanes[number % self.lanes.len()]
     }
 
     /// The wallet of a key; nothing when there is no such key.
-    async fn wallet_of(&self, key: KeyId) -> Result<Option<WalletId>, Refused> {
-        if let Some(wallet) = self.directory.wallet_of(key) {
+    async fn wallet_of(&self, key: KeyId) -> Result<Option<WalletId>, PushError> {
+        if let Some(wallet) = self.key_wallets.wallet_of(key) {
             return Ok(Some(wallet));
         }
         let found = self.find_key(key).await.map_err(|error| {
             tracing::warn!(%error, "the wallet of a key could not be looked up");
-            Refused::Closed
+            PushError::Closed
         })?;
         Ok(found.map(|row| row.wallet))
     }
@@ -326,7 +327,7 @@ impl Postgres {
             .look_up(move |on| lookups::key_by_digest(on, digest))
             .await?;
         if let Some(head) = &found {
-            self.directory.learn(head.key, head.wallet);
+            self.key_wallets.insert(head.key, head.wallet);
         }
         Ok(found)
     }
@@ -354,7 +355,7 @@ impl Postgres {
             .look_up(move |on| lookups::find_key(on, key))
             .await?;
         if let Some(row) = &found {
-            self.directory.learn(row.id, row.wallet);
+            self.key_wallets.insert(row.id, row.wallet);
         }
         Ok(found)
     }
@@ -430,7 +431,7 @@ struct Ledger {
     target: Arc<Target>,
     health: Arc<Health>,
     role: Role,
-    lanes: Vec<Arc<Queue>>,
+    lanes: Vec<Arc<CommandQueue>>,
     node: Arc<Node>,
     counters: Arc<Counters>,
     settings: Settings,
@@ -439,7 +440,7 @@ struct Ledger {
 impl Ledger {
     /// Runs the lanes until their queues are closed and empty.
     fn run(self, runtime: &Runtime) {
-        let _end = LedgerEnd(self.lanes.clone());
+        let _end = LedgerGuard(self.lanes.clone());
         let tasks = LocalSet::new();
         tasks.block_on(runtime, async {
             let mut running = Vec::new();
@@ -453,12 +454,12 @@ impl Ledger {
                     &self.settings,
                 );
                 let worker = || {
-                    let link = Link::new(Arc::clone(&self.target), self.role);
+                    let connection = LedgerConnection::new(Arc::clone(&self.target), self.role);
                     let limits = Limits {
                         cached_rows_max: BATCH_ROWS,
                         ..self.settings.book_limits()
                     };
-                    Worker::new(&lane, link, limits)
+                    Worker::new(&lane, connection, limits)
                 };
                 let (main, patient) = (worker(), worker());
                 let waiting = tokio::task::spawn_local(Rc::clone(&lane).wait_for_locks(patient));
@@ -476,9 +477,9 @@ impl Ledger {
 }
 
 /// However the ledger's thread ends: nobody must wait for it any more.
-struct LedgerEnd(Vec<Arc<Queue>>);
+struct LedgerGuard(Vec<Arc<CommandQueue>>);
 
-impl Drop for LedgerEnd {
+impl Drop for LedgerGuard {
     fn drop(&mut self) {
         for lane in &self.0 {
             lane.abandon();
@@ -486,7 +487,7 @@ impl Drop for LedgerEnd {
     }
 }
 
-impl Side {
+impl BackgroundThread {
     fn start(target: &Target) -> Result<Self, OpenError> {
         let io = |source: std::io::Error| OpenError::Server {
             place: target.place().to_owned(),
@@ -537,13 +538,13 @@ impl Drop for Postgres {
         {
             tracing::error!("the ledger's thread panicked");
         }
-        let Some(side) = self.side.take() else {
+        let Some(background) = self.background.take() else {
             return;
         };
         if let Some(journal) = self.journal.take() {
             let (target, node) = (Arc::clone(&self.target), Arc::clone(&self.node));
-            side.block_on(async move {
-                if tokio::time::timeout(GOODBYE_MAX, journal.flush())
+            background.block_on(async move {
+                if tokio::time::timeout(SHUTDOWN_STEP_MAX, journal.flush())
                     .await
                     .is_err()
                 {
@@ -554,11 +555,11 @@ impl Drop for Postgres {
                     );
                 }
                 journal.close();
-                let goodbye = async {
-                    let client = target.connect(Role::Keeper).await?;
+                let give_back = async {
+                    let client = target.connect(Role::Node).await?;
                     lease::give_back(&node, &client).await
                 };
-                match tokio::time::timeout(GOODBYE_MAX, goodbye).await {
+                match tokio::time::timeout(SHUTDOWN_STEP_MAX, give_back).await {
                     Ok(Ok(())) => {}
                     Ok(Err(_)) | Err(_) => {
                         tracing::warn!(
@@ -568,8 +569,8 @@ impl Drop for Postgres {
                 }
             });
         }
-        side.stop.notify_one();
-        if side.thread.join().is_err() {
+        background.stop.notify_one();
+        if background.thread.join().is_err() {
             tracing::error!("a thread of the store panicked");
         }
     }

@@ -19,4 +19,4 @@ mod writer;
 
 pub(crate) use backend::Postgres;
 pub(crate) use connection::connect::check;
-pub(crate) use writer::lost_commit::DOUBT_MAX;
+pub(crate) use writer::lost_commit::LOST_COMMIT_MAX;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ledger::{Micro, UnixMs, WalletStatus};
 use tokio::sync::oneshot;
 
-use super::command_queue::Queue;
+use super::command_queue::CommandQueue;
 use super::durable::Durable;
 use crate::error::{AdmitError, StoreError};
 use crate::records::accounts::{KeyChange, KeyRow, NewKey, NewWallet, WalletRow};
@@ -150,11 +150,11 @@ pub(crate) enum Credit {
 pub(crate) struct Granted {
     admitted: Option<Admitted>,
     now: UnixMs,
-    queue: Arc<Queue>,
+    queue: Arc<CommandQueue>,
 }
 
 impl Granted {
-    pub(crate) fn new(admitted: Admitted, now: UnixMs, queue: &Arc<Queue>) -> Self {
+    pub(crate) fn new(admitted: Admitted, now: UnixMs, queue: &Arc<CommandQueue>) -> Self {
         Self {
             admitted: Some(admitted),
             now,

@@ -21,25 +21,25 @@ const OTHERS_WAITING_MAX: usize = 16_384;
 const CLOSING_WAIT_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct CommandQueue {
     state: Mutex<State>,
     /// How many are queued, for a look without the lock.
     length: AtomicUsize,
-    bell: Bell,
+    notifier: Notifier,
     bounds: Bounds,
 }
 
 /// How the writer is woken.
 #[derive(Debug)]
-enum Bell {
-    /// A thread sleeps in [`Queue::wait`].
+enum Notifier {
+    /// A thread sleeps in [`CommandQueue::wait`].
     Thread(Condvar),
-    /// A task sleeps in [`Queue::wait_as_task`].
+    /// A task sleeps in [`CommandQueue::wait_as_task`].
     Task(Notify),
 }
 
-impl Bell {
-    fn ring(&self) {
+impl Notifier {
+    fn notify(&self) {
         match self {
             Self::Thread(wake) => drop(wake.notify_one()),
             Self::Task(wake) => wake.notify_one(),
@@ -68,7 +68,7 @@ struct State {
     since: Instant,
     sleep: Sleep,
     /// Somebody waits for the open batch itself.
-    nudged: bool,
+    batch_requested: bool,
     closed: bool,
 }
 
@@ -94,7 +94,7 @@ enum Sleep {
 
 /// When the writer wants to work next.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct BatchTiming {
     /// No batch starts before this: the distance under load, or the pause after a failure.
     pub(crate) not_before: Instant,
     /// Unless so many wait already: nobody else is to be expected then.
@@ -104,7 +104,7 @@ pub(crate) struct Pace {
     /// There is work at this time even with an empty list: closes to repeat.
     pub(crate) due: Option<Instant>,
     /// A batch may be opened with an empty list: somebody is sure to come.
-    pub(crate) ahead: bool,
+    pub(crate) opens_ahead: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,39 +114,39 @@ pub(crate) enum Wake {
     End,
 }
 
-impl Queue {
+impl CommandQueue {
     /// For a writer that is a thread.
     pub(crate) fn new(bounds: Bounds) -> Self {
-        Self::with(bounds, Bell::Thread(Condvar::new()))
+        Self::with(bounds, Notifier::Thread(Condvar::new()))
     }
 
     /// For a writer that is a task.
     pub(crate) fn for_task(bounds: Bounds) -> Self {
-        Self::with(bounds, Bell::Task(Notify::new()))
+        Self::with(bounds, Notifier::Task(Notify::new()))
     }
 
-    fn with(bounds: Bounds, bell: Bell) -> Self {
+    fn with(bounds: Bounds, notifier: Notifier) -> Self {
         Self {
             state: Mutex::new(State {
                 queued: Vec::new(),
                 waiting: 0,
                 since: Instant::now(),
                 sleep: Sleep::Awake,
-                nudged: false,
+                batch_requested: false,
                 closed: false,
             }),
             length: AtomicUsize::new(0),
-            bell,
+            notifier,
             bounds,
         }
     }
 
     /// Adds a command that somebody waits for; gives it back when there is no room.
-    pub(crate) fn push(&self, command: Command) -> Result<(), Refused> {
+    pub(crate) fn push(&self, command: Command) -> Result<(), PushError> {
         let at = Instant::now();
         let mut state = self.state.lock();
         if state.closed {
-            return Err(Refused::Closed);
+            return Err(PushError::Closed);
         }
         let waiting_max = match &command {
             Command::Admit(..) => self.bounds.waiting_max,
@@ -154,7 +154,7 @@ impl Queue {
             _ => self.bounds.waiting_max.saturating_add(OTHERS_WAITING_MAX),
         };
         if state.waiting >= waiting_max {
-            return Err(Refused::Full);
+            return Err(PushError::Full);
         }
         state.waiting += 1;
         self.add(&mut state, command, at);
@@ -169,7 +169,7 @@ impl Queue {
         }
         drop(state);
         if wake {
-            self.bell.ring();
+            self.notifier.notify();
         }
         Ok(())
     }
@@ -189,15 +189,15 @@ impl Queue {
         }
         drop(state);
         if wake {
-            self.bell.ring();
+            self.notifier.notify();
         }
     }
 
     /// Sleeps until a batch should start.
-    pub(crate) fn wait(&self, pace: &Pace) -> Wake {
+    pub(crate) fn wait(&self, timing: &BatchTiming) -> Wake {
         let mut state = self.state.lock();
         loop {
-            let (sleep, until) = match state.plan(pace, self.bounds.gather, Instant::now()) {
+            let (sleep, until) = match state.plan(timing, self.bounds.gather, Instant::now()) {
                 Plan::Wake(wake) => {
                     state.sleep = Sleep::Awake;
                     return wake;
@@ -205,10 +205,10 @@ impl Queue {
                 Plan::Sleep(sleep, until) => (sleep, until),
             };
             state.sleep = sleep;
-            match (&self.bell, until) {
-                (Bell::Thread(wake), Some(until)) => drop(wake.wait_until(&mut state, until)),
-                (Bell::Thread(wake), None) => wake.wait(&mut state),
-                (Bell::Task(_), _) => unreachable!("a task waits as a task"),
+            match (&self.notifier, until) {
+                (Notifier::Thread(wake), Some(until)) => drop(wake.wait_until(&mut state, until)),
+                (Notifier::Thread(wake), None) => wake.wait(&mut state),
+                (Notifier::Task(_), _) => unreachable!("a task waits as a task"),
             }
         }
     }
@@ -216,11 +216,11 @@ impl Queue {
     /// Sleeps in an open batch, until somebody waits for a decision or for the batch itself, or the
     /// time is over.
     pub(crate) fn wait_in_batch(&self, until: Instant) {
-        let Bell::Thread(wake) = &self.bell else {
+        let Notifier::Thread(wake) = &self.notifier else {
             unreachable!("a task does not wait in a batch");
         };
         let mut state = self.state.lock();
-        while state.waiting == 0 && !state.nudged && !state.closed {
+        while state.waiting == 0 && !state.batch_requested && !state.closed {
             // A close need not wake it: it is booked with whatever does.
             state.sleep = Sleep::Gathering;
             if wake.wait_until(&mut state, until).timed_out() {
@@ -228,26 +228,26 @@ impl Queue {
             }
         }
         state.sleep = Sleep::Awake;
-        state.nudged = false;
+        state.batch_requested = false;
     }
 
     /// Somebody waits for the open batch itself.
-    pub(crate) fn nudge(&self) {
+    pub(crate) fn request_batch(&self) {
         let mut state = self.state.lock();
-        state.nudged = true;
+        state.batch_requested = true;
         drop(state);
-        self.bell.ring();
+        self.notifier.notify();
     }
 
     /// The same as [`wait`](Self::wait) for a task.
-    pub(crate) async fn wait_as_task(&self, pace: &Pace) -> Wake {
-        let Bell::Task(wake) = &self.bell else {
+    pub(crate) async fn wait_as_task(&self, timing: &BatchTiming) -> Wake {
+        let Notifier::Task(wake) = &self.notifier else {
             unreachable!("a thread waits as a thread");
         };
         loop {
             let until = {
                 let mut state = self.state.lock();
-                match state.plan(pace, self.bounds.gather, Instant::now()) {
+                match state.plan(timing, self.bounds.gather, Instant::now()) {
                     Plan::Wake(wake) => {
                         state.sleep = Sleep::Awake;
                         return wake;
@@ -327,7 +327,7 @@ impl Queue {
     /// Takes nothing more; the writer ends when the list is empty.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
-        self.bell.ring();
+        self.notifier.notify();
     }
 
     /// Closes when nobody is left to empty the list; who waits learns so.
@@ -366,29 +366,29 @@ enum Plan {
 }
 
 impl State {
-    fn plan(&self, pace: &Pace, gather: Duration, now: Instant) -> Plan {
+    fn plan(&self, timing: &BatchTiming, gather: Duration, now: Instant) -> Plan {
         if self.closed {
-            return self.plan_end(pace, now);
+            return self.plan_end(timing, now);
         }
-        let due = pace.ahead || pace.due.is_some_and(|due| now >= due);
-        let until = |until: Option<Instant>| until.into_iter().chain(pace.due).min();
+        let due = timing.opens_ahead || timing.due.is_some_and(|due| now >= due);
+        let until = |until: Option<Instant>| until.into_iter().chain(timing.due).min();
         if due || self.waiting > 0 {
-            if now >= pace.not_before || self.waiting >= pace.enough {
+            if now >= timing.not_before || self.waiting >= timing.enough {
                 return Plan::Wake(Wake::Work);
             }
             let sleep = Sleep::Paced {
-                enough: pace.enough,
+                enough: timing.enough,
             };
             // What is due is not due before the pause is over.
-            return Plan::Sleep(sleep, Some(pace.not_before));
+            return Plan::Sleep(sleep, Some(timing.not_before));
         }
         if self.queued.is_empty() {
-            if now < pace.linger_until {
-                return Plan::Sleep(Sleep::Gathering, until(Some(pace.linger_until)));
+            if now < timing.linger_until {
+                return Plan::Sleep(Sleep::Gathering, until(Some(timing.linger_until)));
             }
             return Plan::Sleep(Sleep::Idle, until(None));
         }
-        let gathered = (self.since + gather).max(pace.not_before);
+        let gathered = (self.since + gather).max(timing.not_before);
         if now >= gathered {
             return Plan::Wake(Wake::Work);
         }
@@ -397,11 +397,11 @@ impl State {
 
     /// A pause after a failure holds at the end too, else the end would spin; what is only due much
     /// later is not waited for.
-    fn plan_end(&self, pace: &Pace, now: Instant) -> Plan {
+    fn plan_end(&self, timing: &BatchTiming, now: Instant) -> Plan {
         let due = if self.queued.is_empty() {
-            pace.due
+            timing.due
         } else {
-            Some(pace.not_before)
+            Some(timing.not_before)
         };
         match due {
             Some(due) if now >= due => Plan::Wake(Wake::Work),
@@ -413,23 +413,23 @@ impl State {
 
 /// Why a command was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum PushError {
     Full,
     /// The queue takes nothing more, or nobody knows where the command belongs.
     Closed,
 }
 
-impl From<Refused> for AdmitError {
-    fn from(refused: Refused) -> Self {
+impl From<PushError> for AdmitError {
+    fn from(refused: PushError) -> Self {
         match refused {
-            Refused::Full => Self::Busy,
-            Refused::Closed => Self::Unavailable,
+            PushError::Full => Self::Busy,
+            PushError::Closed => Self::Unavailable,
         }
     }
 }
 
-impl From<Refused> for StoreError {
-    fn from(_: Refused) -> Self {
+impl From<PushError> for StoreError {
+    fn from(_: PushError) -> Self {
         Self::Unavailable
     }
 }

@@ -1,8 +1,8 @@
-//! Waiting for a decision to be on the disk.
+//! Waiting until a decision is on the disk.
 //!
-//! A decision is told when it is made, before the commit, and the writer commits without a sync. A
-//! thread of its own syncs the log and then marks every batch that was committed before the
-//! sync began. So a slow disk delays the promise, never the decision.
+//! Callers learn a decision as soon as it is made, before the commit, and the writer commits without a
+//! sync. The sync thread syncs the log and then marks every batch that was committed before the sync
+//! began. So a slow disk delays the confirmation, but never the decision.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,68 +10,63 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::{Notify, oneshot};
-
-use super::command_queue::Queue;
+use super::command_queue::CommandQueue;
+use super::waiters::{EndWait, Waiters};
 use crate::error::Lost;
 use crate::sync::{
-    AtomicBool, AtomicU8, AtomicU64, Condvar, FaultPoint, Handle, Instant, Mutex, RuntimeId,
-    fault_point, timeout,
+    AtomicBool, AtomicU8, AtomicU64, Condvar, FaultPoint, Handle, Instant, Mutex, fault_point,
 };
-
-/// How long whoever wants a decision confirmed waits for it; a ledger that takes longer is away.
-const CONFIRMED_WITHIN: Duration = Duration::from_secs(10);
 
 const UNDECIDED: u8 = 0;
 const DURABLE: u8 = 1;
 const LOST: u8 = 2;
 const SEALED: u8 = 3;
 
-/// The promise that a decision survives a power cut, once [`wait`](Self::wait) has returned.
+/// Tells whether a decision survives a power cut: it does once [`wait`](Self::wait) has returned `Ok`.
 #[derive(Clone)]
 pub struct Durable {
     batch: Arc<Batch>,
 }
 
 impl Durable {
-    /// Returns when the decision is on the disk, or can never be.
+    /// Returns when the decision is on the disk, or is lost for good.
     pub async fn wait(&self) -> Result<(), Lost> {
         loop {
-            if let Some(known) = self.listen().await {
-                return known;
+            if let Some(outcome) = self.outcome_or_timeout().await {
+                return outcome;
             }
         }
     }
 
-    /// Whether the decision is on the disk, as soon as that is known; not, when its batch takes longer
-    /// than ten seconds from the first who waits for it.
+    /// Whether the decision is on the disk. False if the batch is still pending ten seconds after the first
+    /// caller began to wait for it.
     pub async fn is_confirmed(&self) -> bool {
-        self.listen().await == Some(Ok(()))
+        self.outcome_or_timeout().await == Some(Ok(()))
     }
 
-    /// What became of the batch when its bell rings, or has rung; nothing while that is not known.
-    async fn listen(&self) -> Option<Result<(), Lost>> {
-        let bell = match self.batch.bell() {
-            Ok(bell) => bell,
-            Err(known) => return Some(known),
+    /// The outcome of the batch, or `None` if it is still unknown after the time for a confirmation.
+    async fn outcome_or_timeout(&self) -> Option<Result<(), Lost>> {
+        let waiters = match self.batch.join_waiters() {
+            Ok(waiters) => waiters,
+            Err(outcome) => return Some(outcome),
         };
-        // Made before what it rings for is read: what happens between the two is not missed.
-        let rung = bell.rings.notified();
-        // In this order: a batch that was marked rings afterwards.
-        let has_rung = bell.has_rung();
-        let known = self.batch.known();
-        if has_rung || known.is_some() {
-            return known;
+        // Created before the state is read, so that a change in between is not missed.
+        let notified = waiters.notified();
+        // In this order: a batch is marked before its waiters are notified.
+        let has_ended = waiters.has_ended();
+        let outcome = self.batch.outcome();
+        if has_ended || outcome.is_some() {
+            return outcome;
         }
-        if let Some(line) = &self.batch.line {
-            line.hurry(&self.batch);
+        if let Some(sync_queue) = &self.batch.sync_queue {
+            sync_queue.request_sync(&self.batch);
         }
-        rung.await;
-        self.batch.known()
+        notified.await;
+        self.batch.outcome()
     }
 
-    /// Whether a command that is sent now may still be decided together with this one, and so stand
-    /// or fall with it.
+    /// Whether a command that is sent now may still join the same batch, and so be committed or lost
+    /// together with this decision.
     pub fn is_open(&self) -> bool {
         self.batch.state.load(Ordering::Acquire) == UNDECIDED
     }
@@ -81,7 +76,7 @@ impl Durable {
         self.batch.state.load(Ordering::Acquire) == DURABLE
     }
 
-    /// Whether the decision never happened.
+    /// Whether the commit failed, so that the decision has no effect.
     pub fn is_lost(&self) -> bool {
         self.batch.state.load(Ordering::Acquire) == LOST
     }
@@ -103,28 +98,28 @@ impl fmt::Debug for Durable {
 pub(crate) struct Batch {
     number: u64,
     state: AtomicU8,
-    bells: Mutex<Vec<(Arc<Bell>, Rope)>>,
-    /// Where it waits for the disk, unless the database itself answers when it is there.
-    line: Option<Arc<SyncLine>>,
+    waiters: Mutex<Vec<(Arc<Waiters>, EndWait)>>,
+    /// Where the batch waits for the disk. `None` if the database answers a commit when it is durable.
+    sync_queue: Option<Arc<SyncQueue>>,
 }
 
 impl Batch {
-    /// A batch that is durable when `line` has synced it.
-    pub(crate) fn in_line(number: u64, line: &Arc<SyncLine>) -> OpenBatch {
-        Self::open(number, Some(Arc::clone(line)))
+    /// A batch that is durable when the sync thread has synced it.
+    pub(crate) fn synced_by(number: u64, sync_queue: &Arc<SyncQueue>) -> BatchGuard {
+        Self::open(number, Some(Arc::clone(sync_queue)))
     }
 
     /// A batch that is durable as soon as its commit is answered.
-    pub(crate) fn without_line(number: u64) -> OpenBatch {
+    pub(crate) fn durable_on_commit(number: u64) -> BatchGuard {
         Self::open(number, None)
     }
 
-    fn open(number: u64, line: Option<Arc<SyncLine>>) -> OpenBatch {
-        OpenBatch(Arc::new(Self {
+    fn open(number: u64, sync_queue: Option<Arc<SyncQueue>>) -> BatchGuard {
+        BatchGuard(Arc::new(Self {
             number,
             state: AtomicU8::new(UNDECIDED),
-            bells: Mutex::default(),
-            line,
+            waiters: Mutex::default(),
+            sync_queue,
         }))
     }
 
@@ -134,23 +129,23 @@ impl Batch {
         }
     }
 
-    /// Nothing more is decided in it: it is being written.
+    /// Takes no more decisions: the batch is being written.
     pub(crate) fn seal(&self) {
         self.state.store(SEALED, Ordering::Release);
     }
 
     /// The commit is on the disk.
-    pub(crate) fn done(&self) {
+    pub(crate) fn mark_durable(&self) {
         self.mark(DURABLE);
     }
 
-    /// The commit failed: nothing of the batch happened.
-    pub(crate) fn lose(&self) {
+    /// The commit failed: no decision of the batch has an effect.
+    pub(crate) fn mark_lost(&self) {
         self.mark(LOST);
     }
 
-    /// What became of it, once that is known.
-    fn known(&self) -> Option<Result<(), Lost>> {
+    /// `None` until it is known.
+    fn outcome(&self) -> Option<Result<(), Lost>> {
         match self.state.load(Ordering::Acquire) {
             DURABLE => Some(Ok(())),
             LOST => Some(Err(Lost)),
@@ -158,38 +153,35 @@ impl Batch {
         }
     }
 
-    /// What rings for those who wait on the present runtime, unless they need not wait.
-    fn bell(&self) -> Result<Arc<Bell>, Result<(), Lost>> {
-        let mut bells = self.bells.lock();
-        // Under the lock: a mark that is not seen here finds the bell.
-        if let Some(known) = self.known() {
-            return Err(known);
+    /// The waiters on the current runtime, or the outcome if nobody needs to wait for it.
+    fn join_waiters(&self) -> Result<Arc<Waiters>, Result<(), Lost>> {
+        let mut all = self.waiters.lock();
+        // Under the lock: a mark that is not visible here will find these waiters.
+        if let Some(outcome) = self.outcome() {
+            return Err(outcome);
         }
         let runtime = Handle::current();
-        let there = bells
-            .iter()
-            .find(|(bell, _)| bell.runtime == runtime.id() && !bell.has_rung());
-        if let Some((bell, _)) = there {
-            return Ok(Arc::clone(bell));
+        if let Some((waiters, _)) = all.iter().find(|(it, _)| it.is_open_to(&runtime)) {
+            return Ok(Arc::clone(waiters));
         }
-        let (bell, rope) = Bell::hang(&runtime);
-        bells.push((Arc::clone(&bell), rope));
-        Ok(bell)
+        let (waiters, end) = Waiters::start(&runtime);
+        all.push((Arc::clone(&waiters), end));
+        Ok(waiters)
     }
 
     fn mark(&self, state: u8) {
         self.state.store(state, Ordering::Release);
-        for (_, rope) in self.bells.lock().drain(..) {
-            let _ = rope.send(());
+        for (_, end) in self.waiters.lock().drain(..) {
+            let _ = end.send(());
         }
     }
 }
 
-/// A batch in the hands of whoever decides its fate. When it is dropped undecided, by a panic, the batch
-/// is lost, so that nobody waits for it for ever.
-pub(crate) struct OpenBatch(Arc<Batch>);
+/// Owned by the thread that decides the outcome of a batch. If a panic drops it without an outcome, the
+/// batch is marked as lost, so that nobody waits for it forever.
+pub(crate) struct BatchGuard(Arc<Batch>);
 
-impl Deref for OpenBatch {
+impl Deref for BatchGuard {
     type Target = Arc<Batch>;
 
     fn deref(&self) -> &Arc<Batch> {
@@ -197,79 +189,43 @@ impl Deref for OpenBatch {
     }
 }
 
-impl Drop for OpenBatch {
+impl Drop for BatchGuard {
     fn drop(&mut self) {
-        if self.0.known().is_none() {
-            self.0.lose();
+        if self.0.outcome().is_none() {
+            self.0.mark_lost();
         }
     }
 }
 
-/// Rings once for those who wait for a batch on one runtime: when its rope is pulled, or when that takes
-/// too long.
-///
-/// A task rings it there, where waking one more costs next to nothing; from another thread each
-/// waiter would cost a system call. And there is one timer for all of them.
-struct Bell {
-    runtime: RuntimeId,
-    rings: Notify,
-    rung: AtomicBool,
-}
-
-/// Rings a bell from another thread.
-type Rope = oneshot::Sender<()>;
-
-impl Bell {
-    fn hang(runtime: &Handle) -> (Arc<Self>, Rope) {
-        let (rope, pulled) = oneshot::channel();
-        let bell = Arc::new(Self {
-            runtime: runtime.id(),
-            rings: Notify::new(),
-            rung: AtomicBool::new(false),
-        });
-        let ringer = Arc::clone(&bell);
-        runtime.spawn(async move {
-            let _ = timeout(CONFIRMED_WITHIN, pulled).await;
-            ringer.rung.store(true, Ordering::Release);
-            ringer.rings.notify_waiters();
-        });
-        (bell, rope)
-    }
-
-    fn has_rung(&self) -> bool {
-        self.rung.load(Ordering::Acquire)
-    }
-}
-
-/// Committed batches on their way to the disk.
-pub(crate) struct SyncLine {
+/// Committed batches that wait for the sync thread.
+pub(crate) struct SyncQueue {
     state: Mutex<State>,
     wake: Condvar,
     /// The latest batch that somebody waits for.
-    wanted: AtomicU64,
+    awaited: AtomicU64,
     broken: AtomicBool,
     delay: Duration,
-    /// The way to the writer of batches.
-    queue: Arc<Queue>,
+    /// Wakes the writer.
+    queue: Arc<CommandQueue>,
 }
 
 struct State {
     committed: Vec<Committed>,
     closed: bool,
-    /// Nobody syncs any more.
+    /// The sync thread has ended.
     ended: bool,
-    /// When the sync under way began, for health.
+    /// When the current sync began, for health checks.
     syncing_since: Option<Instant>,
 }
 
 struct Committed {
-    batch: OpenBatch,
+    batch: BatchGuard,
     wrote: bool,
     at: Instant,
 }
 
-impl SyncLine {
-    pub(crate) fn new(delay: Duration, queue: Arc<Queue>) -> Arc<Self> {
+impl SyncQueue {
+    pub(crate) fn new(delay: Duration, queue: Arc<CommandQueue>) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
                 committed: Vec::new(),
@@ -278,30 +234,30 @@ impl SyncLine {
                 syncing_since: None,
             }),
             wake: Condvar::new(),
-            wanted: AtomicU64::new(0),
+            awaited: AtomicU64::new(0),
             broken: AtomicBool::new(false),
             delay,
             queue,
         })
     }
 
-    /// A batch has been committed. One that wrote nothing still waits for those before it,
-    /// since what it read may be theirs.
-    pub(crate) fn push(&self, batch: OpenBatch, wrote: bool) {
+    /// Adds a committed batch. A batch that wrote nothing still waits for the batches before it, because it
+    /// may have read what they wrote.
+    pub(crate) fn push(&self, batch: BatchGuard, wrote: bool) {
         let mut state = self.state.lock();
         if state.ended {
-            // Dropped, it is lost.
+            // Dropping the guard marks the batch as lost.
             return;
         }
         let first = state.committed.is_empty();
-        let wanted = self.wants(&batch);
+        let is_awaited = self.is_awaited(&batch);
         state.committed.push(Committed {
             batch,
             wrote,
             at: Instant::now(),
         });
         drop(state);
-        if first || wanted {
+        if first || is_awaited {
             self.wake.notify_one();
         }
     }
@@ -312,14 +268,14 @@ impl SyncLine {
         self.wake.notify_one();
     }
 
-    /// A sync has failed. What the disk holds is then unknown, and asking again would get the
-    /// kernel's word for pages it has already given up, so nothing is promised any more until
-    /// the process starts anew.
+    /// Whether a sync has failed. The contents of the disk are then unknown, and another sync could succeed
+    /// although the kernel has already dropped the unwritten pages. So no batch becomes durable until the
+    /// process restarts.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
     }
 
-    /// How long the present sync has been under way.
+    /// How long the current sync has taken so far.
     pub(crate) fn stalled_for(&self) -> Duration {
         self.state
             .lock()
@@ -328,28 +284,28 @@ impl SyncLine {
     }
 
     /// Whether somebody waits for this batch, or for a later one.
-    pub(crate) fn wants(&self, batch: &Batch) -> bool {
-        self.wanted.load(Ordering::Relaxed) >= batch.number
+    pub(crate) fn is_awaited(&self, batch: &Batch) -> bool {
+        self.awaited.load(Ordering::Relaxed) >= batch.number
     }
 
-    fn hurry(&self, batch: &Batch) {
-        // Only the first who waits for a batch needs to wake anyone.
-        if self.wanted.fetch_max(batch.number, Ordering::Relaxed) >= batch.number {
+    fn request_sync(&self, batch: &Batch) {
+        // Only the first waiter of a batch needs to wake the threads.
+        if self.awaited.fetch_max(batch.number, Ordering::Relaxed) >= batch.number {
             return;
         }
         if batch.state.load(Ordering::Acquire) == UNDECIDED {
-            // It has yet to be written.
-            self.queue.nudge();
+            // The writer has not written it yet.
+            self.queue.request_batch();
         }
-        // It may be on its way by now. Under the lock, so that the sync thread is either before its
-        // check or asleep, and whoever hands the batch over sees that it is wanted.
+        // The writer may have pushed it by now. Taking the lock ensures that the sync thread either has its
+        // check still to make or is asleep, and that a later push sees that the batch is awaited.
         drop(self.state.lock());
         self.wake.notify_one();
     }
 
-    /// The sync thread: `sync` forces the log to the disk.
+    /// Runs the sync thread. `sync` forces the log to the disk.
     pub(crate) fn run(&self, mut sync: impl FnMut() -> std::io::Result<()>) {
-        let _end = SyncEnd(self);
+        let _guard = SyncThreadGuard(self);
         while let Some(group) = self.next_group() {
             if group.iter().any(|committed| committed.wrote)
                 && !self.is_broken()
@@ -368,7 +324,7 @@ impl SyncLine {
         }
     }
 
-    /// Waits until there is something to sync and a reason to do it now.
+    /// Waits until there are batches to sync, and one of them is awaited or the delay is over.
     fn next_group(&self) -> Option<Vec<Committed>> {
         let mut state = self.state.lock();
         state.syncing_since = None;
@@ -381,8 +337,8 @@ impl SyncLine {
                 continue;
             };
             let due = first.at + self.delay;
-            let hurried = self.wants(&first.batch);
-            if state.closed || hurried || Instant::now() >= due {
+            let is_awaited = self.is_awaited(&first.batch);
+            if state.closed || is_awaited || Instant::now() >= due {
                 state.syncing_since = Some(Instant::now());
                 return Some(std::mem::take(&mut state.committed));
             }
@@ -391,10 +347,10 @@ impl SyncLine {
     }
 }
 
-/// However the sync thread ends: nothing is promised any more, and nobody waits for a promise.
-struct SyncEnd<'a>(&'a SyncLine);
+/// When the sync thread ends, even by a panic, no batch becomes durable any more and no caller keeps waiting.
+struct SyncThreadGuard<'a>(&'a SyncQueue);
 
-impl Drop for SyncEnd<'_> {
+impl Drop for SyncThreadGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.ended = true;
@@ -409,98 +365,4 @@ impl Drop for SyncEnd<'_> {
 
 #[cfg(test)]
 #[cfg(not(feature = "schedules"))]
-mod tests {
-    use crate::queue::command_queue::Bounds;
-    use crate::queue::durable::*;
-
-    fn line() -> Arc<SyncLine> {
-        let queue = Queue::new(Bounds {
-            gather: Duration::ZERO,
-            waiting_max: 1,
-            call_wait_max: Duration::ZERO,
-            change_wait_max: Duration::ZERO,
-        });
-        SyncLine::new(Duration::from_secs(3600), Arc::new(queue))
-    }
-
-    #[tokio::test]
-    async fn a_waiter_hurries_the_sync_and_gets_its_promise() {
-        let line = line();
-        let batch = Batch::in_line(1, &line);
-        let durable = batch.durable();
-        line.push(batch, true);
-        let thread = std::thread::spawn({
-            let line = Arc::clone(&line);
-            move || line.run(|| Ok(()))
-        });
-        assert!(!durable.is_done());
-        assert_eq!(durable.wait().await, Ok(()));
-        assert!(durable.is_done());
-        line.close();
-        thread.join().unwrap();
-    }
-
-    #[tokio::test]
-    async fn who_waits_before_the_commit_is_not_left_to_the_delay() {
-        let line = line();
-        let (early, late) = (Batch::in_line(1, &line), Batch::in_line(2, &line));
-        line.push(early, true);
-        let waiter = tokio::spawn({
-            let durable = late.durable();
-            async move { durable.wait().await }
-        });
-        while line.wanted.load(Ordering::Relaxed) < 2 {
-            tokio::task::yield_now().await;
-        }
-        let thread = std::thread::spawn({
-            let line = Arc::clone(&line);
-            move || line.run(|| Ok(()))
-        });
-        line.push(late, true);
-        assert_eq!(waiter.await.unwrap(), Ok(()));
-        line.close();
-        thread.join().unwrap();
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_takes_too_long_is_not_confirmed_and_may_still_happen() {
-        let batch = Batch::in_line(1, &line());
-        let durable = batch.durable();
-        let waiter = tokio::spawn({
-            let durable = durable.clone();
-            async move { durable.wait().await }
-        });
-        assert!(!durable.is_confirmed().await);
-        assert!(!durable.is_confirmed().await, "asked again");
-        batch.done();
-        assert!(durable.is_confirmed().await);
-        assert_eq!(waiter.await.unwrap(), Ok(()));
-    }
-
-    #[tokio::test]
-    async fn a_failed_sync_promises_nothing_ever_again() {
-        let line = line();
-        let (first, second) = (Batch::in_line(1, &line), Batch::in_line(2, &line));
-        let (one, two) = (first.durable(), second.durable());
-        line.push(first, true);
-        line.close();
-        let mut answers = vec![Ok(()), Err(std::io::Error::other("disk"))];
-        line.run(|| answers.pop().unwrap());
-        assert_eq!(one.wait().await, Err(Lost));
-        line.push(second, true);
-        line.run(|| Ok(()));
-        assert_eq!(two.wait().await, Err(Lost));
-        assert!(line.is_broken() && two.is_lost());
-    }
-
-    #[test]
-    fn a_batch_that_wrote_nothing_needs_no_sync() {
-        let line = line();
-        let batch = Batch::in_line(1, &line);
-        let durable = batch.durable();
-        line.push(batch, false);
-        line.close();
-        line.run(|| panic!("no sync is needed"));
-        assert!(durable.is_done());
-    }
-}
+mod tests;

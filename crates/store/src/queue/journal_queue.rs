@@ -93,7 +93,7 @@ fn bytes_of(row: &JournalRow) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::queue::journal_queue::*;
+    use super::*;
 
     const BOUNDS: JournalBounds = JournalBounds {
         rows_max: 4,

@@ -4,3 +4,4 @@ pub(crate) mod command;
 pub(crate) mod command_queue;
 pub(crate) mod durable;
 pub(crate) mod journal_queue;
+mod waiters;

@@ -163,7 +163,7 @@ pub struct PriceRow {
 
 #[cfg(test)]
 mod tests {
-    use crate::records::entries::*;
+    use super::*;
 
     #[test]
     fn a_kind_reads_back_from_its_word() {

@@ -294,7 +294,7 @@ impl PriceNumber {
 
 #[cfg(test)]
 mod tests {
-    use crate::records::ids::*;
+    use super::*;
 
     #[test]
     fn a_name_of_a_request_is_kept_and_cut_where_it_is_none() {

@@ -125,7 +125,7 @@ impl From<&str> for Text {
 
 #[cfg(test)]
 mod tests {
-    use crate::records::meter::*;
+    use super::*;
 
     #[test]
     fn any_meter_is_kept_whole() {

@@ -81,7 +81,7 @@ impl FromStr for TaskId {
 
 #[cfg(test)]
 mod tests {
-    use crate::records::task_id::*;
+    use super::*;
 
     #[test]
     fn an_id_is_a_uuid_of_version_7_and_reads_back() {

@@ -20,8 +20,8 @@ use crate::books::Limits;
 use crate::chain::WalletHead;
 use crate::error::{AdmitError, OpenError, StoreError};
 use crate::queue::command::Command;
-use crate::queue::command_queue::{Bounds, Queue, Refused};
-use crate::queue::durable::SyncLine;
+use crate::queue::command_queue::{Bounds, CommandQueue, PushError};
+use crate::queue::durable::SyncQueue;
 use crate::records::accounts::{KeyHead, KeyRow, WalletRow};
 use crate::records::call::{Admit, Admitted, Close};
 use crate::records::entries::{EntryQuery, EntryRow, PriceRow};
@@ -31,19 +31,19 @@ use crate::records::task::TaskView;
 use crate::records::task_id::TaskId;
 use crate::records::task_list::{TaskPage, TaskQuery};
 use crate::settings::Settings;
-use crate::sqlite::connection::connect::{READER_CACHE_KIB, make_writer, open, reader, refusal};
+use crate::sqlite::connection::connect::{READER_CACHE_KIB, make_writer, open, open_error, reader};
 use crate::sqlite::connection::files::size;
 use crate::sqlite::connection::open::{Opened, for_command, for_server, journal_path, prepared};
 use crate::sqlite::connection::server_lock::ServerLock;
 use crate::sqlite::reads::pool::Reads;
 use crate::sqlite::reads::verify::verify;
 use crate::sqlite::schema::migrations::Schema;
-use crate::sqlite::writer::checkpointer::{self, Keeper, Seen};
+use crate::sqlite::writer::checkpointer::{self, Checkpointer, LogProgress};
 use crate::sqlite::writer::disk_reserve::Ballast;
 use crate::sqlite::writer::ledger::Ledger;
-use crate::sqlite::writer::shared_ledger::OpenBooks;
-use crate::sqlite::writer::thread::{Shared, Writer};
-use crate::sqlite::writer::writer_lock::Turn;
+use crate::sqlite::writer::shared_ledger::SharedLedger;
+use crate::sqlite::writer::thread::{Writer, WriterContext};
+use crate::sqlite::writer::writer_lock::WriterLock;
 use crate::stats::{Counters, Stats};
 use crate::store::Recovery;
 use crate::sync;
@@ -58,9 +58,9 @@ const READERS: usize = 2;
 
 pub(crate) struct Sqlite {
     path: PathBuf,
-    queue: Arc<Queue>,
-    line: Arc<SyncLine>,
-    open_books: Arc<OpenBooks>,
+    queue: Arc<CommandQueue>,
+    sync_queue: Arc<SyncQueue>,
+    shared_ledger: Arc<SharedLedger>,
     counters: Arc<Counters>,
     threads: Vec<JoinHandle<()>>,
     reads: Reads,
@@ -73,7 +73,7 @@ pub(crate) struct Sqlite {
 /// What only a server has. The lock goes last: until then nobody else may open the database.
 struct Server {
     journal: Journal,
-    _keeper: Ticker,
+    _checkpointer: Ticker,
     _lock: ServerLock,
 }
 
@@ -82,12 +82,12 @@ impl Sqlite {
         Self::open_with(path, settings, Arc::default(), |_| Ok(()))
     }
 
-    /// Opens a server's store. Who holds `gate` has the log to itself; `prepare` has the last word
+    /// Opens a server's store. Who holds `checkpoint_lock` has the log to itself; `prepare` has the last word
     /// on the writer's connection.
     pub(crate) fn open_with(
         path: &Path,
         settings: &Settings,
-        gate: Arc<sync::Mutex<u64>>,
+        checkpoint_lock: Arc<sync::Mutex<u64>>,
         prepare: impl FnOnce(&mut Connection) -> rusqlite::Result<()>,
     ) -> Result<(Self, Recovery), OpenError> {
         let lock = ServerLock::take(path)?;
@@ -95,18 +95,19 @@ impl Sqlite {
         let (mut opened, recovery) = for_server(path, settings, &counters)?;
         count_frames(&mut opened.writer, &counters)
             .and_then(|()| prepare(&mut opened.writer))
-            .map_err(|error| refusal(path, error))?;
+            .map_err(|error| open_error(path, error))?;
         // Who keeps no floor wants no reserve either.
         let ballast = match settings.disk_floor_bytes {
             0 => Ballast::none(),
             _ => Ballast::of(path),
         };
         let ballast = Arc::new(ballast);
-        let keeper = Self::keeper(path, settings, &counters, &gate, &ballast)?;
+        let checkpointer =
+            Self::checkpointer(path, settings, &counters, &checkpoint_lock, &ballast)?;
         let journal = Self::start_journal(path, settings, &counters)?;
         let server = Server {
             journal,
-            _keeper: keeper,
+            _checkpointer: checkpointer,
             _lock: lock,
         };
         let sqlite = Self::start(
@@ -114,7 +115,7 @@ impl Sqlite {
             settings,
             opened,
             counters,
-            gate,
+            checkpoint_lock,
             ballast,
             Some(server),
         )?;
@@ -123,7 +124,7 @@ impl Sqlite {
 
     pub(crate) fn attach(path: &Path, settings: &Settings) -> Result<Self, OpenError> {
         let opened = for_command(path, settings)?;
-        let gate = Arc::new(sync::Mutex::new(0));
+        let checkpoint_lock = Arc::new(sync::Mutex::new(0));
         let ballast = Arc::new(Ballast::none());
         // A command has one change to make and waits for it: nothing to gather for.
         let settings = Settings {
@@ -136,7 +137,7 @@ impl Sqlite {
             &settings,
             opened,
             Arc::new(Counters::default()),
-            gate,
+            checkpoint_lock,
             ballast,
             None,
         )
@@ -147,28 +148,28 @@ impl Sqlite {
         settings: &Settings,
         opened: Opened,
         counters: Arc<Counters>,
-        gate: Arc<sync::Mutex<u64>>,
+        checkpoint_lock: Arc<sync::Mutex<u64>>,
         ballast: Arc<Ballast>,
         server: Option<Server>,
     ) -> Result<Self, OpenError> {
-        let sql = |error| refusal(path, error);
+        let sql = |error| open_error(path, error);
         let io = |source| OpenError::Io {
             path: path.to_owned(),
             source,
         };
-        let queue = Arc::new(Queue::new(Bounds {
+        let queue = Arc::new(CommandQueue::new(Bounds {
             gather: settings.gather,
             waiting_max: settings.queue_max,
             call_wait_max: settings.queue_wait_max,
             change_wait_max: settings.lock_wait_max,
         }));
-        let line = SyncLine::new(settings.sync_delay, Arc::clone(&queue));
-        let open_books = Arc::new(OpenBooks::new(&queue));
-        let shared = Shared {
+        let sync_queue = SyncQueue::new(settings.sync_delay, Arc::clone(&queue));
+        let shared_ledger = Arc::new(SharedLedger::new(&queue));
+        let shared = WriterContext {
             queue: Arc::clone(&queue),
-            line: Arc::clone(&line),
-            open_books: Arc::clone(&open_books),
-            gate,
+            sync_queue: Arc::clone(&sync_queue),
+            shared_ledger: Arc::clone(&shared_ledger),
+            checkpoint_lock,
             ballast,
             gather: settings.gather,
         };
@@ -184,27 +185,27 @@ impl Sqlite {
             writer,
             log,
             epoch,
-            turn,
+            writer_lock,
         } = opened;
         let sync_thread = std::thread::Builder::new()
             .name("store-sync".to_owned())
             .spawn({
-                let line = Arc::clone(&line);
-                move || line.run(|| log.sync_data())
+                let sync_queue = Arc::clone(&sync_queue);
+                move || sync_queue.run(|| log.sync_data())
             });
         let sync_thread = sync_thread.map_err(io)?;
         let writer_thread = std::thread::Builder::new()
             .name("store-write".to_owned())
             .spawn({
                 let (counters, limits) = (Arc::clone(&counters), settings.book_limits());
-                move || write(&writer, epoch, limits, counters, turn, shared)
+                move || write(&writer, epoch, limits, counters, writer_lock, shared)
             });
         let threads = vec![writer_thread.map_err(io)?, sync_thread];
         Ok(Self {
             path: path.to_owned(),
             queue,
-            line,
-            open_books,
+            sync_queue,
+            shared_ledger,
             counters,
             threads,
             reads,
@@ -214,32 +215,34 @@ impl Sqlite {
         })
     }
 
-    fn keeper(
+    fn checkpointer(
         path: &Path,
         settings: &Settings,
         counters: &Arc<Counters>,
-        gate: &Arc<sync::Mutex<u64>>,
+        checkpoint_lock: &Arc<sync::Mutex<u64>>,
         ballast: &Arc<Ballast>,
     ) -> Result<Ticker, OpenError> {
         let mut connection =
-            open(path, rusqlite::OpenFlags::empty()).map_err(|error| refusal(path, error))?;
+            open(path, rusqlite::OpenFlags::empty()).map_err(|error| open_error(path, error))?;
         make_writer(&mut connection, settings.lock_wait_max)
-            .map_err(|error| refusal(path, error))?;
+            .map_err(|error| open_error(path, error))?;
         let cache = connection.pragma_update(None, "cache_size", -READER_CACHE_KIB);
-        cache.map_err(|error| refusal(path, error))?;
-        let mut keeper = Keeper {
+        cache.map_err(|error| open_error(path, error))?;
+        let mut checkpointer = Checkpointer {
             path: path.to_owned(),
             connection,
-            gate: Arc::clone(gate),
+            checkpoint_lock: Arc::clone(checkpoint_lock),
             counters: Arc::clone(counters),
             ballast: Arc::clone(ballast),
             wal_bytes_max: settings.wal_bytes_max,
             disk_floor_bytes: settings.disk_floor_bytes,
-            seen: Seen::default(),
+            progress: LogProgress::default(),
         };
         // Before anyone is admitted.
-        keeper.look_at_disk();
-        let ticker = Ticker::start("store-keep", checkpointer::TICK, move || keeper.tick());
+        checkpointer.check_disk();
+        let ticker = Ticker::start("store-keep", checkpointer::TICK, move || {
+            checkpointer.tick();
+        });
         ticker.map_err(|source| OpenError::Io {
             path: path.to_owned(),
             source,
@@ -253,7 +256,7 @@ impl Sqlite {
     ) -> Result<Journal, OpenError> {
         let path = journal_path(path);
         let connection = prepared(&path, Schema::Journal, settings.lock_wait_max)?;
-        let sql = |error| refusal(&path, error);
+        let sql = |error| open_error(&path, error);
         // Its own thread may wait for its own disk.
         connection
             .pragma_update(None, "wal_autocheckpoint", 1_000)
@@ -272,7 +275,7 @@ impl Sqlite {
         })
     }
 
-    pub(crate) fn push(&self, command: Command) -> Result<(), Refused> {
+    pub(crate) fn push(&self, command: Command) -> Result<(), PushError> {
         self.queue.push(command)
     }
 
@@ -282,12 +285,12 @@ impl Sqlite {
 
     /// Decides on a call at once, or gives it back to be queued.
     pub(crate) fn admit_now(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
-        self.open_books.admit(admit)
+        self.shared_ledger.admit(admit)
     }
 
     /// Ends a hold at once, or as soon as the writer comes to it.
     pub(crate) fn close(&self, closing: Close) {
-        if let Err(closing) = self.open_books.close(closing) {
+        if let Err(closing) = self.shared_ledger.close(closing) {
             self.push_close(Command::Close(closing));
         }
     }
@@ -298,7 +301,7 @@ impl Sqlite {
         if self.server.is_none()
             || counters.below_floor.get()
             || counters.failing.get()
-            || self.line.is_broken()
+            || self.sync_queue.is_broken()
         {
             return Err(AdmitError::Unavailable);
         }
@@ -308,10 +311,10 @@ impl Sqlite {
     pub(crate) fn healthy(&self) -> bool {
         !self.counters.failing.get()
             && !self.counters.below_floor.get()
-            && !self.line.is_broken()
+            && !self.sync_queue.is_broken()
             && !self.queue.is_closed()
             && self.queue.oldest() < HEALTHY_WITHIN
-            && self.line.stalled_for() < HEALTHY_WITHIN
+            && self.sync_queue.stalled_for() < HEALTHY_WITHIN
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -468,14 +471,14 @@ pub(super) fn write(
     epoch: crate::records::ids::Epoch,
     limits: Limits,
     counters: Arc<Counters>,
-    turn: Turn,
-    shared: Shared,
+    writer_lock: WriterLock,
+    shared: WriterContext,
 ) {
-    let _end = WriterEnd {
+    let _end = WriterGuard {
         queue: Arc::clone(&shared.queue),
-        line: Arc::clone(&shared.line),
+        sync_queue: Arc::clone(&shared.sync_queue),
     };
-    match Ledger::new(on, epoch, limits, counters, turn) {
+    match Ledger::new(on, epoch, limits, counters, writer_lock) {
         Ok(ledger) => Writer::new(ledger, shared).run(),
         // The same statements were prepared a moment ago, for recovery.
         Err(error) => tracing::error!(%error, "the ledger's writer could not start"),
@@ -484,15 +487,15 @@ pub(super) fn write(
 
 /// However the writer ends: nobody must wait for it any more, and what it committed is still to
 /// be synced.
-struct WriterEnd {
-    queue: Arc<Queue>,
-    line: Arc<SyncLine>,
+struct WriterGuard {
+    queue: Arc<CommandQueue>,
+    sync_queue: Arc<SyncQueue>,
 }
 
-impl Drop for WriterEnd {
+impl Drop for WriterGuard {
     fn drop(&mut self) {
         self.queue.abandon();
-        self.line.close();
+        self.sync_queue.close();
     }
 }
 

@@ -34,7 +34,7 @@ struct Rig {
     /// Commits that will succeed and look as if they had failed.
     lies: Arc<AtomicU32>,
     /// Who holds it has the log to itself.
-    gate: Arc<Mutex<u64>>,
+    checkpoint_lock: Arc<Mutex<u64>>,
     key: KeyRow,
     price: PriceVersion,
 }
@@ -62,14 +62,18 @@ impl Rig {
         set(&mut settings);
         let faults = Faults::default();
         let (store, _) = Store::open_with_faults(&settings, &faults).unwrap();
-        let Faults { vetoes, lies, gate } = faults;
+        let Faults {
+            vetoes,
+            lies,
+            checkpoint_lock,
+        } = faults;
         let (key, price) = fund(&store).await;
         Self {
             folder,
             store,
             vetoes,
             lies,
-            gate,
+            checkpoint_lock,
             key,
             price,
         }
@@ -534,7 +538,7 @@ async fn the_log_is_folded_and_does_not_grow_without_bound() {
         store,
         vetoes: Arc::default(),
         lies: Arc::default(),
-        gate: Arc::default(),
+        checkpoint_lock: Arc::default(),
         key,
         price,
     };
@@ -564,10 +568,10 @@ async fn the_log_is_folded_and_does_not_grow_without_bound() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_that_is_folded_in_an_open_batch_is_begun_anew_by_it() {
     let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
-    let keeper = Connection::open(rig.path()).unwrap();
+    let checkpointer = Connection::open(rig.path()).unwrap();
     let copied = || -> i64 {
         let copy = "PRAGMA wal_checkpoint(PASSIVE)";
-        keeper.query_row(copy, [], |row| row.get(2)).unwrap()
+        checkpointer.query_row(copy, [], |row| row.get(2)).unwrap()
     };
     for _ in 0..5 {
         let call = rig.admit().await.unwrap();
@@ -578,7 +582,7 @@ async fn a_log_that_is_folded_in_an_open_batch_is_begun_anew_by_it() {
     // Nobody waits for it, so its batch stays open.
     let call = rig.admit().await.unwrap();
     let long = {
-        let mut folds = rig.gate.lock();
+        let mut folds = rig.checkpoint_lock.lock();
         *folds += 1;
         copied()
     };
@@ -599,7 +603,7 @@ async fn while_the_log_is_folded_calls_are_decided_and_not_promised() {
     let rig = Rig::new().await;
     let open = rig.admit().await.unwrap();
     open.durable.wait().await.unwrap();
-    let folding = rig.gate.lock();
+    let folding = rig.checkpoint_lock.lock();
     rig.settle(&open);
     // Three batches' worth of calls, one after the other, all in the one that waits.
     let mut calls = Vec::new();

@@ -2,7 +2,7 @@
 //!
 //! `ledger` is one connection's transactions, with `calls`, `changes` and `tasks` in them;
 //! `apply` takes commands to them, and `writer` runs it on its thread; while it sleeps in an open
-//! batch, callers decide on its books themselves (`open_books`). `keeper` folds the log and watches the
+//! batch, callers decide on its books themselves (`shared_ledger`). `checkpointer` folds the log and watches the
 //! disk, `reads` serves look-ups, `journal` is a file and a thread of its own. `backend` puts them
 //! together. In the tests of schedules (`schedules`) a checker decides which of their threads runs.
 

@@ -28,7 +28,7 @@ pub(crate) enum FaultPoint {
     /// What was queued has been decided on.
     Decided,
     /// The decisions were taken out of the open books and are about to be written.
-    Drafted,
+    BatchTaken,
     /// They are committed, and nobody has been told.
     Committed,
     /// The log is about to be synced.

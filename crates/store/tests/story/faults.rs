@@ -76,10 +76,10 @@ impl Rig {
 /// A commit that was cut off is in doubt for longer than anybody asks about it at a stretch. The call was
 /// answered meanwhile, and is charged when it turns out that its hold never happened.
 pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(place: &Place) {
-    let doubt_max = Duration::from_millis(20);
+    let lost_commit_max = Duration::from_millis(20);
     let mut settings = place.settings();
     if let Location::Server(server) = &mut settings.location {
-        server.doubt_max = doubt_max;
+        server.lost_commit_max = lost_commit_max;
     }
     let rig = Rig::with(settings).await;
     rig.cut.set(Mode::CutBefore(b"COMMIT"));
@@ -87,7 +87,7 @@ pub(crate) async fn a_commit_in_doubt_is_asked_about_until_it_is_known(place: &P
     rig.store.close(settled(call.hold, rig.version, 250_000));
     let doubtful = call.durable.clone();
     // A wait that ends is a fate that was told too soon.
-    let told = tokio::time::timeout(20 * doubt_max, doubtful.wait()).await;
+    let told = tokio::time::timeout(20 * lost_commit_max, doubtful.wait()).await;
     assert!(told.is_err(), "{told:?}");
     assert_eq!(rig.cut.lost(), 1);
     assert!(admit(&rig.store, &rig.key, credits(1)).await.is_err());

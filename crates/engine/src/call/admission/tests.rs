@@ -173,7 +173,7 @@ async fn much_later() {
 )]
 async fn a_slow_commit_makes_the_answer_late() {
     let scene = Scene::new(Commit::BeforeAnswer).await;
-    let gate = scene.faults.gate.lock();
+    let gate = scene.faults.checkpoint_lock.lock();
     let call = settle(scene.admitted().await);
     much_later().await;
     assert!(!call.is_finished(), "nobody knows yet what to tell");
@@ -189,7 +189,7 @@ async fn a_slow_commit_makes_the_answer_late() {
 )]
 async fn a_slow_commit_that_fails_in_the_end_charges_nobody() {
     let scene = Scene::new(Commit::BeforeAnswer).await;
-    let gate = scene.faults.gate.lock();
+    let gate = scene.faults.checkpoint_lock.lock();
     let call = settle(scene.admitted().await);
     much_later().await;
     scene.faults.vetoes.store(2, Ordering::SeqCst);
@@ -206,7 +206,7 @@ async fn a_slow_commit_that_fails_in_the_end_charges_nobody() {
 async fn a_caller_who_leaves_before_the_commit_is_journaled_as_the_ledger_has_it() {
     for (vetoes, told) in [(0, charged(499)), (2, free(499))] {
         let scene = Scene::new(Commit::BeforeAnswer).await;
-        let gate = scene.faults.gate.lock();
+        let gate = scene.faults.checkpoint_lock.lock();
         let call = settle(scene.admitted().await);
         tokio::task::yield_now().await;
         call.abort();

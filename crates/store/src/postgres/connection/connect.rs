@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{Client, Config, SimpleQueryMessage};
 
-use super::errors::Failed;
+use super::errors::PgError;
 use super::tls::Tls;
 use super::url::{self, Address};
 use crate::error::OpenError;
@@ -41,7 +41,7 @@ pub(crate) enum Role {
     /// of the server takes no row that it has confirmed.
     Journal,
     /// Keeps the node's lease, and migrates.
-    Keeper,
+    Node,
 }
 
 /// The database: one server, or several of which one is the primary.
@@ -52,7 +52,7 @@ pub(crate) struct Target {
     writable: bool,
     tls: Tls,
     place: String,
-    pub(crate) doubt_max: Duration,
+    pub(crate) lost_commit_max: Duration,
 }
 
 /// Whether a server can be spoken to at all; says why not.
@@ -86,7 +86,7 @@ impl Target {
             writable: addresses.writable,
             tls,
             place,
-            doubt_max: server.doubt_max,
+            lost_commit_max: server.lost_commit_max,
         })
     }
 
@@ -97,7 +97,7 @@ impl Target {
 
     /// A new session on the first server that can be used, beginning with the one that was used last. Its
     /// driver runs on the present runtime and ends with the client.
-    pub(crate) async fn connect(&self, role: Role) -> Result<Client, Failed> {
+    pub(crate) async fn connect(&self, role: Role) -> Result<Client, PgError> {
         let first = self.last.load(Ordering::Relaxed);
         let count = self.servers.len();
         let mut failures = Vec::new();
@@ -108,7 +108,7 @@ impl Target {
             // On the heap: connecting is rare, and its state is large.
             let connecting = Box::pin(self.connect_to(&server.config, role));
             let connected = tokio::time::timeout(SESSION_MAX, connecting).await;
-            match connected.unwrap_or(Err(Failed::Silent)) {
+            match connected.unwrap_or(Err(PgError::NoAnswer)) {
                 Ok(client) => {
                     self.last.store(number, Ordering::Relaxed);
                     return Ok(client);
@@ -118,13 +118,13 @@ impl Target {
         }
         match failures.pop() {
             Some((_, failed)) if failures.is_empty() => Err(failed),
-            last => Err(Failed::EveryHost(
+            last => Err(PgError::EveryHost(
                 failures.into_iter().chain(last).collect(),
             )),
         }
     }
 
-    async fn connect_to(&self, config: &Config, role: Role) -> Result<Client, Failed> {
+    async fn connect_to(&self, config: &Config, role: Role) -> Result<Client, PgError> {
         let client = if config.get_ssl_mode() == SslMode::Disable {
             let (client, driver) = config.connect(tokio_postgres::NoTls).await?;
             tokio::spawn(driven(driver));
@@ -147,12 +147,12 @@ impl Target {
             _ => false,
         });
         if is_read_only && self.writable {
-            return Err(Failed::ReadOnly);
+            return Err(PgError::ReadOnly);
         }
         Ok(client)
     }
 
-    pub(crate) fn refused(&self, failed: Failed) -> OpenError {
+    pub(crate) fn refused(&self, failed: PgError) -> OpenError {
         let place = self.place.clone();
         let is_temporary = failed.is_temporary();
         let source = Box::new(failed);
@@ -184,7 +184,7 @@ impl Role {
             Self::Reads | Self::Tasks => (READ_MAX, READ_MAX),
             Self::Verify => (Duration::ZERO, READ_MAX),
             Self::Journal => (READ_MAX, STEP_MAX),
-            Self::Keeper => (Duration::from_secs(60), READ_MAX),
+            Self::Node => (Duration::from_secs(60), READ_MAX),
         };
         // What is promised is on the disk (W13); a server that asks for more than that
         // gets it.
@@ -195,7 +195,7 @@ impl Role {
             Self::Verify => Duration::ZERO,
             Self::Reads | Self::Tasks | Self::Journal => STEP_MAX,
             // Its claims last as long as the sweep they are for.
-            Self::Keeper => Duration::from_secs(60),
+            Self::Node => Duration::from_secs(60),
         };
         format!(
             "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {};

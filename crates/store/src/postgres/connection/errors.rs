@@ -10,50 +10,50 @@ use crate::error::StoreError;
 
 /// Why something did not work.
 #[derive(Debug)]
-pub(crate) enum Failed {
+pub(crate) enum PgError {
     Sql(tokio_postgres::Error),
     /// No answer in time; the connection is given up.
-    Silent,
+    NoAnswer,
     /// The session may not write.
     ReadOnly,
     /// No server of several could be used; each with its reason.
-    EveryHost(Vec<(String, Failed)>),
+    EveryHost(Vec<(String, PgError)>),
 }
 
 /// Whose fault it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum FailureKind {
     /// Another transaction was in the way: the same again may succeed at once.
-    Crossed,
+    Conflict,
     /// Somebody held a lock for too long.
     Locked,
     /// The connection is gone, or the server is about to go.
-    Gone,
+    Disconnected,
     /// The server's disk, memory or configuration: the same may succeed later.
-    Outside,
+    Environment,
     /// The commands or the stored rows: the same would fail again.
-    Inside,
+    Permanent,
 }
 
-impl Failed {
-    pub(crate) fn trouble(&self) -> Trouble {
+impl PgError {
+    pub(crate) fn kind(&self) -> FailureKind {
         let error = match self {
             Self::Sql(error) => error,
-            Self::Silent | Self::ReadOnly => return Trouble::Gone,
+            Self::NoAnswer | Self::ReadOnly => return FailureKind::Disconnected,
             Self::EveryHost(hosts) => {
-                let troubles: Vec<Trouble> =
-                    hosts.iter().map(|(_, failed)| failed.trouble()).collect();
+                let kinds: Vec<FailureKind> =
+                    hosts.iter().map(|(_, failed)| failed.kind()).collect();
                 // What a server answered says more than that another one did not.
-                return [Trouble::Inside, Trouble::Outside]
+                return [FailureKind::Permanent, FailureKind::Environment]
                     .into_iter()
-                    .find(|trouble| troubles.contains(trouble))
-                    .unwrap_or(Trouble::Gone);
+                    .find(|kind| kinds.contains(kind))
+                    .unwrap_or(FailureKind::Disconnected);
             }
         };
         match error.code() {
-            Some(code) => trouble_of(code),
-            None if error.is_closed() || is_io(error) => Trouble::Gone,
-            None => Trouble::Inside,
+            Some(code) => kind_of(code),
+            None if error.is_closed() || is_io(error) => FailureKind::Disconnected,
+            None => FailureKind::Permanent,
         }
     }
 
@@ -65,28 +65,28 @@ impl Failed {
                 let is_refused = error
                     .code()
                     .is_some_and(|code| matches!(code.code().get(..2), Some("28" | "3D")));
-                !is_refused && !is_tls(error) && self.trouble() != Trouble::Inside
+                !is_refused && !is_tls(error) && self.kind() != FailureKind::Permanent
             }
-            Self::Silent | Self::ReadOnly => true,
+            Self::NoAnswer | Self::ReadOnly => true,
             Self::EveryHost(hosts) => hosts.iter().all(|(_, failed)| failed.is_temporary()),
         }
     }
 }
 
-fn trouble_of(code: &SqlState) -> Trouble {
+fn kind_of(code: &SqlState) -> FailureKind {
     if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED {
-        return Trouble::Crossed;
+        return FailureKind::Conflict;
     }
     if *code == SqlState::LOCK_NOT_AVAILABLE || *code == SqlState::QUERY_CANCELED {
-        return Trouble::Locked;
+        return FailureKind::Locked;
     }
     match code.code().get(..2) {
         // Connection exceptions, operator intervention (shutdown, terminated), idle too long, a
         // server that has become read-only.
-        Some("08" | "57" | "25") => Trouble::Gone,
+        Some("08" | "57" | "25") => FailureKind::Disconnected,
         // Resources, objects not in the right state, system errors, credentials.
-        Some("53" | "55" | "58" | "XX" | "28" | "3D") => Trouble::Outside,
-        _ => Trouble::Inside,
+        Some("53" | "55" | "58" | "XX" | "28" | "3D") => FailureKind::Environment,
+        _ => FailureKind::Permanent,
     }
 }
 
@@ -109,9 +109,9 @@ fn causes(
     std::iter::successors(error.source(), |&cause| cause.source())
 }
 
-impl std::error::Error for Failed {}
+impl std::error::Error for PgError {}
 
-impl fmt::Display for Failed {
+impl fmt::Display for PgError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sql(error) => {
@@ -124,7 +124,7 @@ impl fmt::Display for Failed {
                 write!(f, "{error}")?;
                 causes(error).try_for_each(|cause| write!(f, ": {cause}"))
             }
-            Self::Silent => f.write_str("the server did not answer in time"),
+            Self::NoAnswer => f.write_str("the server did not answer in time"),
             Self::ReadOnly => f.write_str(
                 "the session is read-only: the server is a standby, or the role or the database is set read-only",
             ),
@@ -139,15 +139,15 @@ impl fmt::Display for Failed {
     }
 }
 
-impl From<tokio_postgres::Error> for Failed {
+impl From<tokio_postgres::Error> for PgError {
     fn from(error: tokio_postgres::Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<Failed> for StoreError {
-    fn from(failed: Failed) -> Self {
-        if failed.trouble() == Trouble::Inside {
+impl From<PgError> for StoreError {
+    fn from(failed: PgError) -> Self {
+        if failed.kind() == FailureKind::Permanent {
             Self::Database(Box::new(failed))
         } else {
             Self::Away(Box::new(failed))
@@ -157,45 +157,45 @@ impl From<Failed> for StoreError {
 
 impl From<tokio_postgres::Error> for StoreError {
     fn from(error: tokio_postgres::Error) -> Self {
-        Failed::from(error).into()
+        PgError::from(error).into()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::postgres::connection::errors::*;
+    use super::*;
 
     #[test]
     fn states_of_the_server_are_told_apart() {
-        for (code, trouble) in [
-            ("40001", Trouble::Crossed),
-            ("40P01", Trouble::Crossed),
-            ("55P03", Trouble::Locked),
-            ("57014", Trouble::Locked),
-            ("57P01", Trouble::Gone),
-            ("57P03", Trouble::Gone),
-            ("25006", Trouble::Gone),
-            ("25P03", Trouble::Gone),
-            ("08006", Trouble::Gone),
-            ("53100", Trouble::Outside),
-            ("53300", Trouble::Outside),
-            ("28P01", Trouble::Outside),
-            ("58030", Trouble::Outside),
-            ("23505", Trouble::Inside),
-            ("42P01", Trouble::Inside),
+        for (code, kind) in [
+            ("40001", FailureKind::Conflict),
+            ("40P01", FailureKind::Conflict),
+            ("55P03", FailureKind::Locked),
+            ("57014", FailureKind::Locked),
+            ("57P01", FailureKind::Disconnected),
+            ("57P03", FailureKind::Disconnected),
+            ("25006", FailureKind::Disconnected),
+            ("25P03", FailureKind::Disconnected),
+            ("08006", FailureKind::Disconnected),
+            ("53100", FailureKind::Environment),
+            ("53300", FailureKind::Environment),
+            ("28P01", FailureKind::Environment),
+            ("58030", FailureKind::Environment),
+            ("23505", FailureKind::Permanent),
+            ("42P01", FailureKind::Permanent),
         ] {
-            assert_eq!(trouble_of(&SqlState::from_code(code)), trouble, "{code}");
+            assert_eq!(kind_of(&SqlState::from_code(code)), kind, "{code}");
         }
     }
 
     #[test]
     fn what_one_of_several_servers_answered_decides() {
-        let hosts = |failed: Vec<Failed>| {
+        let hosts = |failed: Vec<PgError>| {
             let named = failed.into_iter().map(|failed| ("db:1".to_owned(), failed));
-            Failed::EveryHost(named.collect())
+            PgError::EveryHost(named.collect())
         };
-        let away = hosts(vec![Failed::Silent, Failed::ReadOnly]);
-        assert_eq!(away.trouble(), Trouble::Gone);
+        let away = hosts(vec![PgError::NoAnswer, PgError::ReadOnly]);
+        assert_eq!(away.kind(), FailureKind::Disconnected);
         assert!(away.is_temporary());
         let text = away.to_string();
         assert!(

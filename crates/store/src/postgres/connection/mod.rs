@@ -2,7 +2,7 @@
 
 pub(super) mod connect;
 pub(super) mod errors;
-pub(super) mod link;
+pub(super) mod ledger_connection;
 pub(super) mod open;
 pub(super) mod sqlstate;
 pub(super) mod tls;

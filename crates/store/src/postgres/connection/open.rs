@@ -33,11 +33,11 @@ pub(crate) async fn for_node(
     counters: &Arc<Counters>,
 ) -> Result<Opened, OpenError> {
     let refused = |failed| target.refused(failed);
-    let mut keeper = target.connect(Role::Keeper).await.map_err(refused)?;
+    let mut keeper = target.connect(Role::Node).await.map_err(refused)?;
     older_nodes_stop(&keeper, target, settings).await?;
     migrations::migrate(&mut keeper, target).await?;
     let node = lease::begin(&keeper, server, target).await?;
-    let claims = target.connect(Role::Keeper).await.map_err(refused)?;
+    let claims = target.connect(Role::Node).await.map_err(refused)?;
     let mut sweeper = Sweeper::new(target, ledger_role(server, settings), counters);
     let swept = sweeper.sweep(&claims).await.map_err(refused)?;
     Ok(Opened {
@@ -50,7 +50,7 @@ pub(crate) async fn for_node(
 /// For a command: only a database without a live node is migrated.
 pub(crate) async fn for_command(target: &Target, settings: &Settings) -> Result<(), OpenError> {
     let refused = |failed| target.refused(failed);
-    let mut client = target.connect(Role::Keeper).await.map_err(refused)?;
+    let mut client = target.connect(Role::Node).await.map_err(refused)?;
     let begun = Instant::now();
     while let Age::Older { found, known } = migrations::age(&client, target).await? {
         if found == 0

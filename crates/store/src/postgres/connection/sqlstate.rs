@@ -42,7 +42,7 @@ pub(crate) fn in_words(code: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use crate::postgres::connection::sqlstate::*;
+    use super::*;
 
     #[test]
     fn causes_that_an_operator_can_remove_are_named() {

@@ -121,7 +121,7 @@ fn without_hosts(whole: &Config) -> Config {
 mod tests {
     use tokio_postgres::config::SslMode;
 
-    use crate::postgres::connection::url::*;
+    use super::*;
 
     fn names(url: &str) -> Vec<String> {
         let read = read(&Server::at(url)).unwrap();

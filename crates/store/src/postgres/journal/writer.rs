@@ -12,7 +12,7 @@ use super::queue::Journal;
 use super::rows::{copy, plain};
 use crate::clock;
 use crate::postgres::connection::connect::{Role, Target};
-use crate::postgres::connection::errors::{Failed, Trouble};
+use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::node::lease::Node;
 use crate::records::journal::{JournalRow, SET_BACK_MS_MAX, TIME_SHIFT, number_of};
 
@@ -73,11 +73,11 @@ struct Doubtful {
 }
 
 impl Writer {
-    async fn client(&mut self) -> Result<&Client, Failed> {
+    async fn client(&mut self) -> Result<&Client, PgError> {
         if self.client.as_ref().is_none_or(Client::is_closed) {
             self.client = Some(self.target.connect(Role::Journal).await?);
         }
-        self.client.as_ref().ok_or(Failed::Silent)
+        self.client.as_ref().ok_or(PgError::NoAnswer)
     }
 
     /// Answers when to look again.
@@ -85,7 +85,7 @@ impl Writer {
         let seen = async {
             let client = self.client().await?;
             partitions::keep(client, clock::now(), retention_days).await?;
-            Ok::<(), Failed>(())
+            Ok::<(), PgError>(())
         };
         match tokio::time::timeout(COPY_MAX, seen).await {
             Ok(Ok(())) => DAYS_EVERY,
@@ -122,7 +122,7 @@ impl Writer {
     }
 
     /// Writes rows together; fails only when one of them cannot be written, or the store goes.
-    async fn write_part(&mut self, journal: &Journal, rows: &[JournalRow]) -> Result<(), Failed> {
+    async fn write_part(&mut self, journal: &Journal, rows: &[JournalRow]) -> Result<(), PgError> {
         if rows.is_empty() {
             return Ok(());
         }
@@ -133,7 +133,7 @@ impl Writer {
             let tried = self.try_write(rows, &numbers, &mut doubtful);
             let written = match tokio::time::timeout(COPY_MAX, tried).await {
                 Ok(written) => written,
-                Err(_) => Err(Failed::Silent),
+                Err(_) => Err(PgError::NoAnswer),
             };
             let Err(failed) = written else {
                 if failures > 1 {
@@ -165,7 +165,7 @@ impl Writer {
         rows: &[JournalRow],
         numbers: &[i64],
         doubtful: &mut Option<Doubtful>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), PgError> {
         let lock = self.lock;
         let client = self.client().await?;
         client
@@ -212,11 +212,11 @@ impl Writer {
 }
 
 /// Whether the same rows would fail again on any server: a value that does not fit, or breaks a rule.
-fn is_a_rows_fault(failed: &Failed) -> bool {
+fn is_a_rows_fault(failed: &PgError) -> bool {
     match failed {
-        Failed::Sql(error) => match error.code() {
+        PgError::Sql(error) => match error.code() {
             Some(code) => matches!(code.code().get(..2), Some("22" | "23" | "54")),
-            None => failed.trouble() == Trouble::Inside,
+            None => failed.kind() == FailureKind::Permanent,
         },
         _ => false,
     }

@@ -14,7 +14,7 @@ pub(crate) struct Health(AtomicU32);
 
 /// Something a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Component {
     /// The lane of the wallet, by its number.
     Lane(usize),
     /// A connection that finds keys, by its number.
@@ -24,7 +24,7 @@ pub(crate) enum Part {
 /// Lanes come first: there are fewer than this.
 const FIRST_LOOKUP: usize = 24;
 
-impl Part {
+impl Component {
     fn bit(self) -> u32 {
         let number = match self {
             Self::Lane(number) => number.min(FIRST_LOOKUP - 1),
@@ -36,7 +36,7 @@ impl Part {
 
 impl Health {
     /// Notes how a part did. Answers whether that is news.
-    pub(crate) fn note(&self, part: Part, works: bool) -> bool {
+    pub(crate) fn note(&self, part: Component, works: bool) -> bool {
         let bit = part.bit();
         let before = if works {
             self.0.fetch_and(!bit, Ordering::Relaxed)
@@ -51,7 +51,7 @@ impl Health {
         self.0.load(Ordering::Relaxed) & ((1 << FIRST_LOOKUP) - 1) == 0
     }
 
-    pub(crate) fn works(&self, part: Part) -> bool {
+    pub(crate) fn works(&self, part: Component) -> bool {
         self.0.load(Ordering::Relaxed) & part.bit() == 0
     }
 
@@ -63,21 +63,21 @@ impl Health {
 
 #[cfg(test)]
 mod tests {
-    use crate::postgres::node::health::*;
+    use super::*;
 
     #[test]
     fn one_part_that_works_does_not_hide_another_that_fails() {
         let health = Health::default();
         assert!(health.is_whole());
-        assert!(health.note(Part::Lane(0), false), "news");
-        assert!(!health.note(Part::Lane(0), false), "no news");
-        assert!(!health.note(Part::Lane(1), true), "no news");
-        assert!(health.note(Part::Lookup(1), false));
+        assert!(health.note(Component::Lane(0), false), "news");
+        assert!(!health.note(Component::Lane(0), false), "no news");
+        assert!(!health.note(Component::Lane(1), true), "no news");
+        assert!(health.note(Component::Lookup(1), false));
         assert!(!health.is_whole());
-        assert!(health.note(Part::Lane(0), true));
-        assert!(health.works(Part::Lane(0)) && !health.works(Part::Lookup(1)));
+        assert!(health.note(Component::Lane(0), true));
+        assert!(health.works(Component::Lane(0)) && !health.works(Component::Lookup(1)));
         assert!(health.lanes_work() && !health.is_whole());
-        health.note(Part::Lookup(1), true);
+        health.note(Component::Lookup(1), true);
         assert!(health.is_whole());
     }
 }

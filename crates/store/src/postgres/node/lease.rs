@@ -15,9 +15,9 @@ use tokio_postgres::Client;
 
 use crate::error::OpenError;
 use crate::postgres::connection::connect::{Role, Target};
-use crate::postgres::connection::errors::Failed;
-use crate::postgres::connection::link::within;
-use crate::postgres::writer::transaction::Begun;
+use crate::postgres::connection::errors::PgError;
+use crate::postgres::connection::ledger_connection::within;
+use crate::postgres::writer::transaction::OpenTransaction;
 use crate::records::ids::Epoch;
 use crate::settings::Server;
 
@@ -80,7 +80,7 @@ impl Node {
     }
 
     /// Whether a transaction may open holds: its lease outlasts it.
-    pub(crate) fn may_open(&self, begun: &Begun) -> bool {
+    pub(crate) fn may_open(&self, begun: &OpenTransaction) -> bool {
         let half = i64::try_from(self.lease.as_millis() / 2).unwrap_or(i64::MAX);
         begun
             .lease_until
@@ -192,11 +192,11 @@ pub(crate) async fn keep_lease(node: Arc<Node>, target: Arc<Target>, first: Clie
     }
 }
 
-async fn renew(node: &Node, target: &Target, client: &mut Option<Client>) -> Result<bool, Failed> {
+async fn renew(node: &Node, target: &Target, client: &mut Option<Client>) -> Result<bool, PgError> {
     let on = match client {
         Some(on) if !on.is_closed() => on,
         _ => {
-            let made = target.connect(Role::Keeper).await?;
+            let made = target.connect(Role::Node).await?;
             // The name went with the old connection.
             if !within(RENEWAL_MAX, take_name(&made, &node.name)).await? {
                 return Ok(false);
@@ -228,7 +228,7 @@ async fn renew(node: &Node, target: &Target, client: &mut Option<Client>) -> Res
 }
 
 /// Gives the lease back, so that what is left open is closed at once.
-pub(crate) async fn give_back(node: &Node, on: &Client) -> Result<(), Failed> {
+pub(crate) async fn give_back(node: &Node, on: &Client) -> Result<(), PgError> {
     let close =
         format!("UPDATE nodes SET closed_at = {NOW} WHERE epoch = $1 AND closed_at IS NULL");
     within(RENEWAL_MAX, on.execute(&close, &[&node.epoch().get()])).await?;

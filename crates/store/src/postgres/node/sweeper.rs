@@ -12,9 +12,11 @@ use tokio_postgres::Client;
 use super::lease::Node;
 use crate::books::{Books, Closed, Limits};
 use crate::postgres::connection::connect::{Role, Target};
-use crate::postgres::connection::errors::Failed;
-use crate::postgres::connection::link::{FLIGHT_MAX, Link, within};
-use crate::postgres::writer::transaction::{self, Locks, NamedKey, Needs, Owned, Uncommitted};
+use crate::postgres::connection::errors::PgError;
+use crate::postgres::connection::ledger_connection::{LedgerConnection, ROUND_TRIP_MAX, within};
+use crate::postgres::writer::transaction::{
+    self, CommitError, HoldOwner, KeyNumbers, LockedWallets, RowsNeeded,
+};
 use crate::records::call::{Close, End, IfLost};
 use crate::records::ids::{Epoch, HoldId};
 use crate::stats::Counters;
@@ -30,7 +32,7 @@ const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 pub(crate) struct Sweeper {
     target: Arc<Target>,
-    link: Link,
+    connection: LedgerConnection,
     books: Books,
 }
 
@@ -50,7 +52,7 @@ impl Sweeper {
         };
         Self {
             target: Arc::clone(target),
-            link: Link::new(Arc::clone(target), role),
+            connection: LedgerConnection::new(Arc::clone(target), role),
             books: Books::new(Epoch::new(0), limits, Arc::clone(counters)),
         }
     }
@@ -75,10 +77,10 @@ impl Sweeper {
         }
     }
 
-    async fn look(&mut self, node: &Node, claims: &mut Option<Client>) -> Result<Swept, Failed> {
+    async fn look(&mut self, node: &Node, claims: &mut Option<Client>) -> Result<Swept, PgError> {
         let on = match claims {
             Some(on) if !on.is_closed() => &*on,
-            _ => claims.insert(self.target.connect(Role::Keeper).await?),
+            _ => claims.insert(self.target.connect(Role::Node).await?),
         };
         // An outage must not orphan the living (R7).
         if node.has_seen_a_lease() {
@@ -88,59 +90,59 @@ impl Sweeper {
     }
 
     /// Closes the holds of every closed epoch that nobody else is at.
-    pub(crate) async fn sweep(&mut self, claims: &Client) -> Result<Swept, Failed> {
+    pub(crate) async fn sweep(&mut self, claims: &Client) -> Result<Swept, PgError> {
         let mut swept = Swept::default();
         loop {
             let claim = "SELECT epoch FROM nodes WHERE swept_at IS NULL AND closed_at IS NOT NULL
                          ORDER BY epoch LIMIT 1 FOR UPDATE SKIP LOCKED";
-            within(FLIGHT_MAX, claims.batch_execute("BEGIN")).await?;
-            let claimed = within(FLIGHT_MAX, claims.query_opt(claim, &[])).await?;
+            within(ROUND_TRIP_MAX, claims.batch_execute("BEGIN")).await?;
+            let claimed = within(ROUND_TRIP_MAX, claims.query_opt(claim, &[])).await?;
             let Some(claimed) = claimed else {
-                within(FLIGHT_MAX, claims.batch_execute("COMMIT")).await?;
+                within(ROUND_TRIP_MAX, claims.batch_execute("COMMIT")).await?;
                 return Ok(swept);
             };
             let epoch = Epoch::new(claimed.try_get(0)?);
             let closed = self.close_all(epoch, &mut swept).await;
             if closed.is_ok() {
                 let done = format!("UPDATE nodes SET swept_at = {NOW} WHERE epoch = $1");
-                within(FLIGHT_MAX, claims.execute(&done, &[&epoch.get()])).await?;
+                within(ROUND_TRIP_MAX, claims.execute(&done, &[&epoch.get()])).await?;
             }
-            within(FLIGHT_MAX, claims.batch_execute("COMMIT")).await?;
+            within(ROUND_TRIP_MAX, claims.batch_execute("COMMIT")).await?;
             closed?;
         }
     }
 
-    async fn close_all(&mut self, epoch: Epoch, swept: &mut Swept) -> Result<(), Failed> {
+    async fn close_all(&mut self, epoch: Epoch, swept: &mut Swept) -> Result<(), PgError> {
         let mut last = HoldId::first_of(epoch).get() - 1;
         let end = HoldId::first_of(Epoch::new(epoch.get() + 1)).get();
         loop {
-            let session = self.link.session().await?;
+            let session = self.connection.session().await?;
             let select = "SELECT h.id, h.amount, k.n, k.id, w.n, w.id FROM holds h
                           JOIN keys k ON k.wallet = h.wallet AND k.n = h.key JOIN wallets w ON w.n = h.wallet
                           WHERE h.id > $1 AND h.id < $2 AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.hold = h.id
                               AND t.wallet = h.wallet AND t.ended_at IS NULL)
                           ORDER BY h.id LIMIT $3";
             let found = async { session.client.query(select, &[&last, &end, &CHUNK]).await };
-            let found = within(FLIGHT_MAX, found).await?;
+            let found = within(ROUND_TRIP_MAX, found).await?;
             if found.is_empty() {
                 return Ok(());
             }
-            let mut needs = Needs::default();
+            let mut needed = RowsNeeded::default();
             for row in found {
                 last = row.try_get(0)?;
-                let key = NamedKey {
+                let key = KeyNumbers {
                     n: row.try_get(2)?,
                     id: row.try_get(3)?,
                     wallet: row.try_get(4)?,
                     wallet_id: row.try_get(5)?,
                 };
                 let wallet = key.wallet;
-                needs.hold(HoldId::new(last), Owned { wallet, key });
+                needed.hold(HoldId::new(last), HoldOwner { wallet, key });
             }
-            let closed = self.close(needs).await;
+            let closed = self.close(needed).await;
             if let Err(failed) = &closed {
                 tracing::debug!(error = %failed, "a sweep was interrupted");
-                self.link.hang_up();
+                self.connection.disconnect();
             }
             let chunk = closed?;
             swept.holds += chunk.holds;
@@ -149,13 +151,19 @@ impl Sweeper {
     }
 
     /// Closes some holds in one transaction. A hold that is not there any more was closed by its owner.
-    async fn close(&mut self, mut needs: Needs) -> Result<Swept, Failed> {
-        let session = self.link.session().await?;
+    async fn close(&mut self, mut needed: RowsNeeded) -> Result<Swept, PgError> {
+        let session = self.connection.session().await?;
         let nobody = Epoch::new(0);
-        let begun =
-            transaction::begin(session, &mut needs, Locks::Wait, nobody, &mut self.books).await?;
+        let begun = transaction::begin(
+            session,
+            &mut needed,
+            LockedWallets::Wait,
+            nobody,
+            &mut self.books,
+        )
+        .await?;
         let mut swept = Swept::default();
-        let mut holds: Vec<HoldId> = needs.holds.keys().copied().collect();
+        let mut holds: Vec<HoldId> = needed.holds.keys().copied().collect();
         holds.sort_unstable();
         for hold in holds {
             let held = self.books.holds.get(&hold).map(|hold| hold.held.hold);
@@ -181,19 +189,19 @@ impl Sweeper {
         match transaction::commit(session, &mut self.books).await {
             Ok(()) => Ok(swept),
             // In doubt it is done again, and then finds nothing to do.
-            Err(Uncommitted::Undone(failed) | Uncommitted::Doubtful(failed)) => Err(failed),
+            Err(CommitError::RolledBack(failed) | CommitError::AnswerLost(failed)) => Err(failed),
         }
     }
 }
 
 /// Closes the epochs of nodes whose lease is over, and forgets those that have long been swept.
-async fn close_silent(on: &Client) -> Result<(), Failed> {
+async fn close_silent(on: &Client) -> Result<(), PgError> {
     let close = format!(
         "UPDATE nodes SET closed_at = {NOW} WHERE epoch IN (SELECT epoch FROM nodes
          WHERE swept_at IS NULL AND closed_at IS NULL AND lease_until < {NOW} FOR UPDATE SKIP LOCKED)
          RETURNING epoch, name"
     );
-    for row in within(FLIGHT_MAX, on.query(&close, &[])).await? {
+    for row in within(ROUND_TRIP_MAX, on.query(&close, &[])).await? {
         let (epoch, name): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
         tracing::warn!(
             epoch,
@@ -202,6 +210,6 @@ async fn close_silent(on: &Client) -> Result<(), Failed> {
         );
     }
     let forget = format!("DELETE FROM nodes WHERE swept_at < {NOW} - $1");
-    within(FLIGHT_MAX, on.execute(&forget, &[&KEPT_MS])).await?;
+    within(ROUND_TRIP_MAX, on.execute(&forget, &[&KEPT_MS])).await?;
     Ok(())
 }

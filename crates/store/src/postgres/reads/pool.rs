@@ -9,8 +9,8 @@ use tokio_postgres::Client;
 
 use crate::error::StoreError;
 use crate::postgres::connection::connect::{READ_MAX, Role, Target};
-use crate::postgres::connection::errors::{Failed, Trouble};
-use crate::postgres::node::health::{Health, PROBE_EVERY, PROBE_MAX, Part};
+use crate::postgres::connection::errors::{FailureKind, PgError};
+use crate::postgres::node::health::{Component, Health, PROBE_EVERY, PROBE_MAX};
 
 /// Connections for look-ups, which are short: many may be under way on one.
 const LOOKUPS: usize = 2;
@@ -20,14 +20,14 @@ const ANSWER_MAX: Duration = Duration::from_secs(READ_MAX.as_secs() + 1);
 /// Connections for reading.
 pub(crate) struct Reads {
     runtime: tokio::runtime::Handle,
-    lookups: [Arc<Slot>; LOOKUPS],
+    lookups: [Arc<SharedConnection>; LOOKUPS],
     next: AtomicUsize,
     /// For searches, which may take long.
-    searches: Arc<Slot>,
+    searches: Arc<SharedConnection>,
 }
 
 /// One connection, made when it is needed and again when it is lost.
-pub(crate) struct Slot {
+pub(crate) struct SharedConnection {
     target: Arc<Target>,
     role: Role,
     client: Mutex<Option<Arc<Client>>>,
@@ -35,28 +35,28 @@ pub(crate) struct Slot {
 
 impl Reads {
     pub(crate) fn new(target: &Arc<Target>, runtime: tokio::runtime::Handle) -> Self {
-        let slot = || Arc::new(Slot::new(target, Role::Reads));
+        let connection = || Arc::new(SharedConnection::new(target, Role::Reads));
         Self {
             runtime,
-            lookups: std::array::from_fn(|_| slot()),
+            lookups: std::array::from_fn(|_| connection()),
             next: AtomicUsize::new(0),
-            searches: slot(),
+            searches: connection(),
         }
     }
 
     /// Tries the connections that find keys again and again, as long as the process lives.
     pub(crate) fn watch(&self, health: &Arc<Health>) {
-        for (number, slot) in self.lookups.iter().enumerate() {
-            let (slot, health) = (Arc::clone(slot), Arc::clone(health));
+        for (number, connection) in self.lookups.iter().enumerate() {
+            let (connection, health) = (Arc::clone(connection), Arc::clone(health));
             self.runtime.spawn(async move {
                 loop {
                     let asking =
-                        slot.ask(&async |on: Arc<Client>| on.batch_execute("SELECT 1").await);
+                        connection.ask(&async |on: Arc<Client>| on.batch_execute("SELECT 1").await);
                     let asked = tokio::time::timeout(PROBE_MAX, asking).await;
-                    let asked = asked.unwrap_or(Err(Failed::Silent.into()));
-                    let is_news = health.note(Part::Lookup(number), asked.is_ok());
+                    let asked = asked.unwrap_or(Err(PgError::NoAnswer.into()));
+                    let changed = health.note(Component::Lookup(number), asked.is_ok());
                     match asked {
-                        Err(error) if is_news => {
+                        Err(error) if changed => {
                             tracing::error!(%error, "keys cannot be looked up");
                         }
                         _ => {}
@@ -77,8 +77,8 @@ impl Reads {
         F: Future<Output = Result<T, tokio_postgres::Error>> + Send,
     {
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % LOOKUPS;
-        let slot = self.lookups.get(turn).unwrap_or(&self.searches);
-        self.run(Arc::clone(slot), read).await
+        let connection = self.lookups.get(turn).unwrap_or(&self.searches);
+        self.run(Arc::clone(connection), read).await
     }
 
     /// Searches, without holding up look-ups.
@@ -95,7 +95,7 @@ impl Reads {
 
     async fn run<T, F>(
         &self,
-        slot: Arc<Slot>,
+        connection: Arc<SharedConnection>,
         read: impl Fn(Arc<Client>) -> F + Send + Sync + 'static,
     ) -> Result<T, StoreError>
     where
@@ -103,12 +103,14 @@ impl Reads {
         F: Future<Output = Result<T, tokio_postgres::Error>> + Send,
     {
         // On our own runtime, where connections and timers live, whoever asks.
-        let asked = self.runtime.spawn(async move { slot.ask(&read).await });
+        let asked = self
+            .runtime
+            .spawn(async move { connection.ask(&read).await });
         asked.await.map_err(|_| StoreError::Unavailable)?
     }
 }
 
-impl Slot {
+impl SharedConnection {
     pub(crate) fn new(target: &Arc<Target>, role: Role) -> Self {
         Self {
             target: Arc::clone(target),
@@ -126,43 +128,43 @@ impl Slot {
         let once = async {
             match self.read(read).await {
                 // A connection may have died unseen.
-                Err(failed) if failed.trouble() == Trouble::Gone => self.read(read).await,
+                Err(failed) if failed.kind() == FailureKind::Disconnected => self.read(read).await,
                 answer => answer,
             }
         };
         match tokio::time::timeout(ANSWER_MAX, once).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => Err(Failed::Silent.into()),
+            Err(_) => Err(PgError::NoAnswer.into()),
         }
     }
 
-    async fn read<T, F>(&self, read: &impl Fn(Arc<Client>) -> F) -> Result<T, Failed>
+    async fn read<T, F>(&self, read: &impl Fn(Arc<Client>) -> F) -> Result<T, PgError>
     where
         F: Future<Output = Result<T, tokio_postgres::Error>>,
     {
         let client = self.client().await?;
-        let answer = read(Arc::clone(&client)).await.map_err(Failed::from);
-        if matches!(&answer, Err(failed) if failed.trouble() == Trouble::Gone) {
-            let mut present = self.client.lock().await;
-            if present
+        let answer = read(Arc::clone(&client)).await.map_err(PgError::from);
+        if matches!(&answer, Err(failed) if failed.kind() == FailureKind::Disconnected) {
+            let mut open_session = self.client.lock().await;
+            if open_session
                 .as_ref()
                 .is_some_and(|found| Arc::ptr_eq(found, &client))
             {
-                *present = None;
+                *open_session = None;
             }
         }
         answer
     }
 
-    async fn client(&self) -> Result<Arc<Client>, Failed> {
-        let mut present = self.client.lock().await;
-        if let Some(client) = &*present
+    async fn client(&self) -> Result<Arc<Client>, PgError> {
+        let mut open_session = self.client.lock().await;
+        if let Some(client) = &*open_session
             && !client.is_closed()
         {
             return Ok(Arc::clone(client));
         }
         let made = Arc::new(self.target.connect(self.role).await?);
-        *present = Some(Arc::clone(&made));
+        *open_session = Some(Arc::clone(&made));
         Ok(made)
     }
 }

@@ -5,7 +5,7 @@ use tokio_postgres::Client;
 use super::chain_heads;
 use crate::error::OpenError;
 use crate::postgres::connection::connect::Target;
-use crate::postgres::connection::errors::Failed;
+use crate::postgres::connection::errors::PgError;
 
 mod embedded {
     refinery::embed_migrations!("migrations/postgres");
@@ -57,7 +57,7 @@ pub(crate) async fn migrate(on: &mut Client, target: &Target) -> Result<(), Open
     if age(on, target).await? == Age::Same {
         return Ok(());
     }
-    let refused = |error: tokio_postgres::Error| target.refused(Failed::from(error));
+    let refused = |error: tokio_postgres::Error| target.refused(PgError::from(error));
     on.batch_execute(LOCK).await.map_err(refused)?;
     let migrated = migrate_locked(on, target).await;
     on.batch_execute(UNLOCK).await.map_err(refused)?;

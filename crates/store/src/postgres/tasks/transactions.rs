@@ -9,12 +9,12 @@ use tokio_postgres::types::ToSql;
 use crate::books::{Books, Closed, Limits};
 use crate::error::{AdmitError, StoreError};
 use crate::postgres::connection::connect::{Role, Target};
-use crate::postgres::connection::errors::{Failed, Trouble};
-use crate::postgres::connection::link::{FLIGHT_MAX, Link, within};
+use crate::postgres::connection::errors::{FailureKind, PgError};
+use crate::postgres::connection::ledger_connection::{LedgerConnection, ROUND_TRIP_MAX, within};
 use crate::postgres::node::lease::Node;
-use crate::postgres::writer::lost_commit::Fate;
+use crate::postgres::writer::lost_commit::CommitOutcome;
 use crate::postgres::writer::transaction::{
-    self, Begun, Locks, NamedKey, Needs, Owned, Uncommitted,
+    self, CommitError, HoldOwner, KeyNumbers, LockedWallets, OpenTransaction, RowsNeeded,
 };
 use crate::records::call::{Close, End, IfLost};
 use crate::records::ids::HoldId;
@@ -22,13 +22,13 @@ use crate::records::task::{Claim, NewTask, OpenedTask, TaskEnd};
 use crate::stats::Counters;
 
 /// How often a step that met another one, or lost its connection, is made again.
-const TRIES: u32 = 4;
+const ATTEMPTS_MAX: u32 = 4;
 /// The pause before it is.
 const PAUSE: Duration = Duration::from_millis(10);
 /// The fence of a task's creator.
 const FIRST_FENCE: i64 = 1;
 /// Books of a desk hold the rows of one step.
-const STEP_ROWS: usize = 8;
+const TASK_ROWS: usize = 8;
 
 const INSERT: &str = "INSERT INTO tasks (wallet, id, key, hold, protocol, model, price_version, bound, memo, callback_url,
     status, progress, snapshot, created_at, expires_at, next_at, fence, claimed_by)
@@ -50,8 +50,8 @@ const DELETE: &str =
     "DELETE FROM tasks WHERE wallet = $1 AND id = $2 AND fence = $3 AND ended_at IS NULL";
 
 /// One connection with the rows of its present step.
-pub(super) struct Desk {
-    link: Link,
+pub(super) struct TaskTransactions {
+    connection: LedgerConnection,
     books: Books,
     node: Arc<Node>,
     lane: usize,
@@ -60,24 +60,24 @@ pub(super) struct Desk {
 }
 
 /// Why a step was not made; nothing was written, unless its commit stays in doubt.
-enum Unmade {
+enum TaskError {
     Refused(AdmitError),
     /// The claim is no longer held.
     NoClaim,
     Unbookable,
-    Failed(Failed),
-    InDoubt(Failed),
+    Database(PgError),
+    InDoubt(PgError),
 }
 
-impl From<Failed> for Unmade {
-    fn from(failed: Failed) -> Self {
-        Self::Failed(failed)
+impl From<PgError> for TaskError {
+    fn from(failed: PgError) -> Self {
+        Self::Database(failed)
     }
 }
 
-impl From<tokio_postgres::Error> for Unmade {
+impl From<tokio_postgres::Error> for TaskError {
     fn from(error: tokio_postgres::Error) -> Self {
-        Self::Failed(error.into())
+        Self::Database(error.into())
     }
 }
 
@@ -88,7 +88,7 @@ enum Ending<'e> {
     Refused,
 }
 
-impl Desk {
+impl TaskTransactions {
     pub(super) fn new(
         target: &Arc<Target>,
         role: Role,
@@ -98,13 +98,13 @@ impl Desk {
         counters: &Arc<Counters>,
     ) -> Self {
         let limits = Limits {
-            cached_rows_max: STEP_ROWS,
+            cached_rows_max: TASK_ROWS,
             debt_limit,
         };
         let mut books = Books::new(node.epoch(), limits, Arc::clone(counters));
         books.hold_step = i64::try_from(HoldId::LANES_MAX).unwrap_or(1);
         Self {
-            link: Link::new(Arc::clone(target), role),
+            connection: LedgerConnection::new(Arc::clone(target), role),
             books,
             node: Arc::clone(node),
             lane,
@@ -117,24 +117,24 @@ impl Desk {
         let mut tried = 0;
         loop {
             tried += 1;
-            let unmade = match self.try_open(&new).await {
+            let error = match self.try_open(&new).await {
                 Ok(opened) => return Ok(opened),
-                Err(unmade) => unmade,
+                Err(error) => error,
             };
-            self.leave(&unmade).await;
-            match unmade {
-                Unmade::Refused(refused) => return Err(refused),
-                Unmade::Failed(failed) if is_worth_another(&failed, tried) => {
+            self.leave(&error).await;
+            match error {
+                TaskError::Refused(refused) => return Err(refused),
+                TaskError::Database(failed) if is_retryable(&failed, tried) => {
                     tokio::time::sleep(PAUSE).await;
                 }
-                Unmade::Failed(failed) if failed.trouble() == Trouble::Locked => {
+                TaskError::Database(failed) if failed.kind() == FailureKind::Locked => {
                     return Err(AdmitError::Busy);
                 }
-                Unmade::Failed(failed) | Unmade::InDoubt(failed) => {
+                TaskError::Database(failed) | TaskError::InDoubt(failed) => {
                     tracing::error!(error = %failed, "a task could not be opened");
                     return Err(AdmitError::Unavailable);
                 }
-                Unmade::NoClaim | Unmade::Unbookable => return Err(AdmitError::Unavailable),
+                TaskError::NoClaim | TaskError::Unbookable => return Err(AdmitError::Unavailable),
             }
         }
     }
@@ -169,25 +169,27 @@ impl Desk {
         let mut tried = 0;
         loop {
             tried += 1;
-            let unmade = match self.try_close(claim, close, ending).await {
+            let error = match self.try_close(claim, close, ending).await {
                 Ok(()) => return Ok(true),
-                Err(unmade) => unmade,
+                Err(error) => error,
             };
-            self.leave(&unmade).await;
-            match unmade {
-                Unmade::NoClaim => return Ok(false),
-                Unmade::Failed(failed) if is_worth_another(&failed, tried) => {
+            self.leave(&error).await;
+            match error {
+                TaskError::NoClaim => return Ok(false),
+                TaskError::Database(failed) if is_retryable(&failed, tried) => {
                     tokio::time::sleep(PAUSE).await;
                 }
-                Unmade::Failed(failed) | Unmade::InDoubt(failed) => return Err(failed.into()),
-                Unmade::Unbookable => return Err(StoreError::Overflow),
-                Unmade::Refused(_) => return Err(StoreError::Unavailable),
+                TaskError::Database(failed) | TaskError::InDoubt(failed) => {
+                    return Err(failed.into());
+                }
+                TaskError::Unbookable => return Err(StoreError::Overflow),
+                TaskError::Refused(_) => return Err(StoreError::Unavailable),
             }
         }
     }
 
-    async fn try_open(&mut self, new: &NewTask) -> Result<OpenedTask, Unmade> {
-        let session = self.link.session().await?;
+    async fn try_open(&mut self, new: &NewTask) -> Result<OpenedTask, TaskError> {
+        let session = self.connection.session().await?;
         let key = vec![new.admit.key.to_string()];
         let asked = async {
             session
@@ -195,23 +197,29 @@ impl Desk {
                 .query_opt(&session.sql.numbers, &[&key])
                 .await
         };
-        let mut needs = Needs::default();
+        let mut needed = RowsNeeded::default();
         let mut named = None;
-        if let Some(row) = within(FLIGHT_MAX, asked).await? {
-            let key = NamedKey {
+        if let Some(row) = within(ROUND_TRIP_MAX, asked).await? {
+            let key = KeyNumbers {
                 id: row.try_get(0)?,
                 n: row.try_get(1)?,
                 wallet: row.try_get(2)?,
                 wallet_id: row.try_get(3)?,
             };
-            needs.key(key);
+            needed.key(key);
             named = Some(key);
         }
         let epoch = self.node.epoch();
-        let begun =
-            transaction::begin(session, &mut needs, Locks::Wait, epoch, &mut self.books).await?;
+        let begun = transaction::begin(
+            session,
+            &mut needed,
+            LockedWallets::Wait,
+            epoch,
+            &mut self.books,
+        )
+        .await?;
         if !self.node.may_open(&begun) {
-            return Err(Unmade::Refused(AdmitError::Unavailable));
+            return Err(TaskError::Refused(AdmitError::Unavailable));
         }
         if self.last_hold.epoch() != epoch {
             self.last_hold = HoldId::first_of_lane(epoch, self.lane);
@@ -219,7 +227,7 @@ impl Desk {
         self.books.last_hold = self.last_hold;
         let mut admit = new.admit;
         admit.now = begun.now;
-        let (hold, rates) = self.books.admit(admit).map_err(Unmade::Refused)?;
+        let (hold, rates) = self.books.admit(admit).map_err(TaskError::Refused)?;
         self.last_hold = self.books.last_hold;
         let now = begun.now;
         let wallet = named.map(|key| key.wallet);
@@ -246,7 +254,7 @@ impl Desk {
             &epoch.get(),
         ];
         let inserted = async { session.client.execute(INSERT, &values).await };
-        within(FLIGHT_MAX, inserted).await?;
+        within(ROUND_TRIP_MAX, inserted).await?;
         self.commit(&begun).await?;
         let fence = FIRST_FENCE;
         Ok(OpenedTask {
@@ -264,27 +272,33 @@ impl Desk {
         claim: Claim,
         close: &Close,
         ending: &Ending<'_>,
-    ) -> Result<(), Unmade> {
-        let session = self.link.session().await?;
+    ) -> Result<(), TaskError> {
+        let session = self.connection.session().await?;
         let task = claim.task.to_string();
         let client = &session.client;
         let asked = async { client.query_opt(OWNER, &[&task, &claim.fence]).await };
-        let Some(row) = within(FLIGHT_MAX, asked).await? else {
-            return Err(Unmade::NoClaim);
+        let Some(row) = within(ROUND_TRIP_MAX, asked).await? else {
+            return Err(TaskError::NoClaim);
         };
         let hold = HoldId::new(row.try_get(0)?);
-        let key = NamedKey {
+        let key = KeyNumbers {
             n: row.try_get(1)?,
             id: row.try_get(2)?,
             wallet: row.try_get(3)?,
             wallet_id: row.try_get(4)?,
         };
         let wallet = key.wallet;
-        let mut needs = Needs::default();
-        needs.hold(hold, Owned { wallet, key });
+        let mut needed = RowsNeeded::default();
+        needed.hold(hold, HoldOwner { wallet, key });
         let epoch = self.node.epoch();
-        let begun =
-            transaction::begin(session, &mut needs, Locks::Wait, epoch, &mut self.books).await?;
+        let begun = transaction::begin(
+            session,
+            &mut needed,
+            LockedWallets::Wait,
+            epoch,
+            &mut self.books,
+        )
+        .await?;
         let now = begun.now.get();
         let written = async {
             match ending {
@@ -304,8 +318,8 @@ impl Desk {
             }
         };
         // Between the look and the lock somebody else may have claimed it.
-        if within(FLIGHT_MAX, written).await? == 0 {
-            return Err(Unmade::NoClaim);
+        if within(ROUND_TRIP_MAX, written).await? == 0 {
+            return Err(TaskError::NoClaim);
         }
         let close = Close {
             if_lost: IfLost::Charge,
@@ -318,53 +332,55 @@ impl Desk {
             Closed::Late => self.counters.late_closes.add(1),
             Closed::Unbookable(_) => {
                 tracing::error!(%hold, "a task's hold could not be closed: the stored amounts do not contain it");
-                return Err(Unmade::Unbookable);
+                return Err(TaskError::Unbookable);
             }
         }
         self.commit(&begun).await
     }
 
     /// Commits; a commit whose answer was lost is asked about until it is known or too late.
-    async fn commit(&mut self, begun: &Begun) -> Result<(), Unmade> {
-        let committed = match self.link.present() {
+    async fn commit(&mut self, begun: &OpenTransaction) -> Result<(), TaskError> {
+        let committed = match self.connection.open_session() {
             Some(session) => transaction::commit(session, &mut self.books).await,
-            None => Err(Uncommitted::Undone(Failed::Silent)),
+            None => Err(CommitError::RolledBack(PgError::NoAnswer)),
         };
         match committed {
             Ok(()) => Ok(()),
-            Err(Uncommitted::Undone(failed)) => Err(Unmade::Failed(failed)),
-            Err(Uncommitted::Doubtful(failed)) => {
-                let doubt = self.link.doubt(&begun.transaction, &self.books);
-                match self.link.outcome(&doubt).await {
-                    Fate::Happened => {
+            Err(CommitError::RolledBack(failed)) => Err(TaskError::Database(failed)),
+            Err(CommitError::AnswerLost(failed)) => {
+                let lost_commit = self.connection.lost_commit(&begun.transaction, &self.books);
+                match self.connection.outcome(&lost_commit).await {
+                    CommitOutcome::Committed => {
                         self.books.count_committed();
                         Ok(())
                     }
-                    Fate::Undone => Err(Unmade::Failed(failed)),
-                    Fate::Unknown | Fate::Unknowable => Err(Unmade::InDoubt(failed)),
+                    CommitOutcome::RolledBack => Err(TaskError::Database(failed)),
+                    CommitOutcome::Unknown | CommitOutcome::Unknowable => {
+                        Err(TaskError::InDoubt(failed))
+                    }
                 }
             }
         }
     }
 
     /// Ends what was begun, so that the next step finds the connection as it should be.
-    async fn leave(&mut self, unmade: &Unmade) {
-        match unmade {
-            Unmade::Failed(failed) | Unmade::InDoubt(failed)
-                if failed.trouble() == Trouble::Gone =>
+    async fn leave(&mut self, error: &TaskError) {
+        match error {
+            TaskError::Database(failed) | TaskError::InDoubt(failed)
+                if failed.kind() == FailureKind::Disconnected =>
             {
-                self.link.hang_up();
+                self.connection.disconnect();
             }
-            _ => self.link.roll_back().await,
+            _ => self.connection.roll_back().await,
         }
     }
 }
 
-fn is_worth_another(failed: &Failed, tried: u32) -> bool {
-    match failed.trouble() {
-        Trouble::Crossed => tried < TRIES,
+fn is_retryable(failed: &PgError, tried: u32) -> bool {
+    match failed.kind() {
+        FailureKind::Conflict => tried < ATTEMPTS_MAX,
         // A connection may have died unseen; that a new one dies too is another matter.
-        Trouble::Gone => tried < 2,
+        FailureKind::Disconnected => tried < 2,
         _ => false,
     }
 }

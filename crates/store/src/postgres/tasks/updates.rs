@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
 use crate::error::StoreError;
-use crate::postgres::reads::pool::Slot;
+use crate::postgres::reads::pool::SharedConnection;
 use crate::queue::command::{DueWork, OldTasks, OneTask};
 use crate::records::ids::{Epoch, HoldId, PriceVersion, WalletId};
 use crate::records::task::{
@@ -25,7 +25,10 @@ const TASK: &str = "t.id, t.fence, w.id, t.hold, t.protocol, t.model, t.price_ve
     now.ms, coalesce((SELECT model FROM price_versions WHERE id = t.price_version), ''),
     coalesce((SELECT card FROM price_versions WHERE id = t.price_version), '')";
 
-pub(super) async fn accept(line: &Slot, accepted: TaskAccepted) -> Result<bool, StoreError> {
+pub(super) async fn accept(
+    connection: &SharedConnection,
+    accepted: TaskAccepted,
+) -> Result<bool, StoreError> {
     let update = format!(
         "UPDATE tasks SET channel = $3, upstream_model = $4, upstream_id = $5, next_at = {NOW} + $6, claimed_by = NULL
          WHERE id = $1 AND fence = $2 AND ended_at IS NULL"
@@ -39,10 +42,13 @@ pub(super) async fn accept(line: &Slot, accepted: TaskAccepted) -> Result<bool, 
         &&*id,
         &ms(accepted.next_in),
     ];
-    changed(line, &update, &values).await
+    changed(connection, &update, &values).await
 }
 
-pub(super) async fn keep(line: &Slot, kept: TaskKept) -> Result<bool, StoreError> {
+pub(super) async fn keep(
+    connection: &SharedConnection,
+    kept: TaskKept,
+) -> Result<bool, StoreError> {
     let update = format!(
         "UPDATE tasks SET next_at = {NOW} + $3, delivery = coalesce($4, delivery), channel = coalesce($5, channel),
          upstream_model = coalesce($6, upstream_model), upstream_id = coalesce($7, upstream_id)
@@ -58,10 +64,13 @@ pub(super) async fn keep(line: &Slot, kept: TaskKept) -> Result<bool, StoreError
         &upstream.map(|upstream| &*upstream.model),
         &upstream.map(|upstream| &*upstream.id),
     ];
-    changed(line, &update, &values).await
+    changed(connection, &update, &values).await
 }
 
-pub(super) async fn note(line: &Slot, note: TaskNote) -> Result<bool, StoreError> {
+pub(super) async fn note(
+    connection: &SharedConnection,
+    note: TaskNote,
+) -> Result<bool, StoreError> {
     let update = format!(
         "UPDATE tasks SET status = coalesce($3, status), progress = coalesce($4, progress),
          snapshot = coalesce($5, snapshot), next_at = {NOW} + $6, polls = polls + 1, claimed_by = NULL,
@@ -79,12 +88,12 @@ pub(super) async fn note(line: &Slot, note: TaskNote) -> Result<bool, StoreError
         &ms(note.next_in),
         &note.missing,
     ];
-    changed(line, &update, &values).await
+    changed(connection, &update, &values).await
 }
 
 /// Claims what is due. Rows that another node is just claiming are left to it.
 pub(super) async fn claim(
-    line: &Slot,
+    connection: &SharedConnection,
     due: DueWork,
     epoch: i64,
 ) -> Result<Vec<TaskRow>, StoreError> {
@@ -96,13 +105,13 @@ pub(super) async fn claim(
          WHERE t.wallet = due.wallet AND t.id = due.id AND w.n = t.wallet RETURNING {TASK}"
     );
     let (count, lease) = (i64::from(due.count_max), ms(due.lease));
-    let rows = query(line, &claim, &[&count, &lease, &epoch]).await?;
+    let rows = query(connection, &claim, &[&count, &lease, &epoch]).await?;
     Ok(rows.iter().map(task_row).collect::<Result<_, _>>()?)
 }
 
 /// Claims one task of a wallet, whoever has it.
 pub(super) async fn claim_one(
-    line: &Slot,
+    connection: &SharedConnection,
     one: OneTask,
     epoch: i64,
 ) -> Result<Option<TaskRow>, StoreError> {
@@ -113,20 +122,32 @@ pub(super) async fn claim_one(
     );
     let (task, wallet) = (one.task.to_string(), one.wallet.to_string());
     let lease = ms(one.lease);
-    let rows = query(line, &claim, &[&task, &wallet, &lease, &epoch]).await?;
+    let rows = query(connection, &claim, &[&task, &wallet, &lease, &epoch]).await?;
     Ok(rows.first().map(task_row).transpose()?)
 }
 
-pub(super) async fn hide(line: &Slot, wallet: WalletId, task: TaskId) -> Result<bool, StoreError> {
+pub(super) async fn hide(
+    connection: &SharedConnection,
+    wallet: WalletId,
+    task: TaskId,
+) -> Result<bool, StoreError> {
     let update = format!(
         "UPDATE tasks t SET hidden_at = {NOW} FROM wallets w WHERE t.id = $1 AND w.id = $2 AND w.n = t.wallet
          AND t.ended_at IS NOT NULL AND t.hidden_at IS NULL"
     );
-    changed(line, &update, &[&task.to_string(), &wallet.to_string()]).await
+    changed(
+        connection,
+        &update,
+        &[&task.to_string(), &wallet.to_string()],
+    )
+    .await
 }
 
 /// Deletes tasks that ended long ago, with their callbacks; one whose callback still waits is kept.
-pub(super) async fn forget(line: &Slot, old: OldTasks) -> Result<u64, StoreError> {
+pub(super) async fn forget(
+    connection: &SharedConnection,
+    old: OldTasks,
+) -> Result<u64, StoreError> {
     let delete = format!(
         "WITH old AS (SELECT t.wallet, t.id FROM tasks t WHERE t.ended_at <= {NOW} - $1 AND NOT EXISTS (
              SELECT 1 FROM callbacks c WHERE c.wallet = t.wallet AND c.task = t.id AND c.next_at IS NOT NULL)
@@ -134,11 +155,16 @@ pub(super) async fn forget(line: &Slot, old: OldTasks) -> Result<u64, StoreError
          told AS (DELETE FROM callbacks c USING old WHERE c.wallet = old.wallet AND c.task = old.id)
          DELETE FROM tasks t USING old WHERE t.wallet = old.wallet AND t.id = old.id"
     );
-    execute(line, &delete, &[&ms(old.age), &i64::from(old.count_max)]).await
+    execute(
+        connection,
+        &delete,
+        &[&ms(old.age), &i64::from(old.count_max)],
+    )
+    .await
 }
 
 pub(super) async fn claim_callbacks(
-    line: &Slot,
+    connection: &SharedConnection,
     due: DueWork,
     epoch: i64,
 ) -> Result<Vec<CallbackRow>, StoreError> {
@@ -151,7 +177,7 @@ pub(super) async fn claim_callbacks(
          RETURNING c.task, c.attempts, w.id, c.url, c.body"
     );
     let (count, lease) = (i64::from(due.count_max), ms(due.lease));
-    let rows = query(line, &claim, &[&count, &lease, &epoch]).await?;
+    let rows = query(connection, &claim, &[&count, &lease, &epoch]).await?;
     let callback = |row: &Row| -> Result<CallbackRow, tokio_postgres::Error> {
         Ok(CallbackRow {
             claim: Claim {
@@ -166,7 +192,10 @@ pub(super) async fn claim_callbacks(
     Ok(rows.iter().map(callback).collect::<Result<_, _>>()?)
 }
 
-pub(super) async fn note_callback(line: &Slot, note: CallbackNote) -> Result<bool, StoreError> {
+pub(super) async fn note_callback(
+    connection: &SharedConnection,
+    note: CallbackNote,
+) -> Result<bool, StoreError> {
     let (pause, outcome, tried) = match note.outcome {
         CallbackOutcome::Delivered => (None, Some("delivered"), true),
         CallbackOutcome::GivenUp => (None, Some("given_up"), true),
@@ -180,7 +209,7 @@ pub(super) async fn note_callback(line: &Slot, note: CallbackNote) -> Result<boo
     );
     let task = note.claim.task.to_string();
     let values: [&(dyn ToSql + Sync); 5] = [&task, &note.claim.fence, &pause, &outcome, &tried];
-    changed(line, &update, &values).await
+    changed(connection, &update, &values).await
 }
 
 /// A node's own claims are void when it starts again: the work goes on at once. Those of other nodes
@@ -201,28 +230,30 @@ pub(crate) async fn void_claims(
 }
 
 async fn changed(
-    line: &Slot,
+    connection: &SharedConnection,
     statement: &str,
     values: &[&(dyn ToSql + Sync)],
 ) -> Result<bool, StoreError> {
-    Ok(execute(line, statement, values).await? > 0)
+    Ok(execute(connection, statement, values).await? > 0)
 }
 
 async fn execute(
-    line: &Slot,
+    connection: &SharedConnection,
     statement: &str,
     values: &[&(dyn ToSql + Sync)],
 ) -> Result<u64, StoreError> {
-    line.ask(&|on| async move { on.execute(statement, values).await })
+    connection
+        .ask(&|on| async move { on.execute(statement, values).await })
         .await
 }
 
 async fn query(
-    line: &Slot,
+    connection: &SharedConnection,
     statement: &str,
     values: &[&(dyn ToSql + Sync)],
 ) -> Result<Vec<Row>, StoreError> {
-    line.ask(&|on| async move { on.query(statement, values).await })
+    connection
+        .ask(&|on| async move { on.query(statement, values).await })
         .await
 }
 

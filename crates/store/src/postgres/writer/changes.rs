@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use ledger::{Micro, UnixMs};
 use tokio_postgres::Row;
 
-use super::transaction::{Begun, Locks};
+use super::transaction::{LockedWallets, OpenTransaction};
 use super::worker::Worker;
 use crate::books::{Opening, edited, new_key};
 use crate::chain::Head;
 use crate::error::StoreError;
-use crate::postgres::connection::errors::{Failed, Trouble};
-use crate::postgres::connection::link::{FLIGHT_MAX, Session};
+use crate::postgres::connection::errors::{FailureKind, PgError};
+use crate::postgres::connection::ledger_connection::{ROUND_TRIP_MAX, Session};
 use crate::postgres::rows::{KEY, WALLET, book_wallet, key_row, time, wallet_row};
 use crate::queue::command::{Change, Command, KeyEdit, WalletChange};
 use crate::queue::command_queue::Queued;
@@ -22,27 +22,27 @@ const NOW: &str =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text";
 
 /// What a change has made.
-enum Made {
+enum Changed {
     Wallet(Box<WalletRow>),
     Key(Box<KeyRow>),
     Price(PriceVersion),
 }
 
 /// Why a change was not made; nothing was written.
-enum Unmade {
+enum ChangeError {
     Refused(StoreError),
     /// Somebody else has the wallet's lock.
     Locked,
-    Failed(Failed),
+    Database(PgError),
 }
 
-impl From<tokio_postgres::Error> for Unmade {
+impl From<tokio_postgres::Error> for ChangeError {
     fn from(error: tokio_postgres::Error) -> Self {
-        Self::Failed(error.into())
+        Self::Database(error.into())
     }
 }
 
-impl From<StoreError> for Unmade {
+impl From<StoreError> for ChangeError {
     fn from(error: StoreError) -> Self {
         Self::Refused(error)
     }
@@ -53,7 +53,7 @@ impl Worker {
     pub(crate) async fn change(
         &mut self,
         queued: Queued,
-        locks: Locks,
+        locked_wallets: LockedWallets,
         locked: &mut HashSet<WalletId>,
         left: &mut Vec<Queued>,
     ) {
@@ -66,29 +66,29 @@ impl Worker {
         let Command::Change(change) = command else {
             return;
         };
-        match self.make(&change, locks).await {
+        match self.commit_change(&change, locked_wallets).await {
             Ok(made) => answer(change, Ok(made), &self.lane.next_batch()),
-            Err(Unmade::Refused(error)) => {
-                self.link.roll_back().await;
+            Err(ChangeError::Refused(error)) => {
+                self.connection.roll_back().await;
                 answer(change, Err(error), &self.lane.next_batch());
             }
-            Err(Unmade::Locked) => {
-                self.link.roll_back().await;
+            Err(ChangeError::Locked) => {
+                self.connection.roll_back().await;
                 locked.extend(wallet);
                 let command = Command::Change(change);
                 left.push(Queued { command, at });
             }
-            Err(Unmade::Failed(failed)) => {
+            Err(ChangeError::Database(failed)) => {
                 tracing::error!(error = %failed, "a change could not be made");
-                match failed.trouble() {
-                    Trouble::Gone => self.link.hang_up(),
-                    Trouble::Locked => {
-                        self.link.roll_back().await;
+                match failed.kind() {
+                    FailureKind::Disconnected => self.connection.disconnect(),
+                    FailureKind::Locked => {
+                        self.connection.roll_back().await;
                         let command = Command::Change(change);
                         left.push(Queued { command, at });
                         return;
                     }
-                    _ => self.link.roll_back().await,
+                    _ => self.connection.roll_back().await,
                 }
                 answer(change, Err(failed.into()), &self.lane.next_batch());
             }
@@ -97,40 +97,44 @@ impl Worker {
 
     /// Makes a change and commits it; once more from the start when the connection was lost and it is
     /// known that nothing has happened.
-    async fn make(&mut self, change: &Change, locks: Locks) -> Result<Made, Unmade> {
+    async fn commit_change(
+        &mut self,
+        change: &Change,
+        locked_wallets: LockedWallets,
+    ) -> Result<Changed, ChangeError> {
         let mut tried = 0;
         loop {
             tried += 1;
             self.books.forget();
             self.books.pending.clear();
-            let session = match self.link.session().await {
+            let session = match self.connection.session().await {
                 Ok(session) => session,
-                Err(failed) => return Err(Unmade::Failed(failed)),
+                Err(failed) => return Err(ChangeError::Database(failed)),
             };
-            let steps = Box::pin(steps(session, &mut self.books, change, locks));
-            let made = match tokio::time::timeout(FLIGHT_MAX, steps).await {
+            let execute = Box::pin(execute(session, &mut self.books, change, locked_wallets));
+            let made = match tokio::time::timeout(ROUND_TRIP_MAX, execute).await {
                 Ok(made) => made,
-                Err(_) => Err(Unmade::Failed(Failed::Silent)),
+                Err(_) => Err(ChangeError::Database(PgError::NoAnswer)),
             };
             match made {
                 Ok((made, begun)) => match self.commit(&begun).await {
                     Ok(()) => {
-                        self.went_well(1);
+                        self.count_commit(1);
                         return Ok(made);
                     }
                     Err(failure) => {
-                        let lost = failure.failed.trouble() == Trouble::Gone;
-                        if tried >= 2 || failure.doubt.is_some() || !lost {
-                            return Err(Unmade::Failed(failure.failed));
+                        let lost = failure.failed.kind() == FailureKind::Disconnected;
+                        if tried >= 2 || failure.lost_commit.is_some() || !lost {
+                            return Err(ChangeError::Database(failure.failed));
                         }
                     }
                 },
-                Err(Unmade::Failed(failed)) if tried < 2 => match failed.trouble() {
-                    Trouble::Gone => self.link.hang_up(),
-                    Trouble::Crossed => self.link.roll_back().await,
-                    _ => return Err(Unmade::Failed(failed)),
+                Err(ChangeError::Database(failed)) if tried < 2 => match failed.kind() {
+                    FailureKind::Disconnected => self.connection.disconnect(),
+                    FailureKind::Conflict => self.connection.roll_back().await,
+                    _ => return Err(ChangeError::Database(failed)),
                 },
-                Err(unmade) => return Err(unmade),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -138,21 +142,21 @@ impl Worker {
 
 fn answer(
     change: Change,
-    made: Result<Made, StoreError>,
+    made: Result<Changed, StoreError>,
     batch: &std::sync::Arc<crate::queue::durable::Batch>,
 ) {
-    batch.done();
+    batch.mark_durable();
     let durable = batch.durable();
     // Who no longer waits need not know.
     match (change, made) {
         (
             Change::CreateWallet { reply, .. } | Change::Wallet { reply, .. },
-            Ok(Made::Wallet(row)),
+            Ok(Changed::Wallet(row)),
         ) => drop(reply.send(Ok((*row, durable)))),
-        (Change::CreateKey { reply, .. } | Change::Key { reply, .. }, Ok(Made::Key(row))) => {
+        (Change::CreateKey { reply, .. } | Change::Key { reply, .. }, Ok(Changed::Key(row))) => {
             drop(reply.send(Ok((*row, durable))));
         }
-        (Change::PriceVersion { reply, .. }, Ok(Made::Price(version))) => {
+        (Change::PriceVersion { reply, .. }, Ok(Changed::Price(version))) => {
             drop(reply.send(Ok((version, durable))));
         }
         (Change::CreateWallet { reply, .. } | Change::Wallet { reply, .. }, Err(error)) => {
@@ -167,15 +171,15 @@ fn answer(
 }
 
 /// The statements of a change, up to its commit.
-async fn steps(
+async fn execute(
     session: &Session,
     books: &mut crate::books::Books,
     change: &Change,
-    locks: Locks,
-) -> Result<(Made, Begun), Unmade> {
+    locked_wallets: LockedWallets,
+) -> Result<(Changed, OpenTransaction), ChangeError> {
     session.client.batch_execute("BEGIN").await?;
     let moment = session.client.query_one(NOW, &[]).await?;
-    let begun = Begun {
+    let begun = OpenTransaction {
         now: time(&moment, 0)?,
         transaction: moment.try_get(1)?,
         epoch: Epoch::new(0),
@@ -185,20 +189,20 @@ async fn steps(
     let made = match change {
         Change::CreateWallet { id, new, .. } => {
             let row = create_wallet(session, books, *id, new, now).await?;
-            Made::Wallet(Box::new(row))
+            Changed::Wallet(Box::new(row))
         }
         Change::Wallet { wallet, change, .. } => {
-            let row = change_wallet(session, books, *wallet, change, now, locks).await?;
-            Made::Wallet(Box::new(row))
+            let row = change_wallet(session, books, *wallet, change, now, locked_wallets).await?;
+            Changed::Wallet(Box::new(row))
         }
         Change::CreateKey { id, new, .. } => {
-            Made::Key(Box::new(create_key(session, *id, new, now).await?))
+            Changed::Key(Box::new(create_key(session, *id, new, now).await?))
         }
-        Change::Key { key, edit, .. } => {
-            Made::Key(Box::new(change_key(session, *key, edit, locks).await?))
-        }
+        Change::Key { key, edit, .. } => Changed::Key(Box::new(
+            change_key(session, *key, edit, locked_wallets).await?,
+        )),
         Change::PriceVersion { model, card, .. } => {
-            Made::Price(price_version(session, model, card, now).await?)
+            Changed::Price(price_version(session, model, card, now).await?)
         }
     };
     Ok((made, begun))
@@ -210,7 +214,7 @@ async fn create_wallet(
     id: WalletId,
     new: &NewWallet,
     now: UnixMs,
-) -> Result<WalletRow, Unmade> {
+) -> Result<WalletRow, ChangeError> {
     let opening = Opening::of(new)?;
     let wallet = opening.wallet;
     let insert =
@@ -223,7 +227,7 @@ async fn create_wallet(
         .query_opt(insert, &[&text, &new.name, &status, &now.get(), &head])
         .await?;
     let Some(made) = made else {
-        return Err(Unmade::Refused(StoreError::Taken {
+        return Err(ChangeError::Refused(StoreError::Taken {
             what: "wallet",
             name: new.name.clone(),
         }));
@@ -238,10 +242,14 @@ async fn create_wallet(
 }
 
 /// The row of a wallet, with its lock.
-async fn locked_wallet(session: &Session, id: WalletId, locks: Locks) -> Result<Row, Unmade> {
-    let wait = match locks {
-        Locks::Skip => "SKIP LOCKED",
-        Locks::Wait => "",
+async fn locked_wallet(
+    session: &Session,
+    id: WalletId,
+    locked_wallets: LockedWallets,
+) -> Result<Row, ChangeError> {
+    let wait = match locked_wallets {
+        LockedWallets::Skip => "SKIP LOCKED",
+        LockedWallets::Wait => "",
     };
     let text = id.to_string();
     let select = format!("SELECT {WALLET} FROM wallets w WHERE w.id = $1 FOR NO KEY UPDATE {wait}");
@@ -250,9 +258,9 @@ async fn locked_wallet(session: &Session, id: WalletId, locks: Locks) -> Result<
     }
     let there = "SELECT 1 FROM wallets WHERE id = $1";
     if session.client.query_opt(there, &[&text]).await?.is_some() {
-        return Err(Unmade::Locked);
+        return Err(ChangeError::Locked);
     }
-    Err(Unmade::Refused(StoreError::NotFound {
+    Err(ChangeError::Refused(StoreError::NotFound {
         what: "wallet",
         id: text,
     }))
@@ -264,17 +272,17 @@ async fn change_wallet(
     id: WalletId,
     change: &WalletChange,
     now: UnixMs,
-    locks: Locks,
-) -> Result<WalletRow, Unmade> {
-    let found = locked_wallet(session, id, locks).await?;
+    locked_wallets: LockedWallets,
+) -> Result<WalletRow, ChangeError> {
+    let found = locked_wallet(session, id, locked_wallets).await?;
     let n = found.try_get(0)?;
     books.wallets.insert(n, book_wallet(&found)?);
-    let missing = || StoreError::NotFound {
+    let missing_keys = || StoreError::NotFound {
         what: "wallet",
         id: id.to_string(),
     };
     let changed = books.change_wallet(n, change.clone(), now);
-    let wallet = changed.ok_or_else(missing)??;
+    let wallet = changed.ok_or_else(missing_keys)??;
     Ok(WalletRow {
         wallet,
         ..wallet_row(&found)?
@@ -286,13 +294,13 @@ async fn create_key(
     id: KeyId,
     new: &NewKey,
     now: UnixMs,
-) -> Result<KeyRow, Unmade> {
+) -> Result<KeyRow, ChangeError> {
     let key = new_key(new)?;
     let limits = &new.limits;
     let wallet = new.wallet.to_string();
     let n = "SELECT n FROM wallets WHERE id = $1";
     let Some(n) = session.client.query_opt(n, &[&wallet]).await? else {
-        return Err(Unmade::Refused(StoreError::NotFound {
+        return Err(ChangeError::Refused(StoreError::NotFound {
             what: "wallet",
             id: wallet,
         }));
@@ -321,7 +329,7 @@ async fn create_key(
         )
         .await?;
     if made.is_none() {
-        return Err(Unmade::Refused(StoreError::Taken {
+        return Err(ChangeError::Refused(StoreError::Taken {
             what: "key",
             name: new.shown_prefix.clone(),
         }));
@@ -340,24 +348,24 @@ async fn change_key(
     session: &Session,
     id: KeyId,
     edit: &KeyEdit,
-    locks: Locks,
-) -> Result<KeyRow, Unmade> {
+    locked_wallets: LockedWallets,
+) -> Result<KeyRow, ChangeError> {
     let text = id.to_string();
-    let missing = || {
-        Unmade::Refused(StoreError::NotFound {
+    let missing_keys = || {
+        ChangeError::Refused(StoreError::NotFound {
             what: "key",
             id: id.to_string(),
         })
     };
     let owner = "SELECT w.id FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = $1";
     let owner = session.client.query_opt(owner, &[&text]).await?;
-    let owner: WalletId = owner.ok_or_else(missing)?.try_get(0)?;
-    locked_wallet(session, owner, locks).await?;
+    let owner: WalletId = owner.ok_or_else(missing_keys)?.try_get(0)?;
+    locked_wallet(session, owner, locked_wallets).await?;
     // Read behind the lock: until now somebody may have changed it.
     let select =
         format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = $1");
     let stored = session.client.query_opt(&select, &[&text]).await?;
-    let mut row = key_row(&stored.ok_or_else(missing)?)?;
+    let mut row = key_row(&stored.ok_or_else(missing_keys)?)?;
     let (key, name) = edited(row.key, row.name, edit.clone())?;
     row.name = name;
     let update = "UPDATE keys SET name = $2, enabled = $3, expires_at = $4, spend_limit = $5, rpm_limit = $6,
@@ -386,10 +394,10 @@ async fn price_version(
     model: &str,
     card: &str,
     now: UnixMs,
-) -> Result<PriceVersion, Unmade> {
+) -> Result<PriceVersion, ChangeError> {
     let select = "SELECT id FROM price_versions WHERE model = $1 AND card = $2";
-    if let Some(known) = session.client.query_opt(select, &[&model, &card]).await? {
-        return Ok(PriceVersion::new(known.try_get(0)?, model, card));
+    if let Some(keys) = session.client.query_opt(select, &[&model, &card]).await? {
+        return Ok(PriceVersion::new(keys.try_get(0)?, model, card));
     }
     let insert = "INSERT INTO price_versions (model, card, created_at) VALUES ($1, $2, $3)
                   ON CONFLICT (model, card) DO NOTHING RETURNING id";

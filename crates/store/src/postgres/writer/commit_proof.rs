@@ -5,7 +5,7 @@ use tokio_postgres::Client;
 use crate::books::Books;
 
 #[derive(Debug)]
-pub(crate) enum Witness {
+pub(crate) enum CommitProof {
     /// A hold that the transaction opened; whoever closes it leaves an entry that names it.
     Opened { wallet: i64, hold: i64 },
     /// The entry by which the transaction closed a hold. Its number may be taken by the sweeper's entry for
@@ -18,7 +18,7 @@ pub(crate) enum Witness {
     },
 }
 
-impl Witness {
+impl CommitProof {
     /// A row of what was decided and sent; nothing when no row is the transaction's alone.
     pub(crate) fn of(books: &Books) -> Option<Self> {
         let opened = books.pending.opened.iter().find_map(|id| {

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::transaction::NamedKey;
+use super::transaction::KeyNumbers;
 use super::worker::{Worker, key_of};
-use crate::postgres::connection::errors::{Failed, Trouble};
-use crate::postgres::connection::link::{FLIGHT_MAX, within};
+use crate::postgres::connection::errors::{FailureKind, PgError};
+use crate::postgres::connection::ledger_connection::{ROUND_TRIP_MAX, within};
 use crate::queue::command_queue::Queued;
 use crate::records::ids::KeyId;
 
@@ -13,11 +13,11 @@ impl Worker {
     /// Learns the numbers of keys that were not met before. Gives back the commands that can be decided:
     /// when the database cannot be asked, who a key belongs to is unknown, which is no reason to call
     /// the key a wrong one.
-    pub(crate) async fn learn(&mut self, commands: Vec<Queued>) -> Vec<Queued> {
+    pub(crate) async fn load_key_numbers(&mut self, commands: Vec<Queued>) -> Vec<Queued> {
         let unknown: HashSet<KeyId> = {
             let mut state = self.lane.state.borrow_mut();
             let keys = commands.iter().filter_map(|queued| key_of(&queued.command));
-            keys.filter(|key| state.known.get_mut(*key).is_none())
+            keys.filter(|key| state.keys.get_mut(*key).is_none())
                 .collect()
         };
         if unknown.is_empty() {
@@ -29,9 +29,9 @@ impl Worker {
             match self.find_numbers(&unknown).await {
                 Ok(()) => return commands,
                 Err(failed) => {
-                    let is_gone = failed.trouble() == Trouble::Gone;
+                    let is_gone = failed.kind() == FailureKind::Disconnected;
                     if is_gone {
-                        self.link.hang_up();
+                        self.connection.disconnect();
                     }
                     // A connection may have died unseen; that a new one dies too is another matter.
                     if !is_gone || tried >= 2 {
@@ -43,19 +43,19 @@ impl Worker {
         let (undecidable, others) = commands
             .into_iter()
             .partition(|queued| key_of(&queued.command).is_some_and(|key| unknown.contains(&key)));
-        self.not_begun(&failed, undecidable);
+        self.begin_failed(&failed, undecidable);
         others
     }
 
     /// A key that is not found does not exist, and is noted as such.
-    async fn find_numbers(&mut self, keys: &HashSet<KeyId>) -> Result<(), Failed> {
+    async fn find_numbers(&mut self, keys: &HashSet<KeyId>) -> Result<(), PgError> {
         let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
-        let session = self.link.session().await?;
+        let session = self.connection.session().await?;
         let asked = async { session.client.query(&session.sql.numbers, &[&names]).await };
-        let rows = within(FLIGHT_MAX, asked).await?;
+        let rows = within(ROUND_TRIP_MAX, asked).await?;
         let mut found = Vec::with_capacity(rows.len());
         for row in rows {
-            found.push(NamedKey {
+            found.push(KeyNumbers {
                 id: row.try_get(0)?,
                 n: row.try_get(1)?,
                 wallet: row.try_get(2)?,
@@ -63,13 +63,13 @@ impl Worker {
             });
         }
         let mut state = self.lane.state.borrow_mut();
-        state.missing.clear();
-        state.missing.extend(keys);
+        state.missing_keys.clear();
+        state.missing_keys.extend(keys);
         for key in found {
-            state.missing.remove(&key.id);
-            state.known.insert(key.id, key);
+            state.missing_keys.remove(&key.id);
+            state.keys.insert(key.id, key);
         }
-        state.known.age();
+        state.keys.age();
         Ok(())
     }
 }

@@ -8,18 +8,18 @@ use crate::records::ids::{KeyId, WalletId};
 const KEYS_MAX: usize = 65_536;
 
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub(crate) struct KeyWallets {
     wallets: Mutex<Generations<KeyId, WalletId>>,
 }
 
-impl Directory {
+impl KeyWallets {
     pub(crate) fn new() -> Self {
         Self {
             wallets: Mutex::new(Generations::new(KEYS_MAX)),
         }
     }
 
-    pub(crate) fn learn(&self, key: KeyId, wallet: WalletId) {
+    pub(crate) fn insert(&self, key: KeyId, wallet: WalletId) {
         let mut wallets = self.wallets.lock();
         wallets.insert(key, wallet);
         wallets.age();

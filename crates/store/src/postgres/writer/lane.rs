@@ -14,16 +14,16 @@ use ledger::Micro;
 use rand::RngExt as _;
 use tokio::sync::Notify;
 
-use super::transaction::{Locks, NamedKey, Owned};
+use super::transaction::{HoldOwner, KeyNumbers, LockedWallets};
 use super::worker::Worker;
 use crate::books::OpenHold;
 use crate::cache::{Generations, IdMap};
 use crate::error::AdmitError;
-use crate::postgres::node::health::{Health, PROBE_EVERY, Part};
+use crate::postgres::node::health::{Component, Health, PROBE_EVERY};
 use crate::postgres::node::lease::Node;
 use crate::queue::command::{Change, Command};
-use crate::queue::command_queue::{Pace, Queue, Queued, Wake};
-use crate::queue::durable::{Batch, OpenBatch};
+use crate::queue::command_queue::{BatchTiming, CommandQueue, Queued, Wake};
+use crate::queue::durable::{Batch, BatchGuard};
 use crate::records::call::Close;
 use crate::records::ids::{Epoch, HoldId, KeyId, WalletId};
 use crate::settings::Settings;
@@ -38,11 +38,11 @@ const STUCK_PAUSE: Duration = Duration::from_secs(60);
 /// How long a closing store tries to book what is left.
 const LAST_TRIES: Duration = Duration::from_secs(5);
 /// How long the patient worker rests when a wallet stays locked.
-const PATIENCE_STEP: Duration = Duration::from_millis(20);
+const LOCKED_PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) struct Lane {
     number: usize,
-    pub(crate) queue: Arc<Queue>,
+    pub(crate) queue: Arc<CommandQueue>,
     pub(crate) node: Arc<Node>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) health: Arc<Health>,
@@ -66,11 +66,11 @@ struct LaneSettings {
 /// What both workers of a lane know.
 pub(crate) struct State {
     /// Keys by their numbers, which never change.
-    pub(crate) known: Generations<KeyId, NamedKey>,
+    pub(crate) keys: Generations<KeyId, KeyNumbers>,
     /// Keys that the database was asked for last and does not have.
-    pub(crate) missing: HashSet<KeyId>,
+    pub(crate) missing_keys: HashSet<KeyId>,
     /// The open holds of this lane.
-    pub(crate) owned: IdMap<HoldId, Owned>,
+    pub(crate) owners: IdMap<HoldId, HoldOwner>,
     /// Holds of failed transactions whose calls have not ended yet. There are no more of them than calls
     /// that were under way when the first commit failed, since nobody is admitted until one succeeds.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
@@ -98,7 +98,7 @@ struct Parked {
 impl Lane {
     pub(crate) fn new(
         number: usize,
-        queue: Arc<Queue>,
+        queue: Arc<CommandQueue>,
         node: Arc<Node>,
         counters: Arc<Counters>,
         health: Arc<Health>,
@@ -111,9 +111,9 @@ impl Lane {
             counters,
             health,
             state: RefCell::new(State {
-                known: Generations::new(settings.cached_rows_max),
-                missing: HashSet::new(),
-                owned: IdMap::default(),
+                keys: Generations::new(settings.cached_rows_max),
+                missing_keys: HashSet::new(),
+                owners: IdMap::default(),
                 lost: IdMap::default(),
                 reached: IdMap::default(),
                 counted: [0; 3],
@@ -139,12 +139,12 @@ impl Lane {
     /// Works until the queue is closed and everything in it is booked.
     pub(crate) async fn run(self: Rc<Self>, mut worker: Worker) {
         let now = Instant::now();
-        let mut pace = Pace {
+        let mut timing = BatchTiming {
             not_before: now,
             enough: usize::MAX,
             linger_until: now,
             due: None,
-            ahead: false,
+            opens_ahead: false,
         };
         let mut last_work = now;
         let mut probe_at = now;
@@ -152,13 +152,13 @@ impl Lane {
             let probes = self.node.is_serving() && !self.queue.is_closed();
             let wake = tokio::select! {
                 biased;
-                wake = self.queue.wait_as_task(&pace) => wake,
+                wake = self.queue.wait_as_task(&timing) => wake,
                 () = tokio::time::sleep_until(probe_at.into()), if probes => {
                     if let Err(failed) = worker.probe().await {
-                        worker.not_begun(&failed, Vec::new());
+                        worker.begin_failed(&failed, Vec::new());
                     }
                     probe_at = Instant::now() + PROBE_EVERY;
-                    pace = self.pace();
+                    timing = self.timing();
                     continue;
                 }
             };
@@ -167,7 +167,7 @@ impl Lane {
                 if !parked || last_work.elapsed() > LAST_TRIES {
                     break;
                 }
-                tokio::time::sleep(PATIENCE_STEP).await;
+                tokio::time::sleep(LOCKED_PAUSE).await;
                 continue;
             }
             let batches = self.batches.get();
@@ -178,7 +178,7 @@ impl Lane {
             } else if last_work.elapsed() > LAST_TRIES {
                 break;
             }
-            pace = self.pace();
+            timing = self.timing();
         }
         self.queue.close();
         let mut queued = Vec::new();
@@ -215,7 +215,7 @@ impl Lane {
             }
         };
         if !stuck.is_empty() {
-            worker.close_alone(stuck).await;
+            worker.close_one_by_one(stuck).await;
         }
         let mut drained = Vec::new();
         self.queue.drain(&mut drained);
@@ -233,13 +233,13 @@ impl Lane {
         if self.state.borrow().failures > 0
             && let Err(failed) = worker.probe().await
         {
-            worker.not_begun(&failed, commands);
+            worker.begin_failed(&failed, commands);
             self.count();
             return;
         }
-        let commands = worker.learn(commands).await;
+        let commands = worker.load_key_numbers(commands).await;
         let commands = self.behind_parked(commands);
-        let left = worker.run(commands, Locks::Skip).await;
+        let left = worker.run(commands, LockedWallets::Skip).await;
         if !left.is_empty() {
             self.park(left);
         }
@@ -275,17 +275,17 @@ impl Lane {
         self.note_health(true);
     }
 
-    fn pace(&self) -> Pace {
+    fn timing(&self) -> BatchTiming {
         let now = Instant::now();
         let state = self.state.borrow();
         let not_before = now + pause(state.failures);
         let retry_due = (!state.retry.is_empty() || state.failures > 0).then_some(not_before);
-        Pace {
+        BatchTiming {
             not_before,
             enough: usize::MAX,
             linger_until: now + self.settings.gather,
             due: retry_due.into_iter().chain(state.stuck_due).min(),
-            ahead: false,
+            opens_ahead: false,
         }
     }
 
@@ -297,11 +297,11 @@ impl Lane {
                 self.parked.notified().await;
                 continue;
             };
-            let left = worker.run(commands, Locks::Wait).await;
+            let left = worker.run(commands, LockedWallets::Wait).await;
             let stays = !left.is_empty();
             self.unpark(wallet, left);
             if stays {
-                tokio::time::sleep(PATIENCE_STEP).await;
+                tokio::time::sleep(LOCKED_PAUSE).await;
             }
         }
     }
@@ -399,7 +399,7 @@ impl Lane {
         }
         for flush in flushes {
             let batch = self.next_batch();
-            batch.done();
+            batch.mark_durable();
             // Who no longer waits need not know.
             drop(flush.send(batch.durable()));
         }
@@ -430,7 +430,7 @@ impl Lane {
     }
 
     /// Sets closes aside that fail by themselves.
-    pub(crate) fn stick(&self, closings: impl IntoIterator<Item = Close>) {
+    pub(crate) fn set_aside(&self, closings: impl IntoIterator<Item = Close>) {
         let mut state = self.state.borrow_mut();
         state.stuck.extend(closings);
         if !state.stuck.is_empty() {
@@ -446,15 +446,15 @@ impl Lane {
 
     /// Notes whether the lane works. Answers whether that is news.
     pub(crate) fn note_health(&self, works: bool) -> bool {
-        let is_news = self.health.note(Part::Lane(self.number), works);
+        let changed = self.health.note(Component::Lane(self.number), works);
         self.counters.failing.set(!self.health.lanes_work());
-        is_news
+        changed
     }
 
     /// Whether it is known whose a key is, or that it is nobody's.
     pub(crate) fn is_decidable(&self, key: KeyId) -> bool {
         let state = self.state.borrow();
-        state.known.peek(key).is_some() || state.missing.contains(&key)
+        state.keys.peek(key).is_some() || state.missing_keys.contains(&key)
     }
 
     /// The last hold of an epoch that was opened here.
@@ -471,9 +471,9 @@ impl Lane {
         self.last_hold.set(hold);
     }
 
-    pub(crate) fn next_batch(&self) -> OpenBatch {
+    pub(crate) fn next_batch(&self) -> BatchGuard {
         self.batches.set(self.batches.get() + 1);
-        Batch::without_line(self.batches.get())
+        Batch::durable_on_commit(self.batches.get())
     }
 
     /// The wallet whose turn a command waits for; none when it needs no row.
@@ -483,17 +483,17 @@ impl Lane {
 }
 
 fn wallet_of(state: &State, command: &Command) -> Option<WalletId> {
-    let by_hold = |hold: HoldId| state.owned.get(&hold).map(|owned| owned.key.wallet_id);
+    let by_hold = |hold: HoldId| state.owners.get(&hold).map(|owners| owners.key.wallet_id);
     match command {
         Command::Admit(admit, _) => Some(admit.wallet),
         Command::Extend(extend, _) => by_hold(extend.hold),
         Command::Step(stepping, _) => by_hold(stepping.hold),
         Command::Close(closing) => by_hold(closing.hold),
         Command::Uncount(hold) => by_hold(*hold),
-        Command::Balance(key, _) => state.known.peek(*key).map(|key| key.wallet_id),
+        Command::Balance(key, _) => state.keys.peek(*key).map(|key| key.wallet_id),
         Command::Change(change) => match change {
             Change::Wallet { wallet, .. } => Some(*wallet),
-            Change::Key { key, .. } => state.known.peek(*key).map(|key| key.wallet_id),
+            Change::Key { key, .. } => state.keys.peek(*key).map(|key| key.wallet_id),
             Change::CreateWallet { .. }
             | Change::CreateKey { .. }
             | Change::PriceVersion { .. } => None,

@@ -1,17 +1,17 @@
 //! Whether a call would be decided, found out by a lane itself.
 
 use super::worker::Worker;
-use crate::postgres::connection::errors::{Failed, Trouble};
-use crate::postgres::connection::link::within;
-use crate::postgres::node::health::{PROBE_MAX, Part};
+use crate::postgres::connection::errors::{FailureKind, PgError};
+use crate::postgres::connection::ledger_connection::within;
+use crate::postgres::node::health::{Component, PROBE_MAX};
 use crate::records::ids::HoldId;
 
 impl Worker {
     /// Tries the connection that would decide a call. While the lane fails, something is written and taken back:
     /// nothing less finds a disk that is full, or tells whether commits succeed again.
-    pub(crate) async fn probe(&mut self) -> Result<(), Failed> {
+    pub(crate) async fn probe(&mut self) -> Result<(), PgError> {
         let lane = self.lane.number();
-        let sql = if self.lane.health.works(Part::Lane(lane)) {
+        let sql = if self.lane.health.works(Component::Lane(lane)) {
             "SELECT 1".to_owned()
         } else {
             let id = HoldId::first_of_lane(self.lane.node.epoch(), lane).get();
@@ -27,7 +27,7 @@ impl Worker {
         let mut tried = 0;
         loop {
             tried += 1;
-            let probed = match self.link.session().await {
+            let probed = match self.connection.session().await {
                 Ok(session) => within(PROBE_MAX, session.client.batch_execute(&sql)).await,
                 Err(failed) => Err(failed),
             };
@@ -35,13 +35,13 @@ impl Worker {
                 self.lane.works();
                 return Ok(());
             };
-            if failed.trouble() != Trouble::Gone {
-                self.link.roll_back().await;
+            if failed.kind() != FailureKind::Disconnected {
+                self.connection.roll_back().await;
                 return Err(failed);
             }
-            self.link.hang_up();
+            self.connection.disconnect();
             // A connection may have died unseen, unless it was waited for.
-            if tried >= 2 || matches!(failed, Failed::Silent) {
+            if tried >= 2 || matches!(failed, PgError::NoAnswer) {
                 return Err(failed);
             }
         }

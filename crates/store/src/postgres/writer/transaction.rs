@@ -10,24 +10,24 @@ use tokio::time::timeout;
 use super::write::Written;
 use crate::books::{BookKey, Books, HoldRow, OpenHold};
 use crate::cache::IdMap;
-use crate::postgres::connection::errors::Failed;
-use crate::postgres::connection::link::{FLIGHT_MAX, Session};
+use crate::postgres::connection::errors::PgError;
+use crate::postgres::connection::ledger_connection::{ROUND_TRIP_MAX, Session};
 use crate::postgres::rows::{book_wallet, held, key, micro, time};
 use crate::records::ids::{Epoch, HoldId, KeyId, WalletId};
 
 /// The rows a batch decides on.
 #[derive(Debug, Default)]
-pub(crate) struct Needs {
+pub(crate) struct RowsNeeded {
     /// By number; sorted when the batch begins.
     pub(crate) wallets: Vec<i64>,
     /// By number.
-    pub(crate) keys: IdMap<i64, NamedKey>,
-    pub(crate) holds: IdMap<HoldId, Owned>,
+    pub(crate) keys: IdMap<i64, KeyNumbers>,
+    pub(crate) holds: IdMap<HoldId, HoldOwner>,
 }
 
 /// A key by its numbers and names, which never change.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NamedKey {
+pub(crate) struct KeyNumbers {
     pub(crate) n: i64,
     pub(crate) id: KeyId,
     pub(crate) wallet: i64,
@@ -36,20 +36,20 @@ pub(crate) struct NamedKey {
 
 /// Whose an open hold is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Owned {
+pub(crate) struct HoldOwner {
     pub(crate) wallet: i64,
-    pub(crate) key: NamedKey,
+    pub(crate) key: KeyNumbers,
 }
 
-impl Needs {
-    pub(crate) fn key(&mut self, key: NamedKey) {
+impl RowsNeeded {
+    pub(crate) fn key(&mut self, key: KeyNumbers) {
         self.wallets.push(key.wallet);
         self.keys.insert(key.n, key);
     }
 
-    pub(crate) fn hold(&mut self, id: HoldId, owned: Owned) {
-        self.key(owned.key);
-        self.holds.insert(id, owned);
+    pub(crate) fn hold(&mut self, id: HoldId, owners: HoldOwner) {
+        self.key(owners.key);
+        self.holds.insert(id, owners);
     }
 
     pub(crate) fn clear(&mut self) {
@@ -61,7 +61,7 @@ impl Needs {
 
 /// What to do about wallets that others have locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Locks {
+pub(crate) enum LockedWallets {
     /// Leave them out.
     Skip,
     /// Wait for them.
@@ -70,7 +70,7 @@ pub(crate) enum Locks {
 
 /// A transaction that has its locks and rows.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub(crate) struct OpenTransaction {
     /// The database's time, after the locks were had.
     pub(crate) now: UnixMs,
     /// The transaction's name, by which its end can be learnt.
@@ -85,51 +85,51 @@ pub(crate) struct Begun {
 /// by somebody else, or does not exist.
 pub(crate) async fn begin(
     session: &Session,
-    needs: &mut Needs,
-    locks: Locks,
+    needed: &mut RowsNeeded,
+    locked_wallets: LockedWallets,
     epoch: Epoch,
     books: &mut Books,
-) -> Result<Begun, Failed> {
+) -> Result<OpenTransaction, PgError> {
     books.forget();
     books.pending.clear();
-    needs.wallets.sort_unstable();
-    needs.wallets.dedup();
+    needed.wallets.sort_unstable();
+    needed.wallets.dedup();
     let (key_wallets, keys): (Vec<i64>, Vec<i64>) =
-        needs.keys.values().map(|key| (key.wallet, key.n)).unzip();
-    let (hold_wallets, holds): (Vec<i64>, Vec<i64>) = needs
+        needed.keys.values().map(|key| (key.wallet, key.n)).unzip();
+    let (hold_wallets, holds): (Vec<i64>, Vec<i64>) = needed
         .holds
         .iter()
-        .map(|(id, owned)| (owned.wallet, id.get()))
+        .map(|(id, owners)| (owners.wallet, id.get()))
         .unzip();
     let (client, sql) = (&session.client, &session.sql);
-    let lock = match locks {
-        Locks::Skip => &sql.lock_free,
-        Locks::Wait => &sql.lock,
+    let lock = match locked_wallets {
+        LockedWallets::Skip => &sql.lock_free,
+        LockedWallets::Wait => &sql.lock,
     };
     let epoch_number = epoch.get();
-    let flight = async {
+    let round_trip = async {
         let found_holds = async {
             if holds.is_empty() {
                 return Ok(Vec::new());
             }
             client.query(&sql.holds, &[&hold_wallets, &holds]).await
         };
-        let locked = async { client.query(lock, &[&needs.wallets]).await };
+        let locked = async { client.query(lock, &[&needed.wallets]).await };
         let moment = async { client.query_one(&sql.moment, &[&epoch_number]).await };
         let found_keys = async { client.query(&sql.keys, &[&key_wallets, &keys]).await };
         // In this order: what is read must be read behind the locks.
         tokio::join!(biased; client.batch_execute("BEGIN"), locked, moment, found_keys, found_holds)
     };
-    let (begun, wallets, moment, keys, holds) = timeout(FLIGHT_MAX, flight)
+    let (begun, wallets, moment, keys, holds) = timeout(ROUND_TRIP_MAX, round_trip)
         .await
-        .map_err(|_| Failed::Silent)?;
+        .map_err(|_| PgError::NoAnswer)?;
     begun?;
     for row in wallets? {
         books.wallets.insert(row.try_get(0)?, book_wallet(&row)?);
     }
     let moment = moment?;
     for row in keys? {
-        let Some(named) = needs.keys.get(&row.try_get(0)?) else {
+        let Some(named) = needed.keys.get(&row.try_get(0)?) else {
             continue;
         };
         let row = BookKey {
@@ -143,12 +143,12 @@ pub(crate) async fn begin(
     }
     for row in holds? {
         let id = HoldId::new(row.try_get(0)?);
-        let Some(owned) = needs.holds.get(&id) else {
+        let Some(owners) = needed.holds.get(&id) else {
             continue;
         };
         let hold = OpenHold {
-            wallet: owned.wallet,
-            key: owned.key.id,
+            wallet: owners.wallet,
+            key: owners.key.id,
             held: held(&row)?,
             request_id: row.try_get::<_, &str>(5)?.into(),
             opened_at: time(&row, 6)?,
@@ -157,7 +157,7 @@ pub(crate) async fn begin(
         };
         books.holds.insert(id, hold);
     }
-    Ok(Begun {
+    Ok(OpenTransaction {
         now: time(&moment, 0)?,
         transaction: moment.try_get(1)?,
         epoch,
@@ -167,18 +167,18 @@ pub(crate) async fn begin(
 
 /// How a commit failed.
 #[derive(Debug)]
-pub(crate) enum Uncommitted {
+pub(crate) enum CommitError {
     /// Nothing of the batch happened.
-    Undone(Failed),
+    RolledBack(PgError),
     /// The answer was lost: it happened, or not.
-    Doubtful(Failed),
+    AnswerLost(PgError),
 }
 
 /// Writes what was decided and commits it.
-pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), Uncommitted> {
+pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), CommitError> {
     let client = &session.client;
     let written = Written::of(books);
-    let flight = async {
+    let round_trip = async {
         let written = async {
             match &written {
                 Some(written) => written.send(session).await,
@@ -188,7 +188,7 @@ pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), U
         // A commit behind a statement that failed undoes the transaction and says nothing.
         tokio::join!(biased; written, client.batch_execute("COMMIT"))
     };
-    let committed = timeout(FLIGHT_MAX, flight).await;
+    let committed = timeout(ROUND_TRIP_MAX, round_trip).await;
     drop(written);
     match committed {
         Ok((Ok(()), Ok(()))) => {
@@ -196,12 +196,12 @@ pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), U
             Ok(())
         }
         // The database has refused the statement, so it has not committed either.
-        Ok((Err(error), _)) if error.code().is_some() => Err(Uncommitted::Undone(error.into())),
+        Ok((Err(error), _)) if error.code().is_some() => Err(CommitError::RolledBack(error.into())),
         Ok((_, Err(error))) if error.code().is_some() && !ends_sessions(&error) => {
-            Err(Uncommitted::Undone(error.into()))
+            Err(CommitError::RolledBack(error.into()))
         }
-        Ok((Err(error), _) | (_, Err(error))) => Err(Uncommitted::Doubtful(error.into())),
-        Err(_) => Err(Uncommitted::Doubtful(Failed::Silent)),
+        Ok((Err(error), _) | (_, Err(error))) => Err(CommitError::AnswerLost(error.into())),
+        Err(_) => Err(CommitError::AnswerLost(PgError::NoAnswer)),
     }
 }
 

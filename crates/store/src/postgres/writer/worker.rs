@@ -9,12 +9,14 @@ use ledger::Micro;
 use rand::RngExt as _;
 
 use super::lane::Lane;
-use super::lost_commit::{Doubt, Fate};
-use super::transaction::{self, Begun, Locks, Needs, Owned, Uncommitted};
-use crate::books::{Books, Closed, Draft, Limits, Undone};
+use super::lost_commit::{CommitOutcome, LostCommit};
+use super::transaction::{
+    self, CommitError, HoldOwner, LockedWallets, OpenTransaction, RowsNeeded,
+};
+use crate::books::{Books, Closed, FailedBatch, Limits, PendingWrite};
 use crate::error::{AdmitError, StoreError};
-use crate::postgres::connection::errors::{Failed, Trouble};
-use crate::postgres::connection::link::Link;
+use crate::postgres::connection::errors::{FailureKind, PgError};
+use crate::postgres::connection::ledger_connection::LedgerConnection;
 use crate::queue::command::{Change, Command, Granted};
 use crate::queue::command_queue::Queued;
 use crate::queue::durable::Batch;
@@ -22,31 +24,35 @@ use crate::records::call::{Admitted, Close, IfLost};
 use crate::records::ids::{HoldId, KeyId, WalletId};
 
 /// How often a transaction that met another one, or lost its connection, is begun again.
-const TRIES: u32 = 4;
+const ATTEMPTS_MAX: u32 = 4;
 /// The longest pause before it is.
-const CROSSED_PAUSE_MAX: Duration = Duration::from_millis(20);
+const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(20);
 
 pub(crate) struct Worker {
     pub(crate) lane: Rc<Lane>,
-    pub(crate) link: Link,
+    pub(crate) connection: LedgerConnection,
     pub(crate) books: Books,
-    needs: Needs,
+    needed: RowsNeeded,
 }
 
 impl Worker {
-    pub(crate) fn new(lane: &Rc<Lane>, link: Link, limits: Limits) -> Self {
+    pub(crate) fn new(lane: &Rc<Lane>, connection: LedgerConnection, limits: Limits) -> Self {
         let mut books = Books::new(lane.node.epoch(), limits, Arc::clone(&lane.counters));
         books.hold_step = i64::try_from(HoldId::LANES_MAX).unwrap_or(1);
         Self {
             lane: Rc::clone(lane),
-            link,
+            connection,
             books,
-            needs: Needs::default(),
+            needed: RowsNeeded::default(),
         }
     }
 
     /// Runs commands in their order; gives back those whose wallets others have locked.
-    pub(crate) async fn run(&mut self, commands: Vec<Queued>, locks: Locks) -> Vec<Queued> {
+    pub(crate) async fn run(
+        &mut self,
+        commands: Vec<Queued>,
+        locked_wallets: LockedWallets,
+    ) -> Vec<Queued> {
         let mut left = Vec::new();
         let mut locked = HashSet::new();
         let mut calls = Vec::new();
@@ -54,13 +60,16 @@ impl Worker {
             if matches!(queued.command, Command::Change(_)) {
                 // A change has a transaction of its own, behind what came before it.
                 let before = std::mem::take(&mut calls);
-                self.calls(before, locks, &mut locked, &mut left).await;
-                self.change(queued, locks, &mut locked, &mut left).await;
+                self.calls(before, locked_wallets, &mut locked, &mut left)
+                    .await;
+                self.change(queued, locked_wallets, &mut locked, &mut left)
+                    .await;
             } else {
                 calls.push(queued);
             }
         }
-        self.calls(calls, locks, &mut locked, &mut left).await;
+        self.calls(calls, locked_wallets, &mut locked, &mut left)
+            .await;
         left
     }
 
@@ -68,7 +77,7 @@ impl Worker {
     async fn calls(
         &mut self,
         commands: Vec<Queued>,
-        locks: Locks,
+        locked_wallets: LockedWallets,
         locked: &mut HashSet<WalletId>,
         left: &mut Vec<Queued>,
     ) {
@@ -84,20 +93,20 @@ impl Worker {
                 turn.push(queued);
             }
         }
-        self.need(&turn);
-        let begun = if self.needs.wallets.is_empty() {
+        self.collect_needed(&turn);
+        let begun = if self.needed.wallets.is_empty() {
             self.books.forget();
             self.books.pending.clear();
             None
         } else {
-            match self.begin(locks).await {
+            match self.begin(locked_wallets).await {
                 Ok(begun) => Some(begun),
-                Err(failed) if failed.trouble() == Trouble::Locked => {
+                Err(failed) if failed.kind() == FailureKind::Locked => {
                     left.extend(turn);
                     return;
                 }
                 Err(failed) => {
-                    self.not_begun(&failed, turn);
+                    self.begin_failed(&failed, turn);
                     return;
                 }
             }
@@ -123,23 +132,23 @@ impl Worker {
         }
         match begun {
             Some(begun) => self.end(&begun, &batch, count).await,
-            None => batch.done(),
+            None => batch.mark_durable(),
         }
     }
 
     /// Names the rows that commands are decided on.
-    fn need(&mut self, commands: &[Queued]) {
-        self.needs.clear();
+    fn collect_needed(&mut self, commands: &[Queued]) {
+        self.needed.clear();
         let mut state = self.lane.state.borrow_mut();
         for queued in commands {
             if let Some(key) = key_of(&queued.command) {
-                if let Some(key) = state.known.get_mut(key) {
-                    self.needs.key(*key);
+                if let Some(key) = state.keys.get_mut(key) {
+                    self.needed.key(*key);
                 }
             } else if let Some(hold) = hold_of(&queued.command)
-                && let Some(owned) = state.owned.get(&hold)
+                && let Some(owners) = state.owners.get(&hold)
             {
-                self.needs.hold(hold, *owned);
+                self.needed.hold(hold, *owners);
             }
         }
     }
@@ -148,8 +157,8 @@ impl Worker {
     fn is_locked(&mut self, command: &Command) -> bool {
         let state = self.lane.state.borrow();
         let wallet = match (key_of(command), hold_of(command)) {
-            (Some(key), _) => state.known.peek(key).map(|key| key.wallet),
-            (_, Some(hold)) => state.owned.get(&hold).map(|owned| owned.wallet),
+            (Some(key), _) => state.keys.peek(key).map(|key| key.wallet),
+            (_, Some(hold)) => state.owners.get(&hold).map(|owners| owners.wallet),
             _ => None,
         };
         wallet.is_some_and(|wallet| self.books.wallets.get_mut(wallet).is_none())
@@ -157,15 +166,21 @@ impl Worker {
 
     /// Begins a transaction, again where another one was in the way or the connection was lost:
     /// nothing has been told to anybody yet.
-    async fn begin(&mut self, locks: Locks) -> Result<Begun, Failed> {
+    async fn begin(&mut self, locked_wallets: LockedWallets) -> Result<OpenTransaction, PgError> {
         let mut tried = 0;
         loop {
             tried += 1;
             let epoch = self.lane.node.epoch();
-            let begun = match self.link.session().await {
+            let begun = match self.connection.session().await {
                 Ok(session) => {
-                    transaction::begin(session, &mut self.needs, locks, epoch, &mut self.books)
-                        .await
+                    transaction::begin(
+                        session,
+                        &mut self.needed,
+                        locked_wallets,
+                        epoch,
+                        &mut self.books,
+                    )
+                    .await
                 }
                 Err(failed) => Err(failed),
             };
@@ -173,21 +188,21 @@ impl Worker {
                 Ok(begun) => return Ok(begun),
                 Err(failed) => failed,
             };
-            match failed.trouble() {
-                Trouble::Gone => {
-                    self.link.hang_up();
+            match failed.kind() {
+                FailureKind::Disconnected => {
+                    self.connection.disconnect();
                     // A connection may have died unseen; that a new one dies too is another matter.
                     if tried >= 2 {
                         return Err(failed);
                     }
                 }
-                Trouble::Crossed if tried < TRIES => {
-                    self.link.roll_back().await;
-                    let pause = rand::rng().random_range(Duration::ZERO..CROSSED_PAUSE_MAX);
+                FailureKind::Conflict if tried < ATTEMPTS_MAX => {
+                    self.connection.roll_back().await;
+                    let pause = rand::rng().random_range(Duration::ZERO..CONFLICT_PAUSE_MAX);
                     tokio::time::sleep(pause).await;
                 }
                 _ => {
-                    self.link.roll_back().await;
+                    self.connection.roll_back().await;
                     return Err(failed);
                 }
             }
@@ -195,9 +210,9 @@ impl Worker {
     }
 
     /// Keeps the closes, and tells the others that the ledger is not available.
-    pub(crate) fn not_begun(&mut self, failed: &Failed, commands: Vec<Queued>) {
-        let is_news = self.lane.failed();
-        if is_news || !commands.is_empty() {
+    pub(crate) fn begin_failed(&mut self, failed: &PgError, commands: Vec<Queued>) {
+        let changed = self.lane.failed();
+        if changed || !commands.is_empty() {
             tracing::error!(error = %failed, "the ledger could not begin a transaction");
         }
         let mut state = self.lane.state.borrow_mut();
@@ -210,7 +225,7 @@ impl Worker {
     }
 
     /// Decides. An answer whose receiver has gone is dropped; a grant then closes its hold.
-    fn apply(&mut self, command: Command, begun: Option<&Begun>, batch: &Arc<Batch>) {
+    fn apply(&mut self, command: Command, begun: Option<&OpenTransaction>, batch: &Arc<Batch>) {
         match command {
             Command::Admit(mut admit, reply) => {
                 if reply.is_closed() {
@@ -229,7 +244,7 @@ impl Worker {
                 }
                 let (now, key) = (admit.now, admit.key);
                 let answer = self.books.admit(admit).map(|(hold, rates)| {
-                    self.own(hold, key);
+                    self.add_owner(hold, key);
                     let admitted = Admitted {
                         hold,
                         rates,
@@ -286,11 +301,11 @@ impl Worker {
     }
 
     /// From its decision on a hold is ours, so that its close finds it.
-    fn own(&mut self, hold: HoldId, key: KeyId) {
+    fn add_owner(&mut self, hold: HoldId, key: KeyId) {
         let mut state = self.lane.state.borrow_mut();
-        if let Some(key) = state.known.get_mut(key).copied() {
+        if let Some(key) = state.keys.get_mut(key).copied() {
             let wallet = key.wallet;
-            state.owned.insert(hold, Owned { wallet, key });
+            state.owners.insert(hold, HoldOwner { wallet, key });
             self.lane.counters.open_holds.add(1);
         }
     }
@@ -299,7 +314,7 @@ impl Worker {
         let (hold, charge) = (closing.hold, closing.charge().map(Micro::get));
         if !self.reopen_lost(&closing) {
             tracing::error!(%hold, "a lost hold cannot be opened again");
-            self.lane.stick([closing]);
+            self.lane.set_aside([closing]);
             return;
         }
         self.regrow(hold);
@@ -311,11 +326,11 @@ impl Worker {
                     // For whoever reconciles: this was delivered and is not charged.
                     tracing::warn!(%hold, charge, "a settlement came after the end of its hold");
                 }
-                self.disown(&[hold]);
+                self.remove_owners(&[hold]);
             }
             Closed::Unbookable(closing) => {
                 tracing::error!(%hold, "a hold could not be closed: the stored amounts do not contain it");
-                self.lane.stick([closing]);
+                self.lane.set_aside([closing]);
             }
         }
     }
@@ -345,33 +360,33 @@ impl Worker {
         }
     }
 
-    fn disown(&self, holds: &[HoldId]) {
+    fn remove_owners(&self, holds: &[HoldId]) {
         let mut state = self.lane.state.borrow_mut();
         for hold in holds {
-            if state.owned.remove(hold).is_some() {
+            if state.owners.remove(hold).is_some() {
                 self.lane.counters.open_holds.sub(1);
             }
         }
     }
 
     /// Commits, and tells everyone it concerns how that went.
-    async fn end(&mut self, begun: &Begun, batch: &Arc<Batch>, count: u64) {
+    async fn end(&mut self, begun: &OpenTransaction, batch: &Arc<Batch>, count: u64) {
         let closed: Vec<HoldId> = self.closed();
         batch.seal();
         match self.commit_calls(begun).await {
             Ok(()) => {
-                self.disown(&closed);
-                self.went_well(count);
-                batch.done();
+                self.remove_owners(&closed);
+                self.count_commit(count);
+                batch.mark_durable();
             }
             Err(failure) => {
                 tracing::error!(error = %failure.failed, commands = count, "a transaction of the ledger failed");
-                let closings = self.undo();
+                let closings = self.roll_back();
                 self.lane.counters.commits_failed.add(1);
                 self.lane.failed();
-                if failure.failed.trouble() == Trouble::Inside {
+                if failure.failed.kind() == FailureKind::Permanent {
                     // One of them spoils the transaction; alone they show which.
-                    self.close_alone(closings).await;
+                    self.close_one_by_one(closings).await;
                 } else {
                     let mut state = self.lane.state.borrow_mut();
                     for closing in closings.into_iter().rev() {
@@ -379,26 +394,26 @@ impl Worker {
                     }
                 }
                 // Last: who learns of it finds the counters as they are.
-                batch.lose();
+                batch.mark_lost();
             }
         }
     }
 
     /// Gives back the closes of a transaction that failed, and keeps the holds it would have opened: they
     /// stay ours until their calls end.
-    fn undo(&mut self) -> Vec<Close> {
-        let Undone {
+    fn roll_back(&mut self) -> Vec<Close> {
+        let FailedBatch {
             closings,
             lost,
             reached,
-        } = self.books.undo(&mut Draft::default());
+        } = self.books.roll_back(&mut PendingWrite::default());
         let mut state = self.lane.state.borrow_mut();
         state.lost.extend(lost);
         state.reached.extend(reached);
         closings
     }
 
-    pub(crate) fn went_well(&self, count: u64) {
+    pub(crate) fn count_commit(&self, count: u64) {
         let counters = &self.lane.counters;
         self.lane.works();
         counters.batches.add(1);
@@ -414,51 +429,59 @@ impl Worker {
     }
 
     /// Commits; a commit whose answer was lost is asked about until it is known or too late.
-    pub(crate) async fn commit(&mut self, begun: &Begun) -> Result<(), Failure> {
-        let committed = match self.link.present() {
+    pub(crate) async fn commit(&mut self, begun: &OpenTransaction) -> Result<(), CommitFailure> {
+        let committed = match self.connection.open_session() {
             Some(session) => transaction::commit(session, &mut self.books).await,
-            None => Err(Uncommitted::Undone(Failed::Silent)),
+            None => Err(CommitError::RolledBack(PgError::NoAnswer)),
         };
-        let (failed, doubt) = match committed {
+        let (failed, lost_commit) = match committed {
             Ok(()) => return Ok(()),
-            Err(Uncommitted::Undone(failed)) => (failed, None),
-            Err(Uncommitted::Doubtful(failed)) => {
-                let doubt = self.link.doubt(&begun.transaction, &self.books);
-                match self.link.outcome(&doubt).await {
-                    Fate::Happened => {
+            Err(CommitError::RolledBack(failed)) => (failed, None),
+            Err(CommitError::AnswerLost(failed)) => {
+                let lost_commit = self.connection.lost_commit(&begun.transaction, &self.books);
+                match self.connection.outcome(&lost_commit).await {
+                    CommitOutcome::Committed => {
                         self.books.count_committed();
                         return Ok(());
                     }
-                    Fate::Undone => (failed, None),
-                    Fate::Unknown | Fate::Unknowable => (failed, Some(doubt)),
+                    CommitOutcome::RolledBack => (failed, None),
+                    CommitOutcome::Unknown | CommitOutcome::Unknowable => {
+                        (failed, Some(lost_commit))
+                    }
                 }
             }
         };
-        if failed.trouble() == Trouble::Gone {
-            self.link.hang_up();
+        if failed.kind() == FailureKind::Disconnected {
+            self.connection.disconnect();
         } else {
-            self.link.roll_back().await;
+            self.connection.roll_back().await;
         }
-        Err(Failure { failed, doubt })
+        Err(CommitFailure {
+            failed,
+            lost_commit,
+        })
     }
 
     /// Commits a batch of calls. A commit in doubt is asked about for as long as the node runs: a caller is
     /// told what the ledger says, or waits.
-    async fn commit_calls(&mut self, begun: &Begun) -> Result<(), Failure> {
+    async fn commit_calls(&mut self, begun: &OpenTransaction) -> Result<(), CommitFailure> {
         let mut committed = self.commit(begun).await;
-        while let Err(Failure { failed, doubt }) = &mut committed
-            && let Some(asked) = doubt
+        while let Err(CommitFailure {
+            failed,
+            lost_commit,
+        }) = &mut committed
+            && let Some(asked) = lost_commit
             && !self.lane.queue.is_closed()
         {
             self.lane.note_health(false);
-            match self.link.outcome(asked).await {
-                Fate::Happened => {
+            match self.connection.outcome(asked).await {
+                CommitOutcome::Committed => {
                     self.books.count_committed();
                     return Ok(());
                 }
                 // What neither opened nor closed a hold is made good by the close, if it was lost.
-                Fate::Undone | Fate::Unknowable => *doubt = None,
-                Fate::Unknown => {
+                CommitOutcome::RolledBack | CommitOutcome::Unknowable => *lost_commit = None,
+                CommitOutcome::Unknown => {
                     tracing::error!(error = %failed, "it is not known whether a transaction of the ledger happened");
                 }
             }
@@ -467,17 +490,17 @@ impl Worker {
     }
 
     /// Closes holds in a transaction each, so that one that fails takes no other with it.
-    pub(crate) async fn close_alone(&mut self, closings: Vec<Close>) {
+    pub(crate) async fn close_one_by_one(&mut self, closings: Vec<Close>) {
         let mut closings = closings.into_iter();
         while let Some(mut closing) = closings.next() {
-            self.needs.clear();
-            let owned = self.lane.state.borrow().owned.get(&closing.hold).copied();
-            let Some(owned) = owned else {
+            self.needed.clear();
+            let owners = self.lane.state.borrow().owners.get(&closing.hold).copied();
+            let Some(owners) = owners else {
                 self.lane.counters.late_closes.add(1);
                 continue;
             };
-            self.needs.hold(closing.hold, owned);
-            let begun = match self.begin(Locks::Wait).await {
+            self.needed.hold(closing.hold, owners);
+            let begun = match self.begin(LockedWallets::Wait).await {
                 Ok(begun) => begun,
                 Err(failed) => {
                     tracing::error!(error = %failed, "a hold could not be closed");
@@ -495,15 +518,15 @@ impl Worker {
             let closed = self.closed();
             match self.commit_calls(&begun).await {
                 Ok(()) => {
-                    self.disown(&closed);
-                    self.went_well(1);
+                    self.remove_owners(&closed);
+                    self.count_commit(1);
                 }
                 Err(failure) => {
-                    let left = self.undo();
+                    let left = self.roll_back();
                     self.lane.failed();
-                    if failure.failed.trouble() == Trouble::Inside {
+                    if failure.failed.kind() == FailureKind::Permanent {
                         tracing::error!(error = %failure.failed, %hold, "a hold cannot be closed");
-                        self.lane.stick(left);
+                        self.lane.set_aside(left);
                     } else {
                         self.lane.state.borrow_mut().retry.extend(left);
                     }
@@ -515,10 +538,10 @@ impl Worker {
 
 /// Why a commit failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) failed: Failed,
+pub(crate) struct CommitFailure {
+    pub(crate) failed: PgError,
     /// It is not known whether it happened after all.
-    pub(crate) doubt: Option<Doubt>,
+    pub(crate) lost_commit: Option<LostCommit>,
 }
 
 pub(crate) fn key_of(command: &Command) -> Option<KeyId> {

@@ -4,7 +4,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::books::Books;
 use crate::chain::Head;
-use crate::postgres::connection::link::Session;
+use crate::postgres::connection::ledger_connection::Session;
 
 /// A list for each column, so that one statement takes any number of rows.
 #[derive(Default)]

@@ -11,9 +11,9 @@ use crate::records::ids::{HoldId, KeyId, WalletId};
 const GATHER: Duration = Duration::from_millis(2);
 type Answer = oneshot::Receiver<Result<Granted, AdmitError>>;
 
-fn queue(waiting_max: usize, call_wait_max: Duration) -> Queue {
+fn queue(waiting_max: usize, call_wait_max: Duration) -> CommandQueue {
     let change_wait_max = Duration::from_secs(5);
-    Queue::new(Bounds {
+    CommandQueue::new(Bounds {
         gather: GATHER,
         waiting_max,
         call_wait_max,
@@ -49,64 +49,64 @@ fn close() -> Command {
     })
 }
 
-fn at_once(now: Instant) -> Pace {
-    Pace {
+fn at_once(now: Instant) -> BatchTiming {
+    BatchTiming {
         not_before: now,
         enough: usize::MAX,
         linger_until: now,
         due: None,
-        ahead: false,
+        opens_ahead: false,
     }
 }
 
-fn plan(queue: &Queue, pace: &Pace, now: Instant) -> Plan {
-    queue.state.lock().plan(pace, GATHER, now)
+fn plan(queue: &CommandQueue, timing: &BatchTiming, now: Instant) -> Plan {
+    queue.state.lock().plan(timing, GATHER, now)
 }
 
 #[test]
 fn closes_gather_and_an_admission_does_not_wait_for_them() {
     let queue = queue(10, Duration::MAX);
     let now = Instant::now();
-    let pace = at_once(now);
-    assert_eq!(plan(&queue, &pace, now), Plan::Sleep(Sleep::Idle, None));
+    let timing = at_once(now);
+    assert_eq!(plan(&queue, &timing, now), Plan::Sleep(Sleep::Idle, None));
     queue.push_close(close());
     let gathered = queue.state.lock().since + GATHER;
     assert_eq!(
-        plan(&queue, &pace, now),
+        plan(&queue, &timing, now),
         Plan::Sleep(Sleep::Gathering, Some(gathered))
     );
-    assert_eq!(plan(&queue, &pace, gathered), Plan::Wake(Wake::Work));
+    assert_eq!(plan(&queue, &timing, gathered), Plan::Wake(Wake::Work));
     let (admission, _answer) = admission();
     queue.push(admission).unwrap();
-    assert_eq!(plan(&queue, &pace, now), Plan::Wake(Wake::Work));
+    assert_eq!(plan(&queue, &timing, now), Plan::Wake(Wake::Work));
 }
 
 #[test]
 fn a_batch_is_opened_ahead_of_its_calls_after_its_pause_and_never_at_the_end() {
     let queue = queue(10, Duration::MAX);
     let now = Instant::now();
-    let pace = Pace {
+    let timing = BatchTiming {
         not_before: now + GATHER,
-        ahead: true,
+        opens_ahead: true,
         ..at_once(now)
     };
     let paced = Plan::Sleep(
         Sleep::Paced {
-            enough: pace.enough,
+            enough: timing.enough,
         },
         Some(now + GATHER),
     );
-    assert_eq!(plan(&queue, &pace, now), paced);
-    assert_eq!(plan(&queue, &pace, now + GATHER), Plan::Wake(Wake::Work));
+    assert_eq!(plan(&queue, &timing, now), paced);
+    assert_eq!(plan(&queue, &timing, now + GATHER), Plan::Wake(Wake::Work));
     queue.close();
-    assert_eq!(plan(&queue, &pace, now + GATHER), Plan::Wake(Wake::End));
+    assert_eq!(plan(&queue, &timing, now + GATHER), Plan::Wake(Wake::End));
 }
 
 #[test]
 fn under_load_a_batch_waits_for_its_time_or_for_enough_calls() {
     let queue = queue(10, Duration::MAX);
     let now = Instant::now();
-    let pace = Pace {
+    let timing = BatchTiming {
         not_before: now + GATHER,
         enough: 2,
         ..at_once(now)
@@ -114,11 +114,11 @@ fn under_load_a_batch_waits_for_its_time_or_for_enough_calls() {
     let (first, _one) = admission();
     queue.push(first).unwrap();
     let paced = Plan::Sleep(Sleep::Paced { enough: 2 }, Some(now + GATHER));
-    assert_eq!(plan(&queue, &pace, now), paced);
-    assert_eq!(plan(&queue, &pace, now + GATHER), Plan::Wake(Wake::Work));
+    assert_eq!(plan(&queue, &timing, now), paced);
+    assert_eq!(plan(&queue, &timing, now + GATHER), Plan::Wake(Wake::Work));
     let (second, _two) = admission();
     queue.push(second).unwrap();
-    assert_eq!(plan(&queue, &pace, now), Plan::Wake(Wake::Work));
+    assert_eq!(plan(&queue, &timing, now), Plan::Wake(Wake::Work));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_closed_queue_ends_when_nothing_is_due_soon() {
     queue.drain(&mut Vec::new());
     assert_eq!(plan(&queue, &at_once(now), now), Plan::Wake(Wake::End));
     let soon = now + Duration::from_secs(1);
-    let retry = Pace {
+    let retry = BatchTiming {
         due: Some(soon),
         ..at_once(now)
     };
@@ -139,23 +139,23 @@ fn a_closed_queue_ends_when_nothing_is_due_soon() {
         plan(&queue, &retry, now),
         Plan::Sleep(Sleep::Awake, Some(soon))
     );
-    let much_later = Pace {
+    let much_later = BatchTiming {
         due: Some(now + Duration::from_secs(60)),
         ..at_once(now)
     };
     assert_eq!(plan(&queue, &much_later, now), Plan::Wake(Wake::End));
-    assert_eq!(queue.push(admission().0), Err(Refused::Closed));
+    assert_eq!(queue.push(admission().0), Err(PushError::Closed));
 }
 
 /// Each of them ends a wait that would never end by itself; a close is there when it does.
 #[test]
 fn a_wait_in_a_batch_ends_with_who_waits_for_it() {
-    type End = fn(&Queue);
+    type End = fn(&CommandQueue);
     let decision: End = |queue| queue.push(admission().0).unwrap();
     for (what, end) in [
         ("a decision", decision),
-        ("the batch", Queue::nudge),
-        ("the end", Queue::close),
+        ("the batch", CommandQueue::request_batch),
+        ("the end", CommandQueue::close),
     ] {
         let queue = Arc::new(queue(10, Duration::MAX));
         let waiting = std::thread::spawn({
@@ -179,7 +179,7 @@ fn a_full_queue_refuses_admissions_alone() {
     let queue = queue(1, Duration::MAX);
     let (first, _one) = admission();
     queue.push(first).unwrap();
-    assert_eq!(queue.push(admission().0), Err(Refused::Full));
+    assert_eq!(queue.push(admission().0), Err(PushError::Full));
     let (reply, _answer) = oneshot::channel();
     queue.push(Command::Flush(reply)).unwrap();
     queue.push_close(close());

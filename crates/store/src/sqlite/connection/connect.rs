@@ -32,29 +32,29 @@ pub(crate) const READER_CACHE_KIB: i32 = 1_024;
 pub(crate) fn open_checked(path: &Path) -> Result<Connection, OpenError> {
     let fresh = size(path).is_none_or(|bytes| bytes == 0);
     let connection =
-        open(path, OpenFlags::SQLITE_OPEN_CREATE).map_err(|error| refusal(path, error))?;
+        open(path, OpenFlags::SQLITE_OPEN_CREATE).map_err(|error| open_error(path, error))?;
     if fresh {
         connection
             .pragma_update(None, "page_size", PAGE_BYTES)
-            .map_err(|error| refusal(path, error))?;
+            .map_err(|error| open_error(path, error))?;
         connection
             .pragma_update(None, "application_id", APPLICATION_ID)
-            .map_err(|error| refusal(path, error))?;
+            .map_err(|error| open_error(path, error))?;
         return Ok(connection);
     }
     // The last connection to leave folds the log into the file; a damaged one is not touched.
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
-        .map_err(|error| refusal(path, error))?;
+        .map_err(|error| open_error(path, error))?;
     check(&connection, path)?;
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
-        .map_err(|error| refusal(path, error))?;
+        .map_err(|error| open_error(path, error))?;
     Ok(connection)
 }
 
 fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let refused = |error| refusal(path, error);
+    let refused = |error| open_error(path, error);
     let id: i32 = connection
         .pragma_query_value(None, "application_id", |row| row.get(0))
         .map_err(refused)?;
@@ -132,18 +132,18 @@ pub(crate) fn open(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection>
 
 /// Looks often: under load the lock is free for moments only (`load.rs`).
 pub(crate) fn wait_for_lock(connection: &mut Connection, wait: Duration) -> rusqlite::Result<()> {
-    wait_with(connection, wait, Patience::default())
+    wait_with(connection, wait, BusyWait::default())
 }
 
-/// The same, unless `patience` is at an end.
+/// The same, unless `busy_wait` is at an end.
 pub(crate) fn wait_with(
     connection: &mut Connection,
     wait: Duration,
-    patience: Patience,
+    busy_wait: BusyWait,
 ) -> rusqlite::Result<()> {
     let tries = i32::try_from(wait.as_micros() / LOCK_STEP.as_micros()).unwrap_or(i32::MAX);
     connection.busy_handler(Some(move |tried| {
-        if patience.is_at_an_end() {
+        if busy_wait.is_at_an_end() {
             return false;
         }
         std::thread::sleep(LOCK_STEP);
@@ -153,11 +153,11 @@ pub(crate) fn wait_with(
 
 /// Whether a connection waits for the lock at all.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Patience {
+pub(crate) struct BusyWait {
     ended: Arc<AtomicBool>,
 }
 
-impl Patience {
+impl BusyWait {
     fn is_at_an_end(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
@@ -171,7 +171,7 @@ impl Patience {
     }
 }
 
-pub(crate) fn refusal(path: &Path, error: rusqlite::Error) -> OpenError {
+pub(crate) fn open_error(path: &Path, error: rusqlite::Error) -> OpenError {
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => OpenError::Corrupt {
             path: path.to_owned(),

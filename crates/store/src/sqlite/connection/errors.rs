@@ -6,31 +6,31 @@ use crate::error::StoreError;
 
 /// Whose fault a failed transaction is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum FailureKind {
     /// Another connection holds the lock.
     Locked,
     /// The disk is full.
-    Full,
+    DiskFull,
     /// The disk, the memory or the file: the same commands may succeed later.
-    Outside,
+    Environment,
     /// The commands or the stored rows: the same commands would fail again.
-    Inside,
+    Permanent,
 }
 
 const VETO: i32 = rusqlite::ffi::SQLITE_CONSTRAINT_COMMITHOOK;
 
-impl Trouble {
+impl FailureKind {
     pub(crate) fn of(error: &rusqlite::Error) -> Self {
         // A veto on the commit says nothing about the rows.
         if error
             .sqlite_error()
             .is_some_and(|error| error.extended_code == VETO)
         {
-            return Self::Outside;
+            return Self::Environment;
         }
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
-            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::DiskFull) => Self::DiskFull,
             Some(
                 ErrorCode::SystemIoFailure
                 | ErrorCode::CannotOpen
@@ -41,8 +41,8 @@ impl Trouble {
                 | ErrorCode::NoLargeFileSupport
                 | ErrorCode::OperationInterrupted
                 | ErrorCode::OperationAborted,
-            ) => Self::Outside,
-            _ => Self::Inside,
+            ) => Self::Environment,
+            _ => Self::Permanent,
         }
     }
 }

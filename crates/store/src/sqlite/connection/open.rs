@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::connect::{make_writer, open_checked, refusal, wait_with};
+use super::connect::{make_writer, open_checked, open_error, wait_with};
 use super::files::{beside, size, sync_folder};
 use super::server_lock::ServerLock;
 use crate::clock;
@@ -18,7 +18,7 @@ use crate::sqlite::recovery::{begin_epoch, close_orphans};
 use crate::sqlite::schema::migrations::{Age, Schema};
 use crate::sqlite::tasks::transactions::void_claims;
 use crate::sqlite::writer::ledger::Ledger;
-use crate::sqlite::writer::writer_lock::Turn;
+use crate::sqlite::writer::writer_lock::WriterLock;
 use crate::stats::Counters;
 use crate::store::Recovery;
 
@@ -29,7 +29,7 @@ const WRITER_WAIT: Duration = Duration::from_millis(100);
 /// A database ready for its writer.
 pub(crate) struct Opened {
     pub(crate) writer: Connection,
-    pub(crate) turn: Turn,
+    pub(crate) writer_lock: WriterLock,
     /// The write-ahead log, for syncing.
     pub(crate) log: File,
     pub(crate) epoch: Epoch,
@@ -42,7 +42,7 @@ pub(crate) fn for_server(
     counters: &Arc<Counters>,
 ) -> Result<(Opened, Recovery), OpenError> {
     let writer = prepared(path, Schema::Ledger, settings.lock_wait_max)?;
-    let sql = |error| refusal(path, error);
+    let sql = |error| open_error(path, error);
     let now = clock::now();
     let epoch = begin_epoch(&writer, now).map_err(sql)?;
     void_claims(&writer, epoch, now).map_err(sql)?;
@@ -51,7 +51,7 @@ pub(crate) fn for_server(
         epoch,
         settings.book_limits(),
         Arc::clone(counters),
-        Turn::at(path, settings.lock_wait_max)?,
+        WriterLock::open(path, settings.lock_wait_max)?,
     )
     .map_err(sql)?;
     let recovery = close_orphans(&mut ledger, epoch, now).map_err(sql)?;
@@ -62,10 +62,10 @@ pub(crate) fn for_server(
         path: beside(path, "-wal"),
         source,
     })?;
-    let (writer, turn) = in_turn(writer, path)?;
+    let (writer, writer_lock) = in_turn(writer, path)?;
     let opened = Opened {
         writer,
-        turn,
+        writer_lock,
         log,
         epoch,
     };
@@ -81,14 +81,14 @@ pub(crate) fn for_command(path: &Path, settings: &Settings) -> Result<Opened, Op
         }
     }
     let mut writer = super::connect::open(path, rusqlite::OpenFlags::empty())
-        .map_err(|error| refusal(path, error))?;
-    make_writer(&mut writer, settings.lock_wait_max).map_err(|error| refusal(path, error))?;
+        .map_err(|error| open_error(path, error))?;
+    make_writer(&mut writer, settings.lock_wait_max).map_err(|error| open_error(path, error))?;
     // The log exists from the first read on.
     Schema::Ledger.age(&writer, path)?;
-    let (writer, turn) = in_turn(writer, path)?;
+    let (writer, writer_lock) = in_turn(writer, path)?;
     Ok(Opened {
         writer,
-        turn,
+        writer_lock,
         log: open_log(path)?,
         epoch: Epoch::new(0),
     })
@@ -103,7 +103,7 @@ pub(crate) fn prepared(
     let mut connection = open_checked(path)?;
     // A newer file is refused before anything in it is touched.
     schema.age(&connection, path)?;
-    make_writer(&mut connection, lock_wait).map_err(|error| refusal(path, error))?;
+    make_writer(&mut connection, lock_wait).map_err(|error| open_error(path, error))?;
     schema.migrate(&mut connection, path)?;
     sync_folder(path).map_err(|source| OpenError::Io {
         path: path.to_owned(),
@@ -122,7 +122,7 @@ fn is_current(path: &Path, schema: Schema) -> Result<bool, OpenError> {
     if size(path).is_none_or(|bytes| bytes == 0) {
         return Ok(false);
     }
-    let connection = super::connect::reader(path).map_err(|error| refusal(path, error))?;
+    let connection = super::connect::reader(path).map_err(|error| open_error(path, error))?;
     Ok(schema.age(&connection, path)? == Age::Same)
 }
 
@@ -131,7 +131,8 @@ fn wait_for_schema(path: &Path, wait: Duration) -> Result<(), OpenError> {
     let begun = std::time::Instant::now();
     while !is_current(path, Schema::Ledger)? {
         if begun.elapsed() > wait {
-            let connection = super::connect::reader(path).map_err(|error| refusal(path, error))?;
+            let connection =
+                super::connect::reader(path).map_err(|error| open_error(path, error))?;
             return match Schema::Ledger.age(&connection, path)? {
                 Age::Same => Ok(()),
                 Age::Older { found, known } => Err(OpenError::OlderSchema {
@@ -159,9 +160,9 @@ fn open_log(path: &Path) -> Result<File, OpenError> {
 }
 
 /// A connection whose waits are short and end with the turn's patience.
-fn in_turn(mut writer: Connection, path: &Path) -> Result<(Connection, Turn), OpenError> {
-    let turn = Turn::at(path, WRITER_WAIT)?;
-    wait_with(&mut writer, WRITER_WAIT, turn.patience.clone())
-        .map_err(|error| refusal(path, error))?;
-    Ok((writer, turn))
+fn in_turn(mut writer: Connection, path: &Path) -> Result<(Connection, WriterLock), OpenError> {
+    let writer_lock = WriterLock::open(path, WRITER_WAIT)?;
+    wait_with(&mut writer, WRITER_WAIT, writer_lock.busy_wait.clone())
+        .map_err(|error| open_error(path, error))?;
+    Ok((writer, writer_lock))
 }

@@ -77,7 +77,7 @@ fn open_or_make(path: &Path, database: &Path) -> io::Result<File> {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use crate::sqlite::connection::server_lock::*;
+    use super::*;
 
     #[test]
     fn a_file_to_lock_is_open_to_whoever_may_use_the_database() {

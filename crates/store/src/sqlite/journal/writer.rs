@@ -34,14 +34,14 @@ pub(crate) struct JournalOptions {
 /// The way to the journal. Dropping it writes what is queued and ends the thread.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    line: Arc<Line>,
+    pending: Arc<PendingRows>,
     thread: Option<JoinHandle<()>>,
     counters: Arc<Counters>,
     bounds: JournalBounds,
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct PendingRows {
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -59,16 +59,16 @@ impl Journal {
         options: JournalOptions,
         counters: Arc<Counters>,
     ) -> std::io::Result<Self> {
-        let line = Arc::new(Line::default());
+        let pending = Arc::new(PendingRows::default());
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn({
-                let line = Arc::clone(&line);
+                let pending = Arc::clone(&pending);
                 let counters = Arc::clone(&counters);
-                move || Writer::new(&connection, &counters, options).run(&line)
+                move || Writer::new(&connection, &counters, options).run(&pending)
             })?;
         Ok(Self {
-            line,
+            pending,
             thread: Some(thread),
             counters,
             bounds: options.bounds,
@@ -76,7 +76,7 @@ impl Journal {
     }
 
     pub(crate) fn append(&self, row: JournalRow) {
-        let mut state = self.line.state.lock();
+        let mut state = self.pending.state.lock();
         let queued = if state.closed || self.counters.below_journal_floor.get() {
             Queued::Dropped
         } else {
@@ -86,35 +86,35 @@ impl Journal {
         drop(state);
         self.counters.journal_queued(queued);
         if rows == 1 || rows == BATCH_ROWS {
-            self.line.wake.notify_one();
+            self.pending.wake.notify_one();
         }
     }
 
     /// Returns when what was appended so far is written.
     pub(crate) async fn flush(&self) {
         let (reply, written) = oneshot::channel();
-        self.line.state.lock().flushes.push(reply);
-        self.line.wake.notify_one();
+        self.pending.state.lock().flushes.push(reply);
+        self.pending.wake.notify_one();
         // A journal that has ended has written what it could.
         drop(written.await);
     }
 
     pub(crate) fn queued(&self) -> usize {
-        self.line.state.lock().queue.held()
+        self.pending.state.lock().queue.held()
     }
 }
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        self.line.state.lock().closed = true;
-        self.line.wake.notify_one();
+        self.pending.state.lock().closed = true;
+        self.pending.wake.notify_one();
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
         }
     }
 }
 
-impl Line {
+impl PendingRows {
     /// Waits for rows and some company for them; nothing when the journal has ended.
     fn next(&self, rows: &mut Vec<JournalRow>, until: Instant) -> Option<Vec<oneshot::Sender<()>>> {
         let mut state = self.state.lock();
@@ -161,7 +161,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    fn run(mut self, line: &Line) {
+    fn run(mut self, pending: &PendingRows) {
         let mut rows = Vec::new();
         let mut prune_at = Instant::now();
         loop {
@@ -175,7 +175,7 @@ impl<'c> Writer<'c> {
                     }
                 };
             }
-            let Some(flushes) = line.next(&mut rows, prune_at) else {
+            let Some(flushes) = pending.next(&mut rows, prune_at) else {
                 return;
             };
             let count = rows.len() as u64;

@@ -63,8 +63,8 @@ pub(crate) fn find_key(on: &Connection, key: KeyId) -> rusqlite::Result<Option<K
 mod tests {
     use rusqlite::{OpenFlags, StatementStatus};
 
+    use super::*;
     use crate::sqlite::connection::connect;
-    use crate::sqlite::reads::accounts::*;
     use crate::sqlite::schema::migrations::Schema;
 
     /// Planning it anew for each value costs thirty times as much as the lookup itself.

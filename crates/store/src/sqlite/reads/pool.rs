@@ -24,12 +24,12 @@ type Job = Box<dyn FnOnce(&Connection) + Send>;
 
 /// A pool of readers. Jobs that wait when it closes are dropped, and their callers learn so.
 pub(crate) struct Reads {
-    line: Arc<Line>,
+    queue: Arc<ReadQueue>,
     threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Line {
+struct ReadQueue {
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -65,18 +65,18 @@ impl ReadClock {
 
 impl Reads {
     pub(crate) fn new(name: &str, connections: Vec<Connection>) -> std::io::Result<Self> {
-        let line = Arc::new(Line::default());
+        let queue = Arc::new(ReadQueue::default());
         let mut reads = Self {
-            line,
+            queue,
             threads: Vec::new(),
         };
         for mut connection in connections {
-            let line = Arc::clone(&reads.line);
+            let queue = Arc::clone(&reads.queue);
             let clock = ReadClock::default();
             clock.watch(&mut connection);
             let thread = std::thread::Builder::new()
                 .name(name.to_owned())
-                .spawn(move || line.work(&connection, &clock))?;
+                .spawn(move || queue.work(&connection, &clock))?;
             reads.threads.push(thread);
         }
         Ok(reads)
@@ -90,18 +90,18 @@ impl Reads {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |connection| drop(reply.send(read(connection))));
         {
-            let mut state = self.line.state.lock();
+            let mut state = self.queue.state.lock();
             if state.closed || state.jobs.len() >= WAITING_MAX {
                 return Err(StoreError::Unavailable);
             }
             state.jobs.push_back(job);
         }
-        self.line.wake.notify_one();
+        self.queue.wake.notify_one();
         Ok(answer.await.map_err(|_| StoreError::Unavailable)??)
     }
 }
 
-impl Line {
+impl ReadQueue {
     fn work(&self, connection: &Connection, clock: &ReadClock) {
         while let Some(job) = self.next() {
             clock.start();
@@ -129,12 +129,12 @@ impl Line {
 impl Drop for Reads {
     fn drop(&mut self) {
         let left = {
-            let mut state = self.line.state.lock();
+            let mut state = self.queue.state.lock();
             state.closed = true;
             std::mem::take(&mut state.jobs)
         };
         drop(left);
-        self.line.wake.notify_all();
+        self.queue.wake.notify_all();
         for thread in self.threads.drain(..) {
             // A reader that panicked has told its caller by dropping the answer.
             drop(thread.join());
@@ -152,7 +152,7 @@ impl fmt::Debug for Reads {
 
 #[cfg(test)]
 mod tests {
-    use crate::sqlite::reads::pool::*;
+    use super::*;
 
     #[tokio::test]
     async fn a_read_that_panics_takes_nobody_with_it() {

@@ -14,16 +14,16 @@ use tokio::sync::oneshot;
 use super::plan::{Mode, Plan};
 use super::world::{Database, Holds, LIMITS, NOW, Template, Told};
 use crate::queue::command::Command;
-use crate::queue::command_queue::{Bounds, Queue};
-use crate::queue::durable::SyncLine;
+use crate::queue::command_queue::{Bounds, CommandQueue};
+use crate::queue::durable::SyncQueue;
 use crate::records::call::{Admit, Admitted, Basis, Close, End, IfLost};
 use crate::records::meter::MeterText;
 use crate::sqlite::backend::write;
 use crate::sqlite::reads::verify::verify;
 use crate::sqlite::writer::disk_reserve::Ballast;
-use crate::sqlite::writer::shared_ledger::OpenBooks;
-use crate::sqlite::writer::thread::Shared;
-use crate::sqlite::writer::writer_lock::Turn;
+use crate::sqlite::writer::shared_ledger::SharedLedger;
+use crate::sqlite::writer::thread::WriterContext;
+use crate::sqlite::writer::writer_lock::WriterLock;
 use crate::stats::Counters;
 use crate::sync::{Mutex, checked, sleep};
 
@@ -46,10 +46,10 @@ pub(super) fn execute(plan: &Plan, template: &Arc<Template>) {
             }
         }));
     }
-    let (folds, gate) = (plan.folds, Arc::clone(&node.gate));
+    let (folds, checkpoint_lock) = (plan.folds, Arc::clone(&node.checkpoint_lock));
     others.push(thread::spawn(move || {
         for _ in 0..folds {
-            let mut folded = gate.lock();
+            let mut folded = checkpoint_lock.lock();
             thread::yield_now();
             *folded += 1;
             drop(folded);
@@ -77,12 +77,12 @@ fn write_beside(database: &Database, commands: u32, strangers: u32) {
     // Nobody is switched to inside a transaction, so the lock is free or it is not.
     connection.busy_timeout(Duration::ZERO).unwrap();
     let update = "UPDATE epochs SET started_at = started_at + 1";
-    let mut turn = Turn::at(&database.path, TURN_WAIT).unwrap();
+    let mut writer_lock = WriterLock::open(&database.path, TURN_WAIT).unwrap();
     for _ in 0..commands {
-        if turn.take().is_ok() {
+        if writer_lock.acquire().is_ok() {
             // The writer has the lock only in its turn.
             connection.execute(update, []).unwrap();
-            turn.give_back();
+            writer_lock.release();
         }
         sleep(GATHER);
     }
@@ -95,50 +95,50 @@ fn write_beside(database: &Database, commands: u32, strangers: u32) {
 /// The parts of a store that its threads share.
 #[derive(Clone)]
 struct Node {
-    queue: Arc<Queue>,
-    line: Arc<SyncLine>,
-    open_books: Arc<OpenBooks>,
+    queue: Arc<CommandQueue>,
+    sync_queue: Arc<SyncQueue>,
+    shared_ledger: Arc<SharedLedger>,
     counters: Arc<Counters>,
-    gate: Arc<Mutex<u64>>,
+    checkpoint_lock: Arc<Mutex<u64>>,
     told: Arc<Told>,
     threads: Arc<parking_lot::Mutex<Vec<thread::JoinHandle<()>>>>,
 }
 
 impl Node {
     fn start(plan: &Plan, template: &Template, database: &Arc<Database>) -> Self {
-        let queue = Arc::new(Queue::new(Bounds {
+        let queue = Arc::new(CommandQueue::new(Bounds {
             gather: GATHER,
             waiting_max: plan.queue_max,
             call_wait_max: Duration::MAX,
             change_wait_max: Duration::MAX,
         }));
-        let line = SyncLine::new(5 * GATHER, Arc::clone(&queue));
+        let sync_queue = SyncQueue::new(5 * GATHER, Arc::clone(&queue));
         let node = Self {
-            open_books: Arc::new(OpenBooks::new(&queue)),
+            shared_ledger: Arc::new(SharedLedger::new(&queue)),
             counters: Arc::default(),
-            gate: Arc::default(),
+            checkpoint_lock: Arc::default(),
             told: Arc::default(),
             threads: Arc::default(),
             queue,
-            line,
+            sync_queue,
         };
-        let shared = Shared {
+        let shared = WriterContext {
             queue: Arc::clone(&node.queue),
-            line: Arc::clone(&node.line),
-            open_books: Arc::clone(&node.open_books),
-            gate: Arc::clone(&node.gate),
+            sync_queue: Arc::clone(&node.sync_queue),
+            shared_ledger: Arc::clone(&node.shared_ledger),
+            checkpoint_lock: Arc::clone(&node.checkpoint_lock),
             ballast: Arc::new(Ballast::none()),
             gather: GATHER,
         };
         let (connection, epoch) = (database.faulty_writer(plan), template.epoch);
-        let turn = Turn::at(&database.path, TURN_WAIT).unwrap();
+        let writer_lock = WriterLock::open(&database.path, TURN_WAIT).unwrap();
         let counters = Arc::clone(&node.counters);
         let writer = thread::spawn(move || {
-            let run = || write(&connection, epoch, LIMITS, counters, turn, shared);
+            let run = || write(&connection, epoch, LIMITS, counters, writer_lock, shared);
             drop(catch_unwind(AssertUnwindSafe(run)));
         });
-        let (line, told, failing) = (
-            Arc::clone(&node.line),
+        let (sync_queue, told, failing) = (
+            Arc::clone(&node.sync_queue),
             Arc::clone(&node.told),
             plan.failing_sync,
         );
@@ -155,7 +155,7 @@ impl Node {
                 told.words(|words| words.on_disk = on_disk);
                 Ok(())
             };
-            drop(catch_unwind(AssertUnwindSafe(|| line.run(sync))));
+            drop(catch_unwind(AssertUnwindSafe(|| sync_queue.run(sync))));
         });
         node.threads.lock().extend([writer, syncer]);
         node
@@ -163,7 +163,7 @@ impl Node {
 
     /// Decides on a call as the store does.
     fn admit(&self, template: &Template, leaves: bool) -> Option<Admitted> {
-        if self.counters.failing.get() || self.line.is_broken() {
+        if self.counters.failing.get() || self.sync_queue.is_broken() {
             return None;
         }
         let admit = Admit {
@@ -178,7 +178,7 @@ impl Node {
             request_id: "req_1".into(),
             now: NOW,
         };
-        let admit = match self.open_books.admit(admit) {
+        let admit = match self.shared_ledger.admit(admit) {
             Ok(decided) => return decided.ok(),
             Err(admit) => admit,
         };
@@ -207,7 +207,7 @@ impl Node {
                 now: NOW,
                 if_lost,
             };
-            if let Err(closing) = self.open_books.close(closing) {
+            if let Err(closing) = self.shared_ledger.close(closing) {
                 self.queue.push_close(Command::Close(closing));
             }
         };

@@ -51,7 +51,7 @@ const MODES: [Mode; 6] = [
 pub(super) const POINTS: [FaultPoint; 5] = [
     FaultPoint::Begun,
     FaultPoint::Decided,
-    FaultPoint::Drafted,
+    FaultPoint::BatchTaken,
     FaultPoint::Committed,
     FaultPoint::Syncing,
 ];

@@ -10,14 +10,14 @@ use shuttle::{Runner, thread};
 
 use super::config;
 use super::world::NOW;
-use crate::books::{BookKey, BookWallet, Books, Draft};
+use crate::books::{BookKey, BookWallet, Books, PendingWrite};
 use crate::chain::Head;
 use crate::queue::command::Command;
-use crate::queue::command_queue::{Bounds, Pace, Queue, Wake};
-use crate::queue::durable::{Batch, SyncLine};
+use crate::queue::command_queue::{BatchTiming, Bounds, CommandQueue, Wake};
+use crate::queue::durable::{Batch, SyncQueue};
 use crate::records::call::Admit;
 use crate::records::ids::{HoldId, KeyId, WalletId};
-use crate::sqlite::writer::shared_ledger::{OpenBooks, Tally};
+use crate::sqlite::writer::shared_ledger::{BatchCounts, SharedLedger};
 use crate::sync::{Instant, checked};
 
 /// More schedules than any of these has.
@@ -37,8 +37,8 @@ fn in_every_schedule(what: &str, run: impl Fn() + Send + Sync + 'static) {
     eprintln!("{what}: all {count} schedules");
 }
 
-fn queue() -> Arc<Queue> {
-    Arc::new(Queue::new(Bounds {
+fn queue() -> Arc<CommandQueue> {
+    Arc::new(CommandQueue::new(Bounds {
         gather: Duration::from_millis(1),
         waiting_max: 2,
         call_wait_max: Duration::MAX,
@@ -54,15 +54,15 @@ fn nobody_who_waits_is_left_in_the_queue() {
             let queue = Arc::clone(&queue);
             move || {
                 let now = Instant::now();
-                let pace = Pace {
+                let timing = BatchTiming {
                     not_before: now,
                     enough: usize::MAX,
                     linger_until: now,
                     due: None,
-                    ahead: false,
+                    opens_ahead: false,
                 };
                 let (mut taken, mut drained) = (0, Vec::new());
-                while queue.wait(&pace) == Wake::Work {
+                while queue.wait(&timing) == Wake::Work {
                     queue.drain(&mut drained);
                     taken += drained.drain(..).count();
                 }
@@ -86,13 +86,13 @@ fn who_waits_for_a_batch_learns_what_became_of_it() {
         let scheduler = RandomScheduler::new_from_seed(1, RANDOM_SCHEDULES);
         Runner::new(scheduler, config()).run(move || {
             checked::begin(true, None);
-            let line = SyncLine::new(Duration::from_millis(5), queue());
-            let batch = Batch::in_line(1, &line);
+            let sync_queue = SyncQueue::new(Duration::from_millis(5), queue());
+            let batch = Batch::synced_by(1, &sync_queue);
             let durable = batch.durable();
             let syncer = thread::spawn({
-                let line = Arc::clone(&line);
+                let sync_queue = Arc::clone(&sync_queue);
                 move || {
-                    line.run(|| match fails {
+                    sync_queue.run(|| match fails {
                         false => Ok(()),
                         true => Err(std::io::Error::other("as the checker wants")),
                     });
@@ -100,9 +100,9 @@ fn who_waits_for_a_batch_learns_what_became_of_it() {
             });
             let waiter = thread::spawn(move || block_on(durable.wait()).is_ok());
             batch.seal();
-            line.push(batch, true);
+            sync_queue.push(batch, true);
             assert_eq!(waiter.join().unwrap(), !fails);
-            line.close();
+            sync_queue.close();
             syncer.join().unwrap();
         });
     }
@@ -111,11 +111,11 @@ fn who_waits_for_a_batch_learns_what_became_of_it() {
 #[test]
 fn who_waits_for_a_batch_does_not_miss_its_mark() {
     in_every_schedule("durable", || {
-        let batch = Batch::without_line(1);
+        let batch = Batch::durable_on_commit(1);
         let durable = batch.durable();
         let waiter = thread::spawn(move || block_on(durable.wait()).is_ok());
         batch.seal();
-        batch.done();
+        batch.mark_durable();
         assert!(waiter.join().unwrap());
     });
 }
@@ -123,7 +123,7 @@ fn who_waits_for_a_batch_does_not_miss_its_mark() {
 #[test]
 fn a_batch_that_is_dropped_undecided_is_lost_to_whoever_waits() {
     in_every_schedule("dropped batch", || {
-        let batch = Batch::without_line(1);
+        let batch = Batch::durable_on_commit(1);
         let durable = batch.durable();
         let waiter = thread::spawn(move || block_on(durable.wait()).is_err());
         drop(batch);
@@ -136,13 +136,16 @@ fn a_batch_that_is_dropped_undecided_is_lost_to_whoever_waits() {
 fn a_call_belongs_to_the_batch_that_it_was_told() {
     in_every_schedule("open books", || {
         let queue = queue();
-        let line = SyncLine::new(Duration::ZERO, Arc::clone(&queue));
-        let (first, second) = (Batch::in_line(1, &line), Batch::in_line(2, &line));
-        let open_books = Arc::new(OpenBooks::new(&queue));
+        let sync_queue = SyncQueue::new(Duration::ZERO, Arc::clone(&queue));
+        let (first, second) = (
+            Batch::synced_by(1, &sync_queue),
+            Batch::synced_by(2, &sync_queue),
+        );
+        let shared_ledger = Arc::new(SharedLedger::new(&queue));
         let (wallet, key) = (WalletId::random(), KeyId::random());
         let mut books = books(wallet, key);
         let caller = thread::spawn({
-            let open_books = Arc::clone(&open_books);
+            let shared_ledger = Arc::clone(&shared_ledger);
             move || {
                 let admit = Admit {
                     wallet,
@@ -156,16 +159,16 @@ fn a_call_belongs_to_the_batch_that_it_was_told() {
                     request_id: "req_1".into(),
                     now: NOW,
                 };
-                let decided = open_books.admit(admit).ok();
+                let decided = shared_ledger.admit(admit).ok();
                 decided.map(|decided| decided.unwrap())
             }
         });
-        let (mut draft, mut tally) = (Draft::default(), Tally::default());
-        open_books.lend(&mut books, first.durable(), &mut tally, || {
-            open_books.turn_over(&mut draft, second.durable());
+        let (mut draft, mut counts) = (PendingWrite::default(), BatchCounts::default());
+        shared_ledger.share_while(&mut books, first.durable(), &mut counts, || {
+            shared_ledger.take_batch(&mut draft, second.durable());
         });
-        first.done();
-        second.lose();
+        first.mark_durable();
+        second.mark_lost();
         let drafted = draft.opened.first().map(|(id, ..)| *id);
         let kept = books.pending.opened.first().copied();
         match caller.join().unwrap() {

@@ -21,7 +21,7 @@ use crate::sqlite::connection::open::prepared;
 use crate::sqlite::recovery::begin_epoch;
 use crate::sqlite::schema::migrations::Schema;
 use crate::sqlite::writer::ledger::Ledger;
-use crate::sqlite::writer::writer_lock::Turn;
+use crate::sqlite::writer::writer_lock::WriterLock;
 
 pub(super) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 /// What the wallet begins with: some calls find no money.
@@ -68,8 +68,9 @@ impl Template {
         let path = folder.path().join("template.db");
         let connection = prepared(&path, Schema::Ledger, Duration::ZERO).unwrap();
         let epoch = begin_epoch(&connection, NOW).unwrap();
-        let turn = Turn::at(&path, Duration::ZERO).unwrap();
-        let mut ledger = Ledger::new(&connection, epoch, LIMITS, Arc::default(), turn).unwrap();
+        let writer_lock = WriterLock::open(&path, Duration::ZERO).unwrap();
+        let mut ledger =
+            Ledger::new(&connection, epoch, LIMITS, Arc::default(), writer_lock).unwrap();
         ledger.begin().unwrap();
         let (wallet, key) = (WalletId::random(), KeyId::random());
         let new = NewWallet {

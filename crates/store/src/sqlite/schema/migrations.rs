@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::chain_heads;
 use crate::error::OpenError;
-use crate::sqlite::connection::connect::refusal;
+use crate::sqlite::connection::connect::open_error;
 
 mod ledger {
     refinery::embed_migrations!("migrations/ledger");
@@ -52,11 +52,11 @@ impl Schema {
             .map(refinery::Migration::version)
             .max()
             .unwrap_or(0);
-        let mut found = version(on).map_err(|error| refusal(path, error))?;
+        let mut found = version(on).map_err(|error| open_error(path, error))?;
         if found == known
             && self
                 .is_unfinished(on)
-                .map_err(|error| refusal(path, error))?
+                .map_err(|error| open_error(path, error))?
         {
             found -= 1;
         }
@@ -83,7 +83,7 @@ impl Schema {
             source: Box::new(error),
         })?;
         match self {
-            Self::Ledger => chain_heads::fill(on).map_err(|error| refusal(path, error)),
+            Self::Ledger => chain_heads::fill(on).map_err(|error| open_error(path, error)),
             Self::Journal => Ok(()),
         }
     }
@@ -114,7 +114,7 @@ fn version(on: &Connection) -> rusqlite::Result<i32> {
 mod tests {
     use refinery::Target;
 
-    use crate::sqlite::schema::migrations::*;
+    use super::*;
 
     #[test]
     fn entries_of_earlier_versions_stay_as_they_were() {

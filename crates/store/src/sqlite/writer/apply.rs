@@ -7,19 +7,19 @@ use super::ledger::Ledger;
 use crate::books::Closed;
 use crate::error::{AdmitError, StoreError};
 use crate::queue::command::{Change, Command, Granted, Reply, TaskCommand};
-use crate::queue::command_queue::Queue;
+use crate::queue::command_queue::CommandQueue;
 use crate::queue::durable::Batch;
 use crate::records::call::{Admitted, Close};
 
 impl Ledger<'_> {
     /// Decides on a command inside the transaction of `batch`. Closes that cannot be decided now
-    /// are put into `again`.
+    /// are put into `undecided`.
     pub(crate) fn apply(
         &mut self,
         command: Command,
-        queue: &Arc<Queue>,
+        queue: &Arc<CommandQueue>,
         batch: &Arc<Batch>,
-        again: &mut VecDeque<Close>,
+        undecided: &mut VecDeque<Close>,
     ) {
         // An answer whose receiver has gone is dropped; a grant then closes its hold.
         match command {
@@ -59,7 +59,7 @@ impl Ledger<'_> {
                 };
                 drop(reply.send(answer));
             }
-            Command::Close(closing) => self.book(closing, again),
+            Command::Close(closing) => self.book(closing, undecided),
             // Not repeated when the batch fails: the hold then counts until it is closed.
             Command::Uncount(hold) => {
                 if let Err(error) = self.stop_counting(hold) {
@@ -82,18 +82,18 @@ impl Ledger<'_> {
     }
 
     /// Books a close, unless it cannot be decided now.
-    pub(crate) fn book(&mut self, closing: Close, again: &mut VecDeque<Close>) {
+    pub(crate) fn book(&mut self, closing: Close, undecided: &mut VecDeque<Close>) {
         match self.close(closing) {
             Ok(Closed::Booked) => {}
             Ok(Closed::Late) => self.books.counters.late_closes.add(1),
             Ok(Closed::Unbookable(closing)) => {
                 tracing::error!(hold = %closing.hold, "a hold could not be closed: the stored amounts do not contain it");
-                again.push_back(closing);
+                undecided.push_back(closing);
             }
             Err(unread) => {
                 let (closing, error) = *unread;
                 tracing::error!(%error, hold = %closing.hold, "a hold could not be closed");
-                again.push_back(closing);
+                undecided.push_back(closing);
             }
         }
     }

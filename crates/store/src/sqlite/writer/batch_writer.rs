@@ -6,8 +6,8 @@ use rusqlite::{Connection, params};
 
 use super::insert::Values;
 use super::statements::Statements;
-use super::writer_lock::Turn;
-use crate::books::{Draft, Posting};
+use super::writer_lock::WriterLock;
+use crate::books::{PendingWrite, Posting};
 use crate::stats::Counters;
 
 /// A write that changes nothing.
@@ -15,77 +15,77 @@ const PROBE: &str = "UPDATE epochs SET started_at = started_at
                      WHERE epoch = (SELECT max(epoch) FROM epochs)";
 
 /// What writes the ledger: a connection with its statements, and the turn to use it.
-pub(crate) struct Pen<'c> {
+pub(crate) struct BatchWriter<'c> {
     connection: &'c Connection,
     pub(crate) sql: Statements<'c>,
     /// What the present transaction writes.
-    pub(crate) draft: Draft,
+    pub(crate) pending_write: PendingWrite,
     data_version: i64,
     /// The last transaction failed.
-    doubtful: bool,
+    last_failed: bool,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) turn: Turn,
+    pub(crate) writer_lock: WriterLock,
 }
 
 /// What a transaction finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum CacheState {
     /// What the last one left.
-    Before,
+    Valid,
     /// What somebody else may have written.
-    Anew,
+    Stale,
 }
 
-impl<'c> Pen<'c> {
+impl<'c> BatchWriter<'c> {
     pub(crate) fn new(
         connection: &'c Connection,
         counters: Arc<Counters>,
-        turn: Turn,
+        writer_lock: WriterLock,
     ) -> rusqlite::Result<Self> {
         Ok(Self {
             connection,
             sql: Statements::prepare(connection)?,
-            draft: Draft::default(),
+            pending_write: PendingWrite::default(),
             data_version: 0,
-            doubtful: false,
+            last_failed: false,
             counters,
-            turn,
+            writer_lock,
         })
     }
 
     /// Begins a transaction, with the turn to write, which stays here until it is given back.
-    pub(crate) fn begin(&mut self) -> rusqlite::Result<Seen> {
-        self.turn.take()?;
+    pub(crate) fn begin(&mut self) -> rusqlite::Result<CacheState> {
+        self.writer_lock.acquire()?;
         if let Err(error) = self.sql.begin.execute([]) {
-            self.turn.give_back();
+            self.writer_lock.release();
             return Err(error);
         }
         let version = match self.data_version() {
             Ok(version) => version,
             Err(error) => {
-                self.undo();
+                self.roll_back();
                 return Err(error);
             }
         };
         if version == self.data_version {
-            return Ok(Seen::Before);
+            return Ok(CacheState::Valid);
         }
         if self.data_version != 0 {
             self.counters.foreign_writes.add(1);
         }
         self.data_version = version;
-        Ok(Seen::Anew)
+        Ok(CacheState::Stale)
     }
 
     /// Begins the next transaction in the same turn, and does not wait for whoever has the lock out of turn.
-    pub(crate) fn begin_next(&mut self) -> rusqlite::Result<Seen> {
-        let patience = self.turn.patience.clone();
-        patience.without(|| self.begin())
+    pub(crate) fn begin_next(&mut self) -> rusqlite::Result<CacheState> {
+        let busy_wait = self.writer_lock.busy_wait.clone();
+        busy_wait.without(|| self.begin())
     }
 
     /// Ends a transaction that has not written and begins it anew, unless somebody has written in
     /// between.
-    pub(crate) fn begin_again(&mut self) -> rusqlite::Result<()> {
+    pub(crate) fn restart(&mut self) -> rusqlite::Result<()> {
         self.sql.commit.execute([])?;
         self.sql.begin.execute([])?;
         if self.data_version()? != self.data_version {
@@ -99,41 +99,41 @@ impl<'c> Pen<'c> {
     }
 
     /// Writes the draft and commits. Tells whether there was anything to write.
-    pub(crate) fn put(&mut self) -> rusqlite::Result<bool> {
+    pub(crate) fn write_and_commit(&mut self) -> rusqlite::Result<bool> {
         if !self.is_in_transaction() {
             // The database has ended the transaction by itself; what follows would be written
             // piece by piece.
             return Err(aborted("the database has rolled the transaction back"));
         }
-        let wrote = !self.draft.is_empty();
+        let wrote = !self.pending_write.is_empty();
         if wrote {
             self.write()?;
-        } else if self.doubtful {
+        } else if self.last_failed {
             // Only a write can tell whether writing is possible again.
             self.connection.execute(PROBE, [])?;
         }
         if let Err(error) = self.sql.commit.execute([]) {
-            if !self.has_happened() {
+            if !self.was_committed() {
                 return Err(error);
             }
             tracing::warn!(%error, "a commit was reported as failed and has happened");
         }
-        self.doubtful = false;
-        self.draft.decided.count(&self.counters);
-        self.draft.clear();
+        self.last_failed = false;
+        self.pending_write.changes.count(&self.counters);
+        self.pending_write.clear();
         Ok(wrote)
     }
 
     /// Whether the transaction was committed although the database says that it failed: one row of it shows
     /// that all are there.
-    fn has_happened(&self) -> bool {
+    fn was_committed(&self) -> bool {
         if self.is_in_transaction() {
             return false;
         }
         let closes = |posting: &Posting| posting.columns().closes;
-        let (table, id) = match self.draft.decided.postings.iter().find_map(closes) {
+        let (table, id) = match self.pending_write.changes.postings.iter().find_map(closes) {
             Some(id) => ("entries WHERE closes", id),
-            None => match self.draft.opened.first() {
+            None => match self.pending_write.opened.first() {
                 Some((id, ..)) => ("holds WHERE id", id.get()),
                 None => return false,
             },
@@ -144,14 +144,14 @@ impl<'c> Pen<'c> {
     }
 
     /// Undoes the transaction, and leaves the turn to others.
-    pub(crate) fn undo(&mut self) {
-        self.doubtful = true;
+    pub(crate) fn roll_back(&mut self) {
+        self.last_failed = true;
         if self.is_in_transaction()
             && let Err(error) = self.connection.execute_batch("ROLLBACK")
         {
             tracing::error!(%error, "the ledger could not roll back");
         }
-        self.turn.give_back();
+        self.writer_lock.release();
     }
 
     pub(crate) fn is_in_transaction(&self) -> bool {
@@ -159,12 +159,14 @@ impl<'c> Pen<'c> {
     }
 
     fn write(&mut self) -> rusqlite::Result<()> {
-        let Self { sql, draft, .. } = self;
-        sql.post.all(&draft.decided.postings, post)?;
-        for id in &draft.decided.closed {
+        let Self {
+            sql, pending_write, ..
+        } = self;
+        sql.post.all(&pending_write.changes.postings, post)?;
+        for id in &pending_write.changes.closed {
             sql.delete_hold.execute([id.get()])?;
         }
-        for (id, key, hold) in &draft.opened {
+        for (id, key, hold) in &pending_write.opened {
             sql.open_hold.execute(params![
                 id.get(),
                 hold.wallet,
@@ -178,7 +180,7 @@ impl<'c> Pen<'c> {
                 hold.held.exposure.get(),
             ])?;
         }
-        for (id, hold) in &draft.changed {
+        for (id, hold) in &pending_write.changed {
             sql.change_hold.execute(params![
                 id.get(),
                 hold.held.hold.get(),
@@ -188,7 +190,7 @@ impl<'c> Pen<'c> {
                 hold.held.exposure.get(),
             ])?;
         }
-        for (n, row) in &draft.wallets {
+        for (n, row) in &pending_write.wallets {
             let wallet = &row.wallet;
             sql.update_wallet.execute(params![
                 n,
@@ -202,7 +204,7 @@ impl<'c> Pen<'c> {
                 wallet.exposed.get(),
             ])?;
         }
-        for (n, key) in &draft.keys {
+        for (n, key) in &pending_write.keys {
             sql.write_key_state.execute(params![
                 n,
                 key.usage.get(),

@@ -31,7 +31,7 @@ impl Ballast {
     }
 
     /// Makes the file, if it is not there.
-    pub(crate) fn lay(&self) -> io::Result<()> {
+    pub(crate) fn create(&self) -> io::Result<()> {
         let Some(path) = &self.path else {
             return Ok(());
         };
@@ -52,7 +52,7 @@ impl Ballast {
     }
 
     /// Gives its room to the ledger.
-    pub(crate) fn drop_it(&self) {
+    pub(crate) fn free(&self) {
         if let Some(path) = &self.path
             && fs::remove_file(path).is_ok()
         {

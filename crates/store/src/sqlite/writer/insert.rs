@@ -93,7 +93,7 @@ impl Values<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::sqlite::writer::insert::*;
+    use super::*;
 
     fn table() -> Connection {
         let connection = Connection::open_in_memory().unwrap();

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use ledger::Micro;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::batch_writer::{Pen, Seen};
-use super::writer_lock::Turn;
-use crate::books::{Books, Limits, OpenHold, Undone};
+use super::batch_writer::{BatchWriter, CacheState};
+use super::writer_lock::WriterLock;
+use crate::books::{Books, FailedBatch, Limits, OpenHold};
 use crate::cache::IdMap;
 use crate::records::call::{Close, IfLost};
 use crate::records::ids::{Epoch, HoldId, KeyId};
@@ -21,7 +21,7 @@ use crate::stats::Counters;
 
 pub(crate) struct Ledger<'c> {
     pub(crate) connection: &'c Connection,
-    pub(crate) pen: Pen<'c>,
+    pub(crate) batch_writer: BatchWriter<'c>,
     pub(crate) books: Books,
     /// Holds of failed transactions whose calls have not ended yet. There are no more of them than calls
     /// that were under way when the first commit failed, since nobody is admitted until one succeeds.
@@ -38,11 +38,11 @@ impl<'c> Ledger<'c> {
         epoch: Epoch,
         limits: Limits,
         counters: Arc<Counters>,
-        turn: Turn,
+        writer_lock: WriterLock,
     ) -> rusqlite::Result<Self> {
         Ok(Self {
             connection,
-            pen: Pen::new(connection, Arc::clone(&counters), turn)?,
+            batch_writer: BatchWriter::new(connection, Arc::clone(&counters), writer_lock)?,
             books: Books::new(epoch, limits, counters),
             lost: IdMap::default(),
             reached: IdMap::default(),
@@ -52,7 +52,7 @@ impl<'c> Ledger<'c> {
 
     /// Begins a transaction. Nobody else writes until it ends, so what is cached now is true.
     pub(crate) fn begin(&mut self) -> rusqlite::Result<()> {
-        if self.pen.begin()? == Seen::Anew {
+        if self.batch_writer.begin()? == CacheState::Stale {
             self.books.forget();
         }
         Ok(())
@@ -61,30 +61,31 @@ impl<'c> Ledger<'c> {
     /// Ends the transaction, which has decided but not written, and begins it anew, so that a log
     /// that was copied meanwhile can begin anew with it. What was decided stands, unless somebody
     /// has written in between.
-    pub(crate) fn begin_again(&mut self) -> rusqlite::Result<()> {
+    pub(crate) fn restart(&mut self) -> rusqlite::Result<()> {
         if self.books.pending.wrote {
             return Ok(());
         }
-        self.pen.begin_again()
+        self.batch_writer.restart()
     }
 
     /// Writes what was decided, commits it and leaves the turn to others. Tells whether there was
     /// anything to write.
     pub(crate) fn commit(&mut self) -> rusqlite::Result<bool> {
-        self.books.draft(&mut self.pen.draft);
-        let wrote = self.pen.put()?;
-        self.pen.turn.give_back();
+        self.books
+            .take_pending(&mut self.batch_writer.pending_write);
+        let wrote = self.batch_writer.write_and_commit()?;
+        self.batch_writer.writer_lock.release();
         Ok(wrote)
     }
 
     /// Undoes the transaction. What comes back are the closes it had booked, to be booked again.
     pub(crate) fn roll_back(&mut self) -> Vec<Close> {
-        self.pen.undo();
-        let Undone {
+        self.batch_writer.roll_back();
+        let FailedBatch {
             closings,
             lost,
             reached,
-        } = self.books.undo(&mut self.pen.draft);
+        } = self.books.roll_back(&mut self.batch_writer.pending_write);
         self.lost.extend(lost);
         self.reached.extend(reached);
         closings
@@ -122,7 +123,7 @@ impl<'c> Ledger<'c> {
     }
 
     pub(crate) fn is_in_transaction(&self) -> bool {
-        self.pen.is_in_transaction()
+        self.batch_writer.is_in_transaction()
     }
 
     /// Reads the number of open holds anew, after a failure has made the count doubtful.
@@ -137,7 +138,12 @@ impl<'c> Ledger<'c> {
     /// Brings in the rows of a key and its wallet, unless they are there.
     pub(crate) fn load_key(&mut self, key: KeyId) -> rusqlite::Result<()> {
         if self.books.keys.get_mut(key).is_none() {
-            let found = self.pen.sql.key.query_row([key], book_key).optional()?;
+            let found = self
+                .batch_writer
+                .sql
+                .key
+                .query_row([key], book_key)
+                .optional()?;
             let Some(row) = found else {
                 return Ok(());
             };
@@ -159,7 +165,7 @@ impl<'c> Ledger<'c> {
                     return Ok(());
                 }
                 let found = self
-                    .pen
+                    .batch_writer
                     .sql
                     .hold
                     .query_row([id.get()], open_hold)
@@ -181,7 +187,7 @@ impl<'c> Ledger<'c> {
     /// Brings in a wallet by its number, unless it is there.
     pub(crate) fn load_wallet(&mut self, n: i64) -> rusqlite::Result<()> {
         if self.books.wallets.get_mut(n).is_none() {
-            let row = self.pen.sql.wallet.query_row([n], book_wallet)?;
+            let row = self.batch_writer.sql.wallet.query_row([n], book_wallet)?;
             self.books.wallets.insert(n, row);
         }
         Ok(())

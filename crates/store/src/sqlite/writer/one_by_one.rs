@@ -8,7 +8,7 @@ use super::thread::Writer;
 use crate::error::AdmitError;
 use crate::queue::command::Command;
 use crate::records::call::Close;
-use crate::sqlite::connection::errors::Trouble;
+use crate::sqlite::connection::errors::FailureKind;
 use crate::sync::Instant;
 
 /// How often a close that the database refuses by itself is tried again.
@@ -16,16 +16,16 @@ const STUCK_PAUSE: Duration = Duration::from_secs(60);
 
 impl Writer<'_> {
     /// Brings closes back that were set aside long enough ago.
-    pub(crate) fn unstick(&mut self) {
+    pub(crate) fn retry_stuck(&mut self) {
         if self.stuck_due.is_some_and(|due| Instant::now() >= due) {
             self.retry.extend(self.stuck.drain(..));
             self.stuck_due = None;
-            self.careful = true;
+            self.one_by_one = true;
         }
     }
 
     /// One transaction for each command.
-    pub(crate) fn work_carefully(&mut self) {
+    pub(crate) fn run_one_by_one(&mut self) {
         let mut drained = Vec::new();
         self.shared.queue.drain(&mut drained);
         let retry = std::mem::take(&mut self.retry)
@@ -35,47 +35,47 @@ impl Writer<'_> {
             .chain(drained.into_iter().map(|queued| queued.command))
             .collect();
         let mut commands = commands.into_iter();
-        self.careful = false;
+        self.one_by_one = false;
         while let Some(command) = commands.next() {
             if self.is_failing() && !self.probe() {
                 self.keep(std::iter::once(command).chain(commands));
-                self.careful = true;
+                self.one_by_one = true;
                 return;
             }
             if let Err(error) = self.ledger.begin() {
-                self.not_begun(&error);
+                self.begin_failed(&error);
                 self.keep(std::iter::once(command).chain(commands));
-                self.careful = true;
+                self.one_by_one = true;
                 return;
             }
             let batch = self.next_batch();
-            let mut again = VecDeque::new();
+            let mut undecided = VecDeque::new();
             self.ledger
-                .apply(command, &self.shared.queue, &batch, &mut again);
+                .apply(command, &self.shared.queue, &batch, &mut undecided);
             match self.end(batch, 1, Ok(())) {
-                Ok(()) | Err(Trouble::Inside) => {
+                Ok(()) | Err(FailureKind::Permanent) => {
                     // What failed was alone in its transaction, so it failed by itself.
                     let failed = std::mem::take(&mut self.retry);
-                    self.stick(failed.into_iter().chain(again));
+                    self.set_aside(failed.into_iter().chain(undecided));
                 }
-                Err(Trouble::Locked | Trouble::Full | Trouble::Outside) => {
-                    self.retry.extend(again);
+                Err(FailureKind::Locked | FailureKind::DiskFull | FailureKind::Environment) => {
+                    self.retry.extend(undecided);
                     self.keep(commands);
-                    self.careful = true;
+                    self.one_by_one = true;
                     return;
                 }
             }
         }
         // One that failed by itself says nothing about the others: who comes next is admitted.
         if self.is_failing() {
-            self.careful = !self.probe();
+            self.one_by_one = !self.probe();
         }
     }
 
     /// Commits a write that changes nothing. Tells whether commits succeed again.
     fn probe(&mut self) -> bool {
         if let Err(error) = self.ledger.begin() {
-            self.not_begun(&error);
+            self.begin_failed(&error);
             return false;
         }
         let batch = self.next_batch();
@@ -93,7 +93,7 @@ impl Writer<'_> {
     }
 
     /// Sets closes aside that fail by themselves.
-    fn stick(&mut self, closings: impl Iterator<Item = Close>) {
+    fn set_aside(&mut self, closings: impl Iterator<Item = Close>) {
         self.stuck.extend(closings);
         if !self.stuck.is_empty() {
             self.stuck_due.get_or_insert(Instant::now() + STUCK_PAUSE);

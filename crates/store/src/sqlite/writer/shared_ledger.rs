@@ -9,42 +9,42 @@
 
 use std::sync::Arc;
 
-use crate::books::{Books, Closed, Draft};
+use crate::books::{Books, Closed, PendingWrite};
 use crate::error::AdmitError;
-use crate::queue::command_queue::Queue;
+use crate::queue::command_queue::CommandQueue;
 use crate::queue::durable::Durable;
 use crate::records::call::{Admit, Admitted, Close};
 use crate::sync::{Instant, Mutex};
 
 /// Where the writer leaves the books of an open batch.
 #[derive(Debug)]
-pub(crate) struct OpenBooks {
-    lent: Mutex<Option<Lent>>,
-    queue: Arc<Queue>,
+pub(crate) struct SharedLedger {
+    shared: Mutex<Option<SharedBatch>>,
+    queue: Arc<CommandQueue>,
 }
 
 #[derive(Debug)]
-struct Lent {
+struct SharedBatch {
     books: Books,
     durable: Durable,
-    tally: Tally,
+    counts: BatchCounts,
 }
 
 /// The commands of a batch.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Tally {
+pub(crate) struct BatchCounts {
     pub(crate) commands: usize,
     pub(crate) first_call: Option<Instant>,
     /// Calls admitted here less those that ended here, whoever had admitted them, now and at most.
     open_calls: usize,
-    pub(crate) most_calls: usize,
+    pub(crate) calls_peak: usize,
 }
 
-impl Tally {
+impl BatchCounts {
     pub(crate) fn admits(&mut self) {
         self.first_call.get_or_insert_with(Instant::now);
         self.open_calls += 1;
-        self.most_calls = self.most_calls.max(self.open_calls);
+        self.calls_peak = self.calls_peak.max(self.open_calls);
     }
 
     pub(crate) fn closes(&mut self) {
@@ -52,10 +52,10 @@ impl Tally {
     }
 }
 
-impl OpenBooks {
-    pub(crate) fn new(queue: &Arc<Queue>) -> Self {
+impl SharedLedger {
+    pub(crate) fn new(queue: &Arc<CommandQueue>) -> Self {
         Self {
-            lent: Mutex::default(),
+            shared: Mutex::default(),
             queue: Arc::clone(queue),
         }
     }
@@ -65,16 +65,19 @@ impl OpenBooks {
         if !self.queue.is_empty() {
             return Err(admit);
         }
-        let mut lent = self.lent.lock();
-        let Some(lent) = lent.as_mut().filter(|lent| lent.books.knows(admit.key)) else {
+        let mut shared = self.shared.lock();
+        let Some(shared) = shared
+            .as_mut()
+            .filter(|shared| shared.books.knows(admit.key))
+        else {
             return Err(admit);
         };
-        lent.tally.commands += 1;
-        lent.tally.admits();
-        Ok(lent.books.admit(admit).map(|(hold, rates)| Admitted {
+        shared.counts.commands += 1;
+        shared.counts.admits();
+        Ok(shared.books.admit(admit).map(|(hold, rates)| Admitted {
             hold,
             rates,
-            durable: lent.durable.clone(),
+            durable: shared.durable.clone(),
         }))
     }
 
@@ -87,17 +90,17 @@ impl OpenBooks {
         if !self.queue.is_empty() {
             return Err(closing);
         }
-        let mut lent = self.lent.lock();
-        let Some(lent) = lent
+        let mut shared = self.shared.lock();
+        let Some(shared) = shared
             .as_mut()
-            .filter(|lent| lent.books.knows_hold(closing.hold))
+            .filter(|shared| shared.books.knows_hold(closing.hold))
         else {
             return Err(closing);
         };
-        match lent.books.close(closing) {
+        match shared.books.close(closing) {
             Closed::Booked | Closed::Late => {
-                lent.tally.commands += 1;
-                lent.tally.closes();
+                shared.counts.commands += 1;
+                shared.counts.closes();
                 Ok(())
             }
             Closed::Unbookable(closing) => Err(closing),
@@ -105,51 +108,57 @@ impl OpenBooks {
     }
 
     /// Leaves the books of a batch here while `sleep` lasts.
-    pub(crate) fn lend<T>(
+    pub(crate) fn share_while<T>(
         &self,
         books: &mut Books,
         durable: Durable,
-        tally: &mut Tally,
+        counts: &mut BatchCounts,
         sleep: impl FnOnce() -> T,
     ) -> T {
-        let lent = Lent {
+        let shared = SharedBatch {
             books: std::mem::take(books),
             durable,
-            tally: *tally,
+            counts: *counts,
         };
-        *self.lent.lock() = Some(lent);
+        *self.shared.lock() = Some(shared);
         // A writer that panics leaves no books behind that nobody will write.
-        let _shut = Shut(&self.lent);
+        let _shut = EndSharing(&self.shared);
         let slept = sleep();
-        if let Some(lent) = self.lent.lock().take() {
-            (*books, *tally) = (lent.books, lent.tally);
+        if let Some(shared) = self.shared.lock().take() {
+            (*books, *counts) = (shared.books, shared.counts);
         }
         slept
     }
 
     /// How many came to the books that lie here.
-    pub(crate) fn tally(&self) -> Tally {
-        let lent = self.lent.lock();
-        lent.as_ref().map_or_else(Tally::default, |lent| lent.tally)
+    pub(crate) fn counts(&self) -> BatchCounts {
+        let shared = self.shared.lock();
+        shared
+            .as_ref()
+            .map_or_else(BatchCounts::default, |shared| shared.counts)
     }
 
     /// Takes out what has been decided on the books that lie here; who comes next belongs to the batch of
     /// `next`. Answers how many had come.
-    pub(crate) fn turn_over(&self, draft: &mut Draft, next: Durable) -> Tally {
-        let mut lent = self.lent.lock();
-        let Some(lent) = lent.as_mut() else {
-            return Tally::default();
+    pub(crate) fn take_batch(
+        &self,
+        pending_write: &mut PendingWrite,
+        next: Durable,
+    ) -> BatchCounts {
+        let mut shared = self.shared.lock();
+        let Some(shared) = shared.as_mut() else {
+            return BatchCounts::default();
         };
-        lent.books.draft(draft);
-        lent.durable = next;
-        std::mem::take(&mut lent.tally)
+        shared.books.take_pending(pending_write);
+        shared.durable = next;
+        std::mem::take(&mut shared.counts)
     }
 }
 
 /// Shuts the books when it is dropped, also by a panic.
-struct Shut<'a>(&'a Mutex<Option<Lent>>);
+struct EndSharing<'a>(&'a Mutex<Option<SharedBatch>>);
 
-impl Drop for Shut<'_> {
+impl Drop for EndSharing<'_> {
     fn drop(&mut self) {
         drop(self.0.lock().take());
     }
@@ -163,14 +172,14 @@ mod tests {
 
     use ledger::{Ask, Key, Micro, UnixMs, Wallet};
 
+    use super::*;
     use crate::books::{BookKey, BookWallet};
     use crate::chain::Head;
     use crate::queue::command::Command;
     use crate::queue::command_queue::Bounds;
-    use crate::queue::durable::{Batch, SyncLine};
+    use crate::queue::durable::{Batch, SyncQueue};
     use crate::records::call::{End, IfLost};
     use crate::records::ids::{HoldId, KeyId, WalletId};
-    use crate::sqlite::writer::shared_ledger::*;
 
     const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
 
@@ -200,14 +209,14 @@ mod tests {
 
     #[test]
     fn calls_are_decided_while_the_books_lie_there_and_only_on_their_rows() {
-        let queue = Queue::new(Bounds {
+        let queue = CommandQueue::new(Bounds {
             gather: Duration::ZERO,
             waiting_max: 1,
             call_wait_max: Duration::ZERO,
             change_wait_max: Duration::ZERO,
         });
         let queue = Arc::new(queue);
-        let batch = Batch::in_line(1, &SyncLine::new(Duration::ZERO, Arc::clone(&queue)));
+        let batch = Batch::synced_by(1, &SyncQueue::new(Duration::ZERO, Arc::clone(&queue)));
         let (wallet, known, other) = (WalletId::random(), KeyId::random(), KeyId::random());
         let mut books = Books::default();
         let mut money = Wallet::default();
@@ -231,10 +240,10 @@ mod tests {
             dirty: false,
         };
         books.keys.insert(known, row);
-        let (open, mut tally) = (OpenBooks::new(&queue), Tally::default());
+        let (open, mut counts) = (SharedLedger::new(&queue), BatchCounts::default());
 
         assert!(open.admit(call(wallet, known)).is_err());
-        open.lend(&mut books, batch.durable(), &mut tally, || {
+        open.share_while(&mut books, batch.durable(), &mut counts, || {
             let admitted = open.admit(call(wallet, known)).unwrap().unwrap();
             assert!(admitted.durable.is_open());
             // There is no money for a second one, until the first has ended.
@@ -253,15 +262,20 @@ mod tests {
         // Not a single call more when the writer has panicked.
         let mut none = Books::default();
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            open.lend(&mut none, batch.durable(), &mut Tally::default(), || {
-                assert!(open.lent.lock().is_some());
-                panic!("as a writer might");
-            });
+            open.share_while(
+                &mut none,
+                batch.durable(),
+                &mut BatchCounts::default(),
+                || {
+                    assert!(open.shared.lock().is_some());
+                    panic!("as a writer might");
+                },
+            );
         }));
         assert!(panicked.is_err());
-        assert!(open.lent.lock().is_none());
+        assert!(open.shared.lock().is_none());
 
-        assert_eq!((tally.commands, tally.most_calls), (4, 2));
+        assert_eq!((counts.commands, counts.calls_peak), (4, 2));
         assert_eq!((books.holds.len(), books.pending.postings.len()), (1, 1));
     }
 }

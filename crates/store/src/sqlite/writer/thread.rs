@@ -3,7 +3,7 @@
 //! It begins the transaction before it takes commands, so that while another process holds the
 //! lock they stay in the queue, where they can be refused in time. Decisions are answered at
 //! once. A batch stays open until somebody waits for it, or for a moment, in which calls decide on
-//! themselves (`open_books`), and those that end soon after they were admitted leave one entry and
+//! themselves (`shared_ledger`), and those that end soon after they were admitted leave one entry and
 //! no hold behind. Under load the next one is opened without waiting for a call, and decided on while
 //! the last one is written. When a transaction fails, who was admitted in it, or meanwhile, learns so,
 //! and the closes are kept and booked again, for as long as the process lives. Until a commit has
@@ -16,16 +16,16 @@ use std::time::Duration;
 
 use ledger::Micro;
 
-use super::batch_policy::{Load, STEP};
-use super::batch_writer::{Pen, Seen};
+use super::batch_policy::{BatchPolicy, GATHER_PAUSE};
+use super::batch_writer::{BatchWriter, CacheState};
 use super::disk_reserve::Ballast;
 use super::ledger::Ledger;
-use super::shared_ledger::{OpenBooks, Tally};
+use super::shared_ledger::{BatchCounts, SharedLedger};
 use crate::queue::command::Command;
-use crate::queue::command_queue::{Pace, Queue, Queued, Wake};
-use crate::queue::durable::{Batch, OpenBatch, SyncLine};
+use crate::queue::command_queue::{BatchTiming, CommandQueue, Queued, Wake};
+use crate::queue::durable::{Batch, BatchGuard, SyncQueue};
 use crate::records::call::Close;
-use crate::sqlite::connection::errors::Trouble;
+use crate::sqlite::connection::errors::FailureKind;
 use crate::stats::Counters;
 use crate::sync::{FaultPoint, Instant, Mutex, MutexGuard, fault_point, sleep};
 
@@ -37,20 +37,20 @@ const LAST_TRIES: Duration = Duration::from_secs(5);
 
 /// What the writer shares with the rest of the store.
 #[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) queue: Arc<Queue>,
-    pub(crate) line: Arc<SyncLine>,
-    pub(crate) open_books: Arc<OpenBooks>,
+pub(crate) struct WriterContext {
+    pub(crate) queue: Arc<CommandQueue>,
+    pub(crate) sync_queue: Arc<SyncQueue>,
+    pub(crate) shared_ledger: Arc<SharedLedger>,
     /// Held while a batch is written; the checkpointer takes it to have the log to itself, and counts
     /// how often it did.
-    pub(crate) gate: Arc<Mutex<u64>>,
+    pub(crate) checkpoint_lock: Arc<Mutex<u64>>,
     pub(crate) ballast: Arc<Ballast>,
     pub(crate) gather: Duration,
 }
 
 pub(crate) struct Writer<'c> {
     pub(crate) ledger: Ledger<'c>,
-    pub(crate) shared: Shared,
+    pub(crate) shared: WriterContext,
     batches: u64,
     /// Closes of failed transactions, in order.
     pub(crate) retry: VecDeque<Close>,
@@ -60,39 +60,39 @@ pub(crate) struct Writer<'c> {
     failures: u32,
     /// One command per transaction: a command among the last ones spoils its transaction, and must not
     /// take others with it.
-    pub(crate) careful: bool,
-    load: Load,
+    pub(crate) one_by_one: bool,
+    policy: BatchPolicy,
     drained: Vec<Queued>,
 }
 
 /// A batch in the making.
-struct Round {
-    batch: OpenBatch,
+struct CurrentBatch {
+    batch: BatchGuard,
     opened: Instant,
     /// What stood at the gate when it began; nothing while the checkpointer was there.
-    folds: Option<u64>,
-    tally: Tally,
+    checkpoints: Option<u64>,
+    counts: BatchCounts,
     /// Closes that could not be decided.
-    again: VecDeque<Close>,
+    undecided: VecDeque<Close>,
     /// The writer was needed to decide on something.
     interrupted: bool,
 }
 
 /// Why the open books are taken back.
-enum Left {
+enum Woken {
     /// There are commands to decide on.
     Queued,
     /// It is time to write, and to leave the lock.
-    Over,
+    WriteDue,
     /// What was taken out of the books could not be written.
-    Lost(OpenBatch, usize, rusqlite::Error),
+    WriteFailed(BatchGuard, usize, rusqlite::Error),
     /// It was written, but somebody else has the lock now, or had it since.
-    Parted(Option<rusqlite::Error>),
+    ForeignWrite(Option<rusqlite::Error>),
 }
 
 impl<'c> Writer<'c> {
-    pub(crate) fn new(ledger: Ledger<'c>, shared: Shared) -> Self {
-        let load = Load::new(shared.gather);
+    pub(crate) fn new(ledger: Ledger<'c>, shared: WriterContext) -> Self {
+        let policy = BatchPolicy::new(shared.gather);
         Self {
             ledger,
             shared,
@@ -101,8 +101,8 @@ impl<'c> Writer<'c> {
             stuck: Vec::new(),
             stuck_due: None,
             failures: 0,
-            careful: false,
-            load,
+            one_by_one: false,
+            policy,
             drained: Vec::new(),
         }
     }
@@ -110,22 +110,22 @@ impl<'c> Writer<'c> {
     /// Works until the queue is closed and everything in it is booked.
     pub(crate) fn run(mut self) {
         let now = Instant::now();
-        let mut pace = Pace {
+        let mut timing = BatchTiming {
             not_before: now,
             enough: usize::MAX,
             linger_until: now,
             due: None,
-            ahead: false,
+            opens_ahead: false,
         };
         let mut last_commit = now;
-        while self.shared.queue.wait(&pace) == Wake::Work {
+        while self.shared.queue.wait(&timing) == Wake::Work {
             let started = Instant::now();
             let (batches, closed) = (
                 self.ledger.books.counters.batches.get(),
                 self.shared.queue.is_closed(),
             );
-            self.work();
-            pace = self.pace();
+            self.run_batch();
+            timing = self.timing();
             if !closed || self.ledger.books.counters.batches.get() > batches {
                 last_commit = started;
             } else if last_commit.elapsed() > LAST_TRIES {
@@ -158,124 +158,133 @@ impl<'c> Writer<'c> {
         self.keep(drained.into_iter().map(|queued| queued.command));
     }
 
-    fn pace(&mut self) -> Pace {
+    fn timing(&mut self) -> BatchTiming {
         let now = Instant::now();
         let pause = if self.failures > 0 {
             (PAUSE_MIN * 2_u32.saturating_pow(self.failures.min(10) - 1)).min(PAUSE_MAX)
         } else {
-            self.load.free_lock(now)
+            self.policy.lock_pause(now)
         };
         let not_before = now + pause;
         let retry_due = (!self.retry.is_empty() || self.failures > 0).then_some(not_before);
         let due = retry_due.into_iter().chain(self.stuck_due).min();
-        Pace {
+        BatchTiming {
             not_before,
             enough: usize::MAX,
             linger_until: now + self.shared.gather,
             due,
-            ahead: self.load.ahead,
+            opens_ahead: self.policy.opens_ahead,
         }
     }
 
     /// One transaction, or in careful mode one for each command.
-    fn work(&mut self) {
+    fn run_batch(&mut self) {
         // Cloned: the guard must not borrow from what the batch changes.
-        let gate = Arc::clone(&self.shared.gate);
-        self.unstick();
-        if self.careful {
-            let _guard = gate.lock();
-            self.load.forget();
-            return self.work_carefully();
+        let checkpoint_lock = Arc::clone(&self.shared.checkpoint_lock);
+        self.retry_stuck();
+        if self.one_by_one {
+            let _guard = checkpoint_lock.lock();
+            self.policy.reset();
+            return self.run_one_by_one();
         }
         if let Err(error) = self.ledger.begin() {
-            self.load.ahead = false;
-            self.not_begun(&error);
+            self.policy.opens_ahead = false;
+            self.begin_failed(&error);
             return;
         }
         fault_point(FaultPoint::Begun);
-        let mut round = Round {
+        let mut current = CurrentBatch {
             batch: self.next_batch(),
             opened: Instant::now(),
-            folds: gate.try_lock().map(|folds| *folds),
-            tally: Tally::default(),
-            again: VecDeque::new(),
+            checkpoints: checkpoint_lock.try_lock().map(|checkpoints| *checkpoints),
+            counts: BatchCounts::default(),
+            undecided: VecDeque::new(),
             interrupted: false,
         };
-        round.tally.commands = self.retry.len();
+        current.counts.commands = self.retry.len();
         for closing in std::mem::take(&mut self.retry) {
-            self.ledger.book(closing, &mut round.again);
+            self.ledger.book(closing, &mut current.undecided);
         }
         if self.is_failing() {
             // Only what was kept is written, to see whether commits succeed again. Who waits stays in the queue.
-            return self.close_books(round, &gate);
+            return self.finish_batch(current, &checkpoint_lock);
         }
         loop {
-            self.decide(&mut round);
+            self.decide(&mut current);
             fault_point(FaultPoint::Decided);
-            match self.stay_open(&mut round) {
-                Left::Queued => round.interrupted = true,
-                Left::Over => break,
-                Left::Lost(batch, commands, error) => {
-                    self.lost(&batch, commands + round.tally.commands, &error);
-                    round.batch.lose();
+            match self.keep_batch_open(&mut current) {
+                Woken::Queued => current.interrupted = true,
+                Woken::WriteDue => break,
+                Woken::WriteFailed(batch, commands, error) => {
+                    self.batch_failed(&batch, commands + current.counts.commands, &error);
+                    current.batch.mark_lost();
                     return;
                 }
-                Left::Parted(error) => return self.parted(&round, error.as_ref()),
+                Woken::ForeignWrite(error) => {
+                    return self.lost_to_foreign_write(&current, error.as_ref());
+                }
             }
         }
-        self.close_books(round, &gate);
+        self.finish_batch(current, &checkpoint_lock);
     }
 
     /// Leaves the books open: a call that ends in time is one entry. Under load the next batch follows at
     /// once, and calls go on deciding. Tells why the writer is needed.
-    fn stay_open(&mut self, round: &mut Round) -> Left {
+    fn keep_batch_open(&mut self, current: &mut CurrentBatch) -> Woken {
         let Self {
-            ledger: Ledger { books, pen, .. },
+            ledger:
+                Ledger {
+                    books,
+                    batch_writer,
+                    ..
+                },
             shared,
-            load,
+            policy,
             batches,
             failures,
             ..
         } = self;
-        let (queue, open) = (&shared.queue, &shared.open_books);
-        let Round {
+        let (queue, open) = (&shared.queue, &shared.shared_ledger);
+        let CurrentBatch {
             batch,
             opened,
-            folds,
-            tally,
-            again,
+            checkpoints,
+            counts,
+            undecided,
             interrupted,
-        } = round;
-        open.lend(books, batch.durable(), tally, || {
+        } = current;
+        open.share_while(books, batch.durable(), counts, || {
             loop {
-                let tally = open.tally();
-                let wanted = shared.line.wants(batch);
-                let until = load.open_until(*opened, tally.first_call, wanted);
+                let counts = open.counts();
+                let wanted = shared.sync_queue.is_awaited(batch);
+                let until = policy.open_until(*opened, counts.first_call, wanted);
                 if let Some(until) = until.filter(|until| Instant::now() < *until) {
                     // Where one needed the writer others do, and can be decided on together.
                     if *interrupted {
-                        sleep(load.nap());
+                        sleep(policy.pause());
                     }
                     queue.wait_in_batch(until);
                     if queue.is_closed() {
-                        return Left::Over;
+                        return Woken::WriteDue;
                     }
                     // Nobody decides on the open books before what is queued.
                     if !queue.is_empty() {
-                        return Left::Queued;
+                        return Woken::Queued;
                     }
                     continue;
                 }
-                load.judge(&tally);
-                let gate = shared.gate.try_lock();
-                let same_log = gate.is_some() && *folds == gate.as_deref().copied();
-                if !load.goes_on(Instant::now()) || !same_log || !again.is_empty() {
-                    return Left::Over;
+                policy.observe(&counts);
+                let checkpoint_lock = shared.checkpoint_lock.try_lock();
+                let same_log = checkpoint_lock.is_some()
+                    && *checkpoints == checkpoint_lock.as_deref().copied();
+                if !policy.starts_next_at_once(Instant::now()) || !same_log || !undecided.is_empty()
+                {
+                    return Woken::WriteDue;
                 }
                 *batches += 1;
-                let done = std::mem::replace(batch, Batch::in_line(*batches, &shared.line));
-                if let Err(left) = turn_over(pen, shared, done, batch) {
-                    return left;
+                let done = std::mem::replace(batch, Batch::synced_by(*batches, &shared.sync_queue));
+                if let Err(woken) = take_batch(batch_writer, shared, done, batch) {
+                    return woken;
                 }
                 *opened = Instant::now();
                 *interrupted = false;
@@ -285,91 +294,95 @@ impl<'c> Writer<'c> {
     }
 
     /// Ends the last batch for now.
-    fn close_books(&mut self, mut round: Round, gate: &Mutex<u64>) {
-        let (_guard, begun) = self.pass(gate, &mut round);
-        let Round {
+    fn finish_batch(&mut self, mut current: CurrentBatch, checkpoint_lock: &Mutex<u64>) {
+        let (_guard, begun) = self.lock_checkpoints(checkpoint_lock, &mut current);
+        let CurrentBatch {
             batch,
-            tally,
-            again,
+            counts,
+            undecided,
             ..
-        } = round;
-        self.load.judge(&tally);
-        self.retry = again;
+        } = current;
+        self.policy.observe(&counts);
+        self.retry = undecided;
         // Some closes could not even be decided; alone they show whether it is their own fault.
-        self.careful = !self.retry.is_empty();
+        self.one_by_one = !self.retry.is_empty();
         // A failure has been told to everyone it concerns; what is left of it is in `retry`.
-        let _: Result<(), Trouble> = self.end(batch, tally.commands, begun);
+        let _: Result<(), FailureKind> = self.end(batch, counts.commands, begun);
     }
 
     /// The last batch is committed, but somebody who does not wait their turn has the lock or had it
     /// since: what was decided meanwhile was decided on rows that may not be true.
-    fn parted(&mut self, round: &Round, error: Option<&rusqlite::Error>) {
+    fn lost_to_foreign_write(&mut self, current: &CurrentBatch, error: Option<&rusqlite::Error>) {
         self.failures = 0;
         if let Some(error) = error {
-            self.not_begun(error);
+            self.begin_failed(error);
         }
-        let commands = round.tally.commands;
+        let commands = current.counts.commands;
         tracing::warn!(commands, "another program wrote out of turn");
-        self.load.ahead = false;
+        self.policy.opens_ahead = false;
         self.retry.extend(self.ledger.roll_back());
         self.ledger.books.counters.commits_failed.add(1);
         self.recount();
-        round.batch.lose();
+        current.batch.mark_lost();
     }
 
     /// Callers decide on themselves while `sleep` lasts.
-    fn lend(&mut self, round: &mut Round, sleep: impl FnOnce()) {
-        let Round { batch, tally, .. } = round;
+    fn share_while(&mut self, current: &mut CurrentBatch, sleep: impl FnOnce()) {
+        let CurrentBatch { batch, counts, .. } = current;
         let books = &mut self.ledger.books;
-        let open = &self.shared.open_books;
-        open.lend(books, batch.durable(), tally, sleep);
+        let open = &self.shared.shared_ledger;
+        open.share_while(books, batch.durable(), counts, sleep);
     }
 
     /// Decides on what is queued.
-    fn decide(&mut self, round: &mut Round) {
+    fn decide(&mut self, current: &mut CurrentBatch) {
         let mut drained = std::mem::take(&mut self.drained);
         self.shared.queue.drain(&mut drained);
-        round.tally.commands += drained.len();
+        current.counts.commands += drained.len();
         for queued in drained.drain(..) {
             match queued.command {
-                Command::Admit(..) => round.tally.admits(),
-                Command::Close(..) => round.tally.closes(),
+                Command::Admit(..) => current.counts.admits(),
+                Command::Close(..) => current.counts.closes(),
                 _ => {}
             }
-            let Round { batch, again, .. } = round;
+            let CurrentBatch {
+                batch, undecided, ..
+            } = current;
             self.ledger
-                .apply(queued.command, &self.shared.queue, batch, again);
+                .apply(queued.command, &self.shared.queue, batch, undecided);
         }
         self.drained = drained;
     }
 
     /// Waits for the checkpointer to be done with the log. Only writing waits for it: whoever comes
     /// meanwhile is decided on in this batch. A log that was folded since the batch began is begun anew.
-    fn pass<'g>(
+    fn lock_checkpoints<'g>(
         &mut self,
-        gate: &'g Mutex<u64>,
-        round: &mut Round,
+        checkpoint_lock: &'g Mutex<u64>,
+        current: &mut CurrentBatch,
     ) -> (MutexGuard<'g, u64>, rusqlite::Result<()>) {
         let free = if self.is_failing() {
-            Some(gate.lock())
+            Some(checkpoint_lock.lock())
         } else {
-            gate.try_lock()
+            checkpoint_lock.try_lock()
         };
-        if let Some(folds) = free {
-            let begun = if round.folds == Some(*folds) {
+        if let Some(checkpoints) = free {
+            let begun = if current.checkpoints == Some(*checkpoints) {
                 Ok(())
             } else {
-                self.ledger.begin_again()
+                self.ledger.restart()
             };
-            return (folds, begun);
+            return (checkpoints, begun);
         }
         loop {
             let mut guard = None;
-            self.lend(round, || guard = gate.try_lock_for(STEP));
+            self.share_while(current, || {
+                guard = checkpoint_lock.try_lock_for(GATHER_PAUSE);
+            });
             if let Some(guard) = guard {
-                return (guard, self.ledger.begin_again());
+                return (guard, self.ledger.restart());
             }
-            self.decide(round);
+            self.decide(current);
         }
     }
 
@@ -378,14 +391,14 @@ impl<'c> Writer<'c> {
         self.ledger.books.counters.failing.get()
     }
 
-    pub(crate) fn next_batch(&mut self) -> OpenBatch {
+    pub(crate) fn next_batch(&mut self) -> BatchGuard {
         self.batches += 1;
-        Batch::in_line(self.batches, &self.shared.line)
+        Batch::synced_by(self.batches, &self.shared.sync_queue)
     }
 
-    pub(crate) fn not_begun(&mut self, error: &rusqlite::Error) {
+    pub(crate) fn begin_failed(&mut self, error: &rusqlite::Error) {
         // Somebody else's short transaction is no failure; the commands wait in the queue.
-        if Trouble::of(error) == Trouble::Locked {
+        if FailureKind::of(error) == FailureKind::Locked {
             tracing::debug!("the ledger waits for another writer");
             return;
         }
@@ -397,19 +410,19 @@ impl<'c> Writer<'c> {
     /// Commits what was well begun, or undoes everything and keeps the closes.
     pub(crate) fn end(
         &mut self,
-        batch: OpenBatch,
+        batch: BatchGuard,
         commands: usize,
         begun: rusqlite::Result<()>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), FailureKind> {
         batch.seal();
         match begun.and_then(|()| self.ledger.commit()) {
             Ok(wrote) => {
                 fault_point(FaultPoint::Committed);
-                self.shared.line.push(batch, wrote);
+                self.shared.sync_queue.push(batch, wrote);
                 self.committed(commands);
                 Ok(())
             }
-            Err(error) => Err(self.lost(&batch, commands, &error)),
+            Err(error) => Err(self.batch_failed(&batch, commands, &error)),
         }
     }
 
@@ -420,25 +433,30 @@ impl<'c> Writer<'c> {
     }
 
     /// Undoes everything and keeps the closes.
-    fn lost(&mut self, batch: &Batch, commands: usize, error: &rusqlite::Error) -> Trouble {
-        let trouble = Trouble::of(error);
+    fn batch_failed(
+        &mut self,
+        batch: &Batch,
+        commands: usize,
+        error: &rusqlite::Error,
+    ) -> FailureKind {
+        let kind = FailureKind::of(error);
         tracing::error!(%error, commands, "a transaction of the ledger failed");
         // In front of what could not be decided: first come, first booked.
         for closing in self.ledger.roll_back().into_iter().rev() {
             self.retry.push_front(closing);
         }
-        if trouble == Trouble::Full {
-            self.shared.ballast.drop_it();
+        if kind == FailureKind::DiskFull {
+            self.shared.ballast.free();
         }
         self.failures = self.failures.saturating_add(1);
-        self.careful |= trouble == Trouble::Inside;
+        self.one_by_one |= kind == FailureKind::Permanent;
         let counters = &self.ledger.books.counters;
         counters.failing.set(true);
         counters.commits_failed.add(1);
         self.recount();
         // Last: who learns of it finds the counters as they are.
-        batch.lose();
-        trouble
+        batch.mark_lost();
+        kind
     }
 
     fn recount(&mut self) {
@@ -459,27 +477,29 @@ impl<'c> Writer<'c> {
 
 /// Writes what was decided for one batch while the books lie open for the next one, whose transaction is
 /// then begun.
-fn turn_over(
-    pen: &mut Pen<'_>,
-    shared: &Shared,
-    done: OpenBatch,
+fn take_batch(
+    batch_writer: &mut BatchWriter<'_>,
+    shared: &WriterContext,
+    done: BatchGuard,
     next: &Arc<Batch>,
-) -> Result<(), Left> {
+) -> Result<(), Woken> {
     done.seal();
-    let tally = shared.open_books.turn_over(&mut pen.draft, next.durable());
-    fault_point(FaultPoint::Drafted);
-    match pen.put() {
+    let counts = shared
+        .shared_ledger
+        .take_batch(&mut batch_writer.pending_write, next.durable());
+    fault_point(FaultPoint::BatchTaken);
+    match batch_writer.write_and_commit() {
         Ok(wrote) => {
             fault_point(FaultPoint::Committed);
-            shared.line.push(done, wrote);
+            shared.sync_queue.push(done, wrote);
         }
-        Err(error) => return Err(Left::Lost(done, tally.commands, error)),
+        Err(error) => return Err(Woken::WriteFailed(done, counts.commands, error)),
     }
-    count_commit(&pen.counters, tally.commands);
-    match pen.begin_next() {
-        Ok(Seen::Before) => Ok(()),
-        Ok(Seen::Anew) => Err(Left::Parted(None)),
-        Err(error) => Err(Left::Parted(Some(error))),
+    count_commit(&batch_writer.counters, counts.commands);
+    match batch_writer.begin_next() {
+        Ok(CacheState::Valid) => Ok(()),
+        Ok(CacheState::Stale) => Err(Woken::ForeignWrite(None)),
+        Err(error) => Err(Woken::ForeignWrite(Some(error))),
     }
 }
 

@@ -9,34 +9,34 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::error::OpenError;
-use crate::sqlite::connection::connect::{LOCK_STEP, Patience};
+use crate::sqlite::connection::connect::{BusyWait, LOCK_STEP};
 use crate::sqlite::connection::server_lock::open_beside;
 use crate::sync::{Instant, sleep};
 
 /// The lock; dropping it, or the end of the process, gives it back.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct WriterLock {
     file: File,
     held: bool,
     wait: Duration,
     /// Of the connection that writes, for the database's own lock.
-    pub(crate) patience: Patience,
+    pub(crate) busy_wait: BusyWait,
 }
 
-impl Turn {
+impl WriterLock {
     /// The turn at a database; each time it is waited for so long.
-    pub(crate) fn at(database: &Path, wait: Duration) -> Result<Self, OpenError> {
+    pub(crate) fn open(database: &Path, wait: Duration) -> Result<Self, OpenError> {
         let file = open_beside(database, "-turn")?;
         Ok(Self {
             file,
             held: false,
             wait,
-            patience: Patience::default(),
+            busy_wait: BusyWait::default(),
         })
     }
 
     /// Waits for the turn, unless it is held already.
-    pub(crate) fn take(&mut self) -> rusqlite::Result<()> {
+    pub(crate) fn acquire(&mut self) -> rusqlite::Result<()> {
         let begun = Instant::now();
         while !self.held {
             match self.file.try_lock() {
@@ -45,13 +45,13 @@ impl Turn {
                     sleep(LOCK_STEP);
                 }
                 Err(TryLockError::WouldBlock) => {
-                    return Err(refused(
+                    return Err(lock_error(
                         rusqlite::ffi::SQLITE_BUSY,
                         "another process has the turn",
                     ));
                 }
                 Err(TryLockError::Error(error)) => {
-                    return Err(refused(
+                    return Err(lock_error(
                         rusqlite::ffi::SQLITE_IOERR_LOCK,
                         &error.to_string(),
                     ));
@@ -61,7 +61,7 @@ impl Turn {
         Ok(())
     }
 
-    pub(crate) fn give_back(&mut self) {
+    pub(crate) fn release(&mut self) {
         if self.held
             && let Err(error) = self.file.unlock()
         {
@@ -72,7 +72,7 @@ impl Turn {
     }
 }
 
-fn refused(code: std::ffi::c_int, why: &str) -> rusqlite::Error {
+fn lock_error(code: std::ffi::c_int, why: &str) -> rusqlite::Error {
     let code = rusqlite::ffi::Error::new(code);
     rusqlite::Error::SqliteFailure(code, Some(why.to_owned()))
 }
@@ -80,26 +80,26 @@ fn refused(code: std::ffi::c_int, why: &str) -> rusqlite::Error {
 #[cfg(test)]
 #[cfg(not(feature = "schedules"))]
 mod tests {
-    use crate::sqlite::writer::writer_lock::*;
+    use super::*;
 
     #[test]
     fn one_has_it_at_a_time_until_it_is_given_back_or_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("ledger.db");
-        let turn = || Turn::at(&database, Duration::from_millis(1)).unwrap();
-        let (mut one, mut other) = (turn(), turn());
-        one.take().unwrap();
-        one.take().unwrap();
-        let busy = other.take().unwrap_err();
+        let writer_lock = || WriterLock::open(&database, Duration::from_millis(1)).unwrap();
+        let (mut one, mut other) = (writer_lock(), writer_lock());
+        one.acquire().unwrap();
+        one.acquire().unwrap();
+        let busy = other.acquire().unwrap_err();
         assert_eq!(
             busy.sqlite_error_code(),
             Some(rusqlite::ErrorCode::DatabaseBusy)
         );
-        one.give_back();
-        one.give_back();
-        other.take().unwrap();
-        assert!(one.take().is_err());
+        one.release();
+        one.release();
+        other.acquire().unwrap();
+        assert!(one.acquire().is_err());
         drop(other);
-        one.take().unwrap();
+        one.acquire().unwrap();
     }
 }

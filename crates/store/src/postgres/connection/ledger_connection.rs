@@ -6,14 +6,14 @@ use std::time::Duration;
 use tokio_postgres::Client;
 
 use super::connect::{Role, STEP_MAX, Target};
-use super::errors::Failed;
+use super::errors::PgError;
 use crate::postgres::writer::statements::Statements;
 
 /// How long we wait for the answers to one flight of statements: longer than the database works
 /// on them, so that it has the first word.
-pub(crate) const FLIGHT_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 1);
+pub(crate) const ROUND_TRIP_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 1);
 
-pub(crate) struct Link {
+pub(crate) struct LedgerConnection {
     pub(crate) target: Arc<Target>,
     role: Role,
     pub(crate) session: Option<Session>,
@@ -37,7 +37,7 @@ pub(crate) struct ServedBy {
     pub(crate) process: i32,
 }
 
-impl Link {
+impl LedgerConnection {
     pub(crate) fn new(target: Arc<Target>, role: Role) -> Self {
         Self {
             target,
@@ -47,7 +47,7 @@ impl Link {
     }
 
     /// The session, made when there is none.
-    pub(crate) async fn session(&mut self) -> Result<&Session, Failed> {
+    pub(crate) async fn session(&mut self) -> Result<&Session, PgError> {
         if self
             .session
             .as_ref()
@@ -63,7 +63,7 @@ impl Link {
                     client.query_one(SERVED_BY, &[])
                 )
             });
-            let (sql, served_by) = within(FLIGHT_MAX, preparing).await?;
+            let (sql, served_by) = within(ROUND_TRIP_MAX, preparing).await?;
             let served_by = ServedBy {
                 timeline: served_by.try_get(0)?,
                 process: served_by.try_get(1)?,
@@ -74,17 +74,17 @@ impl Link {
                 served_by,
             });
         }
-        self.session.as_ref().ok_or(Failed::Silent)
+        self.session.as_ref().ok_or(PgError::NoAnswer)
     }
 
     /// The session as it is. What belongs to a transaction must never be said to a new session, where
     /// it would stand alone.
-    pub(crate) fn present(&self) -> Option<&Session> {
+    pub(crate) fn open_session(&self) -> Option<&Session> {
         self.session.as_ref()
     }
 
     /// Gives the session up: what it was doing is not known to have ended.
-    pub(crate) fn hang_up(&mut self) {
+    pub(crate) fn disconnect(&mut self) {
         self.session = None;
     }
 
@@ -93,9 +93,9 @@ impl Link {
         let Some(session) = &self.session else {
             return;
         };
-        let undone = within(FLIGHT_MAX, session.client.batch_execute("ROLLBACK")).await;
+        let undone = within(ROUND_TRIP_MAX, session.client.batch_execute("ROLLBACK")).await;
         if undone.is_err() {
-            self.hang_up();
+            self.disconnect();
         }
     }
 }
@@ -104,9 +104,9 @@ impl Link {
 pub(crate) async fn within<T>(
     most: Duration,
     answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
-) -> Result<T, Failed> {
+) -> Result<T, PgError> {
     match tokio::time::timeout(most, answer).await {
         Ok(answer) => Ok(answer?),
-        Err(_) => Err(Failed::Silent),
+        Err(_) => Err(PgError::NoAnswer),
     }
 }

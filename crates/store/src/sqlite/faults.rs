@@ -383,7 +383,8 @@ async fn while_commits_fail_nobody_is_admitted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answered_call_is_charged_although_its_hold_was_lost() {
-    let rig = Rig::new().await;
+    // The batch stays open until somebody waits for it.
+    let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
     rig.vetoes.store(2, Ordering::SeqCst);
     // One ends in the batch that fails, one behind it; of the third nobody got an answer.
     let (early, late, unanswered) = (

@@ -13,7 +13,7 @@
 //! `calls` and `calls/count` take `?model=NAME` (the name without its script) and `?end=END`
 //! (`open completed cancelled cut reset broken`); `calls` also takes `?last=N`.
 
-use crate::calls::{Call, Counts, End};
+use crate::call_log::{Call, CallEnd, Counts};
 use crate::content_task::TaskRecord;
 use crate::fault::Queued;
 use crate::percent::decoded;
@@ -94,7 +94,7 @@ pub(crate) fn answer(parts: &Parts, body: &Bytes, state: &State) -> Reply {
 fn queue_faults(body: &Bytes, state: &State) -> Reply {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Order {
+    struct QueueRequest {
         model: String,
         faults: String,
         #[serde(default = "once")]
@@ -103,14 +103,14 @@ fn queue_faults(body: &Bytes, state: &State) -> Reply {
     fn once() -> u32 {
         1
     }
-    let order: Order = match serde_json::from_slice(body) {
-        Ok(order) => order,
+    let request: QueueRequest = match serde_json::from_slice(body) {
+        Ok(request) => request,
         Err(error) => return failure(StatusCode::BAD_REQUEST, &error.to_string()),
     };
     let row = Queued {
-        model: order.model,
-        faults: order.faults,
-        times: order.times,
+        model: request.model,
+        faults: request.faults,
+        times: request.times,
     };
     match state.queue.push(row) {
         Ok(()) => done(),
@@ -122,7 +122,7 @@ fn queue_faults(body: &Bytes, state: &State) -> Reply {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Filter {
     model: Option<String>,
-    end: Option<End>,
+    end: Option<CallEnd>,
     last: Option<usize>,
 }
 
@@ -193,7 +193,7 @@ mod tests {
             read("model=a%2Fb&end=cancelled&last=3"),
             Ok(Filter {
                 model: Some("a/b".to_owned()),
-                end: Some(End::Cancelled),
+                end: Some(CallEnd::Cancelled),
                 last: Some(3),
             })
         );

@@ -36,8 +36,10 @@
 //! the output in its own shapes (`protocol.rs` says what it owes), a row in `serve/surface.rs`, and
 //! an arm in `serve/exchange.rs`; faults of time, connection and text work for it as they are.
 
-mod ask;
-mod calls;
+mod bounded_map;
+mod call_context;
+mod call_log;
+mod catalog;
 mod chat;
 mod content_task;
 pub mod control;
@@ -45,7 +47,6 @@ mod date;
 mod embed;
 mod embeddings;
 pub mod fault;
-mod figure;
 mod film;
 mod generate;
 mod google;
@@ -55,8 +56,7 @@ mod interactions;
 mod logprob;
 mod media;
 mod messages;
-pub mod mind;
-mod models;
+pub mod model;
 mod omni;
 mod openai;
 mod percent;
@@ -69,18 +69,18 @@ mod seal;
 mod seed;
 mod serve;
 mod settings;
-mod shelf;
 mod tokens;
-mod told;
+mod true_usage;
+mod usage_number;
 mod vector;
 mod video_a;
 mod voice;
 
-pub use calls::{Call, Counts, End};
+pub use call_log::{Call, CallEnd, Counts};
 pub use content_task::TaskRecord;
 pub use fault::ScriptError;
 pub use habit::{context_overflow_vendors, no_such_model_vendors};
 pub use serve::{Sim, serve};
 pub use settings::Settings;
 pub use tokens::count_tokens;
-pub use told::{Hosted, Talked, Used};
+pub use true_usage::{HostedTools, SessionUsage, TrueUsage};

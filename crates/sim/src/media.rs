@@ -1,6 +1,6 @@
 //! Media in requests: data URIs and base64, their true type and size.
 
-use crate::mind::{Media, MediaKind, Source};
+use crate::model::{Media, MediaKind, Source};
 
 /// Bytes of a file that tell its type and its pixels.
 const HEAD_BYTES: usize = 64;

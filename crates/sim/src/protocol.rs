@@ -1,6 +1,6 @@
 //! What a protocol is to the life of an exchange.
 
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::content_task::Tasks;
 use crate::fault::{ScriptError, Status};
 use crate::reply::Reply;
@@ -34,7 +34,7 @@ pub(crate) trait Protocol: Sized {
     fn model(&self) -> &str;
 
     /// The answer, or the refusal of what the vendor would refuse.
-    fn answer(&self, ask: &Ask<'_>) -> Reply;
+    fn answer(&self, context: &CallContext<'_>) -> Reply;
 
     /// The error that a script asks for by its status.
     fn of_status(&self, status: &Status, model: &str) -> Reply;

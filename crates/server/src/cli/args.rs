@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::{key, ledger, logs, tasks, wallet};
 #[cfg(feature = "sim")]
 use super::{demo, sim};
+use super::{key, ledger, logs, tasks, wallet};
 
 /// One API in front of many models, billed in credits.
 #[derive(Debug, Parser)]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sim::Used;
+use sim::TrueUsage;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -52,7 +52,7 @@ fn entries() -> String {
 }
 
 /// The price of one call, in whole trillionths of a credit until the one rounding.
-fn by_hand(used: &Used) -> u64 {
+fn by_hand(used: &TrueUsage) -> u64 {
     let tools = &used.tools;
     let exact: u128 = [
         (used.fresh_input, 1_250_000),
@@ -150,7 +150,7 @@ async fn spend(stage: &Stage, key: &Key, count: usize) -> u64 {
         .await;
         expected += calls
             .iter()
-            .filter_map(|call| call.used.as_ref())
+            .filter_map(|call| call.true_usage.as_ref())
             .map(by_hand)
             .sum::<u64>();
         stage.sim.forget_calls();

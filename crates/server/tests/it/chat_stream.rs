@@ -1,7 +1,7 @@
 //! Chat calls that are answered as a stream.
 
 use serde_json::{Value, json};
-use sim::End;
+use sim::CallEnd;
 
 use crate::harness::{
     CANNED_MODEL, Canned, Ended, Event, MODEL, Plot, Request, Stage, ask, by_hand, micro, with,
@@ -194,7 +194,7 @@ async fn an_event_is_flushed_on_arrival() {
         );
     }
     // The upstream hangs behind this event: it was not held back for another.
-    assert_eq!(stage.sim.calls()[0].end, End::Open);
+    assert_eq!(stage.sim.calls()[0].end, CallEnd::Open);
 }
 
 /// S6: signs of life while a model thinks, in a form that clients survive.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sim::{Call, End};
+use sim::{Call, CallEnd};
 
 use crate::harness::{
     Canned, Connection, Dialect, Event, Key, Plot, Request, Stage, Streaming, ask, by_hand, cost,
@@ -19,7 +19,7 @@ fn input_tokens(body: &Value) -> u64 {
 
 /// Waits until the upstream's only call has ended, and gives it.
 async fn ended(stage: &Stage) -> Call {
-    let over = |calls: &[Call]| calls.last().is_some_and(|call| call.end != End::Open);
+    let over = |calls: &[Call]| calls.last().is_some_and(|call| call.end != CallEnd::Open);
     within("the upstream's end", stage.sim.calls_until(over))
         .await
         .pop()
@@ -61,7 +61,7 @@ async fn usage_learnt_after_the_caller_left_is_what_is_charged() {
     some_content(&mut stream).await;
     stream.leave();
     let call = ended(&stage).await;
-    assert_eq!(call.end, End::Completed, "it was heard out");
+    assert_eq!(call.end, CallEnd::Completed, "it was heard out");
     assert_eq!(settled(&stage, &key).await - before, by_hand(&usage));
     stage.verify().await;
 }
@@ -94,7 +94,7 @@ async fn a_report_that_only_the_end_makes_final_is_what_is_charged() {
             let mut stream = Streaming::new(head, connection);
             stream.next().await.expect("an event");
             stream.leave();
-            let used = ended(&stage).await.used.expect("an answer");
+            let used = ended(&stage).await.true_usage.expect("an answer");
             let exact = used.fresh_input * 1_250_000 + used.output * 10_000_000;
             let charged = settled(&stage, &key).await - before;
             let pair = format!("{} to {}", caller.name(), upstream.name());
@@ -120,7 +120,7 @@ async fn without_usage_the_formula_holds_and_the_upstream_is_cancelled() {
     let text = some_content(&mut stream).await;
     stream.leave();
     let call = ended(&stage).await;
-    assert_eq!(call.end, End::Cancelled);
+    assert_eq!(call.end, CallEnd::Cancelled);
     let expected = cost(
         input_tokens(&body),
         0,
@@ -148,7 +148,7 @@ async fn a_long_answer_is_not_heard_out_to_its_end() {
     some_content(&mut stream).await;
     stream.leave();
     let call = ended(&stage).await;
-    assert_eq!(call.end, End::Cancelled);
+    assert_eq!(call.end, CallEnd::Cancelled);
     assert!(call.sent_bytes < 14_000_000, "{}", call.sent_bytes);
     assert!(settled(&stage, &key).await > 0);
     stage.verify().await;
@@ -174,7 +174,7 @@ async fn leaving_before_a_buffered_answer_costs_the_answer() {
     })
     .await;
     drop(connection);
-    assert_eq!(ended(&stage).await.end, End::Completed);
+    assert_eq!(ended(&stage).await.end, CallEnd::Completed);
     assert_eq!(settled(&stage, &key).await - before, by_hand(&usage));
     let row = eventually("the journal's row", async || {
         let rows = stage.cli(&["logs", "--json"]).await.stdout;
@@ -209,7 +209,7 @@ async fn leaving_a_silent_upstream_costs_the_input() {
         })
         .await;
         drop(connection);
-        assert_eq!(ended(&stage).await.end, End::Cancelled);
+        assert_eq!(ended(&stage).await.end, CallEnd::Cancelled);
         let charge = settled(&stage, &key).await - before;
         assert_eq!(charge, cost(input_tokens(&body), 0, 0), "stream {stream}");
     }
@@ -243,7 +243,7 @@ async fn a_draining_call_does_not_block_the_keys_next_one() {
         .unwrap();
     assert_eq!(
         stage.sim.calls()[0].end,
-        End::Open,
+        CallEnd::Open,
         "it is still being heard out"
     );
     assert!(stage.frozen(&key).await > 0, "and still holds its credits");
@@ -291,7 +291,7 @@ async fn a_reader_that_takes_nothing_is_let_go() {
     assert_eq!(stream.head.status, 200);
     // Nothing more is read from here on.
     let call = ended(&stage).await;
-    assert_eq!(call.end, End::Cancelled);
+    assert_eq!(call.end, CallEnd::Cancelled);
     assert!(
         call.sent_bytes < 22_000_000,
         "{} bytes were read ahead",
@@ -408,7 +408,7 @@ async fn a_channel_without_a_drain_is_cancelled_at_once() {
         let seen = some_content(&mut stream).await;
         stream.leave();
         let call = ended(&stage).await;
-        assert_eq!(call.end, End::Cancelled, "{pace_ms} ms");
+        assert_eq!(call.end, CallEnd::Cancelled, "{pace_ms} ms");
         let charge = settled(&stage, &key).await - before;
         let input = input_tokens(&body);
         let least = cost(input, 0, protocol::count::tokens(seen.as_bytes()));
@@ -427,7 +427,7 @@ async fn a_channel_without_a_drain_is_cancelled_at_once() {
         .await;
     within("the call", stage.sim.calls_until(|calls| !calls.is_empty())).await;
     drop(connection);
-    assert_eq!(ended(&stage).await.end, End::Cancelled);
+    assert_eq!(ended(&stage).await.end, CallEnd::Cancelled);
     let charge = settled(&stage, &key).await - before;
     assert_eq!(charge, cost(input_tokens(&body), 0, 0));
     stage.verify().await;

@@ -1,6 +1,6 @@
 //! Sources of the text.
 
-use crate::mind::Output;
+use crate::model::Output;
 use serde::Serialize;
 
 #[derive(Serialize)]

@@ -4,9 +4,9 @@ use super::annotation::Annotation;
 use super::audio::Clip;
 use super::logprobs::{self, Logprobs};
 use super::request::Request;
-use super::usage::{Figures, Usage};
-use crate::ask::Ask;
-use crate::mind::{Call, Finish, Output, think};
+use super::usage::{TokenCounts, Usage};
+use crate::call_context::CallContext;
+use crate::model::{Call, Finish, Output, respond};
 use crate::openai::Refusal;
 use crate::reply::Reply;
 use crate::seed::Seed;
@@ -28,26 +28,29 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn of(ask: &Ask<'_>, seed: &mut Seed) -> Self {
-        let mut of_model = Seed::of(&[ask.name.as_bytes()]);
+    pub(super) fn of(context: &CallContext<'_>, seed: &mut Seed) -> Self {
+        let mut of_model = Seed::of(&[context.name.as_bytes()]);
         Self {
             id: format!("chatcmpl-Sim{}", seed.letters(26)),
-            created: ask.created,
-            model: ask.reported_model(),
+            created: context.created,
+            model: context.reported_model(),
             fingerprint: format!("fp_sim{:010x}", of_model.next() & 0xff_ffff_ffff),
         }
     }
 }
 
 /// The alternatives of a call. All together they have a size that fits into memory.
-pub(super) fn outputs(request: &Request, ask: &Ask<'_>) -> Result<Vec<Output>, Refusal> {
+pub(super) fn outputs(
+    request: &Request,
+    context: &CallContext<'_>,
+) -> Result<Vec<Output>, Refusal> {
     let logprobs = request.logprobs.map_or(0, |alternatives| 1 + alternatives);
     let audio = usize::from(request.audio);
     let weight = 1 + LOGPROB_WEIGHT * logprobs + AUDIO_WEIGHT * audio;
     let mut outputs = Vec::new();
     let mut bytes = 0_usize;
     for choice in 0..request.choices {
-        let output = think(&request.prompt, ask.script, choice);
+        let output = respond(&request.prompt, context.script, choice);
         bytes = bytes.saturating_add(output.text.as_str().len().saturating_mul(weight));
         if bytes > ANSWER_BYTES_MAX {
             return Err(Refusal::invalid("The answer would be too long."));
@@ -71,12 +74,12 @@ pub(super) fn finish_word(finish: Finish, legacy: bool) -> &'static str {
     }
 }
 
-pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> {
-    let mut seed = ask.seed.clone();
-    let identity = Identity::of(ask, &mut seed);
-    let outputs = outputs(request, ask)?;
-    let figures = Figures::of(request, &outputs, ask.script);
-    ask.used.set(Some(figures.used()));
+pub(super) fn whole(request: &Request, context: &CallContext<'_>) -> Result<Reply, Refusal> {
+    let mut seed = context.seed.clone();
+    let identity = Identity::of(context, &mut seed);
+    let outputs = outputs(request, context)?;
+    let counts = TokenCounts::of(request, &outputs, context.script);
+    context.true_usage.set(Some(counts.true_usage()));
     let completion = Completion {
         id: &identity.id,
         object: "chat.completion",
@@ -94,7 +97,7 @@ pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> 
                 finish_reason: finish_word(output.finish, request.legacy),
             })
             .collect(),
-        usage: figures.told(ask.script.usage),
+        usage: counts.reported(context.script.usage),
         service_tier: "default",
         system_fingerprint: &identity.fingerprint,
     };

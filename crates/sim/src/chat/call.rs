@@ -1,8 +1,8 @@
 //! A call of this protocol, from its bytes to its answer.
 
 use super::{answer, request, stream};
-use crate::ask::Ask;
-use crate::fault::{Instead, ScriptError, Status};
+use crate::call_context::CallContext;
+use crate::fault::{ScriptError, Status, Substitute};
 use crate::openai::{self, Refusal};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
@@ -30,8 +30,8 @@ impl Protocol for Chat {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
-        answer_to(&self.request, ask).unwrap_or_else(|refusal| openai::failure(&refusal))
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
+        answer_to(&self.request, context).unwrap_or_else(|refusal| openai::failure(&refusal))
     }
 
     fn of_status(&self, status: &Status, model: &str) -> Reply {
@@ -51,11 +51,11 @@ impl Protocol for Chat {
     }
 }
 
-fn answer_to(request: &Value, ask: &Ask<'_>) -> Result<Reply, Refusal> {
-    let request = request::read(request, ask)?;
-    let swapped = ask.script.instead == Some(Instead::Swapped);
+fn answer_to(request: &Value, context: &CallContext<'_>) -> Result<Reply, Refusal> {
+    let request = request::read(request, context)?;
+    let swapped = context.script.substitute == Some(Substitute::Swapped);
     match (request.streaming.wanted, swapped) {
-        (true, false) | (false, true) => stream::stream(&request, ask),
-        (false, false) | (true, true) => answer::whole(&request, ask),
+        (true, false) | (false, true) => stream::stream(&request, context),
+        (false, false) | (true, true) => answer::whole(&request, context),
     }
 }

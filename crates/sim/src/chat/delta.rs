@@ -4,7 +4,7 @@ use super::annotation::Annotation;
 use super::audio::{expires_at, silence};
 use super::logprobs::Logprobs;
 use super::usage::Usage;
-use crate::mind::Call;
+use crate::model::Call;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -16,8 +16,8 @@ pub(super) struct Chunk<'a> {
     pub(super) service_tier: &'static str,
     pub(super) system_fingerprint: &'a str,
     pub(super) choices: &'a [ChunkChoice],
-    #[serde(skip_serializing_if = "Member::is_absent")]
-    pub(super) usage: Member<Usage>,
+    #[serde(skip_serializing_if = "OptionalMember::is_absent")]
+    pub(super) usage: OptionalMember<Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) obfuscation: Option<String>,
 }
@@ -25,14 +25,14 @@ pub(super) struct Chunk<'a> {
 /// A member that may be left out or be null, which clients tell apart.
 #[derive(Default, Serialize)]
 #[serde(untagged)]
-pub(super) enum Member<T> {
+pub(super) enum OptionalMember<T> {
     #[default]
     Absent,
     Null,
     Given(T),
 }
 
-impl<T> Member<T> {
+impl<T> OptionalMember<T> {
     fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
@@ -51,12 +51,12 @@ pub(super) struct ChunkChoice {
 pub(super) struct Delta {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
-    #[serde(skip_serializing_if = "Member::is_absent")]
-    content: Member<String>,
+    #[serde(skip_serializing_if = "OptionalMember::is_absent")]
+    content: OptionalMember<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<String>,
-    #[serde(skip_serializing_if = "Member::is_absent")]
-    refusal: Member<String>,
+    #[serde(skip_serializing_if = "OptionalMember::is_absent")]
+    refusal: OptionalMember<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     audio: Option<AudioDelta>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,18 +112,18 @@ impl Delta {
         Self {
             role: Some("assistant"),
             content: if silent {
-                Member::Null
+                OptionalMember::Null
             } else {
-                Member::Given(String::new())
+                OptionalMember::Given(String::new())
             },
-            refusal: Member::Null,
+            refusal: OptionalMember::Null,
             ..Self::default()
         }
     }
 
     pub(super) fn text(piece: &str) -> Self {
         Self {
-            content: Member::Given(piece.to_owned()),
+            content: OptionalMember::Given(piece.to_owned()),
             ..Self::default()
         }
     }
@@ -137,7 +137,7 @@ impl Delta {
 
     pub(super) fn refusal(piece: &str) -> Self {
         Self {
-            refusal: Member::Given(piece.to_owned()),
+            refusal: OptionalMember::Given(piece.to_owned()),
             ..Self::default()
         }
     }

@@ -1,12 +1,12 @@
 //! Log probabilities as a choice holds them: of its content, or of its refusal.
 
-use crate::openai::{Place, logprobs};
+use crate::openai::{TokenLogprob, logprobs};
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Logprobs {
-    content: Option<Vec<Place>>,
-    refusal: Option<Vec<Place>>,
+    content: Option<Vec<TokenLogprob>>,
+    refusal: Option<Vec<TokenLogprob>>,
 }
 
 /// Of a text, with so many alternatives for each token.

@@ -1,7 +1,7 @@
 //! Reads `messages`: roles, parts, and the order of tool calls and results.
 
 use crate::media;
-use crate::mind::{Media, MediaKind, PastCall, Turn};
+use crate::model::{Media, MediaKind, PastCall, Turn};
 use crate::openai::{Member, Refusal, bad_image, type_name};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Reads the single parameters of a request.
 
-use crate::mind::{Effort, Shape};
-use crate::models;
+use crate::catalog;
+use crate::model::{Effort, Shape};
 use crate::openai::{Member, Refusal, type_name};
 use serde_json::Value;
 
@@ -61,7 +61,7 @@ pub(super) fn check_sampling(body: &Member<'_>, name: &str) -> Result<(), Refusa
         .param("metadata")
         .code("object_above_max_properties"));
     }
-    if models::reasons(name) {
+    if catalog::reasons(name) {
         for (member, value) in [("temperature", temperature), ("top_p", top_p)] {
             // Reasoning models take the default and nothing else.
             if value.is_some_and(|value| value.to_bits() != 1.0_f64.to_bits()) {
@@ -88,7 +88,7 @@ pub(super) fn effort(body: &Member<'_>, name: &str) -> Result<Effort, Refusal> {
         Some("medium") => Effort::Medium,
         Some("high") => Effort::High,
         Some("xhigh" | "max") => Effort::Max,
-        None if models::reasons(name) => Effort::Medium,
+        None if catalog::reasons(name) => Effort::Medium,
         _ => Effort::None,
     })
 }
@@ -96,7 +96,7 @@ pub(super) fn effort(body: &Member<'_>, name: &str) -> Result<Effort, Refusal> {
 pub(super) fn tokens_max(body: &Member<'_>, name: &str) -> Result<Option<u64>, Refusal> {
     let old = body.integer("max_tokens", 1, i64::MAX)?;
     let new = body.integer("max_completion_tokens", 1, i64::MAX)?;
-    if old.is_some() && models::reasons(name) {
+    if old.is_some() && catalog::reasons(name) {
         return Err(Refusal::invalid(
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
              'max_completion_tokens' instead.",

@@ -3,9 +3,9 @@
 use super::parameters::{self, Streaming};
 use super::tools::Tooling;
 use super::{messages, tools};
-use crate::ask::Ask;
-use crate::mind::{Output, Prompt};
-use crate::models;
+use crate::call_context::CallContext;
+use crate::catalog;
+use crate::model::{Output, Prompt};
 use crate::openai::{Member, Refusal};
 use serde_json::Value;
 
@@ -72,24 +72,24 @@ impl Request {
     }
 }
 
-pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
-    if !models::exists(ask.name) {
-        return Err(Refusal::no_such_model(ask.name));
+pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request, Refusal> {
+    if !catalog::exists(context.name) {
+        return Err(Refusal::no_such_model(context.name));
     }
     let body = Member::object(request, "")?;
-    if ask.script.strict {
+    if context.script.strict {
         body.only(KNOWN)?;
     }
-    parameters::check_sampling(&body, ask.name)?;
+    parameters::check_sampling(&body, context.name)?;
     let streaming = parameters::streaming(&body)?;
-    let messages = messages::read(&body, ask.script.strict)?;
+    let messages = messages::read(&body, context.script.strict)?;
     let Tooling {
         tools,
         tool_use,
         legacy,
     } = tools::read(&body)?;
     let shape = tools::read_format(&body)?;
-    if ask.script.strict {
+    if context.script.strict {
         parameters::check_json_is_asked_for(&shape, &messages.all_text)?;
     }
     let prompt = Prompt {
@@ -99,8 +99,8 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         tool_use,
         parallel: body.flag("parallel_tool_calls")?.unwrap_or(true) && !legacy,
         shape,
-        effort: parameters::effort(&body, ask.name)?,
-        tokens_max: parameters::tokens_max(&body, ask.name)?,
+        effort: parameters::effort(&body, context.name)?,
+        tokens_max: parameters::tokens_max(&body, context.name)?,
         stops: parameters::stops(&body)?,
         seed: body.integer("seed", i64::MIN, i64::MAX)?.unwrap_or(0),
         cache_key: body.text("prompt_cache_key")?.is_some(),
@@ -120,21 +120,21 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
 mod tests {
     use super::*;
     use crate::fault::Script;
-    use crate::mind::Effort;
+    use crate::model::Effort;
     use crate::seed::Seed;
     use serde_json::json;
 
     fn read_as(name: &str, script: &str, request: &Value) -> Result<Request, Refusal> {
         let mut parsed = Script::default();
         parsed.apply(script).unwrap();
-        let ask = Ask {
+        let context = CallContext {
             name,
             script: &parsed,
             seed: Seed::new(1),
             created: 0,
-            used: &std::cell::Cell::new(None),
+            true_usage: &std::cell::Cell::new(None),
         };
-        read(request, &ask)
+        read(request, &context)
     }
 
     /// A valid request with other members laid over it.

@@ -1,11 +1,11 @@
 //! The streamed answer: chunks, made one at a time while they are sent.
 
 use super::answer::{Identity, outputs};
-use super::delta::{Chunk, ChunkChoice, Delta, Member};
+use super::choice_stream::{ChoiceChunk, ChoiceStream};
+use super::delta::{Chunk, ChunkChoice, Delta, OptionalMember};
 use super::request::Request;
-use super::speaker::{Speaker, Spoken};
-use super::usage::{Figures, Usage};
-use crate::ask::Ask;
+use super::usage::{TokenCounts, Usage};
+use crate::call_context::CallContext;
 use crate::fault::{Script, UsageFault};
 use crate::openai::{Refusal, error_json};
 use crate::reply::{Event, EventKind, Reply};
@@ -19,26 +19,28 @@ use std::collections::VecDeque;
 const DONE: &[u8] = b"data: [DONE]\n\n";
 const OBFUSCATION_MAX: usize = 16;
 
-pub(super) fn stream(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> {
-    let mut seed = ask.seed.clone();
-    let identity = Identity::of(ask, &mut seed);
-    let outputs = outputs(request, ask)?;
-    let figures = Figures::of(request, &outputs, ask.script);
-    ask.used.set(Some(figures.used()));
+pub(super) fn stream(request: &Request, context: &CallContext<'_>) -> Result<Reply, Refusal> {
+    let mut seed = context.seed.clone();
+    let identity = Identity::of(context, &mut seed);
+    let outputs = outputs(request, context)?;
+    let counts = TokenCounts::of(request, &outputs, context.script);
+    context.true_usage.set(Some(counts.true_usage()));
     let choices = outputs
         .into_iter()
         .enumerate()
-        .map(|(index, output)| Speaker::new(index, output, request, identity.created, &mut seed))
+        .map(|(index, output)| {
+            ChoiceStream::new(index, output, request, identity.created, &mut seed)
+        })
         .collect();
     Ok(Reply::events(Chunks {
         identity,
-        model: ask.name.to_owned(),
-        script: ask.script.clone(),
-        figures,
+        model: context.name.to_owned(),
+        script: context.script.clone(),
+        counts,
         include_usage: request.streaming.include_usage,
         obfuscation: request.streaming.obfuscation,
         seed,
-        turn: choices,
+        queue: choices,
         content_events: 0,
         stage: Stage::Speaking,
     }))
@@ -91,12 +93,12 @@ struct Chunks {
     identity: Identity,
     model: String,
     script: Script,
-    figures: Figures,
+    counts: TokenCounts,
     include_usage: bool,
     obfuscation: bool,
     seed: Seed,
     /// Whose turn it is; the choices speak one after another, a chunk each.
-    turn: VecDeque<Speaker>,
+    queue: VecDeque<ChoiceStream>,
     content_events: u64,
     stage: Stage,
 }
@@ -171,13 +173,13 @@ impl Chunks {
 
     fn speak(&mut self) -> Option<Event> {
         loop {
-            let mut speaker = self.turn.pop_front()?;
-            let Some(spoken) = speaker.next() else {
+            let mut choice_stream = self.queue.pop_front()?;
+            let Some(spoken) = choice_stream.next() else {
                 continue;
             };
-            let event = self.chunk(&speaker, spoken);
-            if !speaker.has_ended() {
-                self.turn.push_back(speaker);
+            let event = self.chunk(&choice_stream, spoken);
+            if !choice_stream.has_ended() {
+                self.queue.push_back(choice_stream);
             }
             if let Some(event) = event {
                 return Some(event);
@@ -185,17 +187,17 @@ impl Chunks {
         }
     }
 
-    fn chunk(&mut self, speaker: &Speaker, spoken: Spoken) -> Option<Event> {
+    fn chunk(&mut self, choice_stream: &ChoiceStream, spoken: ChoiceChunk) -> Option<Event> {
         let finishing = spoken.finish.is_some();
         if finishing && self.script.events.no_finish {
             return None;
         }
         let usage = match self.script.usage {
             UsageFault::Running | UsageFault::Shrinking if spoken.content => {
-                Some(self.figures.so_far(self.content_events + 1))
+                Some(self.counts.so_far(self.content_events + 1))
             }
-            UsageFault::OnFinish if finishing && self.turn.is_empty() => {
-                self.figures.told(UsageFault::OnFinish)
+            UsageFault::OnFinish if finishing && self.queue.is_empty() => {
+                self.counts.reported(UsageFault::OnFinish)
             }
             _ => None,
         };
@@ -206,7 +208,7 @@ impl Chunks {
             EventKind::Frame
         };
         let choice = ChunkChoice {
-            index: speaker.index(),
+            index: choice_stream.index(),
             delta: spoken.delta,
             logprobs: spoken.logprobs,
             finish_reason: spoken.finish,
@@ -221,7 +223,7 @@ impl Chunks {
             _ => self.include_usage,
         };
         let usage = wanted
-            .then(|| self.figures.told(self.script.usage))
+            .then(|| self.counts.reported(self.script.usage))
             .flatten()?;
         let empty = (self.script.usage == UsageFault::Costed).then(|| ChunkChoice {
             index: 0,
@@ -247,9 +249,9 @@ impl Chunks {
             choices,
             // Who asked for usage gets a null until it is there.
             usage: match usage {
-                Some(usage) => Member::Given(usage),
-                None if self.include_usage => Member::Null,
-                None => Member::Absent,
+                Some(usage) => OptionalMember::Given(usage),
+                None if self.include_usage => OptionalMember::Null,
+                None => OptionalMember::Absent,
             },
             obfuscation,
         };

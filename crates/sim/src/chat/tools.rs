@@ -1,6 +1,6 @@
 //! Reads `tools`, `tool_choice`, `response_format` and their deprecated forms.
 
-use crate::mind::{Shape, Tool, ToolKind, ToolUse};
+use crate::model::{Shape, Tool, ToolKind, ToolUse};
 use crate::openai::{Member, Refusal, read_name, strict};
 use serde_json::{Value, json};
 

@@ -2,15 +2,15 @@
 
 use super::request::Request;
 use crate::fault::{Script, UsageFault};
-use crate::figure::Figure;
-use crate::mind::{MediaKind, Output};
+use crate::model::{MediaKind, Output};
 use crate::tokens::count_tokens;
-use crate::told::{Hosted, Used};
+use crate::true_usage::{HostedTools, TrueUsage};
+use crate::usage_number::UsageNumber;
 use serde::Serialize;
 
 /// True figures of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Figures {
+pub(super) struct TokenCounts {
     prompt: u64,
     cached: u64,
     cache_write: u64,
@@ -18,10 +18,10 @@ pub(super) struct Figures {
     reasoning: u64,
     audio_in: u64,
     audio_out: u64,
-    hosted: Hosted,
+    hosted: HostedTools,
 }
 
-impl Figures {
+impl TokenCounts {
     pub(super) fn of(request: &Request, outputs: &[Output], script: &Script) -> Self {
         let prompt = &request.prompt;
         let tokens = prompt.tokens();
@@ -41,7 +41,7 @@ impl Figures {
                 .filter(|output| request.speaks(output))
                 .map(|output| count_tokens(output.text.as_str()))
                 .sum(),
-            hosted: Hosted {
+            hosted: HostedTools {
                 fetches: 0,
                 ..script.hosted
             },
@@ -49,8 +49,8 @@ impl Figures {
     }
 
     /// What the call used, for the log.
-    pub(super) fn used(self) -> Used {
-        Used {
+    pub(super) fn true_usage(self) -> TrueUsage {
+        TrueUsage {
             fresh_input: self.prompt - self.cached - self.cache_write,
             cache_read: self.cached,
             cache_write: self.cache_write,
@@ -69,21 +69,21 @@ impl Figures {
             audio_out: self.audio_out.min(given),
             ..self
         }
-        .written(Figure::Number)
+        .written(UsageNumber::Number)
     }
 
     /// The final figures as a script wants them; `None`: they are not told.
-    pub(super) fn told(self, fault: UsageFault) -> Option<Usage> {
+    pub(super) fn reported(self, fault: UsageFault) -> Option<Usage> {
         if fault == UsageFault::Missing {
             return None;
         }
         Some(Usage {
-            cost: (fault == UsageFault::Costed).then_some(Figure::Raw("0.00014")),
-            ..self.written(|figure| Figure::bent(figure, fault))
+            cost: (fault == UsageFault::Costed).then_some(UsageNumber::Raw("0.00014")),
+            ..self.written(|number| UsageNumber::with_fault(number, fault))
         })
     }
 
-    fn written(self, bend: impl Fn(u64) -> Figure) -> Usage {
+    fn written(self, bend: impl Fn(u64) -> UsageNumber) -> Usage {
         Usage {
             prompt_tokens: bend(self.prompt),
             completion_tokens: bend(self.completion),
@@ -111,48 +111,48 @@ impl Figures {
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Usage {
-    prompt_tokens: Figure,
-    completion_tokens: Figure,
-    total_tokens: Figure,
+    prompt_tokens: UsageNumber,
+    completion_tokens: UsageNumber,
+    total_tokens: UsageNumber,
     prompt_tokens_details: PromptDetails,
     completion_tokens_details: CompletionDetails,
     #[serde(skip_serializing_if = "Option::is_none")]
     server_side_tool_usage_details: Option<HostedDetails>,
     /// What aggregators of several vendors add.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cost: Option<Figure>,
+    cost: Option<UsageNumber>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 #[expect(clippy::struct_field_names, reason = "the names of the wire")]
 struct HostedDetails {
-    web_search_calls: Figure,
-    code_interpreter_calls: Figure,
-    file_search_calls: Figure,
+    web_search_calls: UsageNumber,
+    code_interpreter_calls: UsageNumber,
+    file_search_calls: UsageNumber,
 }
 
 #[derive(Debug, Clone, Serialize)]
 #[expect(clippy::struct_field_names, reason = "the names of the wire")]
 struct PromptDetails {
-    cached_tokens: Figure,
-    cache_write_tokens: Figure,
-    audio_tokens: Figure,
+    cached_tokens: UsageNumber,
+    cache_write_tokens: UsageNumber,
+    audio_tokens: UsageNumber,
 }
 
 #[derive(Debug, Clone, Serialize)]
 #[expect(clippy::struct_field_names, reason = "the names of the wire")]
 struct CompletionDetails {
-    reasoning_tokens: Figure,
-    audio_tokens: Figure,
-    accepted_prediction_tokens: Figure,
-    rejected_prediction_tokens: Figure,
+    reasoning_tokens: UsageNumber,
+    audio_tokens: UsageNumber,
+    accepted_prediction_tokens: UsageNumber,
+    rejected_prediction_tokens: UsageNumber,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const FIGURES: Figures = Figures {
+    const COUNTS: TokenCounts = TokenCounts {
         prompt: 100,
         cached: 40,
         cache_write: 10,
@@ -160,7 +160,7 @@ mod tests {
         reasoning: 5,
         audio_in: 3,
         audio_out: 2,
-        hosted: Hosted {
+        hosted: HostedTools {
             searches: 0,
             fetches: 0,
             code_runs: 0,
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn true_usage_has_all_classes() {
         assert_eq!(
-            shown(FIGURES.told(UsageFault::Exact).as_ref()),
+            shown(COUNTS.reported(UsageFault::Exact).as_ref()),
             r#"{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":40,"cache_write_tokens":10,"audio_tokens":3},"completion_tokens_details":{"reasoning_tokens":5,"audio_tokens":2,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}"#
         );
     }
@@ -195,10 +195,10 @@ mod tests {
             (UsageFault::Fraction, r#""total_tokens":12.5,"#),
             (UsageFault::Shrinking, r#""total_tokens":60,"#),
         ] {
-            let shown = shown(FIGURES.told(fault).as_ref());
+            let shown = shown(COUNTS.reported(fault).as_ref());
             assert!(shown.contains(part), "{fault:?}: {shown}");
         }
-        assert!(shown(Some(&FIGURES.so_far(3))).contains(r#""completion_tokens":3,"#));
-        assert!(shown(Some(&FIGURES.so_far(99))).contains(r#""completion_tokens":20,"#));
+        assert!(shown(Some(&COUNTS.so_far(3))).contains(r#""completion_tokens":3,"#));
+        assert!(shown(Some(&COUNTS.so_far(99))).contains(r#""completion_tokens":20,"#));
     }
 }

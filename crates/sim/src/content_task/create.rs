@@ -2,7 +2,7 @@
 
 use super::refusal;
 use super::tasks::{Status, Task, Tasks};
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::date;
 use crate::fault::{self, ScriptError};
 use crate::openai;
@@ -35,26 +35,26 @@ impl Protocol for Create {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
-        if ask.name == "missing" {
-            let message = format!("The model or endpoint {} does not exist.", ask.name);
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
+        if context.name == "missing" {
+            let message = format!("The model or endpoint {} does not exist.", context.name);
             let code = "InvalidEndpointOrModel.NotFound";
             return refusal::failure(StatusCode::NOT_FOUND, code, &message, "");
         }
         if let Err(param) = self.check() {
             return refusal::invalid(param);
         }
-        let mut seed = ask.seed.clone();
-        let mut digits = date::iso_8601(ask.created);
+        let mut seed = context.seed.clone();
+        let mut digits = date::iso_8601(context.created);
         digits.retain(|sign| sign.is_ascii_digit());
         let id = format!("cgt-{digits}-{}", seed.letters(5));
         let signature = seed.letters(32);
         let request = self.request.clone();
         self.tasks.add(Task::new(
             id.clone(),
-            ask.name,
+            context.name,
             request,
-            ask.created,
+            context.created,
             signature,
         ));
         Reply::json(StatusCode::OK, json!({ "id": id }).to_string())

@@ -1,8 +1,8 @@
 //! The end of a task by the caller's will.
 
 use super::refusal;
-use super::tasks::{Kept, Place, Tasks, place};
-use crate::ask::Ask;
+use super::tasks::{DeleteError, TaskPath, Tasks, task_path};
+use crate::call_context::CallContext;
 use crate::fault::{self, ScriptError};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
@@ -19,7 +19,7 @@ pub(crate) struct Delete {
 impl Protocol for Delete {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
         refusal::authorise(call)?;
-        let Some(Place::One(id)) = place(call.parts.uri.path()) else {
+        let Some(TaskPath::One(id)) = task_path(call.parts.uri.path()) else {
             return Err(refusal::no_such_task());
         };
         let task = call.content_tasks.find(id);
@@ -35,17 +35,17 @@ impl Protocol for Delete {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
         let denied = |state: &str| {
             let message = format!("The task is {state} and cannot be deleted.");
             let code = "OperationDenied.InvalidState";
             refusal::failure(StatusCode::BAD_REQUEST, code, &message, "id")
         };
-        match self.tasks.delete(&self.id, ask.created) {
+        match self.tasks.delete(&self.id, context.created) {
             Ok(()) => Reply::json(StatusCode::OK, "{}"),
-            Err(Kept::Missing) => refusal::no_such_task(),
-            Err(Kept::Running) => denied("running"),
-            Err(Kept::Cancelled) => denied("cancelled"),
+            Err(DeleteError::Missing) => refusal::no_such_task(),
+            Err(DeleteError::Running) => denied("running"),
+            Err(DeleteError::Cancelled) => denied("cancelled"),
         }
     }
 

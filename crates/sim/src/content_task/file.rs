@@ -1,8 +1,8 @@
 //! What a task has made: a film, and the last of its pictures. A signature opens them, no key does.
 
 use super::refusal;
-use super::tasks::{Place, Status, Task, place};
-use crate::ask::Ask;
+use super::tasks::{Status, Task, TaskPath, task_path};
+use crate::call_context::CallContext;
 use crate::fault::{self, ScriptError};
 use crate::film::{self, Container};
 use crate::protocol::{Incoming, Protocol};
@@ -19,7 +19,7 @@ pub(crate) struct File {
 impl Protocol for File {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
         let denied = || Reply::whole(StatusCode::FORBIDDEN, "application/xml", "<Error/>");
-        let Some(Place::File(name)) = place(call.parts.uri.path()) else {
+        let Some(TaskPath::File(name)) = task_path(call.parts.uri.path()) else {
             return Err(denied());
         };
         let (id, extension) = name.rsplit_once('.').ok_or_else(denied)?;
@@ -40,7 +40,7 @@ impl Protocol for File {
         &self.model
     }
 
-    fn answer(&self, _: &Ask<'_>) -> Reply {
+    fn answer(&self, _: &CallContext<'_>) -> Reply {
         let task = &self.task;
         let (seconds, words) = (task.seconds(), task.prompt());
         let (kind, mut bytes) = match self.extension.as_str() {

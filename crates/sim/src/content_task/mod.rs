@@ -28,6 +28,6 @@ pub(crate) use create::Create;
 pub(crate) use delete::Delete;
 pub(crate) use file::File;
 pub(crate) use poll::{Poll, list};
-pub(crate) use tasks::{Place, Tasks, place};
+pub(crate) use tasks::{TaskPath, Tasks, task_path};
 
 pub use tasks::TaskRecord;

@@ -1,8 +1,8 @@
 //! How tasks stand.
 
 use super::refusal;
-use super::tasks::{Place, Status, Task, Tasks, place};
-use crate::ask::Ask;
+use super::tasks::{Status, Task, TaskPath, Tasks, task_path};
+use crate::call_context::CallContext;
 use crate::fault::{self, ScriptError};
 use crate::percent::decoded;
 use crate::protocol::{Incoming, Protocol};
@@ -25,7 +25,7 @@ pub(crate) struct Poll {
 impl Protocol for Poll {
     fn read(call: &Incoming<'_>) -> Result<Self, Reply> {
         refusal::authorise(call)?;
-        let Some(Place::One(id)) = place(call.parts.uri.path()) else {
+        let Some(TaskPath::One(id)) = task_path(call.parts.uri.path()) else {
             return Err(refusal::no_such_task());
         };
         let task = call.content_tasks.find(id);
@@ -42,8 +42,8 @@ impl Protocol for Poll {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
-        match self.tasks.poll(&self.id, ask.created) {
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
+        match self.tasks.poll(&self.id, context.created) {
             Some(task) => Reply::json(StatusCode::OK, shown(&task, &self.host).to_string()),
             None => refusal::no_such_task(),
         }

@@ -1,6 +1,6 @@
 //! The tasks that the simulator has, and how each stands.
 
-use crate::shelf::Shelf;
+use crate::bounded_map::BoundedMap;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
@@ -13,7 +13,7 @@ const FRAMES_PER_SECOND: u64 = 24;
 
 /// What a path of this protocol leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place<'a> {
+pub(crate) enum TaskPath<'a> {
     All,
     One(&'a str),
     /// A file by its name.
@@ -21,14 +21,14 @@ pub(crate) enum Place<'a> {
 }
 
 /// The place of a path, under either of the two bases that people use.
-pub(crate) fn place(path: &str) -> Option<Place<'_>> {
+pub(crate) fn task_path(path: &str) -> Option<TaskPath<'_>> {
     let path = path
         .strip_prefix("/v1/contents/generations/")
         .or_else(|| path.strip_prefix("/api/v3/contents/generations/"))?;
     match path.split_once('/') {
-        None if path == "tasks" => Some(Place::All),
-        Some(("tasks", id)) if !id.is_empty() => Some(Place::One(id)),
-        Some(("files", name)) => Some(Place::File(name)),
+        None if path == "tasks" => Some(TaskPath::All),
+        Some(("tasks", id)) if !id.is_empty() => Some(TaskPath::One(id)),
+        Some(("files", name)) => Some(TaskPath::File(name)),
         _ => None,
     }
 }
@@ -187,18 +187,18 @@ impl Task {
 
 /// Why a task cannot be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum DeleteError {
     Missing,
     Running,
     Cancelled,
 }
 
 #[derive(Debug)]
-pub(crate) struct Tasks(Mutex<Shelf<Task>>);
+pub(crate) struct Tasks(Mutex<BoundedMap<Task>>);
 
 impl Default for Tasks {
     fn default() -> Self {
-        Self(Mutex::new(Shelf::of(TASKS_MAX)))
+        Self(Mutex::new(BoundedMap::of(TASKS_MAX)))
     }
 }
 
@@ -233,19 +233,21 @@ impl Tasks {
     }
 
     /// Cancels what is queued, forgets what has ended.
-    pub(crate) fn delete(&self, id: &str, at: u64) -> Result<(), Kept> {
+    pub(crate) fn delete(&self, id: &str, at: u64) -> Result<(), DeleteError> {
         let mut tasks = self.0.lock();
         let task = tasks.get_mut(id);
-        let task = task.filter(|task| !task.is_deleted).ok_or(Kept::Missing)?;
+        let task = task
+            .filter(|task| !task.is_deleted)
+            .ok_or(DeleteError::Missing)?;
         match task.status() {
-            Status::Queued if task.is("race") => Err(Kept::Running),
+            Status::Queued if task.is("race") => Err(DeleteError::Running),
             Status::Queued => {
                 task.is_cancelled = true;
                 task.updated_at = at;
                 Ok(())
             }
-            Status::Running => Err(Kept::Running),
-            Status::Cancelled => Err(Kept::Cancelled),
+            Status::Running => Err(DeleteError::Running),
+            Status::Cancelled => Err(DeleteError::Cancelled),
             Status::Succeeded | Status::Failed | Status::Expired => {
                 task.is_deleted = true;
                 Ok(())
@@ -291,12 +293,12 @@ mod tests {
     fn only_what_waits_or_has_ended_is_deleted() {
         for (text, polls, deleted) in [
             ("a cat", 0, Ok(())),
-            ("a cat", 2, Err(Kept::Running)),
+            ("a cat", 2, Err(DeleteError::Running)),
             ("a cat", 3, Ok(())),
             ("[fail]", 3, Ok(())),
             ("[expire]", 3, Ok(())),
-            ("[cancel]", 3, Err(Kept::Cancelled)),
-            ("[race]", 0, Err(Kept::Running)),
+            ("[cancel]", 3, Err(DeleteError::Cancelled)),
+            ("[race]", 0, Err(DeleteError::Running)),
         ] {
             let tasks = Tasks::default();
             tasks.add(task(text));
@@ -306,23 +308,23 @@ mod tests {
             assert_eq!(tasks.delete("cgt-1", 9), deleted, "{text} {polls}");
         }
         let tasks = Tasks::default();
-        assert_eq!(tasks.delete("cgt-1", 9), Err(Kept::Missing));
+        assert_eq!(tasks.delete("cgt-1", 9), Err(DeleteError::Missing));
     }
 
     #[test]
     fn paths_lead_to_their_places() {
         for (path, expected) in [
-            ("/v1/contents/generations/tasks", Some(Place::All)),
-            ("/api/v3/contents/generations/tasks", Some(Place::All)),
-            ("/v1/contents/generations/tasks/a", Some(Place::One("a"))),
+            ("/v1/contents/generations/tasks", Some(TaskPath::All)),
+            ("/api/v3/contents/generations/tasks", Some(TaskPath::All)),
+            ("/v1/contents/generations/tasks/a", Some(TaskPath::One("a"))),
             (
                 "/v1/contents/generations/files/a.mp4",
-                Some(Place::File("a.mp4")),
+                Some(TaskPath::File("a.mp4")),
             ),
             ("/v1/contents/generations/tasks/", None),
             ("/v1/contents/generations", None),
         ] {
-            assert_eq!(place(path), expected, "{path}");
+            assert_eq!(task_path(path), expected, "{path}");
         }
     }
 }

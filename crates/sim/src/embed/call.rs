@@ -1,7 +1,7 @@
 //! A call of this protocol, from its bytes to its answer.
 
 use super::request;
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status, UsageFault};
 use crate::google::{Refusal, authorise, indented};
 use crate::percent::decoded;
@@ -56,8 +56,8 @@ impl Protocol for Embed {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
-        let contents = match request::read(&self.request, self.batch, &self.model, ask) {
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
+        let contents = match request::read(&self.request, self.batch, &self.model, context) {
             Ok(contents) => contents,
             Err(refusal) => return failure(&refusal),
         };
@@ -70,7 +70,7 @@ impl Protocol for Embed {
             json!({ "embedding": vectors.next() })
         };
         // Usage is told on request only: older models of this protocol tell none.
-        if ask.script.usage == UsageFault::Unasked {
+        if context.script.usage == UsageFault::Unasked {
             let tokens: u64 = contents.iter().map(|it| count_tokens(&it.text)).sum();
             answer["usageMetadata"] =
                 json!({ "promptTokenCount": tokens, "totalTokenCount": tokens });

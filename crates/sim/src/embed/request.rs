@@ -1,8 +1,8 @@
 //! What a request asks for, checked as the vendor checks it.
 
-use crate::ask::Ask;
+use crate::call_context::CallContext;
+use crate::catalog;
 use crate::google::{Field, Names, Refusal};
-use crate::models;
 use serde_json::Value;
 
 const DIMENSIONS: usize = 768;
@@ -38,10 +38,10 @@ pub(super) fn read(
     body: &Value,
     batch: bool,
     named: &str,
-    ask: &Ask<'_>,
+    context: &CallContext<'_>,
 ) -> Result<Vec<Content>, Refusal> {
-    if !models::exists(ask.name) {
-        return Err(Refusal::no_such_model(ask.name));
+    if !catalog::exists(context.name) {
+        return Err(Refusal::no_such_model(context.name));
     }
     if !batch {
         let one = Field::object(body, "", Names::Both, &ONE)?;

@@ -1,15 +1,15 @@
 //! The list of vectors.
 
 use super::request::Request;
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::UsageFault;
-use crate::figure::Figure;
 use crate::reply::Reply;
 use crate::seal::encode;
+use crate::usage_number::UsageNumber;
 use http::StatusCode;
 use serde::Serialize;
 
-pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Reply {
+pub(super) fn whole(request: &Request, context: &CallContext<'_>) -> Reply {
     let data = request.inputs.iter().enumerate().map(|(index, input)| {
         let vector = input.vector(request.dimensions);
         Item {
@@ -26,14 +26,14 @@ pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Reply {
             },
         }
     });
-    let fault = ask.script.usage;
+    let fault = context.script.usage;
     let list = List {
         object: "list",
         data: data.collect(),
-        model: ask.reported_model(),
+        model: context.reported_model(),
         usage: (fault != UsageFault::Missing).then(|| Usage {
-            prompt_tokens: Figure::bent(request.tokens, fault),
-            total_tokens: Figure::bent(request.tokens, fault),
+            prompt_tokens: UsageNumber::with_fault(request.tokens, fault),
+            total_tokens: UsageNumber::with_fault(request.tokens, fault),
         }),
     };
     // Texts and finite numbers always serialize.
@@ -68,6 +68,6 @@ enum Embedding {
 
 #[derive(Serialize)]
 struct Usage {
-    prompt_tokens: Figure,
-    total_tokens: Figure,
+    prompt_tokens: UsageNumber,
+    total_tokens: UsageNumber,
 }

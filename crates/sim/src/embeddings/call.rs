@@ -1,7 +1,7 @@
 //! A call of this protocol, from its bytes to its answer.
 
 use super::{answer, request};
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
 use crate::openai::{self, Refusal};
 use crate::protocol::{Incoming, Protocol};
@@ -31,9 +31,9 @@ impl Protocol for Embeddings {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
-        match request::read(&self.request, ask) {
-            Ok(request) => answer::whole(&request, ask),
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
+        match request::read(&self.request, context) {
+            Ok(request) => answer::whole(&request, context),
             Err(refusal) => openai::failure(&refusal),
         }
     }

@@ -1,7 +1,7 @@
 //! What a request asks for, checked as the vendor checks it.
 
-use crate::ask::Ask;
-use crate::models;
+use crate::call_context::CallContext;
+use crate::catalog;
 use crate::openai::{Member, Refusal, type_name};
 use crate::tokens::count_tokens;
 use crate::vector;
@@ -46,12 +46,12 @@ impl Input {
     }
 }
 
-pub(super) fn read(body: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
+pub(super) fn read(body: &Value, context: &CallContext<'_>) -> Result<Request, Refusal> {
     let top = Member::object(body, "")?;
-    if !models::exists(ask.name) {
-        return Err(Refusal::no_such_model(ask.name));
+    if !catalog::exists(context.name) {
+        return Err(Refusal::no_such_model(context.name));
     }
-    if ask.script.strict {
+    if context.script.strict {
         top.only(&KNOWN)?;
     }
     let inputs = inputs(top.required("input")?)?;
@@ -83,7 +83,7 @@ pub(super) fn read(body: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
     Ok(Request {
         inputs,
         dimensions: dimensions.unwrap_or(DIMENSIONS),
-        base64: match ask.name {
+        base64: match context.name {
             name if name.starts_with("sim-embed-float") => false,
             name if name.starts_with("sim-embed-base64") => true,
             _ => encoding == Some("base64"),

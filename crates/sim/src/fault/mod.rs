@@ -103,4 +103,4 @@ pub use parse::ScriptError;
 
 pub(crate) use parse::split_model;
 pub(crate) use queue::{Queue, QueueError, Queued};
-pub(crate) use script::{How, Instead, Place, Script, Status, Stop, UsageFault};
+pub(crate) use script::{BreakKind, BreakOff, BreakPoint, Script, Status, Substitute, UsageFault};

@@ -1,6 +1,6 @@
 //! Reads the grammar of scripts; see the module above.
 
-use super::script::{How, Instead, Script, UsageFault};
+use super::script::{BreakKind, Script, Substitute, UsageFault};
 use super::value::{
     count, duration, flag, hosted, names, needed, number, status, stop, usage, vendor, wrong_type,
 };
@@ -67,20 +67,20 @@ impl Script {
             "first-byte" => self.times.first_byte = Some(duration(value)?),
             "chunk-delay" => self.times.chunk_delay = Some(duration(value)?),
             "slow-usage" => self.times.slow_usage = Some(duration(value)?),
-            "hang" => self.stop = Some(stop(How::Hang, value)?),
-            "reset" => self.stop = Some(stop(How::Reset, value)?),
-            "cut" => self.stop = Some(stop(How::Cut, value)?),
-            "truncate" => self.stop = Some(stop(How::Truncate, value)?),
+            "hang" => self.stop = Some(stop(BreakKind::Hang, value)?),
+            "reset" => self.stop = Some(stop(BreakKind::Reset, value)?),
+            "cut" => self.stop = Some(stop(BreakKind::Cut, value)?),
+            "truncate" => self.stop = Some(stop(BreakKind::Truncate, value)?),
             "pieces" => self.pieces = Some(number(value, 1, BYTES_MAX)?),
-            "status" => self.instead = Some(Instead::Status(status(value)?)),
-            "error-in-200" => self.instead = Some(flag(value, Instead::ErrorIn200)?),
-            "garbage" => self.instead = Some(flag(value, Instead::Garbage)?),
-            "wrong-type" => self.instead = Some(wrong_type(value)?),
-            "empty-object" => self.instead = Some(flag(value, Instead::EmptyObject)?),
-            "endless-line" => self.instead = Some(flag(value, Instead::EndlessLine)?),
-            "no-such-model" => self.instead = Some(vendor(value, VendorRefusal::no_such_model)?),
+            "status" => self.substitute = Some(Substitute::Status(status(value)?)),
+            "error-in-200" => self.substitute = Some(flag(value, Substitute::ErrorIn200)?),
+            "garbage" => self.substitute = Some(flag(value, Substitute::Garbage)?),
+            "wrong-type" => self.substitute = Some(wrong_type(value)?),
+            "empty-object" => self.substitute = Some(flag(value, Substitute::EmptyObject)?),
+            "endless-line" => self.substitute = Some(flag(value, Substitute::EndlessLine)?),
+            "no-such-model" => self.substitute = Some(vendor(value, VendorRefusal::no_such_model)?),
             "context-overflow" => {
-                self.instead = Some(vendor(value, VendorRefusal::context_overflow)?);
+                self.substitute = Some(vendor(value, VendorRefusal::context_overflow)?);
             }
             "garbage-event" => self.events.garbage_after = Some(count(value)?),
             "error-event" => self.events.error_after = Some(count(value)?),
@@ -136,7 +136,9 @@ fn group_of(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script::{Events, Google, Place, Reasoning, Status, Stop, Text, Times};
+    use super::super::script::{
+        BreakOff, BreakPoint, Delays, EventFaults, GoogleOptions, Reasoning, Status, TextFaults,
+    };
     use super::*;
     use std::time::Duration;
 
@@ -168,7 +170,7 @@ mod tests {
     #[test]
     fn times_and_stops_are_read() {
         let millis = |ms| Some(Duration::from_millis(ms));
-        let times = |change: fn(&mut Times)| with(|script| change(&mut script.times));
+        let times = |change: fn(&mut Delays)| with(|script| change(&mut script.times));
         for (text, expected) in [
             ("", Script::default()),
             (
@@ -191,13 +193,13 @@ mod tests {
             assert_eq!(parsed(&format!("m+{text}")), Ok(expected), "{text}");
         }
         for (text, how, place) in [
-            ("hang=head", How::Hang, Place::Head),
-            ("hang=body", How::Hang, Place::Byte(0)),
-            ("reset=content", How::Reset, Place::Content),
-            ("cut=1000", How::Cut, Place::Byte(1000)),
-            ("truncate=7", How::Truncate, Place::Byte(7)),
+            ("hang=head", BreakKind::Hang, BreakPoint::Head),
+            ("hang=body", BreakKind::Hang, BreakPoint::Byte(0)),
+            ("reset=content", BreakKind::Reset, BreakPoint::Content),
+            ("cut=1000", BreakKind::Cut, BreakPoint::Byte(1000)),
+            ("truncate=7", BreakKind::Truncate, BreakPoint::Byte(7)),
         ] {
-            let expected = with(|script| script.stop = Some(Stop { how, place }));
+            let expected = with(|script| script.stop = Some(BreakOff { how, place }));
             assert_eq!(parsed(&format!("m+{text}")), Ok(expected), "{text}");
         }
         let combined = parsed("m+delay=5ms+pieces=1+cut=9").unwrap();
@@ -208,29 +210,29 @@ mod tests {
 
     #[test]
     fn substitutes_are_read() {
-        for (text, instead) in [
+        for (text, substitute) in [
             (
                 "status=503",
-                Instead::Status(Status {
+                Substitute::Status(Status {
                     code: 503,
                     retry_after_s: None,
                 }),
             ),
             (
                 "status=429:retry-after=7",
-                Instead::Status(Status {
+                Substitute::Status(Status {
                     code: 429,
                     retry_after_s: Some(7),
                 }),
             ),
-            ("error-in-200", Instead::ErrorIn200),
-            ("garbage", Instead::Garbage),
-            ("wrong-type", Instead::HtmlPage),
-            ("wrong-type=swapped", Instead::Swapped),
-            ("empty-object", Instead::EmptyObject),
-            ("endless-line", Instead::EndlessLine),
+            ("error-in-200", Substitute::ErrorIn200),
+            ("garbage", Substitute::Garbage),
+            ("wrong-type", Substitute::HtmlPage),
+            ("wrong-type=swapped", Substitute::Swapped),
+            ("empty-object", Substitute::EmptyObject),
+            ("endless-line", Substitute::EndlessLine),
         ] {
-            let expected = with(|script| script.instead = Some(instead));
+            let expected = with(|script| script.substitute = Some(substitute));
             assert_eq!(parsed(&format!("m+{text}")), Ok(expected), "{text}");
         }
     }
@@ -243,7 +245,7 @@ mod tests {
              +cache-write=9+strict+finish=OTHER+early-content+redacted+demand-reasoning+interleaved",
         );
         let expected = Script {
-            events: Events {
+            events: EventFaults {
                 garbage_after: Some(0),
                 error_after: Some(3),
                 failure_after: Some(4),
@@ -252,7 +254,7 @@ mod tests {
                 early_content: true,
             },
             usage: UsageFault::Missing,
-            text: Text {
+            text: TextFaults {
                 chunks: Some(100),
                 bytes: Some(5000),
                 huge_event_bytes: Some(1000),
@@ -277,7 +279,7 @@ mod tests {
         let google = parsed("m+continuation+unsigned+no-call-ids+tool-use=7");
         assert_eq!(
             google.unwrap().google,
-            Google {
+            GoogleOptions {
                 continuation: true,
                 unsigned: true,
                 no_call_ids: true,
@@ -339,9 +341,9 @@ mod tests {
         script.apply("reset=head+usage=zero").unwrap();
         assert_eq!(
             script.stop,
-            Some(Stop {
-                how: How::Reset,
-                place: Place::Head
+            Some(BreakOff {
+                how: BreakKind::Reset,
+                place: BreakPoint::Head
             })
         );
         assert_eq!(script.times.delay, Some(Duration::from_secs(1)));

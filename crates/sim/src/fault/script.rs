@@ -1,38 +1,38 @@
 //! A parsed script, grouped by who acts on it.
 
 use crate::habit::{Habits, VendorRefusal};
-use crate::told::Hosted;
+use crate::true_usage::HostedTools;
 use std::time::Duration;
 
 /// Everything that is asked of one answer. The default is an honest one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Script {
-    pub(crate) times: Times,
-    pub(crate) stop: Option<Stop>,
+    pub(crate) times: Delays,
+    pub(crate) stop: Option<BreakOff>,
     /// Bytes in one write.
     pub(crate) pieces: Option<usize>,
-    pub(crate) instead: Option<Instead>,
-    pub(crate) events: Events,
+    pub(crate) substitute: Option<Substitute>,
+    pub(crate) events: EventFaults,
     pub(crate) usage: UsageFault,
-    pub(crate) text: Text,
+    pub(crate) text: TextFaults,
     /// Tokens of the prompt told as read from the cache, and as written to it.
     pub(crate) cached: Option<u64>,
     pub(crate) cache_write: Option<u64>,
     /// How often the upstream uses tools of its own.
-    pub(crate) hosted: Hosted,
+    pub(crate) hosted: HostedTools,
     /// Members that the protocol does not define are refused.
     pub(crate) strict: bool,
     pub(crate) reasoning: Reasoning,
     /// The word for the finish, whatever it truly was.
     pub(crate) finish: Option<String>,
-    pub(crate) google: Google,
+    pub(crate) google: GoogleOptions,
     /// Forms that the vendor's documents do not show.
     pub(crate) habits: Habits,
 }
 
 /// What only the Google protocols know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Google {
+pub(crate) struct GoogleOptions {
     /// The answer stops half way with a token by which the rest can be had.
     pub(crate) continuation: bool,
     /// The habits of older models: thoughts are not signed, calls have no ids.
@@ -44,7 +44,7 @@ pub(crate) struct Google {
 
 /// What is waited for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Times {
+pub(crate) struct Delays {
     pub(crate) delay: Option<Duration>,
     pub(crate) first_byte: Option<Duration>,
     pub(crate) chunk_delay: Option<Duration>,
@@ -53,13 +53,13 @@ pub(crate) struct Times {
 
 /// How an answer breaks off, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stop {
-    pub(crate) how: How,
-    pub(crate) place: Place,
+pub(crate) struct BreakOff {
+    pub(crate) how: BreakKind,
+    pub(crate) place: BreakPoint,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum BreakKind {
     Hang,
     Reset,
     Cut,
@@ -67,7 +67,7 @@ pub(crate) enum How {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum BreakPoint {
     Head,
     Content,
     /// After so many bytes of the body.
@@ -76,7 +76,7 @@ pub(crate) enum Place {
 
 /// What is sent in place of the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Instead {
+pub(crate) enum Substitute {
     Status(Status),
     ErrorIn200,
     Garbage,
@@ -96,7 +96,7 @@ pub(crate) struct Status {
 
 /// What happens to the events of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Events {
+pub(crate) struct EventFaults {
     /// After so many content events.
     pub(crate) garbage_after: Option<u64>,
     pub(crate) error_after: Option<u64>,
@@ -127,7 +127,7 @@ pub(crate) enum UsageFault {
 
 /// What the model says whatever it was asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Text {
+pub(crate) struct TextFaults {
     pub(crate) chunks: Option<usize>,
     pub(crate) bytes: Option<usize>,
     pub(crate) huge_event_bytes: Option<usize>,

@@ -1,6 +1,6 @@
 //! Reads the values of a script's parts.
 
-use super::script::{How, Instead, Place, Status, Stop, UsageFault};
+use super::script::{BreakKind, BreakOff, BreakPoint, Status, Substitute, UsageFault};
 use crate::habit::VendorRefusal;
 use std::time::Duration;
 
@@ -45,19 +45,19 @@ pub(super) fn duration(value: Option<&str>) -> Result<Duration, String> {
         .ok_or_else(|| "needs a duration such as 200ms, 2s or 1m, at most an hour".to_owned())
 }
 
-pub(super) fn stop(how: How, value: Option<&str>) -> Result<Stop, String> {
+pub(super) fn stop(how: BreakKind, value: Option<&str>) -> Result<BreakOff, String> {
     let place = match needed(value)? {
-        "head" if how == How::Truncate => return Err("needs a place in the body".to_owned()),
-        "head" => Place::Head,
-        "body" => Place::Byte(0),
-        "content" => Place::Content,
-        bytes => Place::Byte(
+        "head" if how == BreakKind::Truncate => return Err("needs a place in the body".to_owned()),
+        "head" => BreakPoint::Head,
+        "body" => BreakPoint::Byte(0),
+        "content" => BreakPoint::Content,
+        bytes => BreakPoint::Byte(
             bytes
                 .parse()
                 .map_err(|_| "needs head, body, content or a number of bytes".to_owned())?,
         ),
     };
-    Ok(Stop { how, place })
+    Ok(BreakOff { how, place })
 }
 
 pub(super) fn number(value: Option<&str>, min: usize, max: usize) -> Result<usize, String> {
@@ -99,10 +99,10 @@ pub(super) fn status(value: Option<&str>) -> Result<Status, String> {
     })
 }
 
-pub(super) fn wrong_type(value: Option<&str>) -> Result<Instead, String> {
+pub(super) fn wrong_type(value: Option<&str>) -> Result<Substitute, String> {
     match value {
-        None | Some("html") => Ok(Instead::HtmlPage),
-        Some("swapped") => Ok(Instead::Swapped),
+        None | Some("html") => Ok(Substitute::HtmlPage),
+        Some("swapped") => Ok(Substitute::Swapped),
         Some(_) => Err("is html or swapped".to_owned()),
     }
 }
@@ -110,9 +110,9 @@ pub(super) fn wrong_type(value: Option<&str>) -> Result<Instead, String> {
 pub(super) fn vendor(
     value: Option<&str>,
     find: impl Fn(&str) -> Option<&'static VendorRefusal>,
-) -> Result<Instead, String> {
+) -> Result<Substitute, String> {
     let refusal = find(needed(value)?).ok_or_else(|| "knows no such vendor".to_owned())?;
-    Ok(Instead::Refusal(refusal))
+    Ok(Substitute::Refusal(refusal))
 }
 
 pub(super) fn names(value: Option<&str>) -> Result<Vec<String>, String> {

@@ -1,11 +1,11 @@
 //! The unstreamed answer.
 
+use super::plan::{CandidatePlan, plans};
 use super::request::Request;
 use super::shape::{Candidate, Content, Part, PromptFeedback, Response, SafetyRating};
-use super::telling::{Telling, tellings};
 use super::usage::{self, Usage};
-use crate::ask::Ask;
-use crate::google::{Figures, Refusal, indented};
+use crate::call_context::CallContext;
+use crate::google::{Refusal, TokenCounts, indented};
 use crate::reply::Reply;
 use crate::seed::Seed;
 use http::StatusCode;
@@ -18,10 +18,10 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn of(ask: &Ask<'_>, seed: &mut Seed) -> Self {
+    pub(super) fn of(context: &CallContext<'_>, seed: &mut Seed) -> Self {
         Self {
             id: format!("Sim{}", seed.letters(20)),
-            model: ask.reported_model(),
+            model: context.reported_model(),
         }
     }
 
@@ -51,31 +51,31 @@ impl Identity {
     }
 }
 
-pub(super) fn whole(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> {
-    let mut seed = ask.seed.clone();
-    let identity = Identity::of(ask, &mut seed);
-    let (tellings, outputs) = tellings(request, ask, &mut seed)?;
-    let figures = Figures::of(
+pub(super) fn whole(request: &Request, context: &CallContext<'_>) -> Result<Reply, Refusal> {
+    let mut seed = context.seed.clone();
+    let identity = Identity::of(context, &mut seed);
+    let (plans, outputs) = plans(request, context, &mut seed)?;
+    let counts = TokenCounts::of(
         &request.prompt,
         &outputs,
         request.picture_tokens(),
-        ask.script,
+        context.script,
     );
-    ask.used.set(Some(figures.used()));
-    if let Some(reason) = &ask.script.text.blocked {
-        let usage = usage::told(figures.unanswered(), ask.script.usage);
+    context.true_usage.set(Some(counts.true_usage()));
+    if let Some(reason) = &context.script.text.blocked {
+        let usage = usage::reported(counts.unanswered(), context.script.usage);
         return Ok(indented(StatusCode::OK, &identity.blocked(reason, usage)));
     }
-    let candidates: Vec<_> = tellings.into_iter().map(candidate).collect();
-    let usage = usage::told(figures, ask.script.usage);
+    let candidates: Vec<_> = plans.into_iter().map(candidate).collect();
+    let usage = usage::reported(counts, context.script.usage);
     Ok(indented(
         StatusCode::OK,
         &identity.response(&candidates, usage),
     ))
 }
 
-fn candidate(telling: Telling) -> Candidate {
-    let Telling {
+fn candidate(plan: CandidatePlan) -> Candidate {
+    let CandidatePlan {
         index,
         thoughts,
         text,
@@ -84,7 +84,7 @@ fn candidate(telling: Telling) -> Candidate {
         signature,
         ending,
         logprobs,
-    } = telling;
+    } = plan;
     let mut parts = Vec::new();
     if !thoughts.is_empty() {
         parts.push(Part::thought(thoughts.as_str()));

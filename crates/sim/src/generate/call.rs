@@ -2,8 +2,8 @@
 
 use super::path::{Action, Form, target};
 use super::{answer, request, stream};
-use crate::ask::Ask;
-use crate::fault::{Instead, ScriptError, Status};
+use crate::call_context::CallContext;
+use crate::fault::{ScriptError, Status, Substitute};
 use crate::google::{Refusal, authorise, indented};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
@@ -45,16 +45,16 @@ impl Protocol for Generate {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
-        let swapped = ask.script.instead == Some(Instead::Swapped);
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
+        let swapped = context.script.substitute == Some(Substitute::Swapped);
         let form = match (self.form, swapped) {
             (form, false) => form,
             (Form::Whole, true) => Form::Events,
             (Form::Events | Form::Array, true) => Form::Whole,
         };
-        let answered = request::read(&self.request, ask).and_then(|request| match form {
-            Form::Whole => answer::whole(&request, ask),
-            Form::Events | Form::Array => stream::stream(&request, ask, form),
+        let answered = request::read(&self.request, context).and_then(|request| match form {
+            Form::Whole => answer::whole(&request, context),
+            Form::Events | Form::Array => stream::stream(&request, context, form),
         });
         answered.unwrap_or_else(|refusal| failure(&refusal, self.form))
     }

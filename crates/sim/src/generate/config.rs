@@ -1,11 +1,11 @@
 //! Reads `generationConfig`.
 
-use crate::ask::Ask;
+use crate::call_context::CallContext;
+use crate::catalog;
 use crate::google::{
     Field, Names, Picture, Refusal, effort_of_level, read_picture, to_json_schema,
 };
-use crate::mind::{Effort, Shape};
-use crate::models;
+use crate::model::{Effort, Shape};
 use serde_json::{Value, json};
 
 const CONFIG: &[&str] = &[
@@ -77,7 +77,7 @@ pub(super) struct Modalities {
     pub(super) picture: Option<Picture>,
 }
 
-pub(super) fn read(body: &Field<'_>, ask: &Ask<'_>) -> Result<Config, Refusal> {
+pub(super) fn read(body: &Field<'_>, context: &CallContext<'_>) -> Result<Config, Refusal> {
     let empty = json!({});
     let config = match body.child("generation_config", CONFIG)? {
         Some(config) => config,
@@ -97,7 +97,7 @@ pub(super) fn read(body: &Field<'_>, ask: &Ask<'_>) -> Result<Config, Refusal> {
         ))
         .field(&path));
     }
-    let (effort, thoughts) = thinking(&config, ask.name)?;
+    let (effort, thoughts) = thinking(&config, context.name)?;
     let (shape, bare_word) = shape(&config)?;
     let candidates = config.integer("candidate_count", 1, CANDIDATES_MAX)?;
     let tokens_max = config.integer("max_output_tokens", 1, i64::from(i32::MAX))?;
@@ -113,13 +113,13 @@ pub(super) fn read(body: &Field<'_>, ask: &Ask<'_>) -> Result<Config, Refusal> {
             .unwrap_or(0),
         candidates: usize::try_from(candidates.unwrap_or(1)).unwrap_or(1),
         logprobs: logprobs(&config)?,
-        modalities: modalities(&config, ask.name)?,
+        modalities: modalities(&config, context.name)?,
     })
 }
 
 /// How much the model thinks, and whether it shows it.
 fn thinking(config: &Field<'_>, model: &str) -> Result<(Effort, bool), Refusal> {
-    let usual = if models::reasons(model) {
+    let usual = if catalog::reasons(model) {
         Effort::Medium
     } else {
         Effort::None
@@ -138,7 +138,7 @@ fn thinking(config: &Field<'_>, model: &str) -> Result<(Effort, bool), Refusal> 
             .field(&thinking.path("thinking_level")));
         }
         (Some(level), None) => effort_of_level(level, model, &thinking.path("thinking_level"))?,
-        (None, Some(0)) if models::reasons(model) => {
+        (None, Some(0)) if catalog::reasons(model) => {
             return Err(Refusal::invalid(
                 "Budget 0 is invalid. This model only works in thinking mode.",
             )
@@ -222,7 +222,7 @@ fn modalities(config: &Field<'_>, model: &str) -> Result<Modalities, Refusal> {
         .field(&config.path("response_modalities")));
     }
     // Models that paint do so unless they are told otherwise.
-    let paints = asked("IMAGE") || (words.is_empty() && models::paints(model));
+    let paints = asked("IMAGE") || (words.is_empty() && catalog::paints(model));
     Ok(Modalities {
         text: words.is_empty() || asked("TEXT"),
         picture: paints.then(|| picture.unwrap_or_default()),
@@ -239,14 +239,14 @@ mod tests {
         let body = json!({"generationConfig": config});
         let field = Field::object(&body, "", Names::Both, &["generation_config"]).unwrap();
         let script = Script::default();
-        let ask = Ask {
+        let context = CallContext {
             name: model,
             script: &script,
             seed: Seed::new(1),
             created: 0,
-            used: &std::cell::Cell::new(None),
+            true_usage: &std::cell::Cell::new(None),
         };
-        read(&field, &ask)
+        read(&field, &context)
     }
 
     #[test]

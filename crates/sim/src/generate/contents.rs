@@ -1,8 +1,8 @@
 //! Reads `contents`: turns, and the order of function calls, their signatures and responses.
 
-use super::parts::{CONTENT, Called, Content, Part, PartKind, Response, Role};
-use crate::google::{Doubt, Field, Refusal, Signer};
-use crate::mind::{PastCall, Turn};
+use super::parts::{CONTENT, CallPart, Content, Part, PartKind, Response, Role};
+use crate::google::{Field, Refusal, SignatureError, Signer};
+use crate::model::{PastCall, Turn};
 
 /// The turns of a conversation.
 pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Refusal> {
@@ -36,7 +36,7 @@ pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Re
     let mut reader = Reader {
         signer,
         turns: Vec::new(),
-        open: Vec::new(),
+        pending: Vec::new(),
         after_model: false,
     };
     for (index, content) in contents.into_iter().enumerate() {
@@ -47,17 +47,17 @@ pub(super) fn read(body: &Field<'_>, signer: Signer<'_>) -> Result<Vec<Turn>, Re
 }
 
 /// A call whose result has not come yet.
-struct Open {
+struct PendingCall {
     id: String,
     /// The id that the caller knows it by.
-    told_id: bool,
+    client_knows_id: bool,
     name: String,
 }
 
 struct Reader<'a> {
     signer: Signer<'a>,
     turns: Vec<Turn>,
-    open: Vec<Open>,
+    pending: Vec<PendingCall>,
     /// The content before was the model's: this one continues its turn.
     after_model: bool,
 }
@@ -89,11 +89,11 @@ impl Reader<'_> {
                 PartKind::Call(call) => {
                     self.check_call(&call, part.signature, current, index)?;
                     // The place makes an id where there is none.
-                    let place = self.turns.len() * 100 + self.open.len();
+                    let place = self.turns.len() * 100 + self.pending.len();
                     let id = call.id.map_or_else(|| format!("#{place}"), str::to_owned);
-                    self.open.push(Open {
+                    self.pending.push(PendingCall {
                         id: id.clone(),
-                        told_id: call.id.is_some(),
+                        client_knows_id: call.id.is_some(),
                         name: call.name.to_owned(),
                     });
                     calls.push(PastCall {
@@ -128,15 +128,15 @@ impl Reader<'_> {
 
     fn check_call(
         &self,
-        call: &Called<'_>,
+        call: &CallPart<'_>,
         signature: Option<&str>,
         current: bool,
         index: usize,
     ) -> Result<(), Refusal> {
         match self.signer.check_call(call.name, signature) {
             Ok(()) => Ok(()),
-            Err(Doubt::Missing) if !current || !self.open.is_empty() => Ok(()),
-            Err(Doubt::Missing) => Err(Refusal::invalid(format!(
+            Err(SignatureError::Missing) if !current || !self.pending.is_empty() => Ok(()),
+            Err(SignatureError::Missing) => Err(Refusal::invalid(format!(
                 "Function call is missing a thought_signature in functionCall parts. This is \
                  required for tools to work correctly, and missing thought_signature may lead to \
                  degraded model performance. Additional data, function call \
@@ -146,7 +146,7 @@ impl Reader<'_> {
                 call.name,
                 index + 1
             ))),
-            Err(Doubt::Corrupted) => Err(corrupted()),
+            Err(SignatureError::Corrupted) => Err(corrupted()),
         }
     }
 
@@ -163,8 +163,8 @@ impl Reader<'_> {
             .iter()
             .filter(|part| matches!(part.kind, PartKind::Response(_)))
             .count();
-        if responses != self.open.len() {
-            return Err(if self.open.is_empty() {
+        if responses != self.pending.len() {
+            return Err(if self.pending.is_empty() {
                 Refusal::invalid(
                     "Please ensure that function response turn comes immediately after a \
                      function call turn.",
@@ -209,10 +209,13 @@ impl Reader<'_> {
     fn result(&mut self, response: Response<'_>) -> Result<(), Refusal> {
         let place = match response.id {
             Some(id) => self
-                .open
+                .pending
                 .iter()
-                .position(|open| open.told_id && open.id == id),
-            None => self.open.iter().position(|open| open.name == response.name),
+                .position(|pending| pending.client_knows_id && pending.id == id),
+            None => self
+                .pending
+                .iter()
+                .position(|pending| pending.name == response.name),
         };
         let Some(place) = place else {
             let what = response.id.unwrap_or(response.name);
@@ -222,16 +225,16 @@ impl Reader<'_> {
             ))
             .field(&response.path));
         };
-        let open = self.open.remove(place);
-        if open.name != response.name {
+        let pending = self.pending.remove(place);
+        if pending.name != response.name {
             return Err(Refusal::invalid(format!(
                 "Function response for '{}' is named '{}'.",
-                open.name, response.name
+                pending.name, response.name
             ))
             .field(&response.path));
         }
         self.turns.push(Turn::Result {
-            call_id: open.id,
+            call_id: pending.id,
             text: response.text,
             media: response.media,
             failed: response.failed,
@@ -240,7 +243,7 @@ impl Reader<'_> {
     }
 
     fn all_answered(&self) -> Result<(), Refusal> {
-        if self.open.is_empty() {
+        if self.pending.is_empty() {
             Ok(())
         } else {
             Err(unequal())

@@ -1,7 +1,7 @@
 //! `:countTokens`: bare contents, or a whole request that names its model once more.
 
 use super::request;
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
 use crate::google::{Field, Names, Refusal, authorise, indented};
 use crate::percent::decoded;
@@ -57,7 +57,7 @@ impl Protocol for Count {
         &self.model
     }
 
-    fn answer(&self, _: &Ask<'_>) -> Reply {
+    fn answer(&self, _: &CallContext<'_>) -> Reply {
         match self.count() {
             Ok(tokens) => indented(
                 StatusCode::OK,

@@ -1,6 +1,6 @@
 //! Sources of an answer: pages on the web, and which part of the text they support.
 
-use crate::mind::Citation;
+use crate::model::Citation;
 use serde::Serialize;
 
 #[derive(Debug, Clone, Serialize)]

@@ -7,6 +7,7 @@
 
 mod answer;
 mod call;
+mod candidate_stream;
 mod config;
 mod contents;
 mod count;
@@ -14,11 +15,10 @@ mod grounding;
 mod logprobs;
 mod parts;
 mod path;
+mod plan;
 mod request;
 mod shape;
-mod speaker;
 mod stream;
-mod telling;
 mod tools;
 mod usage;
 

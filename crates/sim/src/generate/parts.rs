@@ -1,7 +1,7 @@
 //! Reads the parts of a content.
 
 use crate::google::{Field, Names, Refusal, linked, of_blob};
-use crate::mind::Media;
+use crate::model::Media;
 use serde_json::Value;
 
 pub(super) const CONTENT: &[&str] = &["parts", "role"];
@@ -69,13 +69,13 @@ pub(super) enum PartKind<'a> {
     Text(&'a str),
     Thought,
     Media(Media),
-    Call(Called<'a>),
+    Call(CallPart<'a>),
     Response(Response<'a>),
     /// What server tools did.
     Other,
 }
 
-pub(super) struct Called<'a> {
+pub(super) struct CallPart<'a> {
     pub(super) id: Option<&'a str>,
     pub(super) name: &'a str,
     pub(super) arguments: String,
@@ -140,7 +140,7 @@ impl<'a> Part<'a> {
                 }
             }
             Some("inline_data" | "file_data") => PartKind::Media(media(part)?),
-            Some("function_call") => PartKind::Call(Called::read(part)?),
+            Some("function_call") => PartKind::Call(CallPart::read(part)?),
             Some("function_response") => PartKind::Response(Response::read(part)?),
             Some(_) => PartKind::Other,
             None => {
@@ -186,7 +186,7 @@ fn object_text(field: &Field<'_>, name: &str) -> Result<Option<String>, Refusal>
     }
 }
 
-impl<'a> Called<'a> {
+impl<'a> CallPart<'a> {
     pub(super) fn read(part: &Field<'a>) -> Result<Self, Refusal> {
         let call = Field::object(
             part.required("function_call")?,

@@ -3,10 +3,10 @@
 use super::config::{self, Config, Modalities};
 use super::tools;
 use super::{contents, parts};
-use crate::ask::Ask;
+use crate::call_context::CallContext;
+use crate::catalog;
 use crate::google::{Continuation, Field, Names, Refusal, Signer, cached_content};
-use crate::mind::{Prompt, Shape};
-use crate::models;
+use crate::model::{Prompt, Shape};
 use serde_json::Value;
 
 const KNOWN: &[&str] = &[
@@ -61,13 +61,13 @@ pub(super) fn parse(body: &[u8]) -> Result<Value, Refusal> {
     }
 }
 
-pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
-    if !models::exists(ask.name) {
-        return Err(Refusal::no_such_model(ask.name));
+pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request, Refusal> {
+    if !catalog::exists(context.name) {
+        return Err(Refusal::no_such_model(context.name));
     }
     let body = Field::object(request, "", Names::Both, KNOWN)?;
     let cached = cached_content(&body)?;
-    let turns = contents::read(&body, Signer::of(ask))?;
+    let turns = contents::read(&body, Signer::of(context))?;
     let (tools, tool_use) = tools::read(&body)?;
     let Config {
         shape,
@@ -80,7 +80,7 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         candidates,
         logprobs,
         modalities,
-    } = config::read(&body, ask)?;
+    } = config::read(&body, context)?;
     let prompt = Prompt {
         system: parts::system(&body)?,
         turns,
@@ -105,6 +105,6 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         thoughts,
         bare_word,
         modalities,
-        continued: Continuation::read(&body, ask.name)?,
+        continued: Continuation::read(&body, context.name)?,
     })
 }

@@ -1,15 +1,15 @@
 //! The streamed answer: events, made one at a time while they are sent.
 
 use super::answer::Identity;
+use super::candidate_stream::{CandidateEvent, CandidateStream};
 use super::path::Form;
+use super::plan::plans;
 use super::request::Request;
 use super::shape::Candidate;
-use super::speaker::{Speaker, Spoken};
-use super::telling::tellings;
 use super::usage::{self, Usage};
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{Script, UsageFault};
-use crate::google::{Figures, Refusal, compact};
+use crate::google::{Refusal, TokenCounts, compact};
 use crate::reply::{Event, EventKind, Reply};
 use bytes::Bytes;
 use http::StatusCode;
@@ -18,20 +18,24 @@ use std::collections::VecDeque;
 
 const JSON: &str = "application/json; charset=UTF-8";
 
-pub(super) fn stream(request: &Request, ask: &Ask<'_>, form: Form) -> Result<Reply, Refusal> {
-    let mut seed = ask.seed.clone();
-    let identity = Identity::of(ask, &mut seed);
-    let (tellings, outputs) = tellings(request, ask, &mut seed)?;
-    let figures = Figures::of(
+pub(super) fn stream(
+    request: &Request,
+    context: &CallContext<'_>,
+    form: Form,
+) -> Result<Reply, Refusal> {
+    let mut seed = context.seed.clone();
+    let identity = Identity::of(context, &mut seed);
+    let (plans, outputs) = plans(request, context, &mut seed)?;
+    let counts = TokenCounts::of(
         &request.prompt,
         &outputs,
         request.picture_tokens(),
-        ask.script,
+        context.script,
     );
-    ask.used.set(Some(figures.used()));
+    context.true_usage.set(Some(counts.true_usage()));
     let mut frames = Frames::new(form);
-    if let Some(reason) = &ask.script.text.blocked {
-        let usage = usage::told(figures.unanswered(), ask.script.usage);
+    if let Some(reason) = &context.script.text.blocked {
+        let usage = usage::reported(counts.unanswered(), context.script.usage);
         let event = frames.event(EventKind::Usage, &compact(&identity.blocked(reason, usage)));
         return Ok(reply(
             form,
@@ -41,11 +45,11 @@ pub(super) fn stream(request: &Request, ask: &Ask<'_>, form: Form) -> Result<Rep
     let events = Events {
         identity,
         frames,
-        model: ask.name.to_owned(),
-        script: ask.script.clone(),
-        figures,
-        turn: tellings.into_iter().map(Speaker::new).collect(),
-        told: 0,
+        model: context.name.to_owned(),
+        script: context.script.clone(),
+        counts,
+        queue: plans.into_iter().map(CandidateStream::new).collect(),
+        content_events: 0,
         stage: Stage::Speaking,
     };
     Ok(reply(form, events))
@@ -112,10 +116,10 @@ struct Events {
     frames: Frames,
     model: String,
     script: Script,
-    figures: Figures,
+    counts: TokenCounts,
     /// Whose turn it is; the candidates speak one after another, an event each.
-    turn: VecDeque<Speaker>,
-    told: u64,
+    queue: VecDeque<CandidateStream>,
+    content_events: u64,
     stage: Stage,
 }
 
@@ -157,13 +161,19 @@ impl Events {
     /// The event that a script puts in here.
     fn fault_event(&mut self) -> Option<Event> {
         let events = &mut self.script.events;
-        if events.error_after.is_some_and(|after| self.told >= after) {
+        if events
+            .error_after
+            .is_some_and(|after| self.content_events >= after)
+        {
             self.stage = Stage::Closing;
             let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, &self.model);
             let json = compact(&refusal.numbered());
             return Some(self.frames.event(EventKind::Frame, &json));
         }
-        if events.garbage_after.is_some_and(|after| self.told >= after) {
+        if events
+            .garbage_after
+            .is_some_and(|after| self.content_events >= after)
+        {
             events.garbage_after = None;
             let json = br#"{"candidates":[{"content":{"par"#;
             return Some(self.frames.event(EventKind::Frame, json));
@@ -173,27 +183,27 @@ impl Events {
 
     fn speak(&mut self) -> Option<Event> {
         loop {
-            let mut speaker = self.turn.pop_front()?;
-            match speaker.next() {
-                Some(Spoken::Part(candidate)) => {
-                    self.turn.push_back(speaker);
-                    self.told += 1;
+            let mut candidate_stream = self.queue.pop_front()?;
+            match candidate_stream.next() {
+                Some(CandidateEvent::Part(candidate)) => {
+                    self.queue.push_back(candidate_stream);
+                    self.content_events += 1;
                     let usage = self.running();
                     return Some(self.write(EventKind::Content, candidate, usage));
                 }
-                Some(Spoken::Ending(candidate)) if !self.script.events.no_finish => {
-                    let last = self.turn.is_empty();
+                Some(CandidateEvent::Ending(candidate)) if !self.script.events.no_finish => {
+                    let last = self.queue.is_empty();
                     let (kind, usage) = if last {
                         (
                             EventKind::Usage,
-                            usage::told(self.figures, self.script.usage),
+                            usage::reported(self.counts, self.script.usage),
                         )
                     } else {
                         (EventKind::Frame, self.running())
                     };
                     return Some(self.write(kind, candidate, usage));
                 }
-                Some(Spoken::Ending(_)) | None => {}
+                Some(CandidateEvent::Ending(_)) | None => {}
             }
         }
     }
@@ -205,7 +215,7 @@ impl Events {
             UsageFault::Exact
             | UsageFault::Running
             | UsageFault::Shrinking
-            | UsageFault::Unasked => Some(usage::running(self.figures.so_far(self.told))),
+            | UsageFault::Unasked => Some(usage::running(self.counts.so_far(self.content_events))),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Reads `tools` and `toolConfig`.
 
 use crate::google::{Field, Refusal, check_name, to_json_schema};
-use crate::mind::{Tool, ToolKind, ToolUse};
+use crate::model::{Tool, ToolKind, ToolUse};
 use serde_json::{Value, json};
 
 const TOOL: &[&str] = &[

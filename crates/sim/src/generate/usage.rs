@@ -1,25 +1,27 @@
 //! `usageMetadata`, true or bent by a script. Counts of nothing are left out, as the vendor does.
 
 use crate::fault::UsageFault;
-use crate::figure::Figure;
-use crate::google::Figures;
+use crate::google::TokenCounts;
+use crate::usage_number::UsageNumber;
 use serde::Serialize;
 
 /// The figures while the answer is on its way.
-pub(super) fn running(figures: Figures) -> Usage {
-    written(figures, Figure::Number)
+pub(super) fn running(counts: TokenCounts) -> Usage {
+    written(counts, UsageNumber::Number)
 }
 
 /// The final figures as a script wants them; `None`: they are not told.
-pub(super) fn told(figures: Figures, fault: UsageFault) -> Option<Usage> {
+pub(super) fn reported(counts: TokenCounts, fault: UsageFault) -> Option<Usage> {
     if fault == UsageFault::Missing {
         return None;
     }
-    Some(written(figures, |figure| Figure::bent(figure, fault)))
+    Some(written(counts, |number| {
+        UsageNumber::with_fault(number, fault)
+    }))
 }
 
-fn written(figures: Figures, bend: impl Fn(u64) -> Figure) -> Usage {
-    let some = |figure: u64| (figure > 0).then(|| bend(figure));
+fn written(counts: TokenCounts, bend: impl Fn(u64) -> UsageNumber) -> Usage {
+    let some = |number: u64| (number > 0).then(|| bend(number));
     let by_modality = |shares: &[(&'static str, u64)]| -> Vec<Share> {
         shares
             .iter()
@@ -31,35 +33,35 @@ fn written(figures: Figures, bend: impl Fn(u64) -> Figure) -> Usage {
             .collect()
     };
     Usage {
-        prompt_token_count: bend(figures.input),
-        cached_content_token_count: some(figures.cached),
-        candidates_token_count: some(figures.output),
-        tool_use_prompt_token_count: some(figures.tool_use),
-        thoughts_token_count: some(figures.thoughts),
-        total_token_count: bend(figures.total()),
+        prompt_token_count: bend(counts.input),
+        cached_content_token_count: some(counts.cached),
+        candidates_token_count: some(counts.output),
+        tool_use_prompt_token_count: some(counts.tool_use),
+        thoughts_token_count: some(counts.thoughts),
+        total_token_count: bend(counts.total()),
         prompt_tokens_details: by_modality(&[
-            ("TEXT", figures.input_text()),
-            ("IMAGE", figures.input_images),
-            ("AUDIO", figures.input_sound),
+            ("TEXT", counts.input_text()),
+            ("IMAGE", counts.input_images),
+            ("AUDIO", counts.input_sound),
         ]),
-        cache_tokens_details: by_modality(&[("TEXT", figures.cached)]),
-        candidates_tokens_details: by_modality(&[("IMAGE", figures.output_images)]),
+        cache_tokens_details: by_modality(&[("TEXT", counts.cached)]),
+        candidates_tokens_details: by_modality(&[("IMAGE", counts.output_images)]),
     }
 }
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Usage {
-    prompt_token_count: Figure,
+    prompt_token_count: UsageNumber,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cached_content_token_count: Option<Figure>,
+    cached_content_token_count: Option<UsageNumber>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    candidates_token_count: Option<Figure>,
+    candidates_token_count: Option<UsageNumber>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_use_prompt_token_count: Option<Figure>,
+    tool_use_prompt_token_count: Option<UsageNumber>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thoughts_token_count: Option<Figure>,
-    total_token_count: Figure,
+    thoughts_token_count: Option<UsageNumber>,
+    total_token_count: UsageNumber,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     prompt_tokens_details: Vec<Share>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -72,16 +74,16 @@ pub(super) struct Usage {
 #[serde(rename_all = "camelCase")]
 struct Share {
     modality: &'static str,
-    token_count: Figure,
+    token_count: UsageNumber,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::told::Hosted;
+    use crate::true_usage::HostedTools;
     use serde_json::{Value, json};
 
-    const FIGURES: Figures = Figures {
+    const COUNTS: TokenCounts = TokenCounts {
         input: 300,
         input_images: 255,
         input_sound: 0,
@@ -90,7 +92,7 @@ mod tests {
         output: 20,
         output_images: 0,
         thoughts: 5,
-        hosted: Hosted {
+        hosted: HostedTools {
             searches: 0,
             fetches: 0,
             code_runs: 0,
@@ -105,7 +107,7 @@ mod tests {
     #[test]
     fn true_usage_keeps_thoughts_apart_and_leaves_out_nothing_but_zeros() {
         assert_eq!(
-            shown(told(FIGURES, UsageFault::Exact)),
+            shown(reported(COUNTS, UsageFault::Exact)),
             json!({"promptTokenCount": 300, "cachedContentTokenCount": 40,
                 "candidatesTokenCount": 20, "toolUsePromptTokenCount": 7, "thoughtsTokenCount": 5,
                 "totalTokenCount": 332,
@@ -113,7 +115,7 @@ mod tests {
                     {"modality": "IMAGE", "tokenCount": 255}],
                 "cacheTokensDetails": [{"modality": "TEXT", "tokenCount": 40}]})
         );
-        let blocked = shown(Some(running(FIGURES.unanswered())));
+        let blocked = shown(Some(running(COUNTS.unanswered())));
         assert_eq!(blocked.get("candidatesTokenCount"), None);
     }
 
@@ -126,7 +128,7 @@ mod tests {
             (UsageFault::Text, json!("332")),
             (UsageFault::Shrinking, json!(166)),
         ] {
-            assert_eq!(shown(told(FIGURES, fault))["totalTokenCount"], total);
+            assert_eq!(shown(reported(COUNTS, fault))["totalTokenCount"], total);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Contents that the vendor keeps for a caller.
 
 use super::{Field, Refusal};
-use crate::models;
+use crate::catalog;
 
 /// Whether a request goes on from kept contents. Any name is known but those of missing things.
 pub(crate) fn cached_content(body: &Field<'_>) -> Result<bool, Refusal> {
@@ -9,7 +9,7 @@ pub(crate) fn cached_content(body: &Field<'_>) -> Result<bool, Refusal> {
         return Ok(false);
     };
     let kept = name.strip_prefix("cachedContents/");
-    if kept.is_some_and(models::exists) {
+    if kept.is_some_and(catalog::exists) {
         return Ok(true);
     }
     Err(Refusal::not_found(format!(

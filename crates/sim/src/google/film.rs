@@ -1,7 +1,7 @@
 //! Files of films: what they are, and their bytes. Both need the key.
 
 use super::{Refusal, authorise, one_line};
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
 use crate::film::film;
 use crate::protocol::{Incoming, Protocol};
@@ -71,7 +71,7 @@ impl Protocol for File {
         &self.model
     }
 
-    fn answer(&self, _: &Ask<'_>) -> Reply {
+    fn answer(&self, _: &CallContext<'_>) -> Reply {
         let job = &self.job;
         if !self.is_download {
             return one_line(StatusCode::OK, &self.resource());

@@ -2,7 +2,7 @@
 
 use super::Refusal;
 use crate::media;
-use crate::mind::{Media, MediaKind, Source};
+use crate::model::{Media, MediaKind, Source};
 
 fn kind_of(mime_type: &str) -> MediaKind {
     match mime_type.split('/').next() {

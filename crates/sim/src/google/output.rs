@@ -1,10 +1,10 @@
 //! Brings the model's output into what the two protocols can say.
 
 use super::{Continuation, Refusal};
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::Script;
-use crate::mind::Prompt;
-use crate::mind::{Call, Output, Said, think};
+use crate::model::Prompt;
+use crate::model::{Call, ChunkedText, Output, respond};
 use crate::tokens::{count_tokens, cut};
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(crate) fn outputs(
     let mut outputs = Vec::new();
     let mut bytes = 0_usize;
     for choice in 0..count {
-        let mut output = think(prompt, script, choice);
+        let mut output = respond(prompt, script, choice);
         bytes = bytes.saturating_add(output.text.as_str().len().saturating_mul(weight));
         if bytes > ANSWER_BYTES_MAX {
             return Err(Refusal::invalid("The answer would be too long."));
@@ -47,7 +47,7 @@ pub(crate) fn retext(output: &mut Output, text: String) {
         .saturating_sub(before);
     let calls = if output.calls.is_empty() { 0 } else { calls };
     output.tokens = output.reasoning_tokens + count_tokens(&text) + calls;
-    output.text = Said::new(text);
+    output.text = ChunkedText::new(text);
 }
 
 /// Gives the rest of a text that was begun before, or stops half way where a script wants it so: then
@@ -55,7 +55,7 @@ pub(crate) fn retext(output: &mut Output, text: String) {
 pub(crate) fn continue_or_stop(
     output: &mut Output,
     continued: Option<Continuation>,
-    ask: &Ask<'_>,
+    context: &CallContext<'_>,
 ) -> Option<String> {
     if let Some(continued) = continued {
         let rest = output.text.as_str().get(continued.bytes..);
@@ -63,13 +63,13 @@ pub(crate) fn continue_or_stop(
         retext(output, rest);
         return None;
     }
-    if !ask.script.google.continuation || !output.calls.is_empty() {
+    if !context.script.google.continuation || !output.calls.is_empty() {
         return None;
     }
     let tokens = count_tokens(output.text.as_str());
     let (half, _) = cut(output.text.as_str(), tokens / 2);
     let half = half.to_owned();
-    let token = Continuation { bytes: half.len() }.token(ask.name);
+    let token = Continuation { bytes: half.len() }.token(context.name);
     retext(output, half);
     Some(token)
 }

@@ -3,7 +3,7 @@
 //! A signature of a call is bound to the model and to the name of the call it stands at, so that one
 //! which comes back at another call, or with another model, is seen.
 
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::seal;
 use crate::seed::Seed;
 
@@ -20,7 +20,7 @@ const BYPASSES: [&str; 2] = [
 
 /// What is wrong with a signature that came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doubt {
+pub(crate) enum SignatureError {
     Missing,
     Corrupted,
 }
@@ -36,11 +36,11 @@ pub(crate) struct Signer<'a> {
 }
 
 impl<'a> Signer<'a> {
-    pub(crate) fn of(ask: &Ask<'a>) -> Self {
+    pub(crate) fn of(context: &CallContext<'a>) -> Self {
         Self {
-            model: ask.name,
-            signs: !ask.script.google.unsigned,
-            bypassed: !ask.script.reasoning.demanded,
+            model: context.name,
+            signs: !context.script.google.unsigned,
+            bypassed: !context.script.reasoning.demanded,
         }
     }
 
@@ -52,20 +52,24 @@ impl<'a> Signer<'a> {
     }
 
     /// Checks what came back with a call.
-    pub(crate) fn check_call(self, name: &str, signature: Option<&str>) -> Result<(), Doubt> {
+    pub(crate) fn check_call(
+        self,
+        name: &str,
+        signature: Option<&str>,
+    ) -> Result<(), SignatureError> {
         match signature.filter(|text| !text.is_empty()) {
             Some(signature) => self.check(signature, |signed| signed == name),
-            None if self.signs => Err(Doubt::Missing),
+            None if self.signs => Err(SignatureError::Missing),
             None => Ok(()),
         }
     }
 
     /// Checks what came back with a text. A step that thought before a call may hold a text too.
-    pub(crate) fn check_text(self, signature: &str) -> Result<(), Doubt> {
+    pub(crate) fn check_text(self, signature: &str) -> Result<(), SignatureError> {
         self.check(signature, |signed| signed == TEXT)
     }
 
-    fn check(self, signature: &str, fits: impl FnOnce(&str) -> bool) -> Result<(), Doubt> {
+    fn check(self, signature: &str, fits: impl FnOnce(&str) -> bool) -> Result<(), SignatureError> {
         if !self.signs {
             return Ok(());
         }
@@ -73,12 +77,12 @@ impl<'a> Signer<'a> {
         if self.bypassed && BYPASSES.contains(&signature.trim_end_matches('=')) {
             return Ok(());
         }
-        let opened = seal::open(KIND, self.model, signature).ok_or(Doubt::Corrupted)?;
+        let opened = seal::open(KIND, self.model, signature).ok_or(SignatureError::Corrupted)?;
         let signed = opened.split('\n').next().unwrap_or_default();
         if fits(signed) {
             Ok(())
         } else {
-            Err(Doubt::Corrupted)
+            Err(SignatureError::Corrupted)
         }
     }
 }
@@ -89,12 +93,12 @@ mod tests {
     use crate::fault::Script;
 
     fn signer<'a>(model: &'a str, script: &'a Script) -> Signer<'a> {
-        Signer::of(&Ask {
+        Signer::of(&CallContext {
             name: model,
             script,
             seed: Seed::new(1),
             created: 0,
-            used: Box::leak(Box::new(std::cell::Cell::new(None))),
+            true_usage: Box::leak(Box::new(std::cell::Cell::new(None))),
         })
     }
 
@@ -108,12 +112,21 @@ mod tests {
         assert_eq!(chat.check_call("f", Some(&url_safe)), Ok(()));
         let mini = signer("sim-mini", &script);
         for (doubt, checked) in [
-            (Doubt::Corrupted, chat.check_call("g", Some(&signature))),
-            (Doubt::Corrupted, mini.check_call("f", Some(&signature))),
-            (Doubt::Corrupted, chat.check_call("f", Some("AAAA"))),
-            (Doubt::Corrupted, chat.check_text(&signature)),
-            (Doubt::Missing, chat.check_call("f", Some(""))),
-            (Doubt::Missing, chat.check_call("f", None)),
+            (
+                SignatureError::Corrupted,
+                chat.check_call("g", Some(&signature)),
+            ),
+            (
+                SignatureError::Corrupted,
+                mini.check_call("f", Some(&signature)),
+            ),
+            (
+                SignatureError::Corrupted,
+                chat.check_call("f", Some("AAAA")),
+            ),
+            (SignatureError::Corrupted, chat.check_text(&signature)),
+            (SignatureError::Missing, chat.check_call("f", Some(""))),
+            (SignatureError::Missing, chat.check_call("f", None)),
         ] {
             assert_eq!(checked, Err(doubt));
         }
@@ -137,7 +150,10 @@ mod tests {
         script.apply("demand-reasoning").unwrap();
         let signer = signer("sim-chat", &script);
         for literal in BYPASSES {
-            assert_eq!(signer.check_call("f", Some(literal)), Err(Doubt::Corrupted));
+            assert_eq!(
+                signer.check_call("f", Some(literal)),
+                Err(SignatureError::Corrupted)
+            );
         }
     }
 

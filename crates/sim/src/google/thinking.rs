@@ -1,13 +1,13 @@
 //! How much the model thinks.
 
 use super::Refusal;
-use crate::mind::Effort;
-use crate::models;
+use crate::catalog;
+use crate::model::Effort;
 
 /// The effort of a level's word. Models that reason by themselves cannot be brought to the least.
 pub(crate) fn effort_of_level(level: &str, model: &str, path: &str) -> Result<Effort, Refusal> {
     Ok(match level.to_ascii_uppercase().as_str() {
-        "MINIMAL" if models::reasons(model) => {
+        "MINIMAL" if catalog::reasons(model) => {
             return Err(Refusal::invalid(
                 "Thinking level MINIMAL is not supported for this model. Please retry with other \
                  thinking level.",

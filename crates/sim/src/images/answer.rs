@@ -1,63 +1,63 @@
 //! The unstreamed answer.
 
 use super::family::Family;
-use super::order::Order;
+use super::picture_spec::PictureSpec;
 use super::usage;
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::reply::Reply;
 use crate::seal::encode;
 use crate::seed::Seed;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-pub(super) fn whole(order: &Order, ask: &Ask<'_>) -> Reply {
-    let mut seed = ask.seed.clone();
-    let failing = ask.script.text.content_filter;
-    let good = order.count - u64::from(failing && order.count > 0);
+pub(super) fn whole(spec: &PictureSpec, context: &CallContext<'_>) -> Reply {
+    let mut seed = context.seed.clone();
+    let failing = context.script.text.content_filter;
+    let good = spec.count - u64::from(failing && spec.count > 0);
     let mut data: Vec<Value> = (0..good)
-        .map(|index| item(order, index, &mut seed))
+        .map(|index| item(spec, index, &mut seed))
         .collect();
     if failing {
         data.push(json!({ "error": failure() }));
     }
     let mut answer = json!({ "data": data });
-    match order.family {
+    match spec.family {
         Family::Gpt => {
-            answer["created"] = ask.created.into();
-            answer["background"] = if order.transparent {
+            answer["created"] = context.created.into();
+            answer["background"] = if spec.transparent {
                 "transparent"
             } else {
                 "opaque"
             }
             .into();
-            answer["output_format"] = order.format.name().into();
-            answer["quality"] = order.quality.clone().into();
-            answer["size"] = order.size_text().into();
+            answer["output_format"] = spec.format.name().into();
+            answer["quality"] = spec.quality.clone().into();
+            answer["size"] = spec.size_text().into();
         }
-        Family::VideoA => answer["model"] = ask.reported_model().into(),
+        Family::VideoA => answer["model"] = context.reported_model().into(),
         Family::Content => {
-            answer["model"] = ask.reported_model().into();
-            answer["created"] = ask.created.into();
+            answer["model"] = context.reported_model().into();
+            answer["created"] = context.created.into();
         }
     }
-    if let Some(usage) = usage::told(order, good, ask) {
+    if let Some(usage) = usage::reported(spec, good, context) {
         answer["usage"] = usage;
     }
     Reply::json(StatusCode::OK, answer.to_string())
 }
 
-fn item(order: &Order, index: u64, seed: &mut Seed) -> Value {
-    let mut item = picture(order, index, seed);
-    let claim = order.scene(index).claim();
-    match order.family {
+fn item(spec: &PictureSpec, index: u64, seed: &mut Seed) -> Value {
+    let mut item = picture(spec, index, seed);
+    let claim = spec.scene(index).claim();
+    match spec.family {
         Family::Gpt => {}
         Family::VideoA => {
-            item["mime_type"] = format!("image/{}", order.format.name()).into();
+            item["mime_type"] = format!("image/{}", spec.format.name()).into();
             item["revised_prompt"] = claim.into();
         }
         Family::Content => {
-            item["size"] = order.size_text().into();
-            if order.layers {
+            item["size"] = spec.size_text().into();
+            if spec.layers {
                 item["z_index"] = index.into();
                 item["name"] = claim.into();
             }
@@ -67,13 +67,13 @@ fn item(order: &Order, index: u64, seed: &mut Seed) -> Value {
 }
 
 /// A picture, or where it can be had.
-pub(super) fn picture(order: &Order, index: u64, seed: &mut Seed) -> Value {
-    if order.as_url {
+pub(super) fn picture(spec: &PictureSpec, index: u64, seed: &mut Seed) -> Value {
+    if spec.as_url {
         let name = seed.letters(24);
-        let format = order.format.name();
+        let format = spec.format.name();
         return json!({ "url": format!("https://files.sim-upstream.example/{name}.{format}") });
     }
-    json!({ "b64_json": encode(&order.picture(index)) })
+    json!({ "b64_json": encode(&spec.picture(index)) })
 }
 
 /// Why one picture of several is not there.

@@ -1,8 +1,8 @@
 //! A call of these endpoints, from its bytes to its answer.
 
 use super::{answer, form, request, stream};
-use crate::ask::Ask;
-use crate::fault::{Instead, ScriptError, Status};
+use crate::call_context::CallContext;
+use crate::fault::{ScriptError, Status, Substitute};
 use crate::openai::{self, Refusal};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
@@ -54,16 +54,16 @@ impl Call {
         })
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
-        let order = match request::read(&self.fields, self.form.as_ref(), self.edits, ask) {
-            Ok(order) => order,
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
+        let spec = match request::read(&self.fields, self.form.as_ref(), self.edits, context) {
+            Ok(spec) => spec,
             Err(refusal) => return openai::failure(&refusal),
         };
-        let swapped = ask.script.instead == Some(Instead::Swapped);
-        if order.stream == swapped {
-            answer::whole(&order, ask)
+        let swapped = context.script.substitute == Some(Substitute::Swapped);
+        if spec.stream == swapped {
+            answer::whole(&spec, context)
         } else {
-            stream::stream(&order, self.edits, ask)
+            stream::stream(&spec, self.edits, context)
         }
     }
 
@@ -92,8 +92,8 @@ macro_rules! protocol {
                 &self.0.model
             }
 
-            fn answer(&self, ask: &Ask<'_>) -> Reply {
-                self.0.answer(ask)
+            fn answer(&self, context: &CallContext<'_>) -> Reply {
+                self.0.answer(context)
             }
 
             fn of_status(&self, status: &Status, model: &str) -> Reply {

@@ -3,9 +3,9 @@
 use super::codec::{Format, decode};
 use super::family::Family;
 use super::form::Form;
-use super::order::Order;
-use crate::ask::Ask;
-use crate::models;
+use super::picture_spec::PictureSpec;
+use crate::call_context::CallContext;
+use crate::catalog;
 use crate::openai::{Member, Refusal};
 use image::RgbaImage;
 use serde_json::Value;
@@ -20,12 +20,12 @@ pub(super) fn read(
     body: &Value,
     form: Option<&Form>,
     edits: bool,
-    ask: &Ask<'_>,
-) -> Result<Order, Refusal> {
-    if !models::exists(ask.name) {
-        return Err(Refusal::no_such_model(ask.name));
+    context: &CallContext<'_>,
+) -> Result<PictureSpec, Refusal> {
+    if !catalog::exists(context.name) {
+        return Err(Refusal::no_such_model(context.name));
     }
-    let family = Family::of(ask.name);
+    let family = Family::of(context.name);
     let top = Member::object(body, "")?;
     habits(&top, family, form.is_some(), edits)?;
     let (sources, mask) = pictures(&top, form, family)?;
@@ -41,7 +41,7 @@ pub(super) fn read(
     if prompt.chars().count() > PROMPT_CHARS_MAX {
         return Err(Refusal::invalid("The prompt is too long.").param("prompt"));
     }
-    if ask.script.text.refuse.is_some() {
+    if context.script.text.refuse.is_some() {
         return Err(Refusal::invalid(
             "Your request was rejected by the safety system. If you believe this is an error, \
              contact us at https://help.sim-upstream.example/ and include the request ID req_sim4711.",
@@ -53,7 +53,11 @@ pub(super) fn read(
         Family::Content => sequence(&top)?,
         Family::Gpt | Family::VideoA => top.integer("n", 1, PICTURES_MAX)?.unwrap_or(1),
     };
-    let scripted = ask.script.text.chunks.and_then(|it| i64::try_from(it).ok());
+    let scripted = context
+        .script
+        .text
+        .chunks
+        .and_then(|it| i64::try_from(it).ok());
     let own_size = sources.first().map(RgbaImage::dimensions);
     let format = top.one_of("output_format", &Format::NAMES)?;
     let background = top.one_of("background", &["transparent", "opaque", "auto"])?;
@@ -62,7 +66,7 @@ pub(super) fn read(
         return Err(Refusal::invalid(message).param("background"));
     }
     let compression = top.integer("output_compression", 0, 100)?.unwrap_or(90);
-    Ok(Order {
+    Ok(PictureSpec {
         family,
         prompt: prompt.to_owned(),
         count: u64::try_from(scripted.unwrap_or(asked)).unwrap_or(1),
@@ -178,9 +182,13 @@ fn size(top: &Member<'_>, family: Family, own: Option<(u32, u32)>) -> Result<(u3
         })
 }
 
-type Given = (Vec<RgbaImage>, Option<RgbaImage>);
+type GivenPictures = (Vec<RgbaImage>, Option<RgbaImage>);
 
-fn pictures(top: &Member<'_>, form: Option<&Form>, family: Family) -> Result<Given, Refusal> {
+fn pictures(
+    top: &Member<'_>,
+    form: Option<&Form>,
+    family: Family,
+) -> Result<GivenPictures, Refusal> {
     let mut sources = Vec::new();
     let mut mask = None;
     if let Some(form) = form {

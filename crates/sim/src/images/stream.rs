@@ -2,9 +2,9 @@
 
 use super::answer::{failure, picture};
 use super::family::Family;
-use super::order::Order;
+use super::picture_spec::PictureSpec;
 use super::usage;
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::openai::{Refusal, error_json};
 use crate::reply::{Event, EventKind, Reply};
 use crate::seal::encode;
@@ -13,51 +13,51 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 /// `edits`: whether the events are named for that endpoint.
-pub(super) fn stream(order: &Order, edits: bool, ask: &Ask<'_>) -> Reply {
+pub(super) fn stream(spec: &PictureSpec, edits: bool, context: &CallContext<'_>) -> Reply {
     let prefix = if edits {
         "image_edit"
     } else {
         "image_generation"
     };
-    let events = match order.family {
-        Family::Content => content(order, prefix, ask),
-        Family::Gpt | Family::VideoA => gpt(order, prefix, ask),
+    let events = match spec.family {
+        Family::Content => content(spec, prefix, context),
+        Family::Gpt | Family::VideoA => gpt(spec, prefix, context),
     };
-    Reply::events(with_faults(events, ask).into_iter())
+    Reply::events(with_faults(events, context).into_iter())
 }
 
 /// Previews and a result for each picture.
-fn gpt(order: &Order, prefix: &str, ask: &Ask<'_>) -> Vec<Event> {
+fn gpt(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<Event> {
     let common = |mut event: Value| {
-        event["created_at"] = ask.created.into();
-        event["size"] = order.size_text().into();
-        event["quality"] = order.quality.clone().into();
-        event["background"] = if order.transparent {
+        event["created_at"] = context.created.into();
+        event["size"] = spec.size_text().into();
+        event["quality"] = spec.quality.clone().into();
+        event["background"] = if spec.transparent {
             "transparent"
         } else {
             "opaque"
         }
         .into();
-        event["output_format"] = order.format.name().into();
+        event["output_format"] = spec.format.name().into();
         event
     };
     let mut events = Vec::new();
-    for index in 0..order.count {
-        for preview in 0..order.previews {
+    for index in 0..spec.count {
+        for preview in 0..spec.previews {
             events.push(named(
                 EventKind::Content,
                 &common(json!({
                     "type": format!("{prefix}.partial_image"),
-                    "b64_json": encode(&order.preview(index, preview)),
+                    "b64_json": encode(&spec.preview(index, preview)),
                     "partial_image_index": preview,
                 })),
             ));
         }
         let mut done = common(json!({
             "type": format!("{prefix}.completed"),
-            "b64_json": encode(&order.picture(index)),
+            "b64_json": encode(&spec.picture(index)),
         }));
-        if let Some(usage) = usage::told(order, 1, ask) {
+        if let Some(usage) = usage::reported(spec, 1, context) {
             done["usage"] = usage;
         }
         events.push(named(EventKind::Content, &done));
@@ -66,31 +66,31 @@ fn gpt(order: &Order, prefix: &str, ask: &Ask<'_>) -> Vec<Event> {
 }
 
 /// Pictures one by one, then an end without any.
-fn content(order: &Order, prefix: &str, ask: &Ask<'_>) -> Vec<Event> {
-    let mut seed = ask.seed.clone();
-    let model = ask.reported_model();
-    let failing = ask.script.text.content_filter;
-    let good = order.count - u64::from(failing && order.count > 0);
+fn content(spec: &PictureSpec, prefix: &str, context: &CallContext<'_>) -> Vec<Event> {
+    let mut seed = context.seed.clone();
+    let model = context.reported_model();
+    let failing = context.script.text.content_filter;
+    let good = spec.count - u64::from(failing && spec.count > 0);
     let mut events = Vec::new();
     for index in 0..good {
-        let mut event = picture(order, index, &mut seed);
+        let mut event = picture(spec, index, &mut seed);
         event["type"] = format!("{prefix}.partial_succeeded").into();
         event["model"] = model.clone().into();
-        event["created"] = ask.created.into();
+        event["created"] = context.created.into();
         event["image_index"] = index.into();
-        event["size"] = order.size_text().into();
+        event["size"] = spec.size_text().into();
         events.push(named(EventKind::Content, &event));
     }
     if failing {
         events.push(named(
             EventKind::Content,
             &json!({ "type": format!("{prefix}.partial_failed"), "model": model,
-                     "created": ask.created, "image_index": good, "error": failure() }),
+                     "created": context.created, "image_index": good, "error": failure() }),
         ));
     }
     let mut done = json!({ "type": format!("{prefix}.completed"), "model": model,
-                           "created": ask.created });
-    if let Some(usage) = usage::told(order, good, ask) {
+                           "created": context.created });
+    if let Some(usage) = usage::reported(spec, good, context) {
         done["usage"] = usage;
     }
     events.push(named(EventKind::Usage, &done));
@@ -101,8 +101,8 @@ fn content(order: &Order, prefix: &str, ask: &Ask<'_>) -> Vec<Event> {
     events
 }
 
-fn with_faults(mut events: Vec<Event>, ask: &Ask<'_>) -> Vec<Event> {
-    let faults = &ask.script.events;
+fn with_faults(mut events: Vec<Event>, context: &CallContext<'_>) -> Vec<Event> {
+    let faults = &context.script.events;
     if faults.no_finish || faults.no_done {
         // Without its end a stream has previews or single pictures alone.
         let last = events
@@ -122,7 +122,7 @@ fn with_faults(mut events: Vec<Event>, ask: &Ask<'_>) -> Vec<Event> {
     };
     if let Some(after) = faults.error_after {
         events.truncate(place(after));
-        events.push(error_event(ask.name));
+        events.push(error_event(context.name));
     } else if let Some(after) = faults.garbage_after {
         let garbage = Event {
             kind: EventKind::Frame,

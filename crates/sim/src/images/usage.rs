@@ -1,11 +1,11 @@
 //! What pictures cost, as each family tells it.
 
 use super::family::Family;
-use super::order::Order;
-use crate::ask::Ask;
+use super::picture_spec::PictureSpec;
+use crate::call_context::CallContext;
 use crate::fault::UsageFault;
-use crate::figure::Figure;
 use crate::tokens::count_tokens;
+use crate::usage_number::UsageNumber;
 use serde_json::{Value, json};
 
 const SOURCE_TOKENS: u64 = 323;
@@ -13,46 +13,52 @@ const SOURCE_TOKENS: u64 = 323;
 const TICKS: u64 = 200_000_000;
 
 /// Usage of so many pictures; `None`: it is not told.
-pub(super) fn told(order: &Order, pictures: u64, ask: &Ask<'_>) -> Option<Value> {
-    let fault = ask.script.usage;
+pub(super) fn reported(
+    spec: &PictureSpec,
+    pictures: u64,
+    context: &CallContext<'_>,
+) -> Option<Value> {
+    let fault = context.script.usage;
     if fault == UsageFault::Missing {
         return None;
     }
-    let bent = |figure: u64| serde_json::to_value(Figure::bent(figure, fault)).unwrap_or_default();
-    Some(match order.family {
+    let with_fault = |number: u64| {
+        serde_json::to_value(UsageNumber::with_fault(number, fault)).unwrap_or_default()
+    };
+    Some(match spec.family {
         Family::Gpt => {
-            let text = count_tokens(&order.prompt);
-            let given = order.sources.len() as u64 + u64::from(order.mask.is_some());
+            let text = count_tokens(&spec.prompt);
+            let given = spec.sources.len() as u64 + u64::from(spec.mask.is_some());
             let images = given * SOURCE_TOKENS;
-            let output = tokens(order) * pictures;
+            let output = tokens(spec) * pictures;
             json!({
-                "input_tokens": bent(text + images),
-                "output_tokens": bent(output),
-                "total_tokens": bent(text + images + output),
-                "input_tokens_details": {"text_tokens": bent(text), "image_tokens": bent(images)},
-                "output_tokens_details": {"text_tokens": bent(0), "image_tokens": bent(output)},
+                "input_tokens": with_fault(text + images),
+                "output_tokens": with_fault(output),
+                "total_tokens": with_fault(text + images + output),
+                "input_tokens_details": {"text_tokens": with_fault(text), "image_tokens": with_fault(images)},
+                "output_tokens_details": {"text_tokens": with_fault(0), "image_tokens": with_fault(output)},
             })
         }
-        Family::VideoA => json!({ "cost_in_usd_ticks": bent(TICKS * pictures) }),
+        Family::VideoA => json!({ "cost_in_usd_ticks": with_fault(TICKS * pictures) }),
         Family::Content => {
-            let output = tokens(order) * pictures;
+            let output = tokens(spec) * pictures;
             json!({
-                "generated_images": bent(pictures),
-                "output_tokens": bent(output),
-                "total_tokens": bent(output),
+                "generated_images": with_fault(pictures),
+                "output_tokens": with_fault(output),
+                "total_tokens": with_fault(output),
             })
         }
     })
 }
 
 /// Tokens of one picture, by its quality and area.
-fn tokens(order: &Order) -> u64 {
-    let square = match order.quality.as_str() {
+fn tokens(spec: &PictureSpec) -> u64 {
+    let square = match spec.quality.as_str() {
         "low" => 272,
         "high" => 4160,
         "xhigh" | "max" => 8320,
         _ => 1056,
     };
-    let area = u64::from(order.size.0) * u64::from(order.size.1);
+    let area = u64::from(spec.size.0) * u64::from(spec.size.1);
     (square * area).div_ceil(1024 * 1024)
 }

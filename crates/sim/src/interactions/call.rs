@@ -1,8 +1,8 @@
 //! A call of this protocol, from its bytes to its answer.
 
 use super::{answer, request, stream};
-use crate::ask::Ask;
-use crate::fault::{Instead, ScriptError, Status};
+use crate::call_context::CallContext;
+use crate::fault::{ScriptError, Status, Substitute};
 use crate::google::{Refusal, authorise, one_line};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
@@ -37,13 +37,13 @@ impl Protocol for Interactions {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
-        let swapped = ask.script.instead == Some(Instead::Swapped);
-        let answered = request::read(&self.request, ask).and_then(|request| {
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
+        let swapped = context.script.substitute == Some(Substitute::Swapped);
+        let answered = request::read(&self.request, context).and_then(|request| {
             if self.streamed == swapped {
-                answer::whole(&request, ask)
+                answer::whole(&request, context)
             } else {
-                stream::stream(&request, ask)
+                stream::stream(&request, context)
             }
         });
         answered.unwrap_or_else(|refusal| {

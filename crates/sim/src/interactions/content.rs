@@ -1,7 +1,7 @@
 //! Reads contents: what a user says, a model said, or a tool gave back.
 
 use crate::google::{Field, Names, Refusal, linked, of_blob};
-use crate::mind::Media;
+use crate::model::Media;
 use serde_json::Value;
 
 const TEXT: &[&str] = &["annotations", "text", "type"];

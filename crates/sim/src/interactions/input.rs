@@ -1,8 +1,8 @@
 //! Reads `input`: one turn, or a history of steps, with the order of calls, thoughts and results.
 
 use super::content::{self, Contents, is_content};
-use crate::google::{Doubt, Field, Names, Refusal, Signer};
-use crate::mind::{PastCall, Turn};
+use crate::google::{Field, Names, Refusal, SignatureError, Signer};
+use crate::model::{PastCall, Turn};
 use serde_json::Value;
 
 const USER_INPUT: &[&str] = &["content", "type"];
@@ -67,11 +67,11 @@ struct Reader<'a> {
     /// Calls without a result: their ids and names.
     open: Vec<(String, String)>,
     /// The turn of the model that is being read.
-    model: Option<Said>,
+    model: Option<ModelTurn>,
 }
 
 #[derive(Default)]
-struct Said {
+struct ModelTurn {
     text: String,
     calls: Vec<PastCall>,
 }
@@ -135,8 +135,8 @@ impl Reader<'_> {
         let signature = self.thought.take();
         match self.signer.check_call(&name, signature.as_deref()) {
             // Calls beside each other share a thought, and the past is not missed.
-            Err(Doubt::Missing) if !current || self.calls_made => {}
-            checked => checked.map_err(doubted)?,
+            Err(SignatureError::Missing) if !current || self.calls_made => {}
+            checked => checked.map_err(signature_refusal)?,
         }
         self.calls_made = true;
         self.open.push((id.clone(), name.clone()));
@@ -189,7 +189,7 @@ impl Reader<'_> {
     fn end_of_model_turn(&mut self) -> Result<(), Refusal> {
         self.check_loose_thought()?;
         self.calls_made = false;
-        if let Some(Said { text, calls }) = self.model.take() {
+        if let Some(ModelTurn { text, calls }) = self.model.take() {
             self.turns.push(Turn::Assistant { text, calls });
         }
         Ok(())
@@ -198,7 +198,10 @@ impl Reader<'_> {
     /// A thought that no call followed has to be a text's.
     fn check_loose_thought(&mut self) -> Result<(), Refusal> {
         match self.thought.take().filter(|text| !text.is_empty()) {
-            Some(signature) => self.signer.check_text(&signature).map_err(doubted),
+            Some(signature) => self
+                .signer
+                .check_text(&signature)
+                .map_err(signature_refusal),
             None => Ok(()),
         }
     }
@@ -225,10 +228,10 @@ impl Reader<'_> {
 }
 
 /// The vendor says no more than this.
-fn doubted(doubt: Doubt) -> Refusal {
+fn signature_refusal(doubt: SignatureError) -> Refusal {
     Refusal::invalid(match doubt {
-        Doubt::Missing => "Request contains an invalid argument.",
-        Doubt::Corrupted => "Corrupted thought signature.",
+        SignatureError::Missing => "Request contains an invalid argument.",
+        SignatureError::Corrupted => "Corrupted thought signature.",
     })
     .late()
 }

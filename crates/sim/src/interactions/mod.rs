@@ -9,11 +9,11 @@ mod call;
 mod content;
 mod input;
 mod parameters;
+mod plan;
 mod request;
 mod shape;
 mod stream;
 mod system;
-mod telling;
 mod tools;
 mod usage;
 

@@ -1,8 +1,8 @@
 //! Reads `generation_config` and `response_format`.
 
+use crate::catalog;
 use crate::google::{Field, Names, Picture, Refusal, effort_of_level, read_picture};
-use crate::mind::{Effort, Shape};
-use crate::models;
+use crate::model::{Effort, Shape};
 use serde_json::{Value, json};
 
 pub(super) const CONFIG: &[&str] = &[
@@ -58,7 +58,7 @@ pub(super) fn read(body: &Field<'_>, model: &str) -> Result<Parameters, Refusal>
     }
     let effort = match config.word("thinking_level", LEVELS)? {
         Some(level) => effort_of_level(level, model, &config.path("thinking_level"))?,
-        None if models::reasons(model) => Effort::Medium,
+        None if catalog::reasons(model) => Effort::Medium,
         None => Effort::None,
     };
     let tokens_max = config.integer("max_output_tokens", 1, i64::from(i32::MAX))?;
@@ -72,7 +72,7 @@ pub(super) fn read(body: &Field<'_>, model: &str) -> Result<Parameters, Refusal>
     let paints = modalities
         .iter()
         .any(|word| word.eq_ignore_ascii_case("image"))
-        || (models::paints(model) && modalities.is_empty());
+        || (catalog::paints(model) && modalities.is_empty());
     Ok(Parameters {
         shape,
         picture: asked_picture.or_else(|| paints.then(|| old_picture.unwrap_or_default())),

@@ -2,10 +2,10 @@
 
 use super::parameters::{self, Parameters};
 use super::{input, system, tools};
-use crate::ask::Ask;
+use crate::call_context::CallContext;
+use crate::catalog;
 use crate::google::{Continuation, Field, Names, Picture, Refusal, Signer, cached_content};
-use crate::mind::{Prompt, Shape};
-use crate::models;
+use crate::model::{Prompt, Shape};
 use serde_json::Value;
 
 const KNOWN: &[&str] = &[
@@ -58,10 +58,10 @@ pub(super) fn model_of(request: &Value) -> Result<&str, Refusal> {
     }
 }
 
-pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
+pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request, Refusal> {
     let body = Field::object(request, "", Names::Snake, KNOWN)?;
-    if !models::exists(ask.name) {
-        return Err(Refusal::no_such_model(ask.name));
+    if !catalog::exists(context.name) {
+        return Err(Refusal::no_such_model(context.name));
     }
     refuse_state(&body)?;
     body.flag("stream")?;
@@ -75,10 +75,10 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         tokens_max,
         stops,
         seed,
-    } = parameters::read(&body, ask.name)?;
+    } = parameters::read(&body, context.name)?;
     let prompt = Prompt {
         system: system::read(&body)?,
-        turns: input::read(&body, Signer::of(ask))?,
+        turns: input::read(&body, Signer::of(context))?,
         tools,
         tool_use,
         parallel: true,
@@ -98,7 +98,7 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
         stored: body.flag("store")?.unwrap_or(true),
         summaries,
         picture,
-        continued: Continuation::read(&body, ask.name)?,
+        continued: Continuation::read(&body, context.name)?,
     })
 }
 

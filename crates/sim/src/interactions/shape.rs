@@ -1,7 +1,7 @@
 //! The shapes of an answer and of its events.
 
 use super::usage::Usage;
-use crate::mind::Citation;
+use crate::model::Citation;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ pub(super) enum Step {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         content: Vec<Content>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<Stopped>,
+        error: Option<OutputError>,
     },
     FunctionCall {
         id: String,
@@ -94,7 +94,7 @@ impl Annotation {
 
 /// Why an output is not whole.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Stopped {
+pub(super) struct OutputError {
     pub(super) code: u16,
     pub(super) message: &'static str,
 }

@@ -1,13 +1,13 @@
 //! The streamed answer: events, made one at a time while they are sent.
 
+use super::plan::{Ending, Identity, InteractionPlan, PlannedStep, plan};
 use super::request::Request;
 use super::shape::{Annotation, Content, Delta, Event as Shape, Metadata, Step};
-use super::telling::{Ending, Identity, Telling, Told, tell};
 use super::usage::{self, Usage};
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{Script, UsageFault};
-use crate::google::{Figures, Refusal, compact};
-use crate::mind::Pieces;
+use crate::google::{Refusal, TokenCounts, compact};
+use crate::model::Pieces;
 use crate::reply::{Event, EventKind, Reply};
 use bytes::Bytes;
 use http::StatusCode;
@@ -16,23 +16,23 @@ use std::vec;
 
 const DONE: &[u8] = b"event: done\ndata: [DONE]\n\n";
 
-pub(super) fn stream(request: &Request, ask: &Ask<'_>) -> Result<Reply, Refusal> {
-    let Telling {
+pub(super) fn stream(request: &Request, context: &CallContext<'_>) -> Result<Reply, Refusal> {
+    let InteractionPlan {
         identity,
         steps,
         ending,
-        figures,
-    } = tell(request, ask)?;
+        counts,
+    } = plan(request, context)?;
     Ok(Reply::events(Events {
         identity,
         ending,
-        figures,
-        model: ask.name.to_owned(),
-        script: ask.script.clone(),
+        counts,
+        model: context.name.to_owned(),
+        script: context.script.clone(),
         steps: steps.into_iter(),
         index: 0,
-        told: 0,
-        at: At::Created,
+        content_events: 0,
+        stage: Stage::Created,
     }))
 }
 
@@ -79,19 +79,19 @@ fn error_event(refusal: &Refusal) -> Event {
 struct Events {
     identity: Identity,
     ending: Ending,
-    figures: Figures,
+    counts: TokenCounts,
     model: String,
     script: Script,
-    steps: vec::IntoIter<Told>,
+    steps: vec::IntoIter<PlannedStep>,
     /// Of the step that is being told.
     index: usize,
     /// Content events so far.
-    told: u64,
-    at: At,
+    content_events: u64,
+    stage: Stage,
 }
 
 /// Where the answer stands.
-enum At {
+enum Stage {
     Created,
     Status,
     NextStep,
@@ -115,66 +115,66 @@ impl Iterator for Events {
             {
                 return Some(event);
             }
-            match std::mem::replace(&mut self.at, At::Ended) {
-                At::Created => {
-                    self.at = At::Status;
+            match std::mem::replace(&mut self.stage, Stage::Ended) {
+                Stage::Created => {
+                    self.stage = Stage::Status;
                     let interaction = self.identity.begun();
                     return Some(written(EventKind::Frame, &Shape::Created { interaction }));
                 }
-                At::Status => {
-                    self.at = At::NextStep;
+                Stage::Status => {
+                    self.stage = Stage::NextStep;
                     let update = Shape::StatusUpdate {
                         interaction_id: &self.identity.id,
                         status: "in_progress",
                     };
                     return Some(written(EventKind::Frame, &update));
                 }
-                At::NextStep => match self.steps.next() {
+                Stage::NextStep => match self.steps.next() {
                     Some(step) => return Some(self.start(step)),
                     None if self.script.events.no_finish => {}
-                    None => self.at = At::Completed,
+                    None => self.stage = Stage::Completed,
                 },
-                At::Thought(mut pieces, signature) => {
+                Stage::Thought(mut pieces, signature) => {
                     if let Some(piece) = pieces.next() {
                         let content = Content::text(piece);
-                        self.at = At::Thought(pieces, signature);
+                        self.stage = Stage::Thought(pieces, signature);
                         return Some(self.content(Delta::ThoughtSummary { content }));
                     }
-                    self.at = At::StepStop;
+                    self.stage = Stage::StepStop;
                     if let Some(signature) = signature {
                         let delta = Delta::ThoughtSignature { signature };
                         return Some(self.delta(EventKind::Frame, delta));
                     }
                 }
-                At::Text(mut pieces, annotation, picture) => {
+                Stage::Text(mut pieces, annotation, picture) => {
                     if let Some(piece) = pieces.next() {
                         let text = piece.to_owned();
-                        self.at = At::Text(pieces, annotation, picture);
+                        self.stage = Stage::Text(pieces, annotation, picture);
                         return Some(self.content(Delta::Text { text }));
                     }
-                    self.at = At::Picture(picture);
+                    self.stage = Stage::Picture(picture);
                     if let Some(annotation) = annotation {
                         let annotations = [annotation];
                         let delta = Delta::Annotations { annotations };
                         return Some(self.delta(EventKind::Frame, delta));
                     }
                 }
-                At::Picture(picture) => {
-                    self.at = At::StepStop;
+                Stage::Picture(picture) => {
+                    self.stage = Stage::StepStop;
                     if let Some(Content::Image { data, mime_type }) = picture {
                         return Some(self.content(Delta::Image { data, mime_type }));
                     }
                 }
-                At::Arguments(mut pieces) => {
+                Stage::Arguments(mut pieces) => {
                     if let Some(piece) = pieces.next() {
                         let arguments = piece.to_owned();
-                        self.at = At::Arguments(pieces);
+                        self.stage = Stage::Arguments(pieces);
                         return Some(self.content(Delta::Arguments { arguments }));
                     }
-                    self.at = At::StepStop;
+                    self.stage = Stage::StepStop;
                 }
-                At::StepStop => {
-                    self.at = At::NextStep;
+                Stage::StepStop => {
+                    self.stage = Stage::NextStep;
                     let stop = Shape::StepStop {
                         index: self.index,
                         usage: self.running(),
@@ -182,15 +182,15 @@ impl Iterator for Events {
                     self.index += 1;
                     return Some(written(EventKind::Frame, &stop));
                 }
-                At::Completed => {
-                    self.at = At::Done;
-                    let usage = usage::told(self.figures, self.script.usage);
+                Stage::Completed => {
+                    self.stage = Stage::Done;
+                    let usage = usage::reported(self.counts, self.script.usage);
                     let interaction = self.identity.ended(&self.ending, usage);
                     return Some(written(EventKind::Usage, &Shape::Completed { interaction }));
                 }
-                At::Done if self.script.events.no_done => {}
-                At::Done => return Some(done()),
-                At::Ended => return None,
+                Stage::Done if self.script.events.no_done => {}
+                Stage::Done => return Some(done()),
+                Stage::Ended => return None,
             }
         }
     }
@@ -199,20 +199,26 @@ impl Iterator for Events {
 impl Events {
     fn speaking(&self) -> bool {
         !matches!(
-            self.at,
-            At::Created | At::Status | At::Completed | At::Done | At::Ended
+            self.stage,
+            Stage::Created | Stage::Status | Stage::Completed | Stage::Done | Stage::Ended
         )
     }
 
     /// The event that a script puts in here.
     fn fault_event(&mut self) -> Option<Event> {
         let events = &mut self.script.events;
-        if events.error_after.is_some_and(|after| self.told >= after) {
-            self.at = At::Ended;
+        if events
+            .error_after
+            .is_some_and(|after| self.content_events >= after)
+        {
+            self.stage = Stage::Ended;
             let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, &self.model);
             return Some(error_event(&refusal));
         }
-        if events.garbage_after.is_some_and(|after| self.told >= after) {
+        if events
+            .garbage_after
+            .is_some_and(|after| self.content_events >= after)
+        {
             events.garbage_after = None;
             let garbage = b"event: step.delta\ndata: {\"event_type\":\"step.de\n\n";
             return Some(Event {
@@ -224,22 +230,22 @@ impl Events {
     }
 
     /// Opens a step. A script may want its first piece in it already.
-    fn start(&mut self, told: Told) -> Event {
+    fn start(&mut self, told: PlannedStep) -> Event {
         let early = self.script.events.early_content;
         let first = |pieces: &mut Pieces| -> Vec<Content> {
             let piece = early.then(|| pieces.next().map(Content::text));
             piece.flatten().into_iter().collect()
         };
         let (step, at) = match told {
-            Told::Thought { summary, signature } => {
+            PlannedStep::Thought { summary, signature } => {
                 let mut pieces = summary.pieces();
                 let step = Step::Thought {
                     signature: None,
                     summary: first(&mut pieces),
                 };
-                (step, At::Thought(pieces, signature))
+                (step, Stage::Thought(pieces, signature))
             }
-            Told::Output {
+            PlannedStep::Output {
                 text,
                 annotation,
                 picture,
@@ -250,20 +256,20 @@ impl Events {
                     content: first(&mut pieces),
                     error: None,
                 };
-                (step, At::Text(pieces, annotation, picture))
+                (step, Stage::Text(pieces, annotation, picture))
             }
-            Told::Call {
+            PlannedStep::Call {
                 id,
                 name,
                 arguments,
                 value,
             } => {
                 let (arguments, at) = if early {
-                    (value, At::StepStop)
+                    (value, Stage::StepStop)
                 } else {
                     (
                         Value::Object(serde_json::Map::new()),
-                        At::Arguments(arguments.pieces()),
+                        Stage::Arguments(arguments.pieces()),
                     )
                 };
                 let step = Step::FunctionCall {
@@ -274,13 +280,13 @@ impl Events {
                 (step, at)
             }
         };
-        self.at = at;
+        self.stage = at;
         let start = Shape::StepStart {
             index: self.index,
             step,
         };
         let kind = if early {
-            self.told += 1;
+            self.content_events += 1;
             EventKind::Content
         } else {
             EventKind::Frame
@@ -289,7 +295,7 @@ impl Events {
     }
 
     fn content(&mut self, delta: Delta) -> Event {
-        self.told += 1;
+        self.content_events += 1;
         self.delta(EventKind::Content, delta)
     }
 
@@ -308,7 +314,7 @@ impl Events {
             self.script.usage,
             UsageFault::Running | UsageFault::Shrinking
         )
-        .then(|| usage::running(self.figures.so_far(self.told)))
+        .then(|| usage::running(self.counts.so_far(self.content_events)))
     }
 }
 

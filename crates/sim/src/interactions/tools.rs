@@ -2,7 +2,7 @@
 
 use super::parameters::CONFIG;
 use crate::google::{Field, Names, Refusal, check_name};
-use crate::mind::{Tool, ToolKind, ToolUse};
+use crate::model::{Tool, ToolKind, ToolUse};
 use serde_json::{Value, json};
 
 const FUNCTION: &[&str] = &["description", "name", "parameters", "type"];

@@ -1,24 +1,26 @@
 //! `usage`, true or bent by a script.
 
 use crate::fault::UsageFault;
-use crate::figure::Figure;
-use crate::google::Figures;
+use crate::google::TokenCounts;
+use crate::usage_number::UsageNumber;
 use serde::Serialize;
 
 /// The figures while the answer is on its way.
-pub(super) fn running(figures: Figures) -> Usage {
-    written(figures, Figure::Number)
+pub(super) fn running(counts: TokenCounts) -> Usage {
+    written(counts, UsageNumber::Number)
 }
 
 /// The final figures as a script wants them; `None`: they are not told.
-pub(super) fn told(figures: Figures, fault: UsageFault) -> Option<Usage> {
+pub(super) fn reported(counts: TokenCounts, fault: UsageFault) -> Option<Usage> {
     if fault == UsageFault::Missing {
         return None;
     }
-    Some(written(figures, |figure| Figure::bent(figure, fault)))
+    Some(written(counts, |number| {
+        UsageNumber::with_fault(number, fault)
+    }))
 }
 
-fn written(figures: Figures, bend: impl Fn(u64) -> Figure) -> Usage {
+fn written(counts: TokenCounts, bend: impl Fn(u64) -> UsageNumber) -> Usage {
     let by_modality = |shares: &[(&'static str, u64)]| -> Vec<Share> {
         shares
             .iter()
@@ -30,19 +32,19 @@ fn written(figures: Figures, bend: impl Fn(u64) -> Figure) -> Usage {
             .collect()
     };
     Usage {
-        total_input_tokens: bend(figures.input),
+        total_input_tokens: bend(counts.input),
         input_tokens_by_modality: by_modality(&[
-            ("text", figures.input_text()),
-            ("image", figures.input_images),
-            ("audio", figures.input_sound),
+            ("text", counts.input_text()),
+            ("image", counts.input_images),
+            ("audio", counts.input_sound),
         ]),
-        total_cached_tokens: bend(figures.cached),
-        total_output_tokens: bend(figures.output),
-        output_tokens_by_modality: by_modality(&[("image", figures.output_images)]),
-        total_tool_use_tokens: bend(figures.tool_use),
-        total_thought_tokens: bend(figures.thoughts),
-        total_tokens: bend(figures.total()),
-        grounding_tool_count: match figures.hosted.searches {
+        total_cached_tokens: bend(counts.cached),
+        total_output_tokens: bend(counts.output),
+        output_tokens_by_modality: by_modality(&[("image", counts.output_images)]),
+        total_tool_use_tokens: bend(counts.tool_use),
+        total_thought_tokens: bend(counts.thoughts),
+        total_tokens: bend(counts.total()),
+        grounding_tool_count: match counts.hosted.searches {
             0 => Vec::new(),
             searches => vec![ToolCount {
                 r#type: "google_search",
@@ -54,16 +56,16 @@ fn written(figures: Figures, bend: impl Fn(u64) -> Figure) -> Usage {
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Usage {
-    total_tokens: Figure,
-    total_input_tokens: Figure,
+    total_tokens: UsageNumber,
+    total_input_tokens: UsageNumber,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     input_tokens_by_modality: Vec<Share>,
-    total_cached_tokens: Figure,
-    total_output_tokens: Figure,
+    total_cached_tokens: UsageNumber,
+    total_output_tokens: UsageNumber,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     output_tokens_by_modality: Vec<Share>,
-    total_tool_use_tokens: Figure,
-    total_thought_tokens: Figure,
+    total_tool_use_tokens: UsageNumber,
+    total_thought_tokens: UsageNumber,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     grounding_tool_count: Vec<ToolCount>,
 }
@@ -71,13 +73,13 @@ pub(super) struct Usage {
 #[derive(Debug, Clone, Serialize)]
 struct ToolCount {
     r#type: &'static str,
-    count: Figure,
+    count: UsageNumber,
 }
 
 #[derive(Debug, Clone, Serialize)]
 struct Share {
     modality: &'static str,
-    tokens: Figure,
+    tokens: UsageNumber,
 }
 
 #[cfg(test)]
@@ -87,24 +89,24 @@ mod tests {
 
     #[test]
     fn thoughts_and_tools_stand_beside_input_and_output() {
-        let figures = Figures {
+        let counts = TokenCounts {
             input: 138,
             cached: 40,
             tool_use: 7,
             output: 20,
             thoughts: 141,
-            ..Figures::default()
+            ..TokenCounts::default()
         };
         let shown = |usage| serde_json::to_value(usage).unwrap();
         assert_eq!(
-            shown(told(figures, UsageFault::Exact)),
+            shown(reported(counts, UsageFault::Exact)),
             json!({"total_tokens": 306, "total_input_tokens": 138,
                 "input_tokens_by_modality": [{"modality": "text", "tokens": 138}],
                 "total_cached_tokens": 40, "total_output_tokens": 20, "total_tool_use_tokens": 7,
                 "total_thought_tokens": 141})
         );
-        assert_eq!(shown(told(figures, UsageFault::Missing)), json!(null));
-        let bent = shown(told(figures, UsageFault::Text));
-        assert_eq!(bent["total_tokens"], "306");
+        assert_eq!(shown(reported(counts, UsageFault::Missing)), json!(null));
+        let with_fault = shown(reported(counts, UsageFault::Text));
+        assert_eq!(with_fault["total_tokens"], "306");
     }
 }

@@ -3,9 +3,9 @@
 use super::block::call_id;
 use super::request::Request;
 use super::signature;
-use super::usage::Figures;
-use crate::ask::Ask;
-use crate::mind::{Finish, Output, Said, think};
+use super::usage::TokenCounts;
+use crate::call_context::CallContext;
+use crate::model::{ChunkedText, Finish, Output, respond};
 use crate::seal::seal;
 use crate::seed::Seed;
 use serde::Serialize;
@@ -27,29 +27,29 @@ const CATEGORIES: [&str; 5] = [
 pub(super) struct Answer {
     pub(super) id: String,
     pub(super) model: String,
-    pub(super) blocks: Vec<Spoken>,
+    pub(super) blocks: Vec<AnswerBlock>,
     pub(super) end: Ending,
-    pub(super) figures: Figures,
+    pub(super) counts: TokenCounts,
 }
 
 /// One block of an answer.
 #[derive(Debug)]
-pub(super) enum Spoken {
+pub(super) enum AnswerBlock {
     Thinking {
-        thought: Said,
+        thought: ChunkedText,
         signature: String,
     },
     Redacted {
         data: String,
     },
     Text {
-        said: Said,
+        said: ChunkedText,
         source: Option<Source>,
     },
     Call {
         id: String,
         name: String,
-        input: Said,
+        input: ChunkedText,
     },
 }
 
@@ -93,28 +93,33 @@ pub(super) struct StopDetails {
 }
 
 impl Answer {
-    pub(super) fn of(request: &Request, ask: &Ask<'_>) -> Self {
-        let mut seed = ask.seed.clone();
-        let output = think(&request.prompt, ask.script, 0);
+    pub(super) fn of(request: &Request, context: &CallContext<'_>) -> Self {
+        let mut seed = context.seed.clone();
+        let output = respond(&request.prompt, context.script, 0);
         let (question, _) = request.prompt.question();
-        let figures = Figures::of(request, &output, ask.script);
-        ask.used.set(Some(figures.used()));
+        let counts = TokenCounts::of(request, &output, context.script);
+        context.true_usage.set(Some(counts.true_usage()));
         Self {
             id: format!("msg_01Sim{}", seed.letters(20)),
-            model: ask.reported_model(),
-            end: ending(&output, question, ask),
-            figures,
-            blocks: blocks(&output, request, ask, &mut seed),
+            model: context.reported_model(),
+            end: ending(&output, question, context),
+            counts,
+            blocks: blocks(&output, request, context, &mut seed),
         }
     }
 }
 
-fn blocks(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> Vec<Spoken> {
+fn blocks(
+    output: &Output,
+    request: &Request,
+    context: &CallContext<'_>,
+    seed: &mut Seed,
+) -> Vec<AnswerBlock> {
     let mut blocks = Vec::new();
     let (question, _) = request.prompt.question();
     let redacted =
-        ask.script.reasoning.redacted || REDACTS.iter().any(|words| question.contains(words));
-    let parts = if ask.script.reasoning.interleaved {
+        context.script.reasoning.redacted || REDACTS.iter().any(|words| question.contains(words));
+    let parts = if context.script.reasoning.interleaved {
         output.calls.len()
     } else {
         1
@@ -122,20 +127,20 @@ fn blocks(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) ->
     let mut thoughts = output
         .reasoning_in_parts(parts)
         .into_iter()
-        .map(|thought| Spoken::thought(thought, redacted, request, ask.name));
+        .map(|thought| AnswerBlock::thought(thought, redacted, request, context.name));
     blocks.extend(thoughts.next());
     if !output.text.is_empty() {
-        blocks.push(Spoken::Text {
+        blocks.push(AnswerBlock::Text {
             said: output.text.clone(),
-            source: Source::of(output, ask.name),
+            source: Source::of(output, context.name),
         });
     }
     for (index, call) in output.calls.iter().enumerate() {
         if index > 0 {
             blocks.extend(thoughts.next());
         }
-        let thought = blocks.iter().rev().find_map(Spoken::opaque);
-        blocks.push(Spoken::Call {
+        let thought = blocks.iter().rev().find_map(AnswerBlock::opaque);
+        blocks.push(AnswerBlock::Call {
             id: call_id(thought, seed),
             name: call.name.clone(),
             input: call.arguments.clone(),
@@ -144,8 +149,8 @@ fn blocks(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) ->
     blocks
 }
 
-impl Spoken {
-    fn thought(thought: Said, redacted: bool, request: &Request, model: &str) -> Self {
+impl AnswerBlock {
+    fn thought(thought: ChunkedText, redacted: bool, request: &Request, model: &str) -> Self {
         let text = thought.as_str();
         if redacted {
             let data = signature::redact(model, text);
@@ -157,7 +162,7 @@ impl Spoken {
         }
         Self::Thinking {
             signature: signature::sign_omitted(model, text),
-            thought: Said::default(),
+            thought: ChunkedText::default(),
         }
     }
 
@@ -171,7 +176,7 @@ impl Spoken {
     }
 }
 
-fn ending(output: &Output, question: &str, ask: &Ask<'_>) -> Ending {
+fn ending(output: &Output, question: &str, context: &CallContext<'_>) -> Ending {
     let reason = match (output.refused, output.finish) {
         (_, Finish::Length) => "max_tokens",
         (true, _) | (_, Finish::Filter) => "refusal",
@@ -180,7 +185,7 @@ fn ending(output: &Output, question: &str, ask: &Ask<'_>) -> Ending {
         (false, Finish::Stop) => "end_turn",
     };
     let mut end = Ending {
-        stop_reason: ask
+        stop_reason: context
             .script
             .finish
             .clone()
@@ -192,7 +197,7 @@ fn ending(output: &Output, question: &str, ask: &Ask<'_>) -> Ending {
         end.stop_sequence = None;
         // What the vendor's filter stops has no category.
         let category = (output.refused && output.finish != Finish::Filter).then(|| {
-            let named = ask.script.text.refuse.as_deref().unwrap_or(question);
+            let named = context.script.text.refuse.as_deref().unwrap_or(question);
             let found = CATEGORIES.into_iter().find(|word| named.contains(word));
             found.unwrap_or("general_harms")
         });

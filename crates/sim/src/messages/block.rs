@@ -4,7 +4,7 @@ use super::member::Member;
 use super::refusal::Refusal;
 use super::signature;
 use crate::media::{self, MediaError};
-use crate::mind::{Media, MediaKind, PastCall, Source};
+use crate::model::{Media, MediaKind, PastCall, Source};
 use crate::seed::Seed;
 use serde_json::Value;
 

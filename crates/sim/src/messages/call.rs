@@ -7,8 +7,8 @@ use super::message::whole;
 use super::refusal::{self, Refusal, error_json, failure};
 use super::request;
 use super::stream::{empty_objects, error_event, stream};
-use crate::ask::Ask;
-use crate::fault::{Instead, ScriptError, Status};
+use crate::call_context::CallContext;
+use crate::fault::{ScriptError, Status, Substitute};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
 use http::StatusCode;
@@ -33,18 +33,18 @@ impl Protocol for Messages {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
-        let request = match request::read(&self.request, self.version, ask) {
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
+        let request = match request::read(&self.request, self.version, context) {
             Ok(request) => request,
             Err(refusal) => return failure(&refusal, &self.request_id),
         };
-        let answer = Answer::of(&request, ask);
-        let swapped = ask.script.instead == Some(Instead::Swapped);
-        let blocked = ask.script.text.blocked.is_some();
+        let answer = Answer::of(&request, context);
+        let swapped = context.script.substitute == Some(Substitute::Swapped);
+        let blocked = context.script.text.blocked.is_some();
         match (self.streamed == swapped, blocked) {
-            (true, false) => whole(&answer, ask),
+            (true, false) => whole(&answer, context),
             (true, true) => failure(&Refusal::blocked(), &self.request_id),
-            (false, _) => stream(answer, ask, &self.request_id),
+            (false, _) => stream(answer, context, &self.request_id),
         }
     }
 

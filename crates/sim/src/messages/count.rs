@@ -3,7 +3,7 @@
 use super::auth::{authorise, version};
 use super::member::Member;
 use super::refusal::{self, Refusal, error_json, failure};
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
@@ -41,7 +41,7 @@ impl Protocol for Count {
         &self.model
     }
 
-    fn answer(&self, _: &Ask<'_>) -> Reply {
+    fn answer(&self, _: &CallContext<'_>) -> Reply {
         match count(&self.request) {
             Ok(tokens) => {
                 let answer = json!({ "input_tokens": tokens });

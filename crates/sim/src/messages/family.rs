@@ -7,7 +7,7 @@
 //! | `sim-reason` | the always-on families | the same, and thinking cannot be turned off |
 //! | all others | 4.6 | both kinds of thinking, free sampling |
 
-use crate::models;
+use crate::catalog;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
@@ -19,7 +19,7 @@ pub(super) enum Family {
 
 impl Family {
     pub(super) fn of(name: &str) -> Self {
-        if models::reasons(name) {
+        if catalog::reasons(name) {
             Self::AlwaysOn
         } else if name.starts_with("sim-fixed") {
             Self::Fixed

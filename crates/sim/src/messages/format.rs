@@ -2,7 +2,7 @@
 
 use super::member::Member;
 use super::refusal::Refusal;
-use crate::mind::Shape;
+use crate::model::Shape;
 use serde_json::{Map, Value};
 
 const DEPTH_MAX: usize = 64;

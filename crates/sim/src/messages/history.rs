@@ -6,7 +6,7 @@ use super::family::Family;
 use super::member::Member;
 use super::refusal::Refusal;
 use super::thinking::{Mode, Thinking};
-use crate::mind::{PastCall, Turn};
+use crate::model::{PastCall, Turn};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -34,7 +34,7 @@ struct Message {
     /// Where the first of them stands.
     index: usize,
     role: Role,
-    blocks: Vec<Placed>,
+    blocks: Vec<LocatedBlock>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ enum Role {
 
 /// A block with the path by which errors name it.
 #[derive(Debug)]
-struct Placed {
+struct LocatedBlock {
     path: String,
     block: Block,
 }
@@ -117,11 +117,11 @@ fn read_blocks(
     role: Role,
     rules: Rules<'_>,
     is_final: bool,
-) -> Result<Vec<Placed>, Refusal> {
+) -> Result<Vec<LocatedBlock>, Refusal> {
     let path = message.path("content");
     let blocks = match message.required("content")? {
         Value::String(text) if text.is_empty() => Vec::new(),
-        Value::String(text) => vec![Placed {
+        Value::String(text) => vec![LocatedBlock {
             path: path.clone(),
             block: Block::Text(text.clone()),
         }],
@@ -133,7 +133,7 @@ fn read_blocks(
                     Role::User => block::of_user(value, &path)?,
                     Role::Assistant => block::of_assistant(value, &path, rules.model)?,
                 };
-                blocks.push(Placed { path, block });
+                blocks.push(LocatedBlock { path, block });
             }
             blocks
         }
@@ -170,7 +170,7 @@ fn check_ends(messages: &[Message], rules: Rules<'_>) -> Result<(), Refusal> {
         ));
     }
     match last.blocks.last() {
-        Some(Placed {
+        Some(LocatedBlock {
             block: Block::Text(text),
             ..
         }) if text.ends_with(char::is_whitespace) => Err(Refusal::at(
@@ -321,7 +321,7 @@ impl Message {
     }
 
     /// A call that was made after a thought which does not stand before it.
-    fn unbound_call(&self) -> Option<&Placed> {
+    fn unbound_call(&self) -> Option<&LocatedBlock> {
         let mut seen: Vec<&str> = Vec::new();
         self.blocks.iter().find(|placed| match &placed.block {
             Block::Thought { tag } => {

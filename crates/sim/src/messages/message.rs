@@ -1,8 +1,8 @@
 //! The message as it stands on the wire.
 
-use super::answer::{Answer, Source, Spoken, StopDetails};
+use super::answer::{Answer, AnswerBlock, Source, StopDetails};
 use super::usage::Usage;
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::reply::Reply;
 use http::StatusCode;
 use serde::Serialize;
@@ -89,18 +89,18 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Block<'a> {
-    pub(super) fn whole(spoken: &'a Spoken) -> Self {
-        match spoken {
-            Spoken::Thinking { thought, signature } => Self::Thinking {
+    pub(super) fn whole(block: &'a AnswerBlock) -> Self {
+        match block {
+            AnswerBlock::Thinking { thought, signature } => Self::Thinking {
                 thinking: thought.as_str(),
                 signature,
             },
-            Spoken::Redacted { data } => Self::RedactedThinking { data },
-            Spoken::Text { said, source } => Self::Text {
+            AnswerBlock::Redacted { data } => Self::RedactedThinking { data },
+            AnswerBlock::Text { said, source } => Self::Text {
                 text: said.as_str(),
                 citations: source.as_ref().map(|source| vec![source]),
             },
-            Spoken::Call { id, name, input } => Self::ToolUse {
+            AnswerBlock::Call { id, name, input } => Self::ToolUse {
                 id,
                 name,
                 input: serde_json::from_str(input.as_str()).map_or(Input::None {}, Input::Whole),
@@ -110,18 +110,18 @@ impl<'a> Block<'a> {
     }
 
     /// The block before anything of it is said.
-    pub(super) fn begun(spoken: &'a Spoken) -> Self {
-        match spoken {
-            Spoken::Thinking { .. } => Self::Thinking {
+    pub(super) fn begun(block: &'a AnswerBlock) -> Self {
+        match block {
+            AnswerBlock::Thinking { .. } => Self::Thinking {
                 thinking: "",
                 signature: "",
             },
-            Spoken::Redacted { data } => Self::RedactedThinking { data },
-            Spoken::Text { source, .. } => Self::Text {
+            AnswerBlock::Redacted { data } => Self::RedactedThinking { data },
+            AnswerBlock::Text { source, .. } => Self::Text {
                 text: "",
                 citations: source.as_ref().map(|_| Vec::new()),
             },
-            Spoken::Call { id, name, .. } => Self::ToolUse {
+            AnswerBlock::Call { id, name, .. } => Self::ToolUse {
                 id,
                 name,
                 input: Input::None {},
@@ -131,8 +131,8 @@ impl<'a> Block<'a> {
     }
 }
 
-pub(super) fn whole(answer: &Answer, ask: &Ask<'_>) -> Reply {
-    let usage = answer.figures.told(ask.script.usage);
+pub(super) fn whole(answer: &Answer, context: &CallContext<'_>) -> Reply {
+    let usage = answer.counts.reported(context.script.usage);
     // Texts, numbers and checked raw values always serialize.
     let body = serde_json::to_vec(&Message::whole(answer, usage)).unwrap_or_default();
     Reply::json(StatusCode::OK, body)

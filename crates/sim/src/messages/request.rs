@@ -9,9 +9,9 @@ use super::refusal::Refusal;
 use super::thinking::{self, Thinking};
 use super::tools::{self, Tooling};
 use super::{block, format};
-use crate::ask::Ask;
-use crate::mind::Prompt;
-use crate::models;
+use crate::call_context::CallContext;
+use crate::catalog;
+use crate::model::Prompt;
 use serde_json::{Value, json};
 
 const TOKENS_MAX: u64 = 200_000;
@@ -50,13 +50,17 @@ pub(super) struct Request {
     pub(super) cache: Option<Ttl>,
 }
 
-pub(super) fn read(request: &Value, version: Version, ask: &Ask<'_>) -> Result<Request, Refusal> {
+pub(super) fn read(
+    request: &Value,
+    version: Version,
+    context: &CallContext<'_>,
+) -> Result<Request, Refusal> {
     let body = Member::object(request, "")?;
     check_members(&body, version)?;
-    if !models::exists(ask.name) {
-        return Err(Refusal::no_such_model(ask.name));
+    if !catalog::exists(context.name) {
+        return Err(Refusal::no_such_model(context.name));
     }
-    let family = Family::of(ask.name);
+    let family = Family::of(context.name);
     body.required("max_tokens")?;
     let tokens_max = body.integer("max_tokens", 0)?.unwrap_or_default();
     if tokens_max > TOKENS_MAX {
@@ -65,7 +69,7 @@ pub(super) fn read(request: &Value, version: Version, ask: &Ask<'_>) -> Result<R
             format!(
                 "{tokens_max} > {TOKENS_MAX}, which is the maximum allowed number of output tokens \
                  for {}",
-                ask.name
+                context.name
             ),
         ));
     }
@@ -84,11 +88,11 @@ pub(super) fn read(request: &Value, version: Version, ask: &Ask<'_>) -> Result<R
     } = tools::read(&body)?;
     thinking.check(&body, &tool_use)?;
     let rules = Rules {
-        model: ask.name,
+        model: context.name,
         family,
         thinking,
         has_tools: !tools.is_empty(),
-        demands_thoughts: ask.script.reasoning.demanded,
+        demands_thoughts: context.script.reasoning.demanded,
     };
     let history = history::read(&body, rules)?;
     let mut system = system(&body)?;

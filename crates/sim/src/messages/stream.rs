@@ -1,23 +1,23 @@
 //! The streamed answer: events, made one at a time while they are sent.
 
-use super::answer::{Answer, Spoken};
+use super::answer::{Answer, AnswerBlock};
 use super::event::{Data, Delta, named};
 use super::message::{Block, Message};
 use super::refusal::{Refusal, error_json};
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::Script;
-use crate::mind::Pieces;
+use crate::model::Pieces;
 use crate::reply::{Event, EventKind, Reply};
 use http::StatusCode;
 
-pub(super) fn stream(answer: Answer, ask: &Ask<'_>, request_id: &str) -> Reply {
+pub(super) fn stream(answer: Answer, context: &CallContext<'_>, request_id: &str) -> Reply {
     Reply::events(Events {
         answer,
-        model: ask.name.to_owned(),
+        model: context.name.to_owned(),
         request_id: request_id.to_owned(),
-        script: ask.script.clone(),
-        spoken: 0,
-        at: At::Start,
+        script: context.script.clone(),
+        block: 0,
+        stage: Stage::Start,
     })
 }
 
@@ -40,12 +40,12 @@ struct Events {
     model: String,
     request_id: String,
     script: Script,
-    spoken: u64,
-    at: At,
+    block: u64,
+    stage: Stage,
 }
 
 /// What comes next.
-enum At {
+enum Stage {
     Start,
     /// The vendor's safety system stops the answer when it has begun.
     Blocked,
@@ -67,80 +67,80 @@ impl Iterator for Events {
     type Item = Event;
 
     fn next(&mut self) -> Option<Event> {
-        if !matches!(self.at, At::Stop | At::End)
+        if !matches!(self.stage, Stage::Stop | Stage::End)
             && let Some(event) = self.fault_event()
         {
             return Some(event);
         }
         loop {
-            match std::mem::replace(&mut self.at, At::End) {
-                At::Start => {
-                    self.at = if self.script.text.blocked.is_some() {
-                        At::Blocked
+            match std::mem::replace(&mut self.stage, Stage::End) {
+                Stage::Start => {
+                    self.stage = if self.script.text.blocked.is_some() {
+                        Stage::Blocked
                     } else {
-                        At::Open(0)
+                        Stage::Open(0)
                     };
-                    let usage = self.answer.figures.at_start(self.script.usage);
+                    let usage = self.answer.counts.at_start(self.script.usage);
                     let message = Message::begun(&self.answer, usage);
                     return Some(Data::MessageStart { message }.write(EventKind::Frame));
                 }
-                At::Blocked => return Some(error_event(&Refusal::blocked(), &self.request_id)),
-                At::Open(index) => {
-                    let Some(spoken) = self.answer.blocks.get(index) else {
-                        self.at = At::Finish;
+                Stage::Blocked => return Some(error_event(&Refusal::blocked(), &self.request_id)),
+                Stage::Open(index) => {
+                    let Some(block) = self.answer.blocks.get(index) else {
+                        self.stage = Stage::Finish;
                         continue;
                     };
                     if self.script.events.early_content {
-                        self.at = At::Close(index);
-                        self.spoken += 1;
-                        let content_block = Block::whole(spoken);
+                        self.stage = Stage::Close(index);
+                        self.block += 1;
+                        let content_block = Block::whole(block);
                         let start = Data::ContentBlockStart {
                             index,
                             content_block,
                         };
                         return Some(start.write(EventKind::Content));
                     }
-                    self.at = if index == 0 {
-                        At::Ping
+                    self.stage = if index == 0 {
+                        Stage::Ping
                     } else {
-                        after_open(index, spoken)
+                        after_open(index, block)
                     };
                     let start = Data::ContentBlockStart {
                         index,
-                        content_block: Block::begun(spoken),
+                        content_block: Block::begun(block),
                     };
                     return Some(start.write(EventKind::Frame));
                 }
-                At::Ping => {
+                Stage::Ping => {
                     let first = self.answer.blocks.first();
-                    self.at = first.map_or(At::Finish, |spoken| after_open(0, spoken));
+                    self.stage = first.map_or(Stage::Finish, |block| after_open(0, block));
                     return Some(Data::Ping.write(EventKind::Frame));
                 }
-                At::EmptyInput(index) => {
-                    self.at = match self.answer.blocks.get(index) {
-                        Some(Spoken::Call { input, .. }) if input.as_str() != "{}" => {
-                            At::Speak(index, input.pieces())
+                Stage::EmptyInput(index) => {
+                    self.stage = match self.answer.blocks.get(index) {
+                        Some(AnswerBlock::Call { input, .. }) if input.as_str() != "{}" => {
+                            Stage::Speak(index, input.pieces())
                         }
-                        _ => At::Close(index),
+                        _ => Stage::Close(index),
                     };
                     let delta = Delta::InputJsonDelta { partial_json: "" };
                     return Some(Data::ContentBlockDelta { index, delta }.write(EventKind::Frame));
                 }
-                At::Speak(index, mut pieces) => {
+                Stage::Speak(index, mut pieces) => {
                     let Some(event) = self.speak(index, &mut pieces) else {
-                        self.at = At::Seal(index);
+                        self.stage = Stage::Seal(index);
                         continue;
                     };
-                    self.at = At::Speak(index, pieces);
+                    self.stage = Stage::Speak(index, pieces);
                     return Some(event);
                 }
-                At::Seal(index) => {
-                    self.at = At::Close(index);
+                Stage::Seal(index) => {
+                    self.stage = Stage::Close(index);
                     let delta = match self.answer.blocks.get(index) {
-                        Some(Spoken::Thinking { signature, .. }) => {
+                        Some(AnswerBlock::Thinking { signature, .. }) => {
                             Delta::SignatureDelta { signature }
                         }
-                        Some(Spoken::Text {
+                        Some(AnswerBlock::Text {
                             source: Some(citation),
                             ..
                         }) => Delta::CitationsDelta { citation },
@@ -148,33 +148,33 @@ impl Iterator for Events {
                     };
                     return Some(Data::ContentBlockDelta { index, delta }.write(EventKind::Frame));
                 }
-                At::Close(index) => {
-                    self.at = At::Open(index + 1);
+                Stage::Close(index) => {
+                    self.stage = Stage::Open(index + 1);
                     return Some(Data::ContentBlockStop { index }.write(EventKind::Frame));
                 }
-                At::Finish if self.script.events.no_finish => return None,
-                At::Finish => {
-                    self.at = At::Stop;
+                Stage::Finish if self.script.events.no_finish => return None,
+                Stage::Finish => {
+                    self.stage = Stage::Stop;
                     let finish = Data::MessageDelta {
                         delta: &self.answer.end,
-                        usage: self.answer.figures.told(self.script.usage),
+                        usage: self.answer.counts.reported(self.script.usage),
                     };
                     return Some(finish.write(EventKind::Usage));
                 }
-                At::Stop if self.script.events.no_done => return None,
-                At::Stop => return Some(Data::MessageStop.write(EventKind::Frame)),
-                At::End => return None,
+                Stage::Stop if self.script.events.no_done => return None,
+                Stage::Stop => return Some(Data::MessageStop.write(EventKind::Frame)),
+                Stage::End => return None,
             }
         }
     }
 }
 
-fn after_open(index: usize, spoken: &Spoken) -> At {
-    match spoken {
-        Spoken::Thinking { thought, .. } => At::Speak(index, thought.pieces()),
-        Spoken::Redacted { .. } => At::Close(index),
-        Spoken::Text { said, .. } => At::Speak(index, said.pieces()),
-        Spoken::Call { .. } => At::EmptyInput(index),
+fn after_open(index: usize, block: &AnswerBlock) -> Stage {
+    match block {
+        AnswerBlock::Thinking { thought, .. } => Stage::Speak(index, thought.pieces()),
+        AnswerBlock::Redacted { .. } => Stage::Close(index),
+        AnswerBlock::Text { said, .. } => Stage::Speak(index, said.pieces()),
+        AnswerBlock::Call { .. } => Stage::EmptyInput(index),
     }
 }
 
@@ -182,13 +182,15 @@ impl Events {
     fn speak(&mut self, index: usize, pieces: &mut Pieces) -> Option<Event> {
         let piece = pieces.next()?;
         let delta = match self.answer.blocks.get(index)? {
-            Spoken::Thinking { .. } => Delta::ThinkingDelta { thinking: piece },
-            Spoken::Text { .. } | Spoken::Redacted { .. } => Delta::TextDelta { text: piece },
-            Spoken::Call { .. } => Delta::InputJsonDelta {
+            AnswerBlock::Thinking { .. } => Delta::ThinkingDelta { thinking: piece },
+            AnswerBlock::Text { .. } | AnswerBlock::Redacted { .. } => {
+                Delta::TextDelta { text: piece }
+            }
+            AnswerBlock::Call { .. } => Delta::InputJsonDelta {
                 partial_json: piece,
             },
         };
-        self.spoken += 1;
+        self.block += 1;
         Some(Data::ContentBlockDelta { index, delta }.write(EventKind::Content))
     }
 
@@ -196,15 +198,15 @@ impl Events {
     fn fault_event(&mut self) -> Option<Event> {
         let events = &mut self.script.events;
         let fails_after = events.error_after.or(events.failure_after);
-        if fails_after.is_some_and(|after| self.spoken >= after) {
-            self.at = At::End;
+        if fails_after.is_some_and(|after| self.block >= after) {
+            self.stage = Stage::End;
             let overloaded = StatusCode::from_u16(529).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
             let refusal = Refusal::of_status(overloaded, &self.model);
             return Some(error_event(&refusal, &self.request_id));
         }
         if events
             .garbage_after
-            .is_some_and(|after| self.spoken >= after)
+            .is_some_and(|after| self.block >= after)
         {
             events.garbage_after = None;
             return Some(named(

@@ -3,7 +3,7 @@
 use super::family::Family;
 use super::member::Member;
 use super::refusal::Refusal;
-use crate::mind::{Effort, ToolUse};
+use crate::model::{Effort, ToolUse};
 
 const BUDGET_MIN: u64 = 1024;
 /// Budgets from which on the model thinks more.

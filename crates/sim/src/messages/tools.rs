@@ -2,7 +2,7 @@
 
 use super::member::Member;
 use super::refusal::Refusal;
-use crate::mind::{Tool, ToolKind, ToolUse};
+use crate::model::{Tool, ToolKind, ToolUse};
 use serde_json::Value;
 
 const NAME_LENGTH_MAX: usize = 128;

@@ -3,9 +3,9 @@
 use super::cache::Ttl;
 use super::request::Request;
 use crate::fault::{Script, UsageFault};
-use crate::figure::Figure;
-use crate::mind::Output;
-use crate::told::{Hosted, Used};
+use crate::model::Output;
+use crate::true_usage::{HostedTools, TrueUsage};
+use crate::usage_number::UsageNumber;
 use serde::Serialize;
 
 /// Shorter prompts are not cached.
@@ -14,17 +14,17 @@ const CACHE_BLOCK_TOKENS: u64 = 128;
 
 /// True figures of a call, in classes that do not overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Figures {
+pub(super) struct TokenCounts {
     fresh: u64,
     read: u64,
     written: u64,
     ttl: Ttl,
     output: u64,
     thinking: u64,
-    hosted: Hosted,
+    hosted: HostedTools,
 }
 
-impl Figures {
+impl TokenCounts {
     pub(super) fn of(request: &Request, output: &Output, script: &Script) -> Self {
         let tokens = request.prompt.tokens();
         let (read, written) = match request.cache {
@@ -43,7 +43,7 @@ impl Figures {
             ttl: request.cache.unwrap_or(Ttl::FiveMinutes),
             output: output.tokens,
             thinking: output.reasoning_tokens,
-            hosted: Hosted {
+            hosted: HostedTools {
                 code_runs: 0,
                 file_searches: 0,
                 ..script.hosted
@@ -52,8 +52,8 @@ impl Figures {
     }
 
     /// What the call used, for the log.
-    pub(super) fn used(self) -> Used {
-        Used {
+    pub(super) fn true_usage(self) -> TrueUsage {
+        TrueUsage {
             fresh_input: self.fresh,
             cache_read: self.read,
             cache_write: self.written,
@@ -68,27 +68,27 @@ impl Figures {
         let begun = Self {
             output: self.output.min(1),
             thinking: self.thinking.min(1),
-            hosted: Hosted::default(),
+            hosted: HostedTools::default(),
             ..self
         };
         match fault {
             // All is told at the end.
-            UsageFault::OnFinish => Some(begun.written(|_| Figure::Number(0))),
+            UsageFault::OnFinish => Some(begun.written(|_| UsageNumber::Number(0))),
             // Figures that shrink have to be greater before.
-            UsageFault::Shrinking => Some(self.written(Figure::Number)),
-            _ => begun.told(fault),
+            UsageFault::Shrinking => Some(self.written(UsageNumber::Number)),
+            _ => begun.reported(fault),
         }
     }
 
     /// The final figures as a script wants them; `None`: they are not told.
-    pub(super) fn told(self, fault: UsageFault) -> Option<Usage> {
+    pub(super) fn reported(self, fault: UsageFault) -> Option<Usage> {
         if fault == UsageFault::Missing {
             return None;
         }
-        Some(self.written(|figure| Figure::bent(figure, fault)))
+        Some(self.written(|number| UsageNumber::with_fault(number, fault)))
     }
 
-    fn written(self, bend: impl Fn(u64) -> Figure) -> Usage {
+    fn written(self, bend: impl Fn(u64) -> UsageNumber) -> Usage {
         let (five_minutes, one_hour) = match self.ttl {
             Ttl::FiveMinutes => (self.written, 0),
             Ttl::OneHour => (0, self.written),
@@ -125,11 +125,11 @@ fn writable(tokens: u64) -> u64 {
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Usage {
-    input_tokens: Figure,
-    cache_creation_input_tokens: Figure,
-    cache_read_input_tokens: Figure,
+    input_tokens: UsageNumber,
+    cache_creation_input_tokens: UsageNumber,
+    cache_read_input_tokens: UsageNumber,
     cache_creation: CacheCreation,
-    output_tokens: Figure,
+    output_tokens: UsageNumber,
     output_tokens_details: OutputDetails,
     #[serde(skip_serializing_if = "Option::is_none")]
     server_tool_use: Option<ServerToolUse>,
@@ -139,17 +139,17 @@ pub(super) struct Usage {
 
 #[derive(Debug, Clone, Serialize)]
 struct ServerToolUse {
-    web_search_requests: Figure,
-    web_fetch_requests: Figure,
+    web_search_requests: UsageNumber,
+    web_fetch_requests: UsageNumber,
 }
 
 #[derive(Debug, Clone, Serialize)]
 struct CacheCreation {
-    ephemeral_5m_input_tokens: Figure,
-    ephemeral_1h_input_tokens: Figure,
+    ephemeral_5m_input_tokens: UsageNumber,
+    ephemeral_1h_input_tokens: UsageNumber,
 }
 
 #[derive(Debug, Clone, Serialize)]
 struct OutputDetails {
-    thinking_tokens: Figure,
+    thinking_tokens: UsageNumber,
 }

@@ -1,12 +1,12 @@
 //! A call, from its bytes to the film.
 
-use super::order::{self, Order};
-use crate::ask::Ask;
+use super::video_spec::{self, VideoSpec};
+use crate::call_context::CallContext;
+use crate::catalog;
 use crate::date::iso_8601;
 use crate::fault::{ScriptError, Status};
 use crate::film::film;
 use crate::google::{Refusal, authorise, download_uri, host_of, one_line};
-use crate::models;
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
 use crate::seal;
@@ -23,7 +23,7 @@ const TOKENS_PER_SECOND: u64 = 5_792;
 pub(crate) fn is_asked(call: &Incoming<'_>) -> bool {
     let request: Option<Value> = serde_json::from_slice(call.body).ok();
     let model = request.as_ref().and_then(|it| it["model"].as_str());
-    model.is_some_and(models::films)
+    model.is_some_and(catalog::films)
 }
 
 #[derive(Debug)]
@@ -51,22 +51,22 @@ impl Protocol for Create {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
-        let order = match order::read(&self.request) {
-            Ok(order) => order,
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
+        let spec = match video_spec::read(&self.request) {
+            Ok(spec) => spec,
             Err(refusal) => return failure(&refusal),
         };
-        let mut seed = ask.seed.clone();
+        let mut seed = context.seed.clone();
         let job = Job {
             // Files are named by small letters and digits.
             id: seed.letters(24).to_ascii_lowercase(),
-            model: ask.name.to_owned(),
-            prompt: order.prompt.clone(),
-            seconds: order.seconds,
+            model: context.name.to_owned(),
+            prompt: spec.prompt.clone(),
+            seconds: spec.seconds,
             polls: 0,
         };
         self.jobs.add(job.clone());
-        one_line(StatusCode::OK, &self.interaction(&order, &job, ask))
+        one_line(StatusCode::OK, &self.interaction(&spec, &job, context))
     }
 
     fn of_status(&self, status: &Status, model: &str) -> Reply {
@@ -88,7 +88,7 @@ impl Protocol for Create {
 }
 
 impl Create {
-    fn interaction(&self, order: &Order, job: &Job, ask: &Ask<'_>) -> Value {
+    fn interaction(&self, spec: &VideoSpec, job: &Job, context: &CallContext<'_>) -> Value {
         let ends = [
             ("fail", "failed"),
             ("cancel", "cancelled"),
@@ -98,22 +98,22 @@ impl Create {
         let end = ends.into_iter().find(|(word, _)| job.is(word));
         let status = end.map_or("completed", |(_, status)| status);
         let has_film = status == "completed" && !job.is("refuse");
-        let signature = seal::seal("thought", ask.name, &job.prompt);
+        let signature = seal::seal("thought", context.name, &job.prompt);
         let mut interaction = json!({
             "id": format!("v1_{}", job.id),
             "object": "interaction",
-            "model": ask.reported_model(),
+            "model": context.reported_model(),
             "status": status,
-            "created": iso_8601(ask.created),
-            "updated": iso_8601(ask.created),
+            "created": iso_8601(context.created),
+            "updated": iso_8601(context.created),
             "steps": [
                 self.request["input"][0],
                 { "type": "thought", "signature": signature },
-                self.output(status, has_film, order, job),
+                self.output(status, has_film, spec, job),
             ],
         });
         if !job.is("unpriced") {
-            let mut told = usage(order, has_film);
+            let mut told = usage(spec, has_film);
             if job.is("totals")
                 && let Some(told) = told.as_object_mut()
             {
@@ -124,7 +124,7 @@ impl Create {
         interaction
     }
 
-    fn output(&self, status: &str, has_film: bool, order: &Order, job: &Job) -> Value {
+    fn output(&self, status: &str, has_film: bool, spec: &VideoSpec, job: &Job) -> Value {
         if status == "failed" {
             let message = format!("The prompt was blocked by the filters of {}.", job.model);
             let error = json!({ "code": 3, "message": message });
@@ -136,7 +136,7 @@ impl Create {
             let mut video = json!({ "type": "video", "mime_type": "video/mp4" });
             if job.is("empty") {
                 video["data"] = "".into();
-            } else if order.by_uri && !job.is("inline") {
+            } else if spec.by_uri && !job.is("inline") {
                 video["uri"] = download_uri(&self.host, job).into();
             } else {
                 video["data"] = seal::encode(&film(job.seconds, &job.prompt)).into();
@@ -149,10 +149,10 @@ impl Create {
     }
 }
 
-fn usage(order: &Order, has_film: bool) -> Value {
-    let input = count_tokens(&order.prompt);
+fn usage(spec: &VideoSpec, has_film: bool) -> Value {
+    let input = count_tokens(&spec.prompt);
     let output = if has_film {
-        order.seconds * TOKENS_PER_SECOND
+        spec.seconds * TOKENS_PER_SECOND
     } else {
         0
     };

@@ -17,6 +17,6 @@
 //! Faults of files are queued for `file/` and the model's name.
 
 mod call;
-mod order;
+mod video_spec;
 
 pub(crate) use call::{Create, is_asked};

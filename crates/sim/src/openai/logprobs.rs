@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// One token of the text, with what could have stood there.
 #[derive(Debug, Serialize)]
-pub(crate) struct Place {
+pub(crate) struct TokenLogprob {
     token: String,
     logprob: Logprob,
     bytes: Vec<u8>,
@@ -20,13 +20,13 @@ struct Alternative {
 }
 
 /// Of a text, with so many alternatives for each token.
-pub(crate) fn logprobs(text: &str, alternatives: usize) -> Vec<Place> {
+pub(crate) fn logprobs(text: &str, alternatives: usize) -> Vec<TokenLogprob> {
     logprob::tokens(text)
         .map(|token| place_of(token, alternatives))
         .collect()
 }
 
-fn place_of(token: &str, alternatives: usize) -> Place {
+fn place_of(token: &str, alternatives: usize) -> TokenLogprob {
     let (own, ranked) = logprob::ranked(token, alternatives);
     let top_logprobs = ranked
         .into_iter()
@@ -36,7 +36,7 @@ fn place_of(token: &str, alternatives: usize) -> Place {
             bytes: token.as_bytes().to_vec(),
         })
         .collect();
-    Place {
+    TokenLogprob {
         token: token.to_owned(),
         logprob: own,
         bytes: token.as_bytes().to_vec(),

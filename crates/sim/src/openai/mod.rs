@@ -10,7 +10,7 @@ pub(crate) mod strict;
 
 pub(crate) use auth::authorise;
 pub(crate) use body::{model_of, parse};
-pub(crate) use logprobs::{Place, logprobs};
+pub(crate) use logprobs::{TokenLogprob, logprobs};
 pub(crate) use member::{Member, type_name};
 pub(crate) use name::read_name;
 pub(crate) use refusal::{Refusal, bad_image, error_json, failure, of_status};

@@ -1,9 +1,9 @@
 //! A creation, from its bytes to the operation's name.
 
-use crate::ask::Ask;
+use crate::call_context::CallContext;
+use crate::catalog;
 use crate::fault::{ScriptError, Status};
 use crate::google::{Field, Names, Refusal, authorise, one_line};
-use crate::models;
 use crate::percent::decoded;
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
@@ -64,18 +64,18 @@ impl Protocol for Create {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
-        let (prompt, seconds) = match self.check(ask.name) {
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
+        let (prompt, seconds) = match self.check(context.name) {
             Ok(order) => order,
             Err(refusal) => return failure(&refusal),
         };
-        let mut seed = ask.seed.clone();
+        let mut seed = context.seed.clone();
         // Files are named by small letters and digits.
         let id = seed.letters(24).to_ascii_lowercase();
-        let name = format!("models/{}/operations/{id}", ask.name);
+        let name = format!("models/{}/operations/{id}", context.name);
         self.jobs.add(Job {
             id,
-            model: ask.name.to_owned(),
+            model: context.name.to_owned(),
             prompt,
             seconds,
             polls: 0,
@@ -104,7 +104,7 @@ impl Protocol for Create {
 impl Create {
     /// What the vendor refuses at once; else the prompt and the length.
     fn check(&self, model: &str) -> Result<(String, u64), Refusal> {
-        if !models::exists(model) {
+        if !catalog::exists(model) {
             return Err(Refusal::no_such_model(model));
         }
         let body = Field::object(&self.request, "", Names::Both, BODY)?;

@@ -1,6 +1,6 @@
 //! A poll.
 
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
 use crate::film::film;
 use crate::google::{Refusal, authorise, download_uri, host_of, one_line};
@@ -54,7 +54,7 @@ impl Protocol for Poll {
         &self.model
     }
 
-    fn answer(&self, _: &Ask<'_>) -> Reply {
+    fn answer(&self, _: &CallContext<'_>) -> Reply {
         let job = &self.job;
         let pending = job.polls_pending();
         let operation = if job.polls > pending {

@@ -1,9 +1,9 @@
 //! What goes back to the caller, whatever the protocol: a reply, and the play of its bytes.
 
+mod body_steps;
 mod identity;
 mod message;
-mod play;
 
+pub(crate) use body_steps::{BodySteps, INVALID_UTF8_MARK, Step};
 pub(crate) use identity::{Vendor, identity_headers, request_id};
 pub(crate) use message::{Content, Event, EventKind, Reply, html_page};
-pub(crate) use play::{BROKEN_SIGN, Play, Step};

@@ -1,14 +1,14 @@
 //! What is answered, item by item, and the response object around it.
 
 use super::echo::Echo;
-use super::item::{HostedKind, Item, Shown};
+use super::item::{HostedKind, Item, WireItem};
 use super::parameters::Summary;
 use super::request::Request;
-use super::usage::{Figures, Usage};
+use super::usage::{TokenCounts, Usage};
 use super::{id, input, reasoning};
-use crate::ask::Ask;
-use crate::mind::{Finish, Output, Said, think};
-use crate::models;
+use crate::call_context::CallContext;
+use crate::catalog;
+use crate::model::{ChunkedText, Finish, Output, respond};
 use crate::openai::Refusal;
 use crate::reply::Reply;
 use crate::seed::Seed;
@@ -26,23 +26,23 @@ pub(super) struct Answer {
     pub(super) model: String,
     pub(super) items: Vec<Item>,
     pub(super) end: Ending,
-    pub(super) figures: Figures,
+    pub(super) counts: TokenCounts,
     pub(super) echo: Echo,
 }
 
 impl Answer {
-    pub(super) fn of(request: Request, ask: &Ask<'_>) -> Self {
-        let mut seed = ask.seed.clone();
-        let output = think(&request.prompt, ask.script, 0);
-        let figures = Figures::of(&request, &output, ask.script);
-        ask.used.set(Some(figures.used()));
+    pub(super) fn of(request: Request, context: &CallContext<'_>) -> Self {
+        let mut seed = context.seed.clone();
+        let output = respond(&request.prompt, context.script, 0);
+        let counts = TokenCounts::of(&request, &output, context.script);
+        context.true_usage.set(Some(counts.true_usage()));
         Self {
             id: id::response(&mut seed),
-            created: ask.created,
-            model: ask.reported_model(),
-            end: Ending::of(output.finish, ask),
-            figures,
-            items: items(&output, &request, ask, &mut seed),
+            created: context.created,
+            model: context.reported_model(),
+            end: Ending::of(output.finish, context),
+            counts,
+            items: items(&output, &request, context, &mut seed),
             echo: request.echo,
         }
     }
@@ -78,9 +78,9 @@ pub(super) enum Ending {
 }
 
 impl Ending {
-    fn of(finish: Finish, ask: &Ask<'_>) -> Self {
-        if ask.script.events.failure_after.is_some() {
-            let error = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, ask.name);
+    fn of(finish: Finish, context: &CallContext<'_>) -> Self {
+        if context.script.events.failure_after.is_some() {
+            let error = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, context.name);
             return Self::Failed {
                 code: "server_error",
                 message: error.message,
@@ -91,7 +91,7 @@ impl Ending {
             Finish::Filter => Some("content_filter"),
             Finish::Stop | Finish::Calls => None,
         };
-        match ask.script.finish.as_deref().or(reason) {
+        match context.script.finish.as_deref().or(reason) {
             Some("completed") | None => Self::Completed,
             Some(reason) => Self::Incomplete {
                 reason: reason.to_owned(),
@@ -109,19 +109,24 @@ impl Ending {
     }
 }
 
-fn items(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> Vec<Item> {
-    let parts = if ask.script.reasoning.interleaved {
+fn items(
+    output: &Output,
+    request: &Request,
+    context: &CallContext<'_>,
+    seed: &mut Seed,
+) -> Vec<Item> {
+    let parts = if context.script.reasoning.interleaved {
         output.calls.len()
     } else {
         1
     };
     let mut thoughts = output.reasoning_in_parts(parts).into_iter();
     let mut items = Vec::new();
-    let mut before = Before::default();
+    let mut before = PrecedingReasoning::default();
     if let Some(thought) = thoughts.next() {
-        items.push(before.reason(thought, request, ask, seed));
+        items.push(before.reason(thought, request, context, seed));
     }
-    let hosted = ask.script.hosted;
+    let hosted = context.script.hosted;
     for (kind, count) in [
         (HostedKind::WebSearch, hosted.searches),
         (HostedKind::FileSearch, hosted.file_searches),
@@ -139,7 +144,7 @@ fn items(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> 
             id: id::item("msg", before.id.as_deref(), seed),
             said: output.text.clone(),
             refused: output.refused,
-            phase: models::reasons(ask.name).then_some(if output.calls.is_empty() {
+            phase: catalog::reasons(context.name).then_some(if output.calls.is_empty() {
                 "final_answer"
             } else {
                 "commentary"
@@ -152,7 +157,7 @@ fn items(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> 
         if index > 0
             && let Some(thought) = thoughts.next()
         {
-            items.push(before.reason(thought, request, ask, seed));
+            items.push(before.reason(thought, request, context, seed));
         }
         let prefix = if call.custom { "ctc" } else { "fc" };
         items.push(Item::Call {
@@ -168,30 +173,36 @@ fn items(output: &Output, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> 
 
 /// The reasoning that came last, to which the items after it are bound.
 #[derive(Default)]
-struct Before {
+struct PrecedingReasoning {
     id: Option<String>,
     encrypted: Option<String>,
 }
 
-impl Before {
-    fn reason(&mut self, thought: Said, request: &Request, ask: &Ask<'_>, seed: &mut Seed) -> Item {
+impl PrecedingReasoning {
+    fn reason(
+        &mut self,
+        thought: ChunkedText,
+        request: &Request,
+        context: &CallContext<'_>,
+        seed: &mut Seed,
+    ) -> Item {
         let id = id::reasoning(seed);
         let encrypted = request
             .encrypted
-            .then(|| reasoning::encrypt(ask.name, &id, thought.as_str()));
+            .then(|| reasoning::encrypt(context.name, &id, thought.as_str()));
         self.id = Some(id.clone());
         self.encrypted.clone_from(&encrypted);
         Item::Reasoning {
             id,
             summary: summary(thought.as_str(), request.summary),
-            aloud: models::thinks_aloud(ask.name).then_some(thought),
+            visible: catalog::shows_reasoning(context.name).then_some(thought),
             encrypted,
         }
     }
 }
 
 /// What is shown of the reasoning, in parts.
-fn summary(thought: &str, wanted: Summary) -> Vec<Said> {
+fn summary(thought: &str, wanted: Summary) -> Vec<ChunkedText> {
     let sentences: Vec<_> = thought.split_inclusive(". ").collect();
     let parts = match wanted {
         Summary::None => 0,
@@ -201,7 +212,7 @@ fn summary(thought: &str, wanted: Summary) -> Vec<Said> {
     sentences
         .chunks(PART_SENTENCES)
         .take(parts)
-        .map(|part| Said::new(part.concat().trim_end()))
+        .map(|part| ChunkedText::new(part.concat().trim_end()))
         .collect()
 }
 
@@ -217,7 +228,7 @@ pub(super) struct Response<'a> {
     error: Option<Error<'a>>,
     incomplete_details: Option<Details<'a>>,
     model: &'a str,
-    output: Vec<Shown<'a>>,
+    output: Vec<WireItem<'a>>,
     usage: Option<Usage>,
     #[serde(flatten)]
     echo: &'a Echo,
@@ -257,7 +268,7 @@ impl<'a> Response<'a> {
             .items
             .iter()
             .enumerate()
-            .map(|(index, item)| Shown::whole(item, answer.status_of(index)))
+            .map(|(index, item)| WireItem::whole(item, answer.status_of(index)))
             .collect();
         let begun = Self::begun(answer);
         match &answer.end {
@@ -284,8 +295,8 @@ impl<'a> Response<'a> {
     }
 }
 
-pub(super) fn whole(answer: &Answer, ask: &Ask<'_>) -> Reply {
-    let response = Response::ended(answer, answer.figures.told(ask.script.usage));
+pub(super) fn whole(answer: &Answer, context: &CallContext<'_>) -> Reply {
+    let response = Response::ended(answer, answer.counts.reported(context.script.usage));
     // Texts, numbers and checked raw values always serialize.
     let body = serde_json::to_vec(&response).unwrap_or_default();
     Reply::json(StatusCode::OK, body)

@@ -3,8 +3,8 @@
 use super::answer::{Answer, whole};
 use super::request;
 use super::stream::{empty_objects, error_event, stream};
-use crate::ask::Ask;
-use crate::fault::{Instead, ScriptError, Status};
+use crate::call_context::CallContext;
+use crate::fault::{ScriptError, Status, Substitute};
 use crate::openai::{self, Member, Refusal};
 use crate::protocol::{Incoming, Protocol};
 use crate::reply::Reply;
@@ -28,21 +28,25 @@ impl Protocol for Responses {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
-        let request = match request::read(&self.request, ask) {
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
+        let request = match request::read(&self.request, context) {
             Ok(request) => request,
             Err(refusal) => return openai::failure(&refusal),
         };
         let obfuscation = request.obfuscation;
-        let answer = Answer::of(request, ask);
-        let swapped = ask.script.instead == Some(Instead::Swapped);
-        let blocked = ask.script.text.blocked.is_some();
+        let answer = Answer::of(request, context);
+        let swapped = context.script.substitute == Some(Substitute::Swapped);
+        let blocked = context.script.text.blocked.is_some();
         match (self.streamed == swapped, blocked) {
-            (true, false) => whole(&answer, ask),
-            (false, false) => stream(answer, obfuscation, ask),
+            (true, false) => whole(&answer, context),
+            (false, false) => stream(answer, obfuscation, context),
             (true, true) => openai::failure(&Refusal::blocked_prompt()),
             // A stream has begun before the vendor sees it.
-            (false, true) => stream(answer.refused(Refusal::blocked_prompt()), obfuscation, ask),
+            (false, true) => stream(
+                answer.refused(Refusal::blocked_prompt()),
+                obfuscation,
+                context,
+            ),
         }
     }
 

@@ -1,6 +1,6 @@
 //! `POST /v1/responses/input_tokens`: takes what a prompt is made of, and nothing that only an answer needs.
 
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
 use crate::openai::{self, Member, Refusal};
 use crate::protocol::{Incoming, Protocol};
@@ -39,7 +39,7 @@ impl Protocol for Count {
         &self.model
     }
 
-    fn answer(&self, _: &Ask<'_>) -> Reply {
+    fn answer(&self, _: &CallContext<'_>) -> Reply {
         match count(&self.request) {
             Ok(tokens) => {
                 let answer = json!({ "object": "response.input_tokens", "input_tokens": tokens });

@@ -1,6 +1,6 @@
 //! The members of a request that its response repeats.
 
-use crate::models;
+use crate::catalog;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ pub(super) struct Echo {
 impl Echo {
     /// `tools` come as they were understood.
     pub(super) fn of(request: &Value, tools: Vec<Value>, name: &str) -> Self {
-        let reasons = models::reasons(name);
+        let reasons = catalog::reasons(name);
         let defaults = [
             ("background", json!(false)),
             ("frequency_penalty", json!(0.0)),

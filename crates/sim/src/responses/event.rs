@@ -1,8 +1,8 @@
 //! The events of a stream, as they stand on the wire.
 
 use super::answer::Response;
-use super::item::{Annotation, Part, Shown};
-use crate::openai::Place;
+use super::item::{Annotation, Part, WireItem};
+use crate::openai::TokenLogprob;
 use crate::reply::{Event, EventKind};
 use serde::Serialize;
 
@@ -15,48 +15,48 @@ pub(super) enum Data<'a> {
     },
     Item {
         output_index: usize,
-        item: Shown<'a>,
+        item: WireItem<'a>,
     },
     Part {
         #[serde(flatten)]
-        spot: Spot<'a>,
+        spot: ContentPosition<'a>,
         part: Part<'a>,
     },
     Delta {
         #[serde(flatten)]
-        spot: Spot<'a>,
+        spot: ContentPosition<'a>,
         delta: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        logprobs: Option<Vec<Place>>,
+        logprobs: Option<Vec<TokenLogprob>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         obfuscation: Option<String>,
     },
     Text {
         #[serde(flatten)]
-        spot: Spot<'a>,
+        spot: ContentPosition<'a>,
         text: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        logprobs: Option<Vec<Place>>,
+        logprobs: Option<Vec<TokenLogprob>>,
     },
     Annotation {
         #[serde(flatten)]
-        spot: Spot<'a>,
+        spot: ContentPosition<'a>,
         annotation_index: usize,
         annotation: Annotation<'a>,
     },
     Refusal {
         #[serde(flatten)]
-        spot: Spot<'a>,
+        spot: ContentPosition<'a>,
         refusal: &'a str,
     },
     Arguments {
         #[serde(flatten)]
-        spot: Spot<'a>,
+        spot: ContentPosition<'a>,
         arguments: &'a str,
     },
     Input {
         #[serde(flatten)]
-        spot: Spot<'a>,
+        spot: ContentPosition<'a>,
         input: &'a str,
     },
     Error {
@@ -68,7 +68,7 @@ pub(super) enum Data<'a> {
 
 /// Where in the output something is said.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Spot<'a> {
+pub(super) struct ContentPosition<'a> {
     item_id: &'a str,
     output_index: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,7 @@ pub(super) struct Spot<'a> {
     summary_index: Option<usize>,
 }
 
-impl<'a> Spot<'a> {
+impl<'a> ContentPosition<'a> {
     pub(super) fn item(item_id: &'a str, output_index: usize) -> Self {
         Self {
             item_id,

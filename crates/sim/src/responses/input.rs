@@ -1,9 +1,9 @@
 //! Reads `input`: messages, calls and their outputs, reasoning, and the order among them.
 
-use super::part::{self, Speaker};
+use super::part::{self, Author};
 use super::{id, reasoning};
-use crate::mind::{PastCall, Turn};
-use crate::models;
+use crate::catalog;
+use crate::model::{PastCall, Turn};
 use crate::openai::{Member, Refusal, type_name};
 use crate::seed::Seed;
 use http::StatusCode;
@@ -170,25 +170,25 @@ impl Reader<'_> {
         let role = item.one_of("role", &["assistant", "system", "developer", "user"])?;
         item.one_of("status", &["in_progress", "completed", "incomplete"])?;
         let speaker = match role {
-            Some("user") => Speaker::User,
-            Some("assistant") => Speaker::Assistant,
-            _ => Speaker::System,
+            Some("user") => Author::User,
+            Some("assistant") => Author::Assistant,
+            _ => Author::System,
         };
         let contents = part::read(item, "content", speaker)?;
         self.input.all_text.push_str(&contents.text);
         match speaker {
-            Speaker::User => self.input.turns.push(Turn::User {
+            Author::User => self.input.turns.push(Turn::User {
                 text: contents.text,
                 media: contents.media,
             }),
-            Speaker::Assistant => {
+            Author::Assistant => {
                 self.check_reasoning(item, "message", "msg")?;
                 self.input.turns.push(Turn::Assistant {
                     text: contents.text,
                     calls: Vec::new(),
                 });
             }
-            Speaker::System | Speaker::Tool => self.input.system.push(contents.text),
+            Author::System | Author::Tool => self.input.system.push(contents.text),
         }
         Ok(())
     }
@@ -235,7 +235,7 @@ impl Reader<'_> {
             .param("input"));
         };
         self.open_calls.remove(place);
-        let contents = part::read(item, "output", Speaker::Tool)?;
+        let contents = part::read(item, "output", Author::Tool)?;
         self.input.all_text.push_str(&contents.text);
         self.input.turns.push(Turn::Result {
             call_id: call_id.to_owned(),
@@ -253,7 +253,7 @@ impl Reader<'_> {
         item.list("content")?;
         let Some(content) = item.text("encrypted_content")? else {
             // Reasoning that was shown can come back as it is.
-            if models::thinks_aloud(self.rules.model) && item.get("content").is_some() {
+            if catalog::shows_reasoning(self.rules.model) && item.get("content").is_some() {
                 self.reasoning_ids.extend(id.map(str::to_owned));
                 return Ok(());
             }

@@ -1,21 +1,21 @@
 //! Items of an output: what they are, and how they stand on the wire.
 
-use crate::mind::{Citation, Said};
-use crate::openai::{Place, logprobs};
+use crate::model::{ChunkedText, Citation};
+use crate::openai::{TokenLogprob, logprobs};
 use serde::Serialize;
 
 #[derive(Debug)]
 pub(super) enum Item {
     Reasoning {
         id: String,
-        summary: Vec<Said>,
+        summary: Vec<ChunkedText>,
         /// The reasoning itself, of models that show it.
-        aloud: Option<Said>,
+        visible: Option<ChunkedText>,
         encrypted: Option<String>,
     },
     Message {
         id: String,
-        said: Said,
+        said: ChunkedText,
         refused: bool,
         /// Newer models say whether more is to come.
         phase: Option<&'static str>,
@@ -27,7 +27,7 @@ pub(super) enum Item {
         id: String,
         call_id: String,
         name: String,
-        arguments: Said,
+        arguments: ChunkedText,
         custom: bool,
     },
     /// A tool that the vendor ran itself.
@@ -67,7 +67,7 @@ impl Item {
 /// An item on the wire.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Shown<'a> {
+pub(super) enum WireItem<'a> {
     Reasoning {
         id: &'a str,
         summary: Vec<Part<'a>>,
@@ -131,7 +131,7 @@ pub(super) struct SearchAction {
 pub(super) enum Part<'a> {
     OutputText {
         annotations: Vec<Annotation<'a>>,
-        logprobs: Vec<Place>,
+        logprobs: Vec<TokenLogprob>,
         text: &'a str,
     },
     Refusal {
@@ -208,19 +208,19 @@ impl<'a> Part<'a> {
     }
 }
 
-impl<'a> Shown<'a> {
+impl<'a> WireItem<'a> {
     /// The item when nothing of it has been said.
     pub(super) fn begun(item: &'a Item) -> Self {
         match item {
             Item::Reasoning {
                 id,
-                aloud,
+                visible,
                 encrypted,
                 ..
             } => Self::Reasoning {
                 id,
                 summary: Vec::new(),
-                content: aloud.as_ref().map(|_| Vec::new()),
+                content: visible.as_ref().map(|_| Vec::new()),
                 // As with the vendor, only the finished item has the whole of it.
                 encrypted_content: encrypted.as_deref().map(half),
             },
@@ -241,7 +241,7 @@ impl<'a> Shown<'a> {
             Item::Reasoning {
                 id,
                 summary,
-                aloud,
+                visible,
                 encrypted,
             } => Self::Reasoning {
                 id,
@@ -251,7 +251,7 @@ impl<'a> Shown<'a> {
                         text: said.as_str(),
                     })
                     .collect(),
-                content: aloud.as_ref().map(|said| {
+                content: visible.as_ref().map(|said| {
                     vec![Part::ReasoningText {
                         text: said.as_str(),
                     }]

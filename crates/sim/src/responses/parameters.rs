@@ -1,7 +1,7 @@
 //! Reads the single parameters of a request.
 
-use crate::mind::{Effort, Shape};
-use crate::models;
+use crate::catalog;
+use crate::model::{Effort, Shape};
 use crate::openai::{Member, Refusal, read_name, strict};
 use http::StatusCode;
 use serde_json::json;
@@ -70,7 +70,7 @@ pub(super) fn effort(body: &Member<'_>, name: &str) -> Result<Effort, Refusal> {
         Some("medium") => Effort::Medium,
         Some("high") => Effort::High,
         Some("xhigh" | "max") => Effort::Max,
-        None if models::reasons(name) => Effort::Medium,
+        None if catalog::reasons(name) => Effort::Medium,
         _ => Effort::None,
     })
 }
@@ -129,7 +129,7 @@ pub(super) fn check(body: &Member<'_>, name: &str) -> Result<(), Refusal> {
         .param("metadata")
         .code("object_above_max_properties"));
     }
-    if models::reasons(name) {
+    if catalog::reasons(name) {
         for (member, value) in [("temperature", temperature), ("top_p", top_p)] {
             if value.is_some_and(|value| value.to_bits() != 1.0_f64.to_bits()) {
                 return Err(Refusal::invalid(format!(

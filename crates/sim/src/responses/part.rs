@@ -1,13 +1,13 @@
 //! Reads the content of messages and of tool outputs.
 
 use crate::media;
-use crate::mind::{Media, MediaKind};
+use crate::model::{Media, MediaKind};
 use crate::openai::{Member, Refusal, bad_image};
 use serde_json::Value;
 
 /// Who says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speaker {
+pub(super) enum Author {
     User,
     Assistant,
     System,
@@ -21,7 +21,7 @@ pub(super) struct Contents {
 }
 
 /// A string, or a list of the parts that a speaker may use.
-pub(super) fn read(owner: &Member<'_>, name: &str, of: Speaker) -> Result<Contents, Refusal> {
+pub(super) fn read(owner: &Member<'_>, name: &str, of: Author) -> Result<Contents, Refusal> {
     let mut contents = Contents::default();
     if let Value::String(text) = owner.required(name)? {
         contents.text.clone_from(text);
@@ -34,12 +34,12 @@ pub(super) fn read(owner: &Member<'_>, name: &str, of: Speaker) -> Result<Conten
     Ok(contents)
 }
 
-fn read_part(part: &Member<'_>, of: Speaker, contents: &mut Contents) -> Result<(), Refusal> {
+fn read_part(part: &Member<'_>, of: Author, contents: &mut Contents) -> Result<(), Refusal> {
     let allowed: &[&str] = match of {
-        Speaker::User => &["input_text", "input_image", "input_file", "input_audio"],
-        Speaker::Assistant => &["output_text", "refusal"],
-        Speaker::System => &["input_text"],
-        Speaker::Tool => &["input_text", "input_image", "input_file"],
+        Author::User => &["input_text", "input_image", "input_file", "input_audio"],
+        Author::Assistant => &["output_text", "refusal"],
+        Author::System => &["input_text"],
+        Author::Tool => &["input_text", "input_image", "input_file"],
     };
     part.required("type")?;
     match part.one_of("type", allowed)? {

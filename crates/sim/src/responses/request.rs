@@ -4,9 +4,9 @@ use super::echo::Echo;
 use super::input::{self, Rules};
 use super::parameters::{self, Summary};
 use super::tools::{self, Tooling};
-use crate::ask::Ask;
-use crate::mind::Prompt;
-use crate::models;
+use crate::call_context::CallContext;
+use crate::catalog;
+use crate::model::Prompt;
 use crate::openai::{Member, Refusal};
 use serde_json::Value;
 
@@ -61,28 +61,28 @@ pub(super) struct Request {
     pub(super) echo: Echo,
 }
 
-pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
+pub(super) fn read(request: &Value, context: &CallContext<'_>) -> Result<Request, Refusal> {
     let body = Member::object(request, "")?;
-    if !models::exists(ask.name) {
+    if !catalog::exists(context.name) {
         return Err(Refusal::invalid(format!(
             "The requested model '{}' does not exist.",
-            ask.name
+            context.name
         ))
         .param("model")
         .code("model_not_found"));
     }
-    if ask.script.strict {
+    if context.script.strict {
         body.only(KNOWN)?;
     }
-    parameters::check(&body, ask.name)?;
+    parameters::check(&body, context.name)?;
     let obfuscation = match body.child("stream_options")? {
         Some(options) => options.flag("include_obfuscation")?.unwrap_or(true),
         None => true,
     };
     let rules = Rules {
-        model: ask.name,
-        strict: ask.script.strict,
-        demands_reasoning: ask.script.reasoning.demanded,
+        model: context.name,
+        strict: context.script.strict,
+        demands_reasoning: context.script.reasoning.demanded,
     };
     let mut input = input::read(&body, rules)?;
     if let Some(instructions) = body.text("instructions")? {
@@ -99,7 +99,7 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
     let top_logprobs = body.integer("top_logprobs", 0, 20)?.unwrap_or(0);
     let stored = body.flag("store")?.unwrap_or(true);
     let summary = parameters::summary(&body)?;
-    let effort = parameters::effort(&body, ask.name)?;
+    let effort = parameters::effort(&body, context.name)?;
     Ok(Request {
         prompt: Prompt {
             system: input.system,
@@ -120,6 +120,6 @@ pub(super) fn read(request: &Value, ask: &Ask<'_>) -> Result<Request, Refusal> {
             .logprobs
             .then(|| usize::try_from(top_logprobs).unwrap_or(0)),
         obfuscation,
-        echo: Echo::of(request, shown, ask.name),
+        echo: Echo::of(request, shown, context.name),
     })
 }

@@ -1,26 +1,26 @@
 //! The streamed answer: events, made one at a time while they are sent.
 
 use super::answer::{Answer, Response};
-use super::event::{Data, Spot, named};
-use super::item::{Annotation, Item, Part, Shown};
+use super::event::{ContentPosition, Data, named};
+use super::item::{Annotation, Item, Part, WireItem};
 use super::writer::Writer;
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::Script;
-use crate::mind::Pieces;
+use crate::model::Pieces;
 use crate::openai::{self, Refusal};
 use crate::reply::{Event, EventKind, Reply};
 use http::StatusCode;
 use std::collections::VecDeque;
 
-pub(super) fn stream(answer: Answer, obfuscation: bool, ask: &Ask<'_>) -> Reply {
+pub(super) fn stream(answer: Answer, obfuscation: bool, context: &CallContext<'_>) -> Reply {
     Reply::events(Events {
-        writer: Writer::new(obfuscation.then(|| ask.seed.clone())),
+        writer: Writer::new(obfuscation.then(|| context.seed.clone())),
         answer,
-        model: ask.name.to_owned(),
-        script: ask.script.clone(),
-        spoken: 0,
+        model: context.name.to_owned(),
+        script: context.script.clone(),
+        content_events: 0,
         due: VecDeque::new(),
-        at: At::Start,
+        stage: Stage::Start,
     })
 }
 
@@ -48,21 +48,21 @@ struct Events {
     model: String,
     script: Script,
     /// Content events so far.
-    spoken: u64,
+    content_events: u64,
     /// Events that come before anything else.
     due: VecDeque<Event>,
-    at: At,
+    stage: Stage,
 }
 
 /// What comes next.
-enum At {
+enum Stage {
     Start,
     Open(usize),
     /// A part of a summary.
     Summary(usize, usize),
     SpeakSummary(usize, usize, Pieces),
     /// Reasoning as it is.
-    Aloud(usize),
+    Visible(usize),
     /// The text of a message, the arguments of a call, reasoning as it is.
     Speak(usize, Pieces),
     Close(usize),
@@ -75,7 +75,7 @@ impl Iterator for Events {
 
     fn next(&mut self) -> Option<Event> {
         loop {
-            if !matches!(self.at, At::End)
+            if !matches!(self.stage, Stage::End)
                 && let Some(event) = self.fault_event()
             {
                 return Some(event);
@@ -83,28 +83,28 @@ impl Iterator for Events {
             if let Some(event) = self.due.pop_front() {
                 return Some(event);
             }
-            match std::mem::replace(&mut self.at, At::End) {
-                At::Start => self.start(),
-                At::Open(index) => self.open(index),
-                At::Summary(index, part) => self.open_summary(index, part),
-                At::SpeakSummary(index, part, mut pieces) => {
+            match std::mem::replace(&mut self.stage, Stage::End) {
+                Stage::Start => self.start(),
+                Stage::Open(index) => self.open(index),
+                Stage::Summary(index, part) => self.open_summary(index, part),
+                Stage::SpeakSummary(index, part, mut pieces) => {
                     if let Some(event) = self.speak_summary(index, part, &mut pieces) {
-                        self.at = At::SpeakSummary(index, part, pieces);
+                        self.stage = Stage::SpeakSummary(index, part, pieces);
                         return Some(event);
                     }
-                    self.at = At::Summary(index, part + 1);
+                    self.stage = Stage::Summary(index, part + 1);
                 }
-                At::Aloud(index) => self.open_aloud(index),
-                At::Speak(index, mut pieces) => {
+                Stage::Visible(index) => self.open_visible(index),
+                Stage::Speak(index, mut pieces) => {
                     if let Some(event) = self.speak(index, &mut pieces) {
-                        self.at = At::Speak(index, pieces);
+                        self.stage = Stage::Speak(index, pieces);
                         return Some(event);
                     }
-                    self.at = At::Close(index);
+                    self.stage = Stage::Close(index);
                 }
-                At::Close(index) => self.close(index),
-                At::Finish => self.finish(),
-                At::End => return None,
+                Stage::Close(index) => self.close(index),
+                Stage::Finish => self.finish(),
+                Stage::End => return None,
             }
         }
     }
@@ -119,12 +119,12 @@ impl Events {
                 .write(EventKind::Frame, name, &Data::Response { response });
             self.due.push_back(event);
         }
-        self.at = At::Open(0);
+        self.stage = Stage::Open(0);
     }
 
     fn open(&mut self, output_index: usize) {
         let Some(item) = self.answer.items.get(output_index) else {
-            self.at = At::Finish;
+            self.stage = Stage::Finish;
             return;
         };
         let early = self.script.events.early_content;
@@ -132,29 +132,29 @@ impl Events {
         let added = Data::Item {
             output_index,
             item: if early && is_call {
-                Shown::whole(item, "in_progress")
+                WireItem::whole(item, "in_progress")
             } else {
-                Shown::begun(item)
+                WireItem::begun(item)
             },
         };
         self.due
             .push_back(self.writer.frame("response.output_item.added", &added));
-        self.at = match item {
-            Item::Reasoning { .. } => At::Summary(output_index, 0),
+        self.stage = match item {
+            Item::Reasoning { .. } => Stage::Summary(output_index, 0),
             Item::Message {
                 id, said, refused, ..
             } => {
                 let added = Data::Part {
-                    spot: Spot::content(id, output_index),
+                    spot: ContentPosition::content(id, output_index),
                     part: Part::begun(*refused),
                 };
                 self.due
                     .push_back(self.writer.frame("response.content_part.added", &added));
-                At::Speak(output_index, said.pieces())
+                Stage::Speak(output_index, said.pieces())
             }
-            Item::Call { .. } if early => At::Close(output_index),
-            Item::Hosted { .. } => At::Close(output_index),
-            Item::Call { arguments, .. } => At::Speak(output_index, arguments.pieces()),
+            Item::Call { .. } if early => Stage::Close(output_index),
+            Item::Hosted { .. } => Stage::Close(output_index),
+            Item::Call { arguments, .. } => Stage::Speak(output_index, arguments.pieces()),
         };
     }
 
@@ -165,7 +165,7 @@ impl Events {
         };
         let before = part.checked_sub(1);
         if let Some((at, said)) = before.and_then(|at| Some((at, summary.get(at)?))) {
-            let spot = Spot::summary(id, index, at);
+            let spot = ContentPosition::summary(id, index, at);
             let text = said.as_str();
             let done = Data::Text {
                 spot,
@@ -183,49 +183,49 @@ impl Events {
             ]);
         }
         let Some(said) = summary.get(part) else {
-            self.at = At::Aloud(index);
+            self.stage = Stage::Visible(index);
             return;
         };
         let added = Data::Part {
-            spot: Spot::summary(id, index, part),
+            spot: ContentPosition::summary(id, index, part),
             part: Part::SummaryText { text: "" },
         };
         self.due.push_back(
             self.writer
                 .frame("response.reasoning_summary_part.added", &added),
         );
-        self.at = At::SpeakSummary(index, part, said.pieces());
+        self.stage = Stage::SpeakSummary(index, part, said.pieces());
     }
 
-    fn open_aloud(&mut self, index: usize) {
-        self.at = At::Close(index);
+    fn open_visible(&mut self, index: usize) {
+        self.stage = Stage::Close(index);
         if let Some(Item::Reasoning {
             id,
-            aloud: Some(said),
+            visible: Some(said),
             ..
         }) = self.answer.items.get(index)
         {
             let added = Data::Part {
-                spot: Spot::content(id, index),
+                spot: ContentPosition::content(id, index),
                 part: Part::ReasoningText { text: "" },
             };
             self.due
                 .push_back(self.writer.frame("response.content_part.added", &added));
-            self.at = At::Speak(index, said.pieces());
+            self.stage = Stage::Speak(index, said.pieces());
         }
     }
 
     fn speak_summary(&mut self, index: usize, part: usize, pieces: &mut Pieces) -> Option<Event> {
         let piece = pieces.next()?;
-        let spot = Spot::summary(self.answer.items.get(index)?.id(), index, part);
-        self.spoken += 1;
+        let spot = ContentPosition::summary(self.answer.items.get(index)?.id(), index, part);
+        self.content_events += 1;
         let name = "response.reasoning_summary_text.delta";
         Some(self.writer.delta(name, spot, piece, None))
     }
 
     fn speak(&mut self, index: usize, pieces: &mut Pieces) -> Option<Event> {
         let piece = pieces.next()?;
-        self.spoken += 1;
+        self.content_events += 1;
         Some(match self.answer.items.get(index)? {
             Item::Message {
                 id,
@@ -235,12 +235,12 @@ impl Events {
             } => {
                 // Text always has the list, if only an empty one.
                 let places = logprobs.map_or_else(Vec::new, |count| openai::logprobs(piece, count));
-                let spot = Spot::content(id, index);
+                let spot = ContentPosition::content(id, index);
                 let name = "response.output_text.delta";
                 self.writer.delta(name, spot, piece, Some(places))
             }
             Item::Message { id, .. } => {
-                let spot = Spot::content(id, index);
+                let spot = ContentPosition::content(id, index);
                 self.writer
                     .delta("response.refusal.delta", spot, piece, None)
             }
@@ -250,10 +250,11 @@ impl Events {
                 } else {
                     "response.function_call_arguments.delta"
                 };
-                self.writer.delta(name, Spot::item(id, index), piece, None)
+                self.writer
+                    .delta(name, ContentPosition::item(id, index), piece, None)
             }
             Item::Reasoning { id, .. } | Item::Hosted { id, .. } => {
-                let spot = Spot::content(id, index);
+                let spot = ContentPosition::content(id, index);
                 let name = "response.reasoning_text.delta";
                 self.writer.delta(name, spot, piece, None)
             }
@@ -273,7 +274,7 @@ impl Events {
                 citation,
                 ..
             } => {
-                let spot = Spot::content(id, output_index);
+                let spot = ContentPosition::content(id, output_index);
                 if let Some(citation) = citation {
                     let added = Data::Annotation {
                         spot,
@@ -297,7 +298,7 @@ impl Events {
                 custom,
                 ..
             } => {
-                let spot = Spot::item(id, output_index);
+                let spot = ContentPosition::item(id, output_index);
                 let given = arguments.as_str();
                 self.due.push_back(if *custom {
                     let done = Data::Input { spot, input: given };
@@ -314,10 +315,10 @@ impl Events {
             }
             Item::Reasoning {
                 id,
-                aloud: Some(said),
+                visible: Some(said),
                 ..
             } => {
-                let spot = Spot::content(id, output_index);
+                let spot = ContentPosition::content(id, output_index);
                 let text = said.as_str();
                 let done = Data::Text {
                     spot,
@@ -335,18 +336,18 @@ impl Events {
         }
         let done = Data::Item {
             output_index,
-            item: Shown::whole(item, self.answer.status_of(output_index)),
+            item: WireItem::whole(item, self.answer.status_of(output_index)),
         };
         self.due
             .push_back(self.writer.frame("response.output_item.done", &done));
-        self.at = At::Open(output_index + 1);
+        self.stage = Stage::Open(output_index + 1);
     }
 
     fn finish(&mut self) {
         if self.script.events.no_finish || self.script.events.no_done {
             return;
         }
-        let usage = self.answer.figures.told(self.script.usage);
+        let usage = self.answer.counts.reported(self.script.usage);
         let response = Response::ended(&self.answer, usage);
         let data = Data::Response { response };
         let name = self.answer.end.event_name();
@@ -357,15 +358,15 @@ impl Events {
     /// The event that a script puts in here.
     fn fault_event(&mut self) -> Option<Event> {
         let events = &mut self.script.events;
-        let is_due = |after: Option<u64>| after.is_some_and(|after| self.spoken >= after);
+        let is_due = |after: Option<u64>| after.is_some_and(|after| self.content_events >= after);
         if is_due(events.error_after) {
-            self.at = At::End;
+            self.stage = Stage::End;
             self.due.clear();
             let refusal = Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR, &self.model);
             return Some(self.writer.error(&refusal));
         }
         if is_due(events.failure_after) {
-            self.at = At::End;
+            self.stage = Stage::End;
             self.due.clear();
             let response = Response::ended(&self.answer, None);
             let name = self.answer.end.event_name();

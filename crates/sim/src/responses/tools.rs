@@ -1,6 +1,6 @@
 //! Reads `tools` and `tool_choice`.
 
-use crate::mind::{Tool, ToolKind, ToolUse};
+use crate::model::{Tool, ToolKind, ToolUse};
 use crate::openai::{Member, Refusal, read_name, strict};
 use serde_json::{Value, json};
 

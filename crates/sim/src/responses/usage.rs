@@ -2,23 +2,23 @@
 
 use super::request::Request;
 use crate::fault::{Script, UsageFault};
-use crate::figure::Figure;
-use crate::mind::Output;
-use crate::told::{Hosted, Used};
+use crate::model::Output;
+use crate::true_usage::{HostedTools, TrueUsage};
+use crate::usage_number::UsageNumber;
 use serde::Serialize;
 
 /// True figures of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Figures {
+pub(super) struct TokenCounts {
     input: u64,
     cached: u64,
     cache_write: u64,
     output: u64,
     reasoning: u64,
-    hosted: Hosted,
+    hosted: HostedTools,
 }
 
-impl Figures {
+impl TokenCounts {
     pub(super) fn of(request: &Request, output: &Output, script: &Script) -> Self {
         let input = request.prompt.tokens();
         let cached = script
@@ -31,7 +31,7 @@ impl Figures {
             cache_write: script.cache_write.unwrap_or(0).min(input - cached),
             output: output.tokens,
             reasoning: output.reasoning_tokens,
-            hosted: Hosted {
+            hosted: HostedTools {
                 fetches: 0,
                 ..script.hosted
             },
@@ -39,8 +39,8 @@ impl Figures {
     }
 
     /// What the call used, for the log.
-    pub(super) fn used(self) -> Used {
-        Used {
+    pub(super) fn true_usage(self) -> TrueUsage {
+        TrueUsage {
             fresh_input: self.input - self.cached - self.cache_write,
             cache_read: self.cached,
             cache_write: self.cache_write,
@@ -51,11 +51,11 @@ impl Figures {
     }
 
     /// The figures as a script wants them; `None`: they are not told.
-    pub(super) fn told(self, fault: UsageFault) -> Option<Usage> {
+    pub(super) fn reported(self, fault: UsageFault) -> Option<Usage> {
         if fault == UsageFault::Missing {
             return None;
         }
-        let bend = |figure| Figure::bent(figure, fault);
+        let bend = |number| UsageNumber::with_fault(number, fault);
         Some(Usage {
             input_tokens: bend(self.input),
             input_tokens_details: InputDetails {
@@ -73,20 +73,20 @@ impl Figures {
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Usage {
-    input_tokens: Figure,
+    input_tokens: UsageNumber,
     input_tokens_details: InputDetails,
-    output_tokens: Figure,
+    output_tokens: UsageNumber,
     output_tokens_details: OutputDetails,
-    total_tokens: Figure,
+    total_tokens: UsageNumber,
 }
 
 #[derive(Debug, Clone, Serialize)]
 struct InputDetails {
-    cached_tokens: Figure,
-    cache_write_tokens: Figure,
+    cached_tokens: UsageNumber,
+    cache_write_tokens: UsageNumber,
 }
 
 #[derive(Debug, Clone, Serialize)]
 struct OutputDetails {
-    reasoning_tokens: Figure,
+    reasoning_tokens: UsageNumber,
 }

@@ -1,8 +1,8 @@
 //! Numbers the events of a stream, and hides their lengths.
 
-use super::event::{Data, Spot};
-use crate::mind::Said;
-use crate::openai::{self, Place, Refusal};
+use super::event::{ContentPosition, Data};
+use crate::model::ChunkedText;
+use crate::openai::{self, Refusal, TokenLogprob};
 use crate::reply::{Event, EventKind};
 use crate::seed::Seed;
 
@@ -36,9 +36,9 @@ impl Writer {
     pub(super) fn delta(
         &mut self,
         name: &str,
-        spot: Spot<'_>,
+        spot: ContentPosition<'_>,
         delta: &str,
-        logprobs: Option<Vec<Place>>,
+        logprobs: Option<Vec<TokenLogprob>>,
     ) -> Event {
         let obfuscation = self.obfuscation.as_mut().map(|seed| {
             let len = 1 + seed.below(OBFUSCATION_MAX);
@@ -56,8 +56,8 @@ impl Writer {
     /// The end of a message's text.
     pub(super) fn said(
         &mut self,
-        spot: Spot<'_>,
-        said: &Said,
+        spot: ContentPosition<'_>,
+        said: &ChunkedText,
         refused: bool,
         alternatives: Option<usize>,
     ) -> Event {

@@ -1,8 +1,8 @@
 //! The body of an answer: does what the play says.
 
 use super::wire::Wire;
-use crate::calls::{End, Record};
-use crate::reply::{Play, Step};
+use crate::call_log::{CallEnd, CallRecord};
+use crate::reply::{BodySteps, Step};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use std::fmt;
@@ -14,17 +14,17 @@ use tokio::time::Sleep;
 
 #[derive(Debug)]
 pub(crate) struct Body {
-    play: Play,
+    steps: BodySteps,
     wire: Arc<Wire>,
     /// Calls of the control endpoint are not noted.
-    record: Option<Record>,
-    doing: Doing,
+    record: Option<CallRecord>,
+    state: BodyState,
     /// Bytes still to come, where the head told the length.
     left: Option<u64>,
 }
 
 #[derive(Debug)]
-enum Doing {
+enum BodyState {
     Playing,
     Waiting(Pin<Box<Sleep>>),
     Flushing { since: u64 },
@@ -44,23 +44,23 @@ impl fmt::Display for BrokenOff {
 impl std::error::Error for BrokenOff {}
 
 impl Body {
-    pub(crate) fn new(play: Play, wire: Arc<Wire>, record: Option<Record>) -> Self {
-        let left = play.length();
+    pub(crate) fn new(steps: BodySteps, wire: Arc<Wire>, record: Option<CallRecord>) -> Self {
+        let left = steps.length();
         let mut body = Self {
-            play,
+            steps,
             wire,
             record,
-            doing: Doing::Playing,
+            state: BodyState::Playing,
             left,
         };
         // hyper does not ask an empty body for anything.
         if left == Some(0) {
-            body.will_end(End::Completed);
+            body.will_end(CallEnd::Completed);
         }
         body
     }
 
-    fn will_end(&mut self, end: End) {
+    fn will_end(&mut self, end: CallEnd) {
         if let Some(record) = &mut self.record {
             record.will_end(end);
         }
@@ -75,7 +75,7 @@ impl Body {
             *left = left.saturating_sub(len);
             // After the last byte of a known length hyper drops the body without asking again.
             if *left == 0 {
-                self.will_end(End::Completed);
+                self.will_end(CallEnd::Completed);
             }
         }
         Frame::data(bytes)
@@ -92,38 +92,38 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         let body = self.get_mut();
         loop {
-            match &mut body.doing {
-                Doing::Playing => {}
-                Doing::Waiting(sleep) => ready!(sleep.as_mut().poll(cx)),
-                Doing::Flushing { since } => ready!(body.wire.poll_flushed(*since, cx)),
-                Doing::Hanging => return Poll::Pending,
+            match &mut body.state {
+                BodyState::Playing => {}
+                BodyState::Waiting(sleep) => ready!(sleep.as_mut().poll(cx)),
+                BodyState::Flushing { since } => ready!(body.wire.poll_flushed(*since, cx)),
+                BodyState::Hanging => return Poll::Pending,
             }
-            body.doing = Doing::Playing;
-            match body.play.next() {
+            body.state = BodyState::Playing;
+            match body.steps.next() {
                 Some(Step::Send(bytes)) => return Poll::Ready(Some(Ok(body.send(bytes)))),
                 Some(Step::Flush) => {
-                    body.doing = Doing::Flushing {
+                    body.state = BodyState::Flushing {
                         since: body.wire.flushes(),
                     };
                 }
                 Some(Step::Wait(wait)) => {
-                    body.doing = Doing::Waiting(Box::pin(tokio::time::sleep(wait)));
+                    body.state = BodyState::Waiting(Box::pin(tokio::time::sleep(wait)));
                 }
                 Some(Step::Hang) => {
-                    body.will_end(End::Cancelled);
-                    body.doing = Doing::Hanging;
+                    body.will_end(CallEnd::Cancelled);
+                    body.state = BodyState::Hanging;
                 }
                 Some(Step::Cut) => {
-                    body.will_end(End::Cut);
+                    body.will_end(CallEnd::Cut);
                     return Poll::Ready(Some(Err(BrokenOff)));
                 }
                 Some(Step::Reset) => {
-                    body.will_end(End::Reset);
+                    body.will_end(CallEnd::Reset);
                     body.wire.reset_on_close();
                     return Poll::Ready(Some(Err(BrokenOff)));
                 }
                 None => {
-                    body.will_end(End::Completed);
+                    body.will_end(CallEnd::Completed);
                     return Poll::Ready(None);
                 }
             }

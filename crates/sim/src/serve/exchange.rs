@@ -1,29 +1,29 @@
 //! The life of one exchange: read, note, decide, wait, answer.
 
 use super::body::Body;
+use super::endpoint::{self, Endpoint, NoEndpoint};
 use super::state::State;
-use super::surface::{self, Endpoint, NoEndpoint};
 use super::wire::Wire;
-use crate::ask::Ask;
-use crate::calls::{End, Record};
+use crate::call_context::CallContext;
+use crate::call_log::{CallEnd, CallRecord};
+use crate::catalog;
 use crate::chat::Chat;
 use crate::content_task;
 use crate::control;
 use crate::embed::Embed;
 use crate::embeddings::Embeddings;
-use crate::fault::{How, Instead, Place, Script, Stop, split_model};
+use crate::fault::{BreakKind, BreakOff, BreakPoint, Script, Substitute, split_model};
 use crate::generate::{self, Generate};
 use crate::google;
 use crate::habit;
 use crate::images::{Edits, Generations};
 use crate::interactions::Interactions;
 use crate::messages::{self, Messages};
-use crate::models;
 use crate::omni;
 use crate::openai::{self, Refusal};
 use crate::predict;
 use crate::protocol::{Incoming as Call, Protocol};
-use crate::reply::{Play, Reply, Vendor, html_page, identity_headers, request_id};
+use crate::reply::{BodySteps, Reply, Vendor, html_page, identity_headers, request_id};
 use crate::responses::{self, Responses};
 use crate::seed::Seed;
 use crate::video_a;
@@ -45,21 +45,21 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// The connection ends without an answer.
 #[derive(Debug)]
-pub(crate) struct Closed;
+pub(crate) struct ClosedUnanswered;
 
-impl fmt::Display for Closed {
+impl fmt::Display for ClosedUnanswered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("closed without an answer")
     }
 }
 
-impl std::error::Error for Closed {}
+impl std::error::Error for ClosedUnanswered {}
 
 pub(super) async fn exchange(
     request: Request<Incoming>,
     state: Arc<State>,
     wire: Arc<Wire>,
-) -> Result<Response<Body>, Closed> {
+) -> Result<Response<Body>, ClosedUnanswered> {
     if let Some(path) = socket::Path::of(request.uri().path(), request.headers()) {
         return Ok(session(path, request, &state, wire));
     }
@@ -68,11 +68,11 @@ pub(super) async fn exchange(
         let body = match read(incoming, control::REQUEST_BYTES_MAX).await {
             Ok(body) => body,
             Err(ReadError::TooLarge) => Bytes::new(),
-            Err(ReadError::Broken) => return Err(Closed),
+            Err(ReadError::Broken) => return Err(ClosedUnanswered),
         };
         let reply = control::answer(&parts, &body, &state);
-        let play = Play::new(reply.content, &Script::default(), None);
-        let mut response = Response::new(Body::new(play, wire, None));
+        let steps = BodySteps::new(reply.content, &Script::default(), None);
+        let mut response = Response::new(Body::new(steps, wire, None));
         *response.status_mut() = reply.status;
         let content_type = HeaderValue::from_static(reply.content_type);
         response.headers_mut().insert(CONTENT_TYPE, content_type);
@@ -88,31 +88,31 @@ pub(super) async fn exchange(
         }
         Err(ReadError::TooLarge) => {
             let refusal = too_large(parts.uri.path(), &request_id(record.seq()));
-            unserved(refusal)
+            without_script(refusal)
         }
         Err(ReadError::Broken) => {
-            record.will_end(End::Broken);
-            return Err(Closed);
+            record.will_end(CallEnd::Broken);
+            return Err(ClosedUnanswered);
         }
     };
     if let Some(delay) = script.times.delay {
         tokio::time::sleep(delay).await;
     }
-    if let Some(Stop {
+    if let Some(BreakOff {
         how,
-        place: Place::Head,
+        place: BreakPoint::Head,
     }) = script.stop
     {
         match how {
             // hyper drops this future when the peer goes away.
-            How::Hang => std::future::pending::<()>().await,
-            How::Reset => {
+            BreakKind::Hang => std::future::pending::<()>().await,
+            BreakKind::Reset => {
                 wire.reset_on_close();
-                record.will_end(End::Reset);
+                record.will_end(CallEnd::Reset);
             }
-            How::Cut | How::Truncate => record.will_end(End::Cut),
+            BreakKind::Cut | BreakKind::Truncate => record.will_end(CallEnd::Cut),
         }
-        return Err(Closed);
+        return Err(ClosedUnanswered);
     }
     record.status(reply.status.as_u16());
     Ok(respond(reply, vendor, &script, &state, wire, record))
@@ -150,13 +150,13 @@ fn session(
     state.sessions.lock().spawn(async move {
         if let Ok(io) = upgrade.await {
             let talked = session.hold(TokioIo::new(io)).await;
-            record.talked(talked);
-            record.will_end(End::Completed);
+            record.session_usage(talked);
+            record.will_end(CallEnd::Completed);
         }
     });
     let nothing = Reply::json(StatusCode::SWITCHING_PROTOCOLS, "");
-    let play = Play::new(nothing.content, &Script::default(), None);
-    let mut response = Response::new(Body::new(play, wire, None));
+    let steps = BodySteps::new(nothing.content, &Script::default(), None);
+    let mut response = Response::new(Body::new(steps, wire, None));
     *response.status_mut() = nothing.status;
     *response.headers_mut() = socket::switching(&parts.headers);
     response
@@ -177,7 +177,7 @@ async fn read(incoming: Incoming, bytes_max: usize) -> Result<Bytes, ReadError> 
 }
 
 /// What is answered, and with which faults.
-fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply, Script) {
+fn decide(parts: &Parts, body: &Bytes, state: &State, record: &CallRecord) -> (Reply, Script) {
     let call = Call {
         parts,
         body,
@@ -187,40 +187,42 @@ fn decide(parts: &Parts, body: &Bytes, state: &State, record: &Record) -> (Reply
         request_id: &request_id(record.seq()),
     };
     let path = parts.uri.path();
-    match surface::find(&parts.method, path) {
-        Err(why) => unserved(no_endpoint(&call, why)),
-        Ok(Endpoint::Models) => unserved(models::list(&call)),
-        Ok(Endpoint::Model(id)) => unserved(models::show(id, &call)),
-        Ok(Endpoint::Voices) => unserved(voice::list(&call)),
-        Ok(Endpoint::Voice(id)) => unserved(voice::show(id, &call)),
-        Ok(Endpoint::Transcript) => ask::<TranscriptCall>(&call, state, record),
-        Ok(Endpoint::Speech) => ask::<SpeechCall>(&call, state, record),
-        Ok(Endpoint::Chat) => ask::<Chat>(&call, state, record),
-        Ok(Endpoint::Embed) => ask::<Embed>(&call, state, record),
-        Ok(Endpoint::Embeddings) => ask::<Embeddings>(&call, state, record),
-        Ok(Endpoint::Generate) => ask::<Generate>(&call, state, record),
-        Ok(Endpoint::ImageEdits) => ask::<Edits>(&call, state, record),
-        Ok(Endpoint::ImageGenerations) => ask::<Generations>(&call, state, record),
+    match endpoint::find(&parts.method, path) {
+        Err(why) => without_script(no_endpoint(&call, why)),
+        Ok(Endpoint::Models) => without_script(catalog::list(&call)),
+        Ok(Endpoint::Model(id)) => without_script(catalog::show(id, &call)),
+        Ok(Endpoint::Voices) => without_script(voice::list(&call)),
+        Ok(Endpoint::Voice(id)) => without_script(voice::show(id, &call)),
+        Ok(Endpoint::Transcript) => answer_call::<TranscriptCall>(&call, state, record),
+        Ok(Endpoint::Speech) => answer_call::<SpeechCall>(&call, state, record),
+        Ok(Endpoint::Chat) => answer_call::<Chat>(&call, state, record),
+        Ok(Endpoint::Embed) => answer_call::<Embed>(&call, state, record),
+        Ok(Endpoint::Embeddings) => answer_call::<Embeddings>(&call, state, record),
+        Ok(Endpoint::Generate) => answer_call::<Generate>(&call, state, record),
+        Ok(Endpoint::ImageEdits) => answer_call::<Edits>(&call, state, record),
+        Ok(Endpoint::ImageGenerations) => answer_call::<Generations>(&call, state, record),
         Ok(Endpoint::Interactions) if omni::is_asked(&call) => {
-            ask::<omni::Create>(&call, state, record)
+            answer_call::<omni::Create>(&call, state, record)
         }
-        Ok(Endpoint::Interactions) => ask::<Interactions>(&call, state, record),
-        Ok(Endpoint::Responses) => ask::<Responses>(&call, state, record),
-        Ok(Endpoint::Videos) => ask::<video_a::Create>(&call, state, record),
-        Ok(Endpoint::Video) => ask::<video_a::Poll>(&call, state, record),
-        Ok(Endpoint::Predict) => ask::<predict::Create>(&call, state, record),
-        Ok(Endpoint::Operation) => ask::<predict::Poll>(&call, state, record),
-        Ok(Endpoint::File) => ask::<google::File>(&call, state, record),
-        Ok(Endpoint::Film) => unserved(video_a::show_film(&call)),
-        Ok(Endpoint::ContentTasks) => ask::<content_task::Create>(&call, state, record),
-        Ok(Endpoint::ContentTaskList) => unserved(content_task::list(&call)),
-        Ok(Endpoint::ContentTask) => ask::<content_task::Poll>(&call, state, record),
-        Ok(Endpoint::ContentTaskDeletion) => ask::<content_task::Delete>(&call, state, record),
-        Ok(Endpoint::ContentFile) => ask::<content_task::File>(&call, state, record),
-        Ok(Endpoint::Messages) => ask::<Messages>(&call, state, record),
-        Ok(Endpoint::ResponseCount) => ask::<responses::Count>(&call, state, record),
-        Ok(Endpoint::MessageCount) => ask::<messages::Count>(&call, state, record),
-        Ok(Endpoint::GenerateCount) => ask::<generate::Count>(&call, state, record),
+        Ok(Endpoint::Interactions) => answer_call::<Interactions>(&call, state, record),
+        Ok(Endpoint::Responses) => answer_call::<Responses>(&call, state, record),
+        Ok(Endpoint::Videos) => answer_call::<video_a::Create>(&call, state, record),
+        Ok(Endpoint::Video) => answer_call::<video_a::Poll>(&call, state, record),
+        Ok(Endpoint::Predict) => answer_call::<predict::Create>(&call, state, record),
+        Ok(Endpoint::Operation) => answer_call::<predict::Poll>(&call, state, record),
+        Ok(Endpoint::File) => answer_call::<google::File>(&call, state, record),
+        Ok(Endpoint::Film) => without_script(video_a::show_film(&call)),
+        Ok(Endpoint::ContentTasks) => answer_call::<content_task::Create>(&call, state, record),
+        Ok(Endpoint::ContentTaskList) => without_script(content_task::list(&call)),
+        Ok(Endpoint::ContentTask) => answer_call::<content_task::Poll>(&call, state, record),
+        Ok(Endpoint::ContentTaskDeletion) => {
+            answer_call::<content_task::Delete>(&call, state, record)
+        }
+        Ok(Endpoint::ContentFile) => answer_call::<content_task::File>(&call, state, record),
+        Ok(Endpoint::Messages) => answer_call::<Messages>(&call, state, record),
+        Ok(Endpoint::ResponseCount) => answer_call::<responses::Count>(&call, state, record),
+        Ok(Endpoint::MessageCount) => answer_call::<messages::Count>(&call, state, record),
+        Ok(Endpoint::GenerateCount) => answer_call::<generate::Count>(&call, state, record),
     }
 }
 
@@ -251,15 +253,19 @@ fn too_large(path: &str, request_id: &str) -> Reply {
 }
 
 /// A reply to which no script belongs.
-fn unserved(reply: Reply) -> (Reply, Script) {
+fn without_script(reply: Reply) -> (Reply, Script) {
     (reply, Script::default())
 }
 
 /// A call of a model: its script, then the answer or what stands in its place.
-fn ask<P: Protocol>(call: &Call<'_>, state: &State, record: &Record) -> (Reply, Script) {
+fn answer_call<P: Protocol>(
+    call: &Call<'_>,
+    state: &State,
+    record: &CallRecord,
+) -> (Reply, Script) {
     let request = match P::read(call) {
         Ok(request) => request,
-        Err(refusal) => return unserved(refusal),
+        Err(refusal) => return without_script(refusal),
     };
     let (name, own_faults) = split_model(request.model());
     let queued = state.queue.take(name).unwrap_or_default();
@@ -275,25 +281,25 @@ fn ask<P: Protocol>(call: &Call<'_>, state: &State, record: &Record) -> (Reply, 
         .apply(own_faults)
         .and_then(|()| script.apply(&queued))
     {
-        return unserved(request.bad_script(&error));
+        return without_script(request.bad_script(&error));
     }
-    let reply = match &script.instead {
-        Some(Instead::Status(status)) => request.of_status(status, name),
-        Some(Instead::ErrorIn200) => request.error_in_200(name),
-        Some(Instead::HtmlPage) => html_page(),
-        Some(Instead::EmptyObject) => request.empty_object(),
-        Some(Instead::Refusal(refusal)) => refusal.reply(name),
+    let reply = match &script.substitute {
+        Some(Substitute::Status(status)) => request.of_status(status, name),
+        Some(Substitute::ErrorIn200) => request.error_in_200(name),
+        Some(Substitute::HtmlPage) => html_page(),
+        Some(Substitute::EmptyObject) => request.empty_object(),
+        Some(Substitute::Refusal(refusal)) => refusal.reply(name),
         // The play replaces the bytes; the head is that of the true answer.
-        Some(Instead::Swapped | Instead::Garbage | Instead::EndlessLine) | None => {
+        Some(Substitute::Swapped | Substitute::Garbage | Substitute::EndlessLine) | None => {
             let used = Cell::new(None);
-            let reply = request.answer(&Ask {
+            let reply = request.answer(&CallContext {
                 name,
                 script: &script,
                 seed: Seed::of(&[call.body, &record.seq().to_le_bytes()]),
                 created: unix_seconds(),
-                used: &used,
+                true_usage: &used,
             });
-            record.used(used.get());
+            record.true_usage(used.get());
             habit::apply(reply, &script.habits)
         }
     };
@@ -306,11 +312,11 @@ fn respond(
     script: &Script,
     state: &State,
     wire: Arc<Wire>,
-    record: Record,
+    record: CallRecord,
 ) -> Response<Body> {
     let mut headers = identity_headers(vendor, record.seq());
-    let play = Play::new(reply.content, script, state.settings.pace);
-    let mut response = Response::new(Body::new(play, wire, Some(record)));
+    let steps = BodySteps::new(reply.content, script, state.settings.pace);
+    let mut response = Response::new(Body::new(steps, wire, Some(record)));
     *response.status_mut() = reply.status;
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(reply.content_type));
     headers.extend(reply.headers);

@@ -1,10 +1,10 @@
 //! Sockets: the accept loop, the connections, and the life of one exchange.
 
 mod body;
+mod endpoint;
 mod exchange;
 mod sim;
 mod state;
-mod surface;
 mod wire;
 
 pub use sim::{Sim, serve};

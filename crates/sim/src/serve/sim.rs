@@ -3,7 +3,7 @@
 use super::exchange::exchange;
 use super::state::State;
 use super::wire::{Socket, Wire};
-use crate::calls::{Call, Counts};
+use crate::call_log::{Call, Counts};
 use crate::content_task::TaskRecord;
 use crate::fault::{QueueError, Queued, ScriptError};
 use crate::settings::Settings;

@@ -1,6 +1,6 @@
 //! The state that all connections of a simulator share.
 
-use crate::calls::{Bounds, Calls};
+use crate::call_log::{Bounds, CallLog};
 use crate::content_task::Tasks;
 use crate::fault::Queue;
 use crate::settings::Settings;
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) settings: Settings,
-    pub(crate) calls: Arc<Calls>,
+    pub(crate) calls: Arc<CallLog>,
     pub(crate) queue: Queue,
     pub(crate) jobs: Arc<Jobs>,
     /// Sessions that have left their connections.
@@ -29,7 +29,7 @@ impl State {
         };
         Self {
             settings,
-            calls: Arc::new(Calls::new(bounds)),
+            calls: Arc::new(CallLog::new(bounds)),
             queue: Queue::default(),
             jobs: Arc::default(),
             sessions: Mutex::default(),

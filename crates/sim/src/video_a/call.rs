@@ -1,7 +1,7 @@
 //! A creation, from its bytes to the task's id.
 
 use super::jobs::{Job, Jobs};
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
 use crate::openai::{self, Refusal};
 use crate::protocol::{Incoming, Protocol};
@@ -41,15 +41,15 @@ impl Protocol for Create {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
         if let Err(refusal) = self.check() {
             return openai::failure(&refusal);
         }
-        let mut seed = ask.seed.clone();
+        let mut seed = context.seed.clone();
         let id = format!("vid-{}", seed.letters(24));
         self.jobs.add(Job {
             id: id.clone(),
-            model: ask.name.to_owned(),
+            model: context.name.to_owned(),
             prompt: self.request["prompt"]
                 .as_str()
                 .unwrap_or_default()

@@ -1,6 +1,6 @@
 //! The tasks that the simulator has.
 
-use crate::shelf::Shelf;
+use crate::bounded_map::BoundedMap;
 use parking_lot::Mutex;
 
 /// Tasks that are kept; the oldest go first.
@@ -31,11 +31,11 @@ impl Job {
 }
 
 #[derive(Debug)]
-pub(crate) struct Jobs(Mutex<Shelf<Job>>);
+pub(crate) struct Jobs(Mutex<BoundedMap<Job>>);
 
 impl Default for Jobs {
     fn default() -> Self {
-        Self(Mutex::new(Shelf::of(JOBS_MAX)))
+        Self(Mutex::new(BoundedMap::of(JOBS_MAX)))
     }
 }
 

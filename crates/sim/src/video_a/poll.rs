@@ -1,7 +1,7 @@
 //! A poll, and the film at the end.
 
 use super::jobs::Job;
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
 use crate::film;
 use crate::openai::{self, Refusal};
@@ -46,7 +46,7 @@ impl Protocol for Poll {
         &self.model
     }
 
-    fn answer(&self, _: &Ask<'_>) -> Reply {
+    fn answer(&self, _: &CallContext<'_>) -> Reply {
         let job = &self.job;
         let pending = job.polls_pending();
         if job.polls <= pending {

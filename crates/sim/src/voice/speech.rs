@@ -3,7 +3,7 @@
 use super::refusal::{invalid, no_such_voice};
 use super::sound::{Codec, tone};
 use super::voices::pitch;
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status};
 use crate::openai::{self, Refusal};
 use crate::protocol::{Incoming, Protocol};
@@ -38,8 +38,8 @@ impl Protocol for SpeechCall {
         NAME
     }
 
-    fn answer(&self, _: &Ask<'_>) -> Reply {
-        match Wanted::read(&self.0) {
+    fn answer(&self, _: &CallContext<'_>) -> Reply {
+        match SpeechRequest::read(&self.0) {
             Ok(wanted) => wanted.speak(),
             Err(refusal) => refusal,
         }
@@ -64,7 +64,7 @@ impl Protocol for SpeechCall {
 }
 
 /// A call that was found good.
-struct Wanted {
+struct SpeechRequest {
     text: String,
     codec: Codec,
     rate: u32,
@@ -72,7 +72,7 @@ struct Wanted {
     with_timestamps: bool,
 }
 
-impl Wanted {
+impl SpeechRequest {
     fn read(request: &Value) -> Result<Self, Reply> {
         if request.get("model").is_some() {
             return Err(invalid("unknown field `model`"));

@@ -2,7 +2,7 @@
 
 use super::form::{self, Part};
 use super::refusal::invalid;
-use crate::ask::Ask;
+use crate::call_context::CallContext;
 use crate::fault::{ScriptError, Status, UsageFault};
 use crate::openai::{self, Refusal};
 use crate::protocol::{Incoming, Protocol};
@@ -76,7 +76,7 @@ impl Protocol for TranscriptCall {
         &self.model
     }
 
-    fn answer(&self, ask: &Ask<'_>) -> Reply {
+    fn answer(&self, context: &CallContext<'_>) -> Reply {
         let millis = match self.heard() {
             Ok(millis) => millis,
             Err(refusal) => return refusal,
@@ -91,7 +91,7 @@ impl Protocol for TranscriptCall {
             "duration": duration,
             "words": words.map(|word| json!({"text": word, "start": 0.0, "end": duration})),
         });
-        if matches!(ask.script.usage, UsageFault::Missing)
+        if matches!(context.script.usage, UsageFault::Missing)
             && let Some(answer) = answer.as_object_mut()
         {
             answer.remove("duration");

@@ -2,14 +2,15 @@
 
 use crate::client::{KEY, chat, get, post, send};
 use serde_json::json;
-use sim::{End, Settings, Sim};
+use sim::{CallEnd, Settings, Sim};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
 async fn ended(sim: &Sim) -> Vec<sim::Call> {
-    let calls = sim
-        .calls_until(|calls| !calls.is_empty() && calls.iter().all(|call| call.end != End::Open));
+    let calls = sim.calls_until(|calls| {
+        !calls.is_empty() && calls.iter().all(|call| call.end != CallEnd::Open)
+    });
     tokio::time::timeout(Duration::from_secs(5), calls)
         .await
         .unwrap()
@@ -67,7 +68,7 @@ async fn a_caller_that_goes_away_is_seen_at_its_byte() {
     assert_eq!(sim.stats().open, 1);
     drop(stream);
     let call = ended(&sim).await.remove(0);
-    assert_eq!((call.end, call.status), (End::Cancelled, Some(200)));
+    assert_eq!((call.end, call.status), (CallEnd::Cancelled, Some(200)));
     assert!(call.sent_bytes > 100 && call.sent_bytes < 100_000);
     assert_eq!((sim.stats().open, sim.stats().cancelled), (0, 1));
 }

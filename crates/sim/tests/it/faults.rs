@@ -2,7 +2,7 @@
 
 use crate::client::{Answer, Ended, chat, get, post};
 use serde_json::{Value, json};
-use sim::{End, Sim};
+use sim::{CallEnd, Sim};
 use std::time::{Duration, Instant};
 
 async fn start() -> Sim {
@@ -46,7 +46,13 @@ async fn answers_break_off_at_the_byte() {
     let ends: Vec<_> = sim.calls().iter().map(|call| call.end).collect();
     assert_eq!(
         ends[..5],
-        [End::Cut, End::Reset, End::Reset, End::Cut, End::Completed]
+        [
+            CallEnd::Cut,
+            CallEnd::Reset,
+            CallEnd::Reset,
+            CallEnd::Cut,
+            CallEnd::Completed
+        ]
     );
 }
 
@@ -83,11 +89,11 @@ async fn a_hanging_call_ends_when_the_caller_goes() {
         sim.forget_calls();
         let call = tokio::time::timeout(Duration::from_millis(50), faulty(&sim, faults, true));
         assert!(call.await.is_err(), "{faults}");
-        let calls = sim.calls_until(|calls| calls.iter().all(|call| call.end != End::Open));
+        let calls = sim.calls_until(|calls| calls.iter().all(|call| call.end != CallEnd::Open));
         let calls = tokio::time::timeout(Duration::from_secs(5), calls)
             .await
             .unwrap();
-        assert_eq!(calls[0].end, End::Cancelled, "{faults}");
+        assert_eq!(calls[0].end, CallEnd::Cancelled, "{faults}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::client::{Answer, Ended, messages, responses};
 use serde_json::{Value, json};
-use sim::{End, Sim};
+use sim::{CallEnd, Sim};
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,11 +127,11 @@ async fn a_hanging_call_ends_when_the_caller_goes() {
         let call = protocol.ask(&sim, "hang=content", true);
         let call = tokio::time::timeout(Duration::from_millis(50), call);
         assert!(call.await.is_err());
-        let calls = sim.calls_until(|calls| calls.iter().all(|call| call.end != End::Open));
+        let calls = sim.calls_until(|calls| calls.iter().all(|call| call.end != CallEnd::Open));
         let calls = tokio::time::timeout(Duration::from_secs(5), calls)
             .await
             .unwrap();
-        assert_eq!(calls[0].end, End::Cancelled, "{protocol:?}");
+        assert_eq!(calls[0].end, CallEnd::Cancelled, "{protocol:?}");
     }
 }
 

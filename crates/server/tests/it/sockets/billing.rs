@@ -46,7 +46,7 @@ async fn audio_that_cannot_be_paid_is_not_relayed() {
     assert_eq!(closed(&mut socket).await.0, 1008);
     assert_eq!(settled(&stage, &key).await, 7_000);
     let talked = eventually("the upstream's session is over", async || {
-        stage.sim.calls()[0].talked
+        stage.sim.calls()[0].session_usage
     })
     .await;
     assert_eq!(talked.heard_us, 7_000_000);

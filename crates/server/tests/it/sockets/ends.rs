@@ -99,7 +99,7 @@ async fn a_caller_who_answers_no_ping_is_gone() {
     connection.send(&request).await;
     eventually("the session is over", async || {
         let calls = stage.sim.calls();
-        calls.first().and_then(|call| call.talked)
+        calls.first().and_then(|call| call.session_usage)
     })
     .await;
     assert_eq!(settled(&stage, &key).await, 0);

@@ -12,9 +12,9 @@ use super::super::harness::{Stage, eventually, within};
 use super::{REALTIME, SPEECH, TRANSCRIPT, ceil, closed, connect, say, settled, stage, until};
 
 /// What the upstream itself has counted of the session, when it is over.
-async fn talked(stage: &Stage) -> sim::Talked {
+async fn talked(stage: &Stage) -> sim::SessionUsage {
     eventually("the upstream's session is over", async || {
-        stage.sim.calls().last().and_then(|call| call.talked)
+        stage.sim.calls().last().and_then(|call| call.session_usage)
     })
     .await
 }

@@ -1,18 +1,18 @@
 //! The three sockets: the handshake, and the sessions behind it.
 
-mod listen;
 mod realtime;
-mod speak;
-mod talk;
+mod session_socket;
+mod synthesize;
+mod transcribe;
 
 use super::refusal::{invalid, short};
-use crate::fault::{Instead, Script, split_model};
-use crate::models;
+use crate::catalog;
+use crate::fault::{Script, Substitute, split_model};
 use crate::openai;
 use crate::percent;
 use crate::protocol::Incoming;
 use crate::reply::Reply;
-use crate::told::Talked;
+use crate::true_usage::SessionUsage;
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use talk::Talk;
+use session_socket::SessionSocket;
 
 /// Which session a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Session {
             (_, None) => return Err(invalid("model is required")),
         };
         let (name, own) = split_model(model);
-        if !models::exists(name) {
+        if !catalog::exists(name) {
             let message = format!("The model {name} does not exist.");
             return Err(short(StatusCode::NOT_FOUND, "model_not_found", &message));
         }
@@ -95,7 +95,7 @@ impl Session {
             .apply(own)
             .and_then(|()| script.apply(&queued))
             .map_err(|error| openai::failure(&openai::Refusal::bad_script(&error)))?;
-        if let Some(Instead::Status(status)) = &script.instead {
+        if let Some(Substitute::Status(status)) = &script.substitute {
             return Err(openai::of_status(status, name));
         }
         Ok(Self {
@@ -108,16 +108,16 @@ impl Session {
     }
 
     /// Holds the session until one side ends it, and tells what it used.
-    pub(crate) async fn hold<S>(self, io: S) -> Talked
+    pub(crate) async fn hold<S>(self, io: S) -> SessionUsage
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send,
     {
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, None).await;
-        let talk = Talk::new(socket, self.script.stop);
+        let talk = SessionSocket::new(socket, self.script.stop);
         match self.path {
             Path::Realtime => realtime::hold(talk, &self.name).await,
-            Path::Speech => speak::hold(talk, &self.query).await,
-            Path::Transcript => listen::hold(talk, &self.query).await,
+            Path::Speech => synthesize::hold(talk, &self.query).await,
+            Path::Transcript => transcribe::hold(talk, &self.query).await,
         }
     }
 }

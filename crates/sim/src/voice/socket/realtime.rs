@@ -2,10 +2,10 @@
 
 use super::super::sound::{Codec, tone};
 use super::super::speech::CHAR_MS;
-use super::talk::{Over, Said, Talk};
+use super::session_socket::{PeerMessage, SessionOver, SessionSocket};
 use crate::seal;
 use crate::tokens::count_tokens;
-use crate::told::Talked;
+use crate::true_usage::SessionUsage;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -13,7 +13,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 const TURN_BYTES: usize = 48_000;
 const PITCH: u32 = 440;
 
-pub(super) async fn hold<S: AsyncRead + AsyncWrite + Unpin>(talk: Talk<S>, model: &str) -> Talked {
+pub(super) async fn hold<S: AsyncRead + AsyncWrite + Unpin>(
+    talk: SessionSocket<S>,
+    model: &str,
+) -> SessionUsage {
     let session = json!({
         "type": "realtime", "object": "realtime.session", "id": "sess_sim", "model": model,
         "voice": "eve", "instructions": "",
@@ -35,7 +38,7 @@ pub(super) async fn hold<S: AsyncRead + AsyncWrite + Unpin>(talk: Talk<S>, model
 }
 
 struct Realtime<S> {
-    talk: Talk<S>,
+    talk: SessionSocket<S>,
     session: Value,
     events: u64,
     items: u64,
@@ -44,7 +47,7 @@ struct Realtime<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
-    async fn run(&mut self) -> Result<(), Over> {
+    async fn run(&mut self) -> Result<(), SessionOver> {
         let session = self.session.clone();
         self.say(json!({"type": "session.created", "session": session}))
             .await?;
@@ -52,13 +55,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
             .await?;
         loop {
             match self.talk.next().await? {
-                Said::Audio(bytes) => self.hear(bytes).await?,
-                Said::Event(event) => self.take(&event).await?,
+                PeerMessage::Audio(bytes) => self.hear(bytes).await?,
+                PeerMessage::Event(event) => self.take(&event).await?,
             }
         }
     }
 
-    async fn say(&mut self, mut event: Value) -> Result<(), Over> {
+    async fn say(&mut self, mut event: Value) -> Result<(), SessionOver> {
         self.events += 1;
         event["event_id"] = json!(format!("event_sim_{}", self.events));
         self.talk.say(event).await
@@ -88,7 +91,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         }
     }
 
-    async fn take(&mut self, event: &Value) -> Result<(), Over> {
+    async fn take(&mut self, event: &Value) -> Result<(), SessionOver> {
         match event["type"].as_str().unwrap_or_default() {
             "session.update" => {
                 self.update(&event["session"]);
@@ -155,7 +158,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         }
     }
 
-    async fn hear(&mut self, bytes: usize) -> Result<(), Over> {
+    async fn hear(&mut self, bytes: usize) -> Result<(), SessionOver> {
         self.heard_bytes += bytes;
         self.talk.talked.heard_us += sound_us(self.format("input"), bytes);
         if self.has_voice_activity() && self.heard_bytes >= TURN_BYTES {
@@ -186,7 +189,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
             "output_token_details": {"text_tokens": written, "audio_tokens": 0}})
     }
 
-    async fn respond(&mut self, asked: &str) -> Result<(), Over> {
+    async fn respond(&mut self, asked: &str) -> Result<(), SessionOver> {
         let id = format!("resp_sim_{}", self.events);
         self.say(json!({"type": "response.created",
             "response": {"id": id, "object": "realtime.response", "status": "in_progress", "output": []}}))
@@ -206,7 +209,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
             .await
     }
 
-    async fn call(&mut self, id: &str, name: &str) -> Result<Value, Over> {
+    async fn call(&mut self, id: &str, name: &str) -> Result<Value, SessionOver> {
         let arguments = "{\"place\":\"here\"}";
         self.say(
             json!({"type": "response.function_call_arguments.delta", "response_id": id,
@@ -225,7 +228,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Realtime<S> {
         )
     }
 
-    async fn speak(&mut self, id: &str) -> Result<Value, Over> {
+    async fn speak(&mut self, id: &str) -> Result<Value, SessionOver> {
         let words = if self.last_text.is_empty() {
             "I heard tones.".to_owned()
         } else {

@@ -1,0 +1,87 @@
+//! What the simulator keeps by id: a bounded number, found at once however many there are.
+
+use std::collections::{HashMap, VecDeque};
+
+/// Things by their ids; the oldest go first.
+#[derive(Debug)]
+pub(crate) struct BoundedMap<T> {
+    most: usize,
+    /// In the order in which they came, each with its id.
+    things: VecDeque<(String, T)>,
+    /// How many have gone: the number of the first that is kept.
+    gone: u64,
+    numbers: HashMap<String, u64>,
+}
+
+impl<T> BoundedMap<T> {
+    /// A shelf for so many.
+    pub(crate) fn of(most: usize) -> Self {
+        Self {
+            most,
+            things: VecDeque::new(),
+            gone: 0,
+            numbers: HashMap::new(),
+        }
+    }
+
+    /// Adds one; of two with one id the later is found.
+    pub(crate) fn add(&mut self, id: &str, thing: T) {
+        while self.things.len() >= self.most {
+            self.take_oldest();
+        }
+        let number = self.gone + self.things.len() as u64;
+        self.numbers.insert(id.to_owned(), number);
+        self.things.push_back((id.to_owned(), thing));
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&T> {
+        let place = self.place(id)?;
+        self.things.get(place).map(|(_, thing)| thing)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
+        let place = self.place(id)?;
+        self.things.get_mut(place).map(|(_, thing)| thing)
+    }
+
+    /// All of them, the oldest first.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
+        self.things.iter().map(|(_, thing)| thing)
+    }
+
+    fn place(&self, id: &str) -> Option<usize> {
+        let number = self.numbers.get(id)?.checked_sub(self.gone)?;
+        usize::try_from(number).ok()
+    }
+
+    fn take_oldest(&mut self) {
+        if let Some((id, _)) = self.things.pop_front() {
+            if self.numbers.get(&id) == Some(&self.gone) {
+                self.numbers.remove(&id);
+            }
+            self.gone += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_are_kept_and_found() {
+        let mut shelf = BoundedMap::of(3);
+        for (id, thing) in [("a", 1), ("b", 2), ("a", 3), ("c", 4)] {
+            shelf.add(id, thing);
+        }
+        // The first of the two has gone, and took nothing of the other with it.
+        assert_eq!(shelf.iter().copied().collect::<Vec<_>>(), [2, 3, 4]);
+        assert_eq!((shelf.get("a"), shelf.get("b")), (Some(&3), Some(&2)));
+        *shelf.get_mut("c").unwrap() = 5;
+        shelf.add("d", 6);
+        shelf.add("e", 7);
+        assert_eq!((shelf.get("a"), shelf.get("b")), (None, None));
+        assert_eq!((shelf.get("c"), shelf.get("e")), (Some(&5), Some(&7)));
+        assert_eq!(shelf.numbers.len(), 3);
+    }
+}

@@ -1,0 +1,104 @@
+//! Models: how they differ by their names, and `GET /v1/models`, which lists those that the simulator
+//! says it has. It answers to any other name too.
+
+use crate::openai::{Refusal, authorise, failure};
+use crate::protocol::Incoming;
+use crate::reply::Reply;
+use http::StatusCode;
+use serde::Serialize;
+
+const NAMES: [&str; 10] = [
+    "sim-chat",
+    "sim-mini",
+    "sim-reason",
+    "sim-open",
+    "sim-fixed",
+    "sim-budget",
+    "sim-embed",
+    "sim-paint",
+    "sim-paint-a",
+    "sim-paint-content",
+];
+const CREATED: u64 = 1_767_225_600;
+/// Models whose name begins so do not exist.
+const MISSING: &str = "missing";
+/// Models whose name begins so reason by themselves and take no sampling parameters.
+const REASONING: &str = "sim-reason";
+/// Models whose name begins so show their reasoning as it is, where the protocol has a form for it.
+const OPEN: &str = "sim-open";
+const PAINTING: &str = "sim-image";
+const FILMING: &str = "sim-omni";
+
+pub(crate) fn exists(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with(MISSING)
+}
+
+pub(crate) fn reasons(name: &str) -> bool {
+    name.starts_with(REASONING)
+}
+
+pub(crate) fn shows_reasoning(name: &str) -> bool {
+    name.starts_with(OPEN)
+}
+
+/// Models whose name begins so answer with pictures, where the protocol has them.
+pub(crate) fn paints(name: &str) -> bool {
+    name.starts_with(PAINTING)
+}
+
+/// Models whose name begins so answer with films, where the protocol has them.
+pub(crate) fn films(name: &str) -> bool {
+    name.starts_with(FILMING)
+}
+
+#[derive(Serialize)]
+struct Model<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    owned_by: &'static str,
+}
+
+#[derive(Serialize)]
+struct List {
+    object: &'static str,
+    data: Vec<Model<'static>>,
+}
+
+fn model(id: &str) -> Model<'_> {
+    Model {
+        id,
+        object: "model",
+        created: CREATED,
+        owned_by: "sim-org-4711",
+    }
+}
+
+pub(crate) fn list(call: &Incoming<'_>) -> Reply {
+    if let Err(refusal) = authorise(&call.parts.headers, call.settings) {
+        return failure(&refusal);
+    }
+    json(&List {
+        object: "list",
+        data: NAMES.into_iter().map(model).collect(),
+    })
+}
+
+pub(crate) fn show(id: &str, call: &Incoming<'_>) -> Reply {
+    if let Err(refusal) = authorise(&call.parts.headers, call.settings) {
+        return failure(&refusal);
+    }
+    if exists(id) {
+        json(&model(id))
+    } else {
+        failure(&Refusal::no_such_model(id))
+    }
+}
+
+fn json(value: &impl Serialize) -> Reply {
+    // Texts and numbers always serialize.
+    Reply::json(
+        StatusCode::OK,
+        serde_json::to_vec(value).unwrap_or_default(),
+    )
+}

@@ -1,0 +1,161 @@
+//! What a candidate tells: the model's output, brought into what this protocol can say.
+
+use super::grounding::{Fetched, Grounding};
+use super::request::Request;
+use super::shape::{Blob, Candidate, FunctionCall, SafetyRating};
+use crate::call_context::CallContext;
+use crate::google::{Refusal, Signer, arguments, continue_or_stop, outputs, retext};
+use crate::model::{ChunkedText, Finish, Output};
+use crate::seed::Seed;
+use serde_json::Value;
+
+/// How many bytes an alternative of a token takes for each byte of text.
+const LOGPROB_WEIGHT: usize = 16;
+
+/// One candidate, in the order in which it is told: thoughts, text, picture, calls, ending.
+#[derive(Debug)]
+pub(super) struct CandidatePlan {
+    pub(super) index: usize,
+    /// Empty where thoughts are not shown.
+    pub(super) thoughts: ChunkedText,
+    pub(super) text: ChunkedText,
+    pub(super) picture: Option<Blob>,
+    pub(super) calls: Vec<FunctionCall>,
+    /// Stands at the first call, or else at the end.
+    pub(super) signature: Option<String>,
+    pub(super) ending: Ending,
+    /// How many alternatives of each token are told.
+    pub(super) logprobs: Option<usize>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Ending {
+    reason: String,
+    message: Option<&'static str>,
+    continuation_token: Option<String>,
+    grounding: Option<Grounding>,
+    fetched: Option<Fetched>,
+}
+
+/// The candidates of a call, and the outputs they tell.
+pub(super) fn plans(
+    request: &Request,
+    context: &CallContext<'_>,
+    seed: &mut Seed,
+) -> Result<(Vec<CandidatePlan>, Vec<Output>), Refusal> {
+    let alternatives = request.logprobs.map_or(0, |alternatives| 1 + alternatives);
+    let weight = 1 + LOGPROB_WEIGHT * alternatives;
+    let mut outputs = outputs(&request.prompt, context.script, request.candidates, weight)?;
+    let plans = outputs
+        .iter_mut()
+        .enumerate()
+        .map(|(index, output)| {
+            let ending = fit(output, request, context);
+            plan(index, output, ending, request, context, seed)
+        })
+        .collect();
+    Ok((plans, outputs))
+}
+
+/// Takes out of an output what cannot be told, and says how it ends.
+fn fit(output: &mut Output, request: &Request, context: &CallContext<'_>) -> Ending {
+    if request.bare_word
+        && let Ok(Value::String(word)) = serde_json::from_str(output.text.as_str())
+    {
+        retext(output, word);
+    }
+    if !request.modalities.text {
+        retext(output, String::new());
+    }
+    if let Some(token) = continue_or_stop(output, request.continued, context) {
+        return Ending {
+            reason: "CONTINUATION".to_owned(),
+            message: None,
+            continuation_token: Some(token),
+            grounding: None,
+            fetched: None,
+        };
+    }
+    let reason = match (&context.script.finish, output.finish) {
+        (Some(word), _) => word.clone(),
+        (None, Finish::Stop | Finish::Calls) => "STOP".to_owned(),
+        (None, Finish::Length) => "MAX_TOKENS".to_owned(),
+        (None, Finish::Filter) => "SAFETY".to_owned(),
+    };
+    // A model that fails at its tools says nothing.
+    let failed = ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"].contains(&reason.as_str());
+    if failed {
+        output.calls.clear();
+        retext(output, String::new());
+    }
+    let searches = context.script.hosted.searches;
+    Ending {
+        reason,
+        message: failed.then_some("Malformed function call: print(default_api.sim_upstream("),
+        continuation_token: None,
+        grounding: output
+            .citation
+            .as_ref()
+            .filter(|_| !output.text.is_empty())
+            .map(|citation| Grounding::of(citation, output.text.as_str(), searches))
+            .or_else(|| Grounding::searched(searches)),
+        fetched: Fetched::of(context.script.hosted.fetches),
+    }
+}
+
+fn plan(
+    index: usize,
+    output: &Output,
+    ending: Ending,
+    request: &Request,
+    context: &CallContext<'_>,
+    seed: &mut Seed,
+) -> CandidatePlan {
+    let google = &context.script.google;
+    let calls: Vec<_> = output
+        .calls
+        .iter()
+        .map(|call| FunctionCall {
+            name: call.name.clone(),
+            args: arguments(call),
+            id: (!google.no_call_ids).then(|| format!("call_Sim{}", seed.letters(12))),
+        })
+        .collect();
+    let first = calls.first().map(|call| call.name.as_str());
+    let signature = Signer::of(context).sign(first, seed);
+    let (question, _) = request.prompt.question();
+    let picture = request.modalities.picture.filter(|_| calls.is_empty());
+    CandidatePlan {
+        index,
+        thoughts: if request.thoughts {
+            output.reasoning.clone()
+        } else {
+            ChunkedText::default()
+        },
+        text: output.text.clone(),
+        picture: picture.map(|picture| Blob {
+            mime_type: "image/png",
+            data: picture.painted(question),
+        }),
+        calls,
+        signature,
+        ending,
+        logprobs: request.logprobs,
+    }
+}
+
+impl Ending {
+    /// The candidate that ends with it.
+    pub(super) fn candidate(&self, index: usize) -> Candidate {
+        Candidate {
+            finish_reason: Some(self.reason.clone()),
+            finish_message: self.message,
+            continuation_token: self.continuation_token.clone(),
+            grounding_metadata: self.grounding.clone(),
+            url_context_metadata: self.fetched.clone(),
+            safety_ratings: (self.reason == "SAFETY").then(SafetyRating::blocking),
+            index,
+            ..Candidate::default()
+        }
+    }
+}

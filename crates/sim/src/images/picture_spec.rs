@@ -1,0 +1,68 @@
+//! What a call orders, in the terms of painting.
+
+use super::codec::{Format, encode};
+use super::family::Family;
+use super::painting::{Ground, paint};
+use super::scene::Scene;
+use image::RgbaImage;
+
+/// The blocks of the coarsest preview, across the shorter side.
+const COARSEST_BLOCKS: u32 = 8;
+
+#[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the request"
+)]
+pub(super) struct PictureSpec {
+    pub(super) family: Family,
+    pub(super) prompt: String,
+    /// How many pictures are delivered.
+    pub(super) count: u64,
+    pub(super) size: (u32, u32),
+    pub(super) quality: String,
+    pub(super) format: Format,
+    pub(super) transparent: bool,
+    pub(super) compression: u8,
+    pub(super) previews: u32,
+    pub(super) stream: bool,
+    pub(super) as_url: bool,
+    pub(super) layers: bool,
+    pub(super) sources: Vec<RgbaImage>,
+    pub(super) mask: Option<RgbaImage>,
+}
+
+impl PictureSpec {
+    pub(super) fn scene(&self, index: u64) -> Scene {
+        Scene::of(&self.prompt, index)
+    }
+
+    /// One picture, as sharp as it gets.
+    pub(super) fn picture(&self, index: u64) -> Vec<u8> {
+        self.painted(index, 1)
+    }
+
+    /// The picture on its way; later previews are sharper.
+    pub(super) fn preview(&self, index: u64, preview: u32) -> Vec<u8> {
+        let coarsest = self.size.0.min(self.size.1) / COARSEST_BLOCKS;
+        self.painted(index, (coarsest >> (preview * 2).min(8)).max(2))
+    }
+
+    fn painted(&self, index: u64, block: u32) -> Vec<u8> {
+        let ground = match self.sources.split_first() {
+            Some((source, others)) => Ground::Picture {
+                source,
+                mask: self.mask.as_ref(),
+                others,
+            },
+            None if self.transparent => Ground::Transparent,
+            None => Ground::Coloured,
+        };
+        let picture = paint(&self.scene(index), self.size, ground, block);
+        encode(&picture, self.format, self.compression)
+    }
+
+    pub(super) fn size_text(&self) -> String {
+        format!("{}x{}", self.size.0, self.size.1)
+    }
+}

@@ -1,0 +1,172 @@
+//! Stop sequences and token limits: where an output ends before the model would end it.
+
+use super::citation::Citation;
+use super::output::{Call, ChunkedText, Finish, Output};
+use crate::tokens::{count_tokens, cut};
+
+/// Tokens that frame a call.
+const CALL_TOKENS: u64 = 3;
+
+/// An output that nothing has limited yet.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) reasoning: ChunkedText,
+    pub(super) text: ChunkedText,
+    pub(super) refused: bool,
+    pub(super) calls: Vec<Call>,
+    /// The stop sequence at which the text was cut.
+    pub(super) stop: Option<String>,
+    pub(super) citation: Option<Citation>,
+}
+
+impl Draft {
+    /// Cuts the text before the first stop sequence in it; the calls after it are not made.
+    pub(super) fn stop_at(&mut self, stops: &[String]) {
+        let text = self.text.as_str();
+        let first = stops
+            .iter()
+            .filter(|stop| !stop.is_empty())
+            .filter_map(|stop| Some((text.find(stop.as_str())?, stop)))
+            .min_by_key(|(at, _)| *at);
+        if let Some((end, stop)) = first {
+            self.text = self.text.shortened(text.get(..end).unwrap_or_default());
+            self.stop = Some(stop.clone());
+            self.calls.clear();
+        }
+    }
+
+    /// Lets the vendor's filter stop the text half way.
+    pub(super) fn filter_half(&mut self) {
+        let text = self.text.as_str();
+        let (kept, _) = cut(text, count_tokens(text) / 2);
+        self.text = self.text.shortened(kept);
+        self.calls.clear();
+    }
+
+    /// Spends the tokens in the order of the output: reasoning, text, calls.
+    pub(super) fn finish(self, tokens_max: Option<u64>, filtered: bool) -> Output {
+        let mut budget = TokenBudget {
+            left: tokens_max.unwrap_or(u64::MAX),
+            spent: 0,
+            short: false,
+        };
+        let reasoning = budget.take_text(&self.reasoning);
+        let reasoning_tokens = budget.spent;
+        let text = budget.take_text(&self.text);
+        let mut calls = Vec::new();
+        for call in self.calls {
+            if budget.short || !budget.take(CALL_TOKENS + count_tokens(&call.name)) {
+                break;
+            }
+            let arguments = budget.take_text(&call.arguments);
+            calls.push(Call { arguments, ..call });
+        }
+        let finish = if budget.short {
+            Finish::Length
+        } else if filtered {
+            Finish::Filter
+        } else if calls.is_empty() {
+            Finish::Stop
+        } else {
+            Finish::Calls
+        };
+        Output {
+            reasoning,
+            refused: self.refused,
+            calls,
+            stop: self.stop.filter(|_| finish == Finish::Stop),
+            citation: self.citation.filter(|_| !text.is_empty()),
+            text,
+            finish,
+            reasoning_tokens,
+            tokens: budget.spent,
+        }
+    }
+}
+
+struct TokenBudget {
+    left: u64,
+    spent: u64,
+    /// Something had to be left out.
+    short: bool,
+}
+
+impl TokenBudget {
+    fn take_text(&mut self, said: &ChunkedText) -> ChunkedText {
+        let (kept, tokens) = cut(said.as_str(), self.left);
+        self.left -= tokens;
+        self.spent += tokens;
+        if kept.len() == said.as_str().len() {
+            return said.clone();
+        }
+        self.short = true;
+        said.shortened(kept)
+    }
+
+    fn take(&mut self, tokens: u64) -> bool {
+        if let Some(left) = self.left.checked_sub(tokens) {
+            self.left = left;
+            self.spent += tokens;
+            return true;
+        }
+        self.short = true;
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(reasoning: &str, text: &str, arguments: &[&str]) -> Draft {
+        Draft {
+            reasoning: ChunkedText::new(reasoning),
+            text: ChunkedText::new(text),
+            refused: false,
+            calls: arguments
+                .iter()
+                .map(|arguments| Call {
+                    name: "f".to_owned(),
+                    arguments: ChunkedText::new(*arguments),
+                    custom: false,
+                })
+                .collect(),
+            stop: None,
+            citation: None,
+        }
+    }
+
+    #[test]
+    fn the_limit_covers_reasoning_text_and_calls() {
+        for (max, reasoning, text, calls, finish, tokens) in [
+            (None, "a b", "c d", 1, Finish::Calls, 9),
+            (Some(9), "a b", "c d", 1, Finish::Calls, 9),
+            (Some(8), "a b", "c d", 1, Finish::Length, 8),
+            (Some(7), "a b", "c d", 0, Finish::Length, 4),
+            (Some(3), "a b", "c", 0, Finish::Length, 3),
+            (Some(2), "a b", "", 0, Finish::Length, 2),
+            (Some(1), "a", "", 0, Finish::Length, 1),
+        ] {
+            let output = draft("a b", "c d", &["1"]).finish(max, false);
+            assert_eq!(output.reasoning.as_str(), reasoning, "{max:?}");
+            assert_eq!(output.text.as_str(), text, "{max:?}");
+            assert_eq!(output.calls.len(), calls, "{max:?}");
+            assert_eq!((output.finish, output.tokens), (finish, tokens), "{max:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_fits_exactly_is_not_cut() {
+        let output = draft("", "one two three", &[]).finish(Some(3), false);
+        assert_eq!(output.finish, Finish::Stop);
+    }
+
+    #[test]
+    fn the_first_stop_sequence_ends_the_text() {
+        let mut draft = draft("", "one two three two", &["1"]);
+        draft.stop_at(&["three".to_owned(), " two".to_owned(), String::new()]);
+        assert_eq!(draft.text.as_str(), "one");
+        assert!(draft.calls.is_empty());
+        assert_eq!(draft.finish(None, false).stop.as_deref(), Some(" two"));
+    }
+}

@@ -1,0 +1,209 @@
+//! What the model gives back, and how its text is cut for a stream.
+
+use super::citation::Citation;
+use crate::tokens::TokenWalk;
+use std::sync::Arc;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Output {
+    pub(crate) reasoning: ChunkedText,
+    /// The answer, or the refusal if it is one.
+    pub(crate) text: ChunkedText,
+    pub(crate) refused: bool,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) finish: Finish,
+    /// The stop sequence that ended the text.
+    pub(crate) stop: Option<String>,
+    /// Where the text is from; never without a text.
+    pub(crate) citation: Option<Citation>,
+    pub(crate) reasoning_tokens: u64,
+    /// Reasoning, text and calls.
+    pub(crate) tokens: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Call {
+    pub(crate) name: String,
+    /// JSON of a function, free text of a custom tool.
+    pub(crate) arguments: ChunkedText,
+    pub(crate) custom: bool,
+}
+
+impl Output {
+    /// The reasoning in at most so many parts, none of them empty, which are the whole together.
+    pub(crate) fn reasoning_in_parts(&self, parts: usize) -> Vec<ChunkedText> {
+        let sentences: Vec<_> = self.reasoning.as_str().split_inclusive(". ").collect();
+        let length = sentences.len().div_ceil(parts.max(1)).max(1);
+        sentences
+            .chunks(length)
+            .map(|part| ChunkedText::new(part.concat()))
+            .collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finish {
+    Stop,
+    Length,
+    Calls,
+    Filter,
+}
+
+/// A text that knows how a stream cuts it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct ChunkedText {
+    text: Arc<str>,
+    cut: Cut,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Cut {
+    /// One token at a time.
+    #[default]
+    Tokens,
+    /// So many pieces of nearly equal length.
+    Even(usize),
+    /// Tokens, but these bytes in one piece.
+    Huge { from: usize, to: usize },
+}
+
+impl ChunkedText {
+    pub(crate) fn new(text: impl Into<Arc<str>>) -> Self {
+        Self {
+            text: text.into(),
+            cut: Cut::Tokens,
+        }
+    }
+
+    pub(crate) fn evenly(text: impl Into<Arc<str>>, pieces: usize) -> Self {
+        Self {
+            text: text.into(),
+            cut: Cut::Even(pieces.max(1)),
+        }
+    }
+
+    pub(crate) fn with_huge(text: impl Into<Arc<str>>, from: usize, to: usize) -> Self {
+        Self {
+            text: text.into(),
+            cut: Cut::Huge { from, to },
+        }
+    }
+
+    /// The same cut of a shorter text.
+    pub(crate) fn shortened(&self, text: &str) -> Self {
+        Self {
+            text: text.into(),
+            cut: self.cut,
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// The pieces in which a stream sends it.
+    pub(crate) fn pieces(&self) -> Pieces {
+        Pieces {
+            walk: TokenWalk::new(Arc::clone(&self.text)),
+            len: self.text.len(),
+            cut: self.cut,
+            index: 0,
+        }
+    }
+}
+
+/// Owns its text, so that a stream can carry it.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    walk: TokenWalk,
+    len: usize,
+    cut: Cut,
+    index: usize,
+}
+
+impl Pieces {
+    pub(crate) fn next(&mut self) -> Option<&str> {
+        match self.cut {
+            Cut::Tokens => self.walk.token(),
+            Cut::Even(pieces) => {
+                self.index += 1;
+                let end = if self.index >= pieces {
+                    self.len
+                } else {
+                    // Lengths are at most tens of megabytes, counts at most a million.
+                    self.len / pieces * self.index + self.len % pieces * self.index / pieces
+                };
+                let len = end.saturating_sub(self.walk.at()).max(1);
+                self.walk.bytes(len)
+            }
+            Cut::Huge { from, to } => match self.walk.at() {
+                at if at < from => self.walk.token_before(from),
+                at if at == from => self.walk.bytes(to.saturating_sub(from)),
+                _ => self.walk.token(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(said: &ChunkedText) -> Vec<String> {
+        let mut pieces = said.pieces();
+        std::iter::from_fn(|| pieces.next().map(str::to_owned)).collect()
+    }
+
+    #[test]
+    fn a_text_is_cut_as_it_says() {
+        for (said, expected) in [
+            (ChunkedText::new("one two"), vec!["one", " two"]),
+            (ChunkedText::new(""), vec![]),
+            (ChunkedText::evenly("abcdefgh", 3), vec!["ab", "cde", "fgh"]),
+            (ChunkedText::evenly("ab", 5), vec!["a", "b"]),
+            (
+                ChunkedText::with_huge("a xxxxxxxxx b", 2, 11),
+                vec!["a", " ", "xxxxxxxxx", " b"],
+            ),
+        ] {
+            assert_eq!(pieces(&said), expected);
+        }
+    }
+
+    #[test]
+    fn reasoning_comes_in_parts_that_are_the_whole_together() {
+        let whole = "I see. I think. I weigh. I know.";
+        let output = |reasoning: &str| Output {
+            reasoning: ChunkedText::new(reasoning),
+            text: ChunkedText::default(),
+            refused: false,
+            calls: Vec::new(),
+            finish: Finish::Stop,
+            stop: None,
+            citation: None,
+            reasoning_tokens: 0,
+            tokens: 0,
+        };
+        for (parts, expected) in [(0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (9, 4)] {
+            let found = output(whole).reasoning_in_parts(parts);
+            assert_eq!(found.len(), expected, "{parts}");
+            assert_eq!(
+                found.iter().map(ChunkedText::as_str).collect::<String>(),
+                whole
+            );
+        }
+        assert_eq!(output("").reasoning_in_parts(2), []);
+    }
+
+    #[test]
+    fn an_even_cut_has_exactly_so_many_pieces() {
+        for (len, count) in [(1000, 100), (1001, 100), (99, 99), (1_000_000, 7)] {
+            let said = ChunkedText::evenly("x".repeat(len), count);
+            assert_eq!(pieces(&said).len(), count, "{len} in {count}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! A session's socket, with the faults of its script.
+
+use crate::fault::{BreakKind, BreakOff};
+use crate::true_usage::SessionUsage;
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+/// What the peer said.
+pub(super) enum PeerMessage {
+    Event(Value),
+    /// So many bytes.
+    Audio(usize),
+}
+
+/// The session is over.
+pub(super) struct SessionOver;
+
+pub(super) struct SessionSocket<S> {
+    socket: WebSocketStream<S>,
+    stop: Option<BreakOff>,
+    pub(super) talked: SessionUsage,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> SessionSocket<S> {
+    pub(super) fn new(socket: WebSocketStream<S>, stop: Option<BreakOff>) -> Self {
+        Self {
+            socket,
+            stop,
+            talked: SessionUsage::default(),
+        }
+    }
+
+    /// The next event or audio of the peer.
+    pub(super) async fn next(&mut self) -> Result<PeerMessage, SessionOver> {
+        loop {
+            match self.socket.next().await {
+                Some(Ok(Message::Text(text))) => {
+                    // A script cuts the session off at the first thing that is said.
+                    match self.stop.map(|stop| stop.how) {
+                        Some(BreakKind::Hang) => std::future::pending().await,
+                        Some(_) => return Err(SessionOver),
+                        None => {}
+                    }
+                    let event = serde_json::from_str(&text).unwrap_or(Value::Null);
+                    return Ok(PeerMessage::Event(event));
+                }
+                Some(Ok(Message::Binary(audio))) => return Ok(PeerMessage::Audio(audio.len())),
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return Err(SessionOver),
+            }
+        }
+    }
+
+    pub(super) async fn say(&mut self, event: Value) -> Result<(), SessionOver> {
+        let message = Message::text(event.to_string());
+        self.socket.send(message).await.map_err(|_| SessionOver)
+    }
+
+    pub(super) async fn sound(&mut self, audio: Vec<u8>) -> Result<(), SessionOver> {
+        let message = Message::binary(audio);
+        self.socket.send(message).await.map_err(|_| SessionOver)
+    }
+
+    pub(super) async fn close(&mut self) {
+        let frame = CloseFrame {
+            code: CloseCode::Normal,
+            reason: "".into(),
+        };
+        if self.socket.close(Some(frame)).await.is_ok() {
+            while let Some(Ok(_)) = self.socket.next().await {}
+        }
+    }
+}

@@ -15,6 +15,7 @@ mod dialect;
 mod events;
 mod http2;
 mod pairs;
+pub(crate) mod pictures;
 mod process;
 mod receiver;
 mod request;

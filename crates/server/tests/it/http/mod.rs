@@ -1,0 +1,10 @@
+//! The public listener: credentials, paths, headers, limits, and hostile or odd clients.
+
+mod auth;
+mod body_memory;
+mod catalog;
+mod cors;
+mod framing;
+mod http2;
+mod limits;
+mod plain_http;

@@ -1,0 +1,508 @@
+//! Planted identities: whatever an upstream says in an error or a refusal, on any endpoint, with any
+//! status and in any stream, who it is does not reach a caller.
+//!
+//! The pure law over the texts alone is in `protocol/tests/it/refusals.rs`. Here they go through the
+//! whole gateway. `TOLLGATE_SCAN_TEXTS=1000` scans more of them.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::leaks::OURS;
+use crate::harness::{Answer, Canned, Dialect, Key, Plot, Request, eventually, pairs, via};
+
+/// The name that the upstream has for every model.
+const NAME: &str = "zephyr-large-2026";
+
+/// Texts with places for identities.
+const SENTENCES: [&str; 6] = [
+    "Invalid value for 'temperature' at {}: must be <= 2",
+    "{} said: {}: the model does not support 'tools' ({})",
+    "[{}] request to {} failed: messages.0.content is too long",
+    "model={} host={} account={} prompt is too long",
+    "error from {}, see {} or contact {}.",
+    "This request was refused by the content policy of {}",
+];
+
+/// A source of numbers that are the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 11).unwrap() % bound
+    }
+
+    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+
+    fn letters(&mut self, count: usize) -> String {
+        let letters = b"bcdfghjklmnpqrstvwxz0123456789";
+        let first = char::from(letters[self.below(20)]);
+        let rest = (1..count).map(|_| char::from(letters[self.below(letters.len())]));
+        std::iter::once(first)
+            .chain(rest.collect::<Vec<_>>())
+            .collect()
+    }
+
+    fn identity(&mut self) -> String {
+        let ending = self.pick(&[
+            "com", "xyz", "app", "run", "svc", "store", "live", "dev", "lan", "zone",
+        ]);
+        let (label, host) = (self.letters(5), self.letters(8));
+        let host = format!("{label}-7.{host}q.{ending}");
+        match self.below(8) {
+            0 => host,
+            1 => format!("https://{host}/v1/chat/completions"),
+            2 => format!("ops.team@{host}"),
+            3 => format!("acct_{}", self.letters(9)),
+            4 => format!(
+                "{}_{}",
+                self.pick(&["org", "proj", "req", "cus"]),
+                self.letters(16)
+            ),
+            5 => format!(
+                "arn:aws:{}:us-east-1:471147114711:{}/x",
+                self.letters(6),
+                self.letters(8)
+            ),
+            6 => self
+                .pick(&[
+                    "DeepSeek",
+                    "Mistral",
+                    "Bedrock",
+                    "GroqError",
+                    "AnthropicException",
+                    "LiteLLM",
+                ])
+                .to_owned(),
+            _ => self
+                .pick(&[
+                    "deployments/NAME",
+                    "NAME-0613",
+                    "ft:NAME:org:7",
+                    "xNAMEx",
+                    "(NAME)",
+                ])
+                .replace("NAME", NAME),
+        }
+    }
+}
+
+/// A text, and what must not be found of it.
+struct Planted {
+    text: String,
+    code: String,
+    traces: Vec<String>,
+}
+
+impl Planted {
+    fn new(dice: &mut Dice) -> Self {
+        let sentence = dice.pick(&SENTENCES);
+        let mut identities = vec![dice.identity()];
+        let mut text = String::new();
+        for (at, piece) in sentence.split("{}").enumerate() {
+            if at > 0 {
+                let identity = dice.identity();
+                text.push_str(&identity);
+                identities.push(identity);
+            }
+            text.push_str(piece);
+        }
+        let trace = |identity: &String| {
+            let parts = identity.split(|c: char| !c.is_ascii_alphanumeric());
+            parts
+                .max_by_key(|part| part.len())
+                .unwrap()
+                .to_ascii_lowercase()
+        };
+        let is_telling =
+            |trace: &String| trace.len() >= 4 && trace != "completions" && trace != "deployments";
+        let mut traces: Vec<String> = identities.iter().map(trace).filter(is_telling).collect();
+        traces.push("zephyr".to_owned());
+        Self {
+            code: identities.swap_remove(0),
+            text,
+            traces,
+        }
+    }
+
+    /// An error body, in one of the forms that upstreams use.
+    fn error(&self, form: usize) -> Value {
+        let Self { text, code, .. } = self;
+        let whole = json!({ "message": text, "type": "invalid_request_error", "code": code, "param": code,
+            "details": [{ "reason": code, "domain": text }], "metadata": { "provider_name": code, "raw": text } });
+        match form % 5 {
+            0 => json!({ "error": whole }),
+            1 => {
+                json!({ "type": "error", "error": { "type": "invalid_request_error", "message": text }, "request_id": code })
+            }
+            2 => {
+                json!([{ "error": { "code": 400, "status": "INVALID_ARGUMENT", "message": text } }])
+            }
+            3 => json!({ "code": code, "error": text }),
+            _ => json!({ "detail": text, "trace_id": code }),
+        }
+    }
+
+    #[track_caller]
+    fn assert_hidden(&self, what: &str, answer: &Answer) {
+        for (name, value) in &answer.head.headers {
+            assert!(OURS.contains(&name.as_str()), "{what}: {name}: {value}");
+        }
+        self.assert_not_in(what, &String::from_utf8_lossy(&answer.body));
+    }
+
+    #[track_caller]
+    fn assert_not_in(&self, what: &str, shown: &str) {
+        let lower = shown.to_ascii_lowercase();
+        for trace in &self.traces {
+            assert!(
+                !lower.contains(trace),
+                "{what}: {trace} of {:?} in {shown}",
+                self.text
+            );
+        }
+    }
+}
+
+/// The beginning of a stream with content, and one that ends in a refusal.
+fn beginnings(dialect: Dialect, words: &str) -> [String; 2] {
+    let words = json!(words);
+    let named = |events: &[Value]| -> String {
+        let line = |it: &Value| {
+            let kind = it
+                .get("type")
+                .or(it.get("event_type"))
+                .and_then(Value::as_str);
+            let kind = kind.map_or(String::new(), |kind| format!("event: {kind}\n"));
+            format!("{kind}data: {it}\n\n")
+        };
+        events.iter().map(line).collect()
+    };
+    let start = json!({ "type": "message_start", "message": { "id": "m", "type": "message", "role": "assistant",
+        "model": NAME, "content": [], "stop_reason": null, "usage": { "input_tokens": 1, "output_tokens": 1 } } });
+    match dialect {
+        Dialect::Chat => {
+            let delta = json!({ "id": "c", "object": "chat.completion.chunk", "created": 1, "model": NAME,
+                "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "hi" } }] });
+            let failed = json!({ "id": "c", "model": NAME, "choices": [{ "index": 0, "delta": {},
+                "finish_reason": "stop", "error": { "code": 502, "message": words } }] });
+            [
+                named(std::slice::from_ref(&delta)),
+                named(&[delta, failed]) + "data: [DONE]\n\n",
+            ]
+        }
+        Dialect::Messages => {
+            let block = json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } });
+            let delta = json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "hi" } });
+            let refusal = json!({ "type": "message_delta", "delta": { "stop_reason": "refusal", "stop_sequence": null,
+                "stop_details": { "type": "refusal", "category": null, "explanation": words } }, "usage": { "output_tokens": 1 } });
+            let stop = json!({ "type": "message_stop" });
+            [
+                named(&[start.clone(), block, delta]),
+                named(&[start, refusal, stop]),
+            ]
+        }
+        Dialect::Generate => {
+            let delta = json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": "hi" }] }, "index": 0 }], "modelVersion": NAME });
+            let blocked = json!({ "promptFeedback": { "blockReason": "OTHER", "blockReasonMessage": words }, "modelVersion": NAME });
+            [named(&[delta]), named(&[blocked])]
+        }
+        Dialect::Responses => {
+            let response = |status: &str, details: Value| {
+                json!({ "id": "r", "object": "response", "created_at": 1, "model": NAME,
+                "status": status, "incomplete_details": details, "output": [], "usage": null })
+            };
+            let created = json!({ "type": "response.created", "sequence_number": 0, "response": response("in_progress", Value::Null) });
+            let ended = json!({ "type": "response.incomplete", "sequence_number": 1,
+                "response": response("incomplete", json!({ "reason": "content_filter", "message": words })) });
+            [
+                named(std::slice::from_ref(&created)),
+                named(&[created, ended]),
+            ]
+        }
+        Dialect::Interactions => {
+            let created = json!({ "event_type": "interaction.created", "interaction": { "id": "i", "model": NAME, "status": "in_progress" } });
+            let failed = json!({ "event_type": "interaction.completed", "interaction": { "id": "i", "model": NAME,
+                "status": "failed", "error": { "message": words }, "steps": [] } });
+            [
+                named(std::slice::from_ref(&created)),
+                named(&[created, failed]),
+            ]
+        }
+    }
+}
+
+fn texts() -> u64 {
+    let asked = std::env::var("TOLLGATE_SCAN_TEXTS").ok();
+    asked.and_then(|texts| texts.parse().ok()).unwrap_or(15)
+}
+
+#[tokio::test]
+async fn no_text_dialect_tells_who_refused() {
+    let canned = Canned::json("{}").await;
+    let address = canned.address().to_string();
+    let plot = Plot::default().setting("ledger", "debt_limit = \"2000\"");
+    let add = |plot: Plot, dialect| plot.upstream(dialect, &address, NAME);
+    let (stage, key) = Dialect::ALL.into_iter().fold(plot, add).funded().await;
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut calls = 0;
+    for text in 0..texts() {
+        let planted = Planted::new(&mut dice);
+        for (caller, upstream) in pairs() {
+            let form = dice.below(5);
+            let error = planted.error(form).to_string();
+            let event = format!(
+                ": {0}\nid: {0}\nevent: error\ndata: {error}\n\n",
+                planted.code
+            );
+            let [content, refused] = beginnings(upstream, &planted.text);
+            let status = [400, 409, 413, 422][dice.below(4)];
+            for (status, kind, body, stream) in [
+                (status, "application/json", error.clone(), false),
+                (status, "application/json", error.clone(), true),
+                (200, "application/json", error.clone(), false),
+                (200, "text/event-stream", event.clone(), true),
+                (200, "text/event-stream", format!("{content}{event}"), true),
+                (
+                    200,
+                    "text/event-stream",
+                    format!(": {}\n\n{refused}", planted.code),
+                    true,
+                ),
+            ] {
+                canned.answers(status, kind, &body);
+                let request = caller.call(&key.secret, &via(upstream), caller.ask("hello"), stream);
+                let answer = stage.send(&request).await;
+                let what =
+                    format!("text {text}, {caller:?} via {upstream:?}, {status} {kind}: {body}");
+                planted.assert_hidden(&what, &answer);
+                calls += 1;
+            }
+        }
+    }
+    assert_reached(&canned, calls);
+    stage.verify().await;
+}
+
+/// Most calls must have reached the upstream: a channel that is taken out tells nothing.
+#[track_caller]
+fn assert_reached(canned: &Canned, calls: usize) {
+    let came = canned.bodies().len();
+    assert!(came * 2 > calls, "{came} of {calls} calls");
+}
+
+/// Endpoints beside the text dialects.
+fn entries(canned: &Canned) -> String {
+    let mut entries = format!(
+        "[[channel]]
+        name = \"planted\"
+        preset = \"sim\"
+        base_url = \"http://{}/v1\"
+        credential = {{ file = \"upstream-key\" }}\n",
+        canned.address()
+    );
+    for (id, kind, price, profile) in [
+        (
+            "picture",
+            "image",
+            r#"{ image = "0.04" }"#,
+            r#"{ base = "gpt-image" }"#,
+        ),
+        ("vector", "embedding", r#"{ input = "1" }"#, "{}"),
+        (
+            "sound",
+            "audio",
+            r#"{ tts_characters = "15", stt_second = "0.001", realtime_minute = "0.6", tts_stream_characters = "15", stt_stream_second = "0.001" }"#,
+            "{}",
+        ),
+        (
+            "film",
+            "video",
+            r#"{ video_second = "0.05" }"#,
+            r#"{ base = "video-a" }"#,
+        ),
+    ] {
+        let _ = writeln!(
+            entries,
+            "[[model]]
+            id = \"maker/{id}\"
+            kind = \"{kind}\"
+            routes = [{{ channel = \"planted\", model = \"{NAME}\" }}]
+            price = {price}
+            profile = {profile}"
+        );
+    }
+    entries
+}
+
+fn requests(key: &Key) -> Vec<Request> {
+    let post = |path: &str, body: Value| Request::post(path).json(&body).bearer(&key.secret);
+    let form = "--b0\r\ncontent-disposition: form-data; name=\"model\"\r\n\r\nmaker/sound\r\n--b0\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n--b0--\r\n";
+    let upgrade = |target: &str| {
+        Request::get(target)
+            .bearer(&key.secret)
+            .header("connection", "Upgrade")
+            .header("upgrade", "websocket")
+            .header("sec-websocket-version", "13")
+            .header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==")
+    };
+    let picture = json!({ "model": "maker/picture", "prompt": "x" });
+    let streamed = json!({ "model": "maker/picture", "prompt": "x", "stream": true });
+    let edit = json!({ "model": "maker/picture", "prompt": "x", "image": { "type": "image_url", "url": "data:image/png;base64,AA" } });
+    vec![
+        post("/v1/images/generations", picture),
+        post("/v1/images/generations", streamed),
+        post("/v1/images/edits", edit),
+        post(
+            "/v1/embeddings",
+            json!({ "model": "maker/vector", "input": "x" }),
+        ),
+        post("/v1/tts", json!({ "model": "maker/sound", "text": "x" })),
+        post(
+            "/v1/tts",
+            json!({ "model": "maker/sound", "text": "x", "with_timestamps": true }),
+        ),
+        Request::post("/v1/stt")
+            .bearer(&key.secret)
+            .header("content-type", "multipart/form-data; boundary=b0")
+            .body(form),
+        Request::get("/v1/tts/voices?model=maker/sound").bearer(&key.secret),
+        Request::get("/v1/tts/voices/eve?model=maker/sound").bearer(&key.secret),
+        upgrade("/v1/realtime?model=maker/sound"),
+        upgrade("/v1/tts?model=maker/sound&language=en"),
+        upgrade("/v1/stt?model=maker/sound"),
+        post(
+            "/v1/videos/generations",
+            json!({ "model": "maker/film", "prompt": "x" }),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn no_other_endpoint_tells_who_refused() {
+    let canned = Canned::json("{}").await;
+    let (stage, key) = Plot::default()
+        .setting("ledger", "debt_limit = \"2000\"")
+        .entries(&entries(&canned))
+        .funded()
+        .await;
+    let mut dice = Dice(0x1234_5678_9abc_def1);
+    let mut calls = 0;
+    for text in 0..texts() {
+        let planted = Planted::new(&mut dice);
+        for request in requests(&key) {
+            let error = planted.error(dice.below(5)).to_string();
+            for (status, kind, body) in [
+                (
+                    [400, 404, 409, 413, 422][dice.below(5)],
+                    "application/json",
+                    error.clone(),
+                ),
+                (200, "application/json", error.clone()),
+                (
+                    200,
+                    "text/event-stream",
+                    format!(": {}\nevent: error\ndata: {error}\n\n", planted.code),
+                ),
+            ] {
+                canned.answers(status, kind, &body);
+                let answer = stage.send(&request).await;
+                let what = format!("text {text}, {request:?}, {status} {kind}: {body}");
+                planted.assert_hidden(&what, &answer);
+                calls += 1;
+            }
+        }
+    }
+    assert_reached(&canned, calls);
+    stage.verify().await;
+}
+
+/// Answers that succeed say as little about who gave them, down to single vectors.
+#[tokio::test]
+async fn no_answer_tells_who_gave_it() {
+    let canned = Canned::json("{}").await;
+    let (stage, key) = Plot::default().entries(&entries(&canned)).funded().await;
+    let planted = Planted::new(&mut Dice(0x0bad_cafe_dead_beef));
+    let code = &planted.code;
+    let vectors = json!({ "id": code, "object": "list", "model": NAME, "request_id": code, "provider": code,
+        "data": [{ "object": "embedding", "index": 0, "embedding": [1.0], "id": code, "model": NAME }] });
+    let heard =
+        json!({ "id": code, "text": "hi", "duration": 1.0, "model": NAME, "request_id": code });
+    let requests = requests(&key);
+    for (at, body) in [(3, vectors.to_string()), (6, heard.to_string())] {
+        canned.answers(200, "application/json", &body);
+        let answer = stage.send(&requests[at]).await.ok();
+        planted.assert_hidden(&body, &answer);
+    }
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn no_failed_task_tells_who_failed() {
+    let canned = Canned::json("{}").await;
+    let (stage, key) = Plot::default()
+        .entries(&entries(&canned))
+        .setting("tasks", "poll_first_ms = 20")
+        .setting("tasks", "poll_max_ms = 40")
+        .funded()
+        .await;
+    let mut dice = Dice(0x5eed_5eed_5eed_5eed);
+    for _ in 0..texts().min(10) {
+        let planted = Planted::new(&mut dice);
+        canned.answers(200, "application/json", r#"{"request_id":"theirs-1"}"#);
+        let created = stage.send(&requests(&key)[12]).await.ok();
+        let id = created.json()["request_id"].as_str().unwrap().to_owned();
+        let failed = json!({ "status": "failed", "error": { "code": planted.code, "message": planted.text }, "model": NAME });
+        canned.answers(200, "application/json", &failed.to_string());
+        let ended = eventually("the end of the task", async || {
+            let answer = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
+            (answer.json()["status"] != "pending").then_some(answer)
+        })
+        .await;
+        planted.assert_hidden("a failed task", &ended);
+    }
+    stage.verify().await;
+}
+
+/// The operator sees what the caller is not told.
+#[tokio::test]
+async fn the_journal_keeps_what_an_upstream_said() {
+    let canned = Canned::json("{}").await;
+    let address = canned.address().to_string();
+    let (stage, key) = Plot::default()
+        .upstream(Dialect::Messages, &address, NAME)
+        .funded()
+        .await;
+    let words = "Acme Corp (api.acme.xyz) refused the request of acct_47114711";
+    let [content, refused] = beginnings(Dialect::Messages, words);
+    let event = format!(
+        "event: error\ndata: {}\n\n",
+        json!({ "type": "error", "error": { "message": words } })
+    );
+    for stream in [refused, content + &event] {
+        canned.answers(200, "text/event-stream", &stream);
+        let request = Dialect::Messages.call(
+            &key.secret,
+            &via(Dialect::Messages),
+            Dialect::Messages.ask("hello"),
+            true,
+        );
+        let answer = stage.send(&request).await;
+        assert!(
+            !answer.text().to_lowercase().contains("acme"),
+            "{}",
+            answer.text()
+        );
+        let id = answer.header("x-request-id").unwrap().to_owned();
+        eventually("the row of the journal", async || {
+            let shown = stage.cli(&["logs", "show", &id]).await.stdout;
+            shown.contains("acct_47114711").then_some(())
+        })
+        .await;
+    }
+}

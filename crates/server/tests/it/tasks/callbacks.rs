@@ -1,0 +1,186 @@
+//! Callbacks: the end of a task of each protocol, told to whom its creator named.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::every_protocol::listed;
+use super::{content_tasks, omni, predict, videos};
+use crate::harness::{Key, Plot, Receiver, Stage, eventually};
+
+/// Lets callbacks reach this machine.
+fn open(plot: Plot) -> Plot {
+    plot.setting("outbound", "allow = [\"127.0.0.0/8\"]")
+}
+
+fn told(mut body: Value, url: &str) -> Value {
+    body["callback_url"] = json!(url);
+    body
+}
+
+/// Asserts that the end of a task was delivered in this many attempts, each of which said what a look-up
+/// shows (`docs/api/videos.md`).
+async fn is_told(
+    (stage, key): &(Stage, Key),
+    receiver: &Receiver,
+    (id, shown): (&str, &[u8]),
+    attempts: usize,
+) {
+    let told = receiver.heard(attempts).await;
+    let row = eventually("the note of the delivery", async || {
+        let row = stage.cli_json(&["tasks", "show", id]).await;
+        row["callback_outcome"].is_string().then_some(row)
+    })
+    .await;
+    assert_eq!(row["callback_attempts"], attempts);
+    assert_eq!(told, receiver.told(), "no delivery after the last");
+    assert_eq!(told.len(), attempts);
+    let common = stage.get(key, &format!("/v1/tasks/{id}")).await.ok();
+    for delivery in told {
+        assert_eq!(delivery.body, shown);
+        assert_eq!(delivery.body, common.body);
+        let head = &delivery.head;
+        assert!(
+            head.starts_with("post /told?token=t http/1.1\r\n"),
+            "{head}"
+        );
+        let line = format!("\r\nidempotency-key: {id}\r\n");
+        assert!(head.contains(&line), "{head}");
+        assert!(
+            head.contains("\r\ncontent-type: application/json"),
+            "{head}"
+        );
+        assert!(!head.contains("authorization"), "{head}");
+    }
+    stage.verify().await;
+}
+
+/// Four attempts at most, and no redirects.
+#[tokio::test]
+async fn the_end_of_a_task_is_told_until_it_is_heard() {
+    for (statuses, attempts) in [(&[204][..], 1), (&[500, 302, 200], 3), (&[500], 4)] {
+        let scene = open(videos::plot()).funded().await;
+        let (stage, key) = &scene;
+        let receiver = Receiver::start(statuses).await;
+        let body = told(videos::film("x"), &receiver.url);
+        let id = videos::create(stage, key, &body).await;
+        let shown = videos::ended(stage, key, &id).await.body;
+        is_told(&scene, &receiver, (&id, &shown), attempts).await;
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_content_task_is_told_once() {
+    let scene = content_tasks::plot().funded().await;
+    let (stage, key) = &scene;
+    let receiver = Receiver::start(&[200]).await;
+    let body = told(content_tasks::film("a boat"), &receiver.url);
+    let id = content_tasks::create(stage, key, &body).await;
+    let shown = content_tasks::ended(stage, key, &id).await;
+    assert_eq!(shown.json()["status"], "succeeded");
+    is_told(&scene, &receiver, (&id, &shown.body), 1).await;
+}
+
+#[tokio::test]
+async fn the_end_of_an_operation_is_told_once() {
+    let scene = open(predict::plot()).funded().await;
+    let (stage, key) = &scene;
+    let receiver = Receiver::start(&[200]).await;
+    let body = told(predict::film("a boat"), &receiver.url);
+    let id = predict::create(stage, key, &body).await;
+    let shown = predict::done(stage, key, &id).await;
+    assert!(shown.json()["response"].is_object());
+    is_told(&scene, &receiver, (&id, &shown.body), 1).await;
+}
+
+#[tokio::test]
+async fn the_end_of_an_interaction_is_told_once() {
+    let scene = open(omni::plot()).funded().await;
+    let (stage, key) = &scene;
+    let receiver = Receiver::start(&[200]).await;
+    let body = told(omni::film("fog"), &receiver.url);
+    let id = omni::create(stage, key, &body).await;
+    let shown = omni::ended(stage, key, &id).await;
+    assert_eq!(shown.json()["status"], "completed");
+    is_told(&scene, &receiver, (&id, &shown.body), 1).await;
+}
+
+/// Also an end that is no success, and one that its owner brought about.
+#[tokio::test]
+async fn every_kind_of_end_is_told() {
+    let scene = content_tasks::plot().funded().await;
+    let (stage, key) = &scene;
+    for (words, status) in [
+        ("[fail]", "failed"),
+        ("[expire]", "expired"),
+        ("[queue]", "cancelled"),
+    ] {
+        let receiver = Receiver::start(&[200]).await;
+        let body = told(content_tasks::film(words), &receiver.url);
+        let id = content_tasks::create(stage, key, &body).await;
+        if status == "cancelled" {
+            content_tasks::reached(stage, key, &id, &["queued"]).await;
+            content_tasks::delete(stage, key, &id).await.ok();
+        }
+        let shown = content_tasks::ended(stage, key, &id).await;
+        assert_eq!(shown.json()["status"], status);
+        is_told(&scene, &receiver, (&id, &shown.body), 1).await;
+    }
+}
+
+/// A3: no form of a refused address is ever connected to.
+#[tokio::test]
+async fn callbacks_to_addresses_that_are_not_public_never_arrive() {
+    let (stage, key) = videos::plot().funded().await;
+    let heard = Arc::new(Mutex::new(0));
+    let mut ports = Vec::new();
+    for address in ["127.0.0.1:0", "0.0.0.0:0"] {
+        let listener = TcpListener::bind(address).await.unwrap();
+        ports.push(listener.local_addr().unwrap().port());
+        let heard = Arc::clone(&heard);
+        tokio::spawn(async move {
+            while listener.accept().await.is_ok() {
+                *heard.lock().unwrap() += 1;
+            }
+        });
+    }
+    let (port, everywhere) = (ports[0], ports[1]);
+    let urls = [
+        format!("http://127.0.0.1:{port}/"),
+        format!("http://localhost:{port}/"),
+        format!("http://LOCALHOST.:{port}/"),
+        format!("http://a.localhost:{port}/"),
+        format!("http://0x7f.1:{port}/"),
+        format!("http://2130706433:{port}/"),
+        format!("http://0177.0.0.1:{port}/"),
+        format!("http://0.0.0.0:{everywhere}/"),
+        format!("http://[::1]:{everywhere}/"),
+        format!("http://[::]:{everywhere}/"),
+        format!("http://[::ffff:127.0.0.1]:{port}/"),
+        format!("http://[::127.0.0.1]:{port}/"),
+        format!("http://[64:ff9b::7f00:1]:{port}/"),
+        format!("http://printer:{port}/"),
+        format!("http://db.internal:{port}/"),
+        format!("http://tv.local:{port}/"),
+        "http://169.254.169.254/latest/meta-data/".to_owned(),
+        "http://10.0.0.1/".to_owned(),
+        "http://[fd00:ec2::254]/".to_owned(),
+        // Our own listener.
+        format!("http://{}/v1/balance", stage.address()),
+    ];
+    for url in &urls {
+        let body = told(videos::film("x"), url);
+        videos::create(&stage, &key, &body).await;
+    }
+    eventually("the last attempts", async || {
+        let rows = listed(&stage, &[]).await;
+        let given_up = rows
+            .iter()
+            .filter(|row| row["callback_outcome"] == "given_up");
+        (given_up.count() == urls.len()).then_some(())
+    })
+    .await;
+    assert_eq!(*heard.lock().unwrap(), 0);
+    stage.verify().await;
+}

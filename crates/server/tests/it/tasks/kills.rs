@@ -1,0 +1,240 @@
+//! `kill -9` at each named point of a task's life (T1, T3, T4, T9, C1). Whatever the point, a task ends once, is settled
+//! once and told one to four times with the bytes that a look-up shows, and the books hold.
+
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::copied_results::kept;
+use super::every_protocol::listed;
+use super::{content_tasks, predict, videos};
+use crate::harness::{Connection, Key, Plot, Receiver, Reply, Request, Stage, eventually, within};
+
+/// What eight seconds of film cost, in micro-credits: by the upstream's word, and by the second.
+const FILM_COST: u64 = 800_000;
+
+/// Lets callbacks and media be reached on this machine.
+fn open(plot: Plot) -> Plot {
+    plot.setting("outbound", "allow = [\"127.0.0.0/8\"]")
+}
+
+fn told(mut body: Value, receiver: &Receiver) -> Value {
+    body["callback_url"] = json!(receiver.url);
+    body
+}
+
+/// `kill -9`, books that hold, and a new start.
+async fn kill(stage: &mut Stage) {
+    stage.kill();
+    stage.verify().await;
+    stage.restart().await;
+}
+
+/// Asserts that the only task was told as a look-up shows it, one to four times, and that it cost so much.
+async fn ended_once(stage: &Stage, key: &Key, receiver: &Receiver, cost: u64) -> Value {
+    receiver.heard(1).await;
+    let rows = listed(stage, &[]).await;
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let id = rows[0]["id"].as_str().unwrap();
+    let row = eventually("the note of the delivery", async || {
+        let row = stage.cli_json(&["tasks", "show", id]).await;
+        (row["callback_outcome"] == "delivered").then_some(row)
+    })
+    .await;
+    let shown = stage.get(key, &format!("/v1/tasks/{id}")).await.ok();
+    let told = receiver.told();
+    assert!((1..=4).contains(&told.len()), "{told:?}");
+    // An attempt that a crash ends is used up, also when nothing of it has arrived.
+    let attempts = row["callback_attempts"].as_u64().unwrap();
+    assert!((told.len() as u64..=4).contains(&attempts), "{attempts}");
+    for delivery in told {
+        assert_eq!(delivery.body, shown.body);
+        assert!(
+            delivery
+                .head
+                .contains(&format!("\r\nidempotency-key: {id}\r\n"))
+        );
+    }
+    assert_eq!(stage.usage(key).await, cost);
+    assert_eq!(stage.frozen(key).await, 0);
+    stage.verify().await;
+    shown.json()
+}
+
+/// Sends a creation whose answer nobody will get.
+async fn send_creation(stage: &Stage, key: &Key, body: &Value) -> Connection {
+    let mut caller = Connection::open(stage.address()).await;
+    let request = Request::post("/v1/videos/generations")
+        .json(body)
+        .bearer(&key.secret);
+    caller.send(&request).await;
+    caller
+}
+
+/// `kill@task_row`: the row is there, and no byte of the creation has left us.
+#[tokio::test]
+async fn killed_before_its_creation_is_sent_the_task_fails_and_nobody_heard_of_it() {
+    // A handshake that is never answered.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let entries = format!(
+        "[[channel]]
+        name = \"silent\"
+        preset = \"sim\"
+        base_url = \"https://{}/v1\"
+        [[model]]
+        id = \"maker/unheard\"
+        kind = \"video\"
+        routes = [{{ channel = \"silent\", model = \"sim-video\" }}]
+        price = {{ video_second = \"0.05\" }}
+        profile = {{ base = \"video-a\" }}",
+        silent.local_addr().unwrap()
+    );
+    let plot = open(videos::plot()).entries(&entries);
+    let (mut stage, key) = plot.funded().await;
+    let receiver = Receiver::start(&[200]).await;
+    let body = json!({ "model": "maker/unheard", "prompt": "x" });
+    let caller = send_creation(&stage, &key, &told(body, &receiver)).await;
+    let (_handshake, _) = silent.accept().await.unwrap();
+    kill(&mut stage).await;
+    drop(caller);
+    let shown = ended_once(&stage, &key, &receiver, 0).await;
+    assert_eq!(shown["status"], "failed", "{shown}");
+}
+
+/// `kill@created`: the upstream has the creation, and its answer is never heard.
+#[tokio::test]
+async fn killed_before_its_creation_is_answered_the_task_fails_and_was_sent_once() {
+    let (mut stage, key) = open(videos::plot()).funded().await;
+    let receiver = Receiver::start(&[200]).await;
+    stage.sim.queue_faults("sim-video", "hang=head", 1).unwrap();
+    let caller = send_creation(&stage, &key, &told(videos::film("x"), &receiver)).await;
+    eventually("the creation", async || {
+        (stage.upstream_calls() == 1).then_some(())
+    })
+    .await;
+    kill(&mut stage).await;
+    drop(caller);
+    let shown = ended_once(&stage, &key, &receiver, 0).await;
+    assert_eq!(shown["status"], "failed", "{shown}");
+    assert_eq!(stage.upstream_calls(), 1);
+}
+
+/// `kill@poll`.
+#[tokio::test]
+async fn killed_in_a_poll_the_task_goes_on_from_its_row() {
+    let (mut stage, key) = open(videos::plot()).funded().await;
+    let receiver = Receiver::start(&[200]).await;
+    stage
+        .sim
+        .queue_faults("poll/sim-video", "hang=head", 1)
+        .unwrap();
+    let body = told(videos::film("a boat"), &receiver);
+    videos::create(&stage, &key, &body).await;
+    eventually("the poll", async || {
+        (stage.upstream_calls() == 2).then_some(())
+    })
+    .await;
+    kill(&mut stage).await;
+    let shown = ended_once(&stage, &key, &receiver, FILM_COST).await;
+    assert_eq!(shown["status"], "done", "{shown}");
+}
+
+/// `kill@copy`: a part of the film is here. What was copied anew takes its place under the same name.
+#[tokio::test]
+async fn killed_in_the_copy_of_its_film_the_task_has_one_film() {
+    let (mut stage, key) = open(predict::plot()).funded().await;
+    let receiver = Receiver::start(&[200]).await;
+    stage
+        .sim
+        .queue_faults("file/sim-film", "hang=content", 1)
+        .unwrap();
+    let body = told(predict::film("a street"), &receiver);
+    predict::create(&stage, &key, &body).await;
+    let media = stage.folder().join("tollgate-data/media");
+    eventually("a part of the film", async || {
+        let parts = std::fs::read_dir(media.join("incoming")).unwrap();
+        let mut parts = parts.filter_map(|part| part.unwrap().metadata().ok());
+        parts.any(|part| part.len() > 0).then_some(())
+    })
+    .await;
+    assert_eq!(kept(&media), 0);
+    kill(&mut stage).await;
+    let shown = ended_once(&stage, &key, &receiver, FILM_COST).await;
+    let samples = &shown["response"]["generateVideoResponse"]["generatedSamples"];
+    assert!(samples[0]["video"]["uri"].is_string(), "{shown}");
+    assert_eq!(kept(&media), 1);
+}
+
+/// `kill@terminal`: the upstream's last word has come, and its commit is under way, is done, or never began.
+#[tokio::test]
+async fn killed_around_its_last_commit_the_task_is_settled_once() {
+    const ROUNDS: usize = 5;
+    for round in 0..ROUNDS {
+        let (mut stage, key) = open(videos::plot()).funded().await;
+        let receiver = Receiver::start(&[200]).await;
+        let body = told(videos::film("a boat [polls=1]"), &receiver);
+        videos::create(&stage, &key, &body).await;
+        // The creation, one poll while it runs, and the one at its end.
+        within("the last poll", async {
+            while stage.sim.stats().completed < 3 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        // A little later in each round.
+        for _ in 0..round * 200 {
+            tokio::task::yield_now().await;
+        }
+        kill(&mut stage).await;
+        let shown = ended_once(&stage, &key, &receiver, FILM_COST).await;
+        assert_eq!(shown["status"], "done", "{shown}");
+    }
+}
+
+/// `kill@callback`: an attempt that a crash ends is used up, and the next says the same.
+#[tokio::test]
+async fn killed_in_a_callback_the_end_is_told_again_with_equal_bytes() {
+    let (mut stage, key) = open(videos::plot()).funded().await;
+    // The first delivery is taken and never answered.
+    let receiver = Receiver::replying(vec![Reply::Never, Reply::Status(200)]).await;
+    let body = told(videos::film("x"), &receiver);
+    videos::create(&stage, &key, &body).await;
+    receiver.heard(1).await;
+    kill(&mut stage).await;
+    assert_eq!(receiver.heard(2).await.len(), 2);
+    ended_once(&stage, &key, &receiver, FILM_COST).await;
+}
+
+/// Killed in a deletion: what the upstream has done shows, and the same request goes on from there.
+#[tokio::test]
+async fn killed_in_a_deletion_a_task_is_cancelled_or_still_in_view() {
+    let (mut stage, key) = content_tasks::plot().funded().await;
+    let waiting = content_tasks::create(&stage, &key, &content_tasks::film("[queue]")).await;
+    content_tasks::reached(&stage, &key, &waiting, &["queued"]).await;
+    let failed = content_tasks::create(&stage, &key, &content_tasks::film("[fail]")).await;
+    content_tasks::ended(&stage, &key, &failed).await;
+    let faults = stage.sim.queue_faults("delete/sim-film", "hang=head", 2);
+    faults.unwrap();
+    let mut callers = Vec::new();
+    for id in [&waiting, &failed] {
+        let mut caller = Connection::open(stage.address()).await;
+        let target = format!("/v1/contents/generations/tasks/{id}");
+        let request = Request::new("DELETE", &target).bearer(&key.secret);
+        caller.send(&request).await;
+        callers.push(caller);
+    }
+    eventually("both deletions upstream", async || {
+        let tasks = stage.sim.content_tasks();
+        (tasks[0].status == "cancelled" && tasks[1].is_deleted).then_some(())
+    })
+    .await;
+    kill(&mut stage).await;
+    let shown = content_tasks::ended(&stage, &key, &waiting).await.json();
+    assert_eq!(shown["status"], "cancelled", "{shown}");
+    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    let shown = content_tasks::ended(&stage, &key, &failed).await.json();
+    assert_eq!(shown["status"], "failed", "{shown}");
+    content_tasks::delete(&stage, &key, &failed).await.ok();
+    let gone = stage.get(&key, &format!("/v1/tasks/{failed}")).await;
+    assert_eq!(gone.failure(), (404, "task_not_found".to_owned()));
+    stage.verify().await;
+}

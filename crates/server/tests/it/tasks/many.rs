@@ -1,0 +1,136 @@
+//! Many open tasks on one node: looks keep their schedule, and text calls do not feel them.
+//!
+//! It measures the machine too, so it is played when asked for:
+//! `TOLLGATE_OPEN_TASKS=10000 cargo test --release -p tollgate-server --test it many_open -- --ignored --nocapture`.
+//! `TOLLGATE_POLL_MS` is the pause between two looks at a task, 5,000 unless it is set.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use super::every_protocol::create_on;
+use super::videos::ENTRIES;
+use crate::harness::{Connection, Key, Plot, Request, Stage, ask};
+
+const CREATORS: usize = 32;
+/// Callers of texts, each of which calls once in this time.
+const CALLERS: usize = 8;
+const CALL_EVERY: Duration = Duration::from_millis(40);
+
+fn asked(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |value| value.parse().unwrap())
+}
+
+/// Figures in order of size.
+struct Spread(Vec<u64>);
+
+impl Spread {
+    fn of(mut figures: Vec<u64>) -> Self {
+        figures.sort_unstable();
+        Self(figures)
+    }
+
+    /// The figure that so many of a hundred do not pass.
+    fn at(&self, percent: usize) -> u64 {
+        self.0[(self.0.len() - 1) * percent / 100]
+    }
+}
+
+/// How long short text calls take, in microseconds, when a steady few are made.
+async fn text_calls(node: SocketAddr, key: Key, during: Duration) -> Spread {
+    let mut callers = JoinSet::new();
+    for caller in 0..CALLERS {
+        let secret = key.secret.clone();
+        callers.spawn(async move {
+            let request = Request::chat(&ask("hello")).bearer(&secret);
+            let mut connection = Connection::open(node).await;
+            let mut took = Vec::new();
+            let offset =
+                CALL_EVERY * u32::try_from(caller).unwrap() / u32::try_from(CALLERS).unwrap();
+            let first = tokio::time::Instant::now() + offset;
+            let mut ticks = tokio::time::interval_at(first, CALL_EVERY);
+            let begun = Instant::now();
+            while begun.elapsed() < during {
+                ticks.tick().await;
+                let sent = Instant::now();
+                connection.send(&request).await;
+                connection.answer().await.ok();
+                took.push(u64::try_from(sent.elapsed().as_micros()).unwrap());
+            }
+            took
+        });
+    }
+    Spread::of(callers.join_all().await.concat())
+}
+
+/// The pauses between two looks at the same task, in milliseconds, over some time.
+async fn pauses(stage: &Stage, during: Duration) -> Spread {
+    let mut looks: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut seen = stage.sim.stats().received;
+    let begun = Instant::now();
+    while begun.elapsed() < during {
+        for call in stage.sim.calls_after(seen) {
+            assert_eq!(call.seq, seen + 1, "calls that nobody has seen");
+            seen = call.seq;
+            if call.method == "GET" {
+                looks.entry(call.path).or_default().push(call.at_ms);
+            }
+        }
+        // The sim keeps a thousand, and looks come in flocks.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let pauses = looks.values().flat_map(|times| times.windows(2));
+    Spread::of(pauses.map(|two| two[1] - two[0]).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "measures the machine"]
+async fn many_open_tasks_are_looked_at_on_time_and_slow_no_text_call() {
+    let count = usize::try_from(asked("TOLLGATE_OPEN_TASKS", 1_000)).unwrap();
+    let pause_ms = asked("TOLLGATE_POLL_MS", 5_000);
+    let plot = Plot::default()
+        .entries(ENTRIES)
+        .setting("tasks", &format!("poll_first_ms = {pause_ms}"))
+        .setting("tasks", &format!("poll_max_ms = {pause_ms}"));
+    let stage = plot.open().await;
+    stage.wallet("films", &["--balance", "1000000"]).await;
+    stage.wallet("texts", &["--balance", "1000000"]).await;
+    let (films, texts) = (stage.key("films", &[]).await, stage.key("texts", &[]).await);
+    let calls = |during| text_calls(stage.address(), texts.clone(), during);
+    calls(Duration::from_secs(2)).await;
+    let alone = calls(Duration::from_secs(10)).await;
+    let mut creators = JoinSet::new();
+    for creator in 0..CREATORS {
+        let (key, node) = (films.clone(), stage.address());
+        creators.spawn(async move {
+            for _ in (creator..count).step_by(CREATORS) {
+                create_on(node, &key, "a boat [polls=1000000]").await;
+            }
+        });
+    }
+    creators.join_all().await;
+    // Three rounds of looks and more.
+    let during = Duration::from_millis(4 * pause_ms);
+    let (pauses, beside) = tokio::join!(pauses(&stage, during), calls(during));
+    eprintln!(
+        "{count} open tasks, a look every {pause_ms} ms and up to a tenth more: {} pauses, p1 {} ms, p50 {} ms, \
+         p99 {} ms, longest {} ms",
+        pauses.0.len(),
+        pauses.at(1),
+        pauses.at(50),
+        pauses.at(99),
+        pauses.at(100)
+    );
+    for (name, took) in [("without", &alone), ("with", &beside)] {
+        eprintln!(
+            "text calls {name} them: {}, p50 {} us, p99 {} us",
+            took.0.len(),
+            took.at(50),
+            took.at(99)
+        );
+    }
+    // The pause, its jitter of a tenth, and a tenth for being late.
+    assert!(pauses.at(99) <= pause_ms * 12 / 10);
+}

@@ -1,0 +1,83 @@
+//! S5: what upstreams send about tasks stays within the node's memory, and leaves callers theirs.
+
+use serde_json::json;
+
+use super::{omni, videos};
+use crate::harness::{Key, Plot, Stage, ask, eventually, with};
+
+/// More polls than failures that open a channel's breaker.
+const POLLS: u32 = 8;
+
+/// Half a mebibyte of it is for tasks, the least that an answer above the free size needs is the same.
+fn small(plot: Plot) -> Plot {
+    plot.setting("limits", "body_memory_bytes = 1048576")
+}
+
+async fn channel_is(stage: &Stage, wanted: &str) -> bool {
+    let line = format!("tollgate_channel_state{{channel=\"main\",state=\"{wanted}\"}} 1");
+    stage.admin_get("/metrics").await.text().contains(&line)
+}
+
+/// A request that needs nearly all of the memory that large bodies may take, seven eighths of the whole.
+async fn all_memory_is_free(stage: &Stage, key: &Key) {
+    let body = with(ask("hello"), &json!({ "user": "x".repeat(910_000) }));
+    stage.chat(key, &body).await.ok();
+}
+
+#[tokio::test]
+async fn a_poll_that_there_is_no_memory_for_ends_no_task_and_blames_no_channel() {
+    let (stage, key) = small(videos::plot()).funded().await;
+    stage
+        .sim
+        .queue_faults("poll/sim-video", "endless-line", POLLS)
+        .unwrap();
+    let id = videos::create(&stage, &key, &videos::film("a boat")).await;
+    eventually("the polls", async || {
+        (stage.upstream_calls() > u64::from(POLLS)).then_some(())
+    })
+    .await;
+    assert!(channel_is(&stage, "closed").await);
+    let shown = videos::ended(&stage, &key, &id).await.json();
+    assert_eq!(shown["status"], "done", "{shown}");
+    assert!(channel_is(&stage, "closed").await);
+    all_memory_is_free(&stage, &key).await;
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_the_channels_fault_and_no_end() {
+    let (stage, key) = videos::plot().funded().await;
+    // Five in a row open the breaker.
+    stage
+        .sim
+        .queue_faults("poll/sim-video", "endless-line", 5)
+        .unwrap();
+    let id = videos::create(&stage, &key, &videos::film("a boat [polls=100000]")).await;
+    eventually("the channel's trouble", async || {
+        channel_is(&stage, "open").await.then_some(())
+    })
+    .await;
+    let shown = stage.get(&key, &format!("/v1/tasks/{id}")).await.ok();
+    assert_eq!(shown.json()["status"], "pending");
+}
+
+/// What the upstream has made cannot be had again: it is told as an outcome that nobody knows.
+#[tokio::test]
+async fn a_result_that_there_is_no_memory_for_fails_its_task_at_no_charge() {
+    let (stage, key) = small(omni::plot()).funded().await;
+    stage
+        .sim
+        .queue_faults("sim-omni", "endless-line", 1)
+        .unwrap();
+    let id = omni::create(&stage, &key, &omni::film("x")).await;
+    let shown = omni::ended(&stage, &key, &id).await.json();
+    assert_eq!(shown["status"], "failed", "{shown}");
+    assert_eq!((stage.frozen(&key).await, stage.usage(&key).await), (0, 0));
+    assert!(channel_is(&stage, "closed").await);
+    // The next one finds its room.
+    let id = omni::create(&stage, &key, &omni::film("[inline]")).await;
+    let shown = omni::ended(&stage, &key, &id).await.json();
+    assert_eq!(shown["status"], "completed", "{shown}");
+    all_memory_is_free(&stage, &key).await;
+    stage.verify().await;
+}

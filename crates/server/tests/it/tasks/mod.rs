@@ -1,0 +1,13 @@
+//! Video tasks of every protocol, their callbacks and their kept media.
+
+mod callbacks;
+mod content_tasks;
+mod copied_results;
+mod every_protocol;
+mod kills;
+mod many;
+mod media;
+mod memory;
+mod omni;
+mod predict;
+pub(crate) mod videos;

@@ -1,0 +1,5 @@
+//! Speech, transcripts and realtime sessions.
+
+mod sockets;
+mod speech;
+mod transcript;

@@ -1,0 +1,150 @@
+//! The hold of a session: it grows in steps, and ends the session when it cannot.
+
+use std::time::{Duration, Instant};
+
+use futures_util::SinkExt as _;
+use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
+
+use super::{
+    ENTRIES, REALTIME, SPEECH, Socket, TRANSCRIPT, closed, connect, refusal, say, settled, stage,
+    stage_of, until,
+};
+use crate::harness::{Plot, eventually};
+
+/// Sends so many seconds of audio, each in a frame.
+async fn sound(socket: &mut Socket, seconds: usize) {
+    for _ in 0..seconds {
+        // A session that has ended takes no more.
+        let _ = socket.send(Message::binary(vec![0; 8_000])).await;
+    }
+}
+
+#[tokio::test]
+async fn time_that_cannot_be_paid_ends_the_session_exactly_there() {
+    // Seven seconds.
+    let (stage, key) = stage_of("0.07").await;
+    let began = Instant::now();
+    let mut socket = connect(&stage, &key, REALTIME).await;
+    let error = until(&mut socket, "error").await;
+    assert_eq!(error["error"]["code"], "insufficient_quota");
+    assert_eq!(error["code"], "insufficient_quota");
+    assert!(began.elapsed() >= Duration::from_secs(7));
+    let (code, reason) = closed(&mut socket).await;
+    assert_eq!((code, reason.as_str()), (1008, "insufficient_quota"));
+    assert_eq!(settled(&stage, &key).await, 70_000);
+    stage.verify().await;
+    let refused = (402, "insufficient_quota".to_owned());
+    assert_eq!(refusal(&stage, &key, REALTIME).await, refused);
+}
+
+#[tokio::test]
+async fn audio_that_cannot_be_paid_is_not_relayed() {
+    let (stage, key) = stage_of("0.0075").await;
+    let mut socket = connect(&stage, &key, TRANSCRIPT).await;
+    sound(&mut socket, 12).await;
+    assert_eq!(closed(&mut socket).await.0, 1008);
+    assert_eq!(settled(&stage, &key).await, 7_000);
+    let talked = eventually("the upstream's session is over", async || {
+        stage.sim.calls()[0].session_usage
+    })
+    .await;
+    assert_eq!(talked.heard_us, 7_000_000);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_keys_own_limit_ends_the_session_too() {
+    let stage = Plot::default().entries(ENTRIES).open().await;
+    stage.wallet("w", &["--balance", "1"]).await;
+    // A hundred characters.
+    let key = stage.key("w", &["--limit", "0.0015"]).await;
+    let mut socket = connect(&stage, &key, SPEECH).await;
+    say(
+        &mut socket,
+        &json!({"type": "text.delta", "delta": "x".repeat(60)}),
+    )
+    .await;
+    until(&mut socket, "audio.delta").await;
+    say(
+        &mut socket,
+        &json!({"type": "text.delta", "delta": "x".repeat(60)}),
+    )
+    .await;
+    let error = until(&mut socket, "error").await;
+    assert_eq!(error["error"]["code"], "key_limit_reached");
+    assert_eq!(closed(&mut socket).await.0, 1008);
+    assert_eq!(settled(&stage, &key).await, 60 * 15);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn the_steps_of_a_session_add_up_to_its_price() {
+    let (stage, key) = stage().await;
+    let mut socket = connect(&stage, &key, TRANSCRIPT).await;
+    sound(&mut socket, 100).await;
+    say(&mut socket, &json!({"type": "audio.done"})).await;
+    until(&mut socket, "transcript.done").await;
+    assert_eq!(closed(&mut socket).await.0, 1000);
+    assert_eq!(settled(&stage, &key).await, 100_000);
+    stage.verify().await;
+    let proof = stage.cli_json(&["ledger", "reprice"]).await;
+    assert_eq!(proof["ok"], true);
+    assert_eq!(proof["repriced_micro"], "100000");
+    assert!(proof["settlements"].as_u64().unwrap() > 2, "{proof}");
+    let report = stage.cli_json(&["ledger", "report", "--by", "model"]).await;
+    assert_eq!(report["model"], "maker/voice");
+    assert_eq!(
+        (&report["calls"], &report["charge_micro"]),
+        (&json!(1), &json!("100000"))
+    );
+}
+
+/// S11: a crash loses one step at most, and what was booked stays.
+#[tokio::test]
+async fn a_node_that_is_killed_loses_one_step_at_most() {
+    let (mut stage, key) = stage().await;
+    let mut socket = connect(&stage, &key, TRANSCRIPT).await;
+    sound(&mut socket, 100).await;
+    let seen = eventually("all but a step is booked", async || {
+        let usage = stage.usage(&key).await;
+        (usage >= 70_000).then_some(usage)
+    })
+    .await;
+    stage.kill();
+    stage.restart().await;
+    assert_eq!(stage.frozen(&key).await, 0);
+    let usage = stage.usage(&key).await;
+    assert!((seen..=100_000).contains(&usage), "{seen} {usage}");
+    stage.verify().await;
+}
+
+/// K2: sockets end at the next step.
+#[tokio::test]
+async fn a_disabled_key_ends_its_session_at_the_next_step() {
+    let (stage, key) = stage().await;
+    let mut socket = connect(&stage, &key, TRANSCRIPT).await;
+    sound(&mut socket, 1).await;
+    stage.cli_json(&["key", "disable", &key.id]).await;
+    sound(&mut socket, 40).await;
+    let error = until(&mut socket, "error").await;
+    assert_eq!(error["error"]["code"], "invalid_api_key");
+    assert_eq!(closed(&mut socket).await.0, 1008);
+    stage.cli_json(&["key", "enable", &key.id]).await;
+    let usage = settled(&stage, &key).await;
+    assert!((1_000..=30_000).contains(&usage), "{usage}");
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn an_open_session_counts_against_its_keys_concurrency() {
+    let stage = Plot::default().entries(ENTRIES).open().await;
+    stage.wallet("w", &["--balance", "1"]).await;
+    let key = stage.key("w", &["--concurrency", "1"]).await;
+    let mut socket = connect(&stage, &key, TRANSCRIPT).await;
+    let refused = (429, "concurrency_limit_exceeded".to_owned());
+    assert_eq!(refusal(&stage, &key, TRANSCRIPT).await, refused);
+    socket.close(None).await.unwrap();
+    assert_eq!(settled(&stage, &key).await, 0);
+    connect(&stage, &key, TRANSCRIPT).await;
+}

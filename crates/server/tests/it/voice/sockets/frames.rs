@@ -1,0 +1,130 @@
+//! What passes through a session: every byte, and nothing of who is behind it.
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::http::HeaderName;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+
+use super::echo::{Echo, Habit};
+use super::{bearer, closed, connect, connect_with, settled};
+use crate::harness::{Key, Plot, Stage, within};
+
+const TARGET: &str = "/v1/realtime?model=maker/echo";
+
+async fn stage(habit: Habit) -> (Echo, Stage, Key) {
+    let echo = Echo::start(habit).await;
+    let (stage, key) = Plot::default().entries(&echo.entries()).funded().await;
+    (echo, stage, key)
+}
+
+#[tokio::test]
+async fn frames_pass_unchanged_both_ways() {
+    let (_echo, stage, key) = stage(Habit::Echoes).await;
+    let mut socket = connect(&stage, &key, TARGET).await;
+    let large: Vec<u8> = (0..3_000_000_u32).map(|n| n.to_le_bytes()[0]).collect();
+    let frames = [
+        Message::text("{ \"type\" : \"unknown.event\",\t\"x\":1.500,\"é\":\"\\u00e9\" }"),
+        Message::text("not json \u{1f600}"),
+        Message::text(""),
+        Message::binary(Vec::new()),
+        Message::binary(vec![0, 255, 128, 10]),
+        Message::binary(large),
+        Message::text("x".repeat(1_000_000)),
+        Message::text(r#"{"type":"response.done","session":{"model":"echo-secret-1"}}"#),
+    ];
+    // All are under way at once, however slowly they are taken.
+    let (mut sink, mut stream) = socket.split();
+    let sent = frames.clone();
+    let sending = tokio::spawn(async move {
+        for frame in sent {
+            sink.send(frame).await.unwrap();
+        }
+        sink
+    });
+    for frame in frames {
+        let echoed = within("a frame", stream.next()).await.unwrap().unwrap();
+        assert_eq!(echoed, frame);
+    }
+    socket = sending.await.unwrap().reunite(stream).unwrap();
+    socket.send(Message::Ping("p".into())).await.unwrap();
+    let pong = within("a pong", socket.next()).await.unwrap().unwrap();
+    assert_eq!(pong, Message::Pong("p".into()));
+    socket.close(None).await.unwrap();
+    settled(&stage, &key).await;
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn the_models_name_alone_is_changed() {
+    let (_echo, stage, key) = stage(Habit::Echoes).await;
+    let mut socket = connect(&stage, &key, TARGET).await;
+    // It comes back as if the upstream had said it.
+    let created =
+        r#"{ "type":"session.created","session":{"n":1.50,"model": "echo-secret-1" },"a":[ ]}"#;
+    socket.send(Message::text(created)).await.unwrap();
+    let told = within("a frame", socket.next()).await.unwrap().unwrap();
+    let public = created.replace("echo-secret-1", "maker/echo");
+    assert_eq!(told, Message::text(public));
+}
+
+#[tokio::test]
+async fn nothing_of_the_caller_reaches_the_upstream_but_its_query_without_keys() {
+    let (echo, stage, key) = stage(Habit::Echoes).await;
+    let mut headers = bearer(&key);
+    for (name, value) in [
+        ("cookie", "a=b"),
+        ("x-forwarded-for", "10.0.0.1"),
+        ("sec-websocket-extensions", "permessage-deflate"),
+        ("sec-websocket-protocol", "realtime"),
+        ("openai-beta", "realtime=v1"),
+    ] {
+        headers.insert(name, value.parse().unwrap());
+    }
+    let secret = &key.secret;
+    let target = format!("{TARGET}&key={secret}&voice=a%20b&api_key={secret}&note={secret}");
+    let mut socket = connect_with(&stage, headers, &target).await.unwrap();
+    socket.close(None).await.unwrap();
+    let (target, headers) = echo.handshake();
+    assert_eq!(target, "/v1/realtime?model=echo-secret-1&voice=a%20b");
+    let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
+    names.sort_unstable();
+    let said = headers["authorization"].to_str().unwrap();
+    assert!(!said.contains(&key.secret));
+    names.retain(|name| !["host", "user-agent", "accept", "accept-encoding"].contains(name));
+    assert_eq!(
+        names,
+        [
+            "authorization",
+            "connection",
+            "sec-websocket-key",
+            "sec-websocket-version",
+            "upgrade",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn closes_pass_with_their_codes() {
+    let (echo, stage, key) = stage(Habit::Echoes).await;
+    let mut socket = connect(&stage, &key, TARGET).await;
+    let frame = CloseFrame {
+        code: 4001.into(),
+        reason: "I am done".into(),
+    };
+    socket.close(Some(frame.clone())).await.unwrap();
+    assert_eq!(echo.closed().await, Some(frame));
+
+    for (code, told) in [(4002, 4002), (1000, 1000), (1012, 1012)] {
+        let (_echo, stage, key) = self::stage(Habit::Closes(code)).await;
+        let mut socket = connect(&stage, &key, TARGET).await;
+        socket.send(Message::text("x")).await.unwrap();
+        let (code, reason) = closed(&mut socket).await;
+        assert_eq!(code, told);
+        assert!(reason.starts_with("over at"), "{reason}");
+        assert!(
+            !reason.contains("secret") && !reason.contains("inner"),
+            "{reason}"
+        );
+        settled(&stage, &key).await;
+    }
+}

@@ -1,0 +1,216 @@
+//! Conversations with the simulated upstream, and what they cost.
+
+use std::time::{Duration, Instant};
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+use super::{REALTIME, SPEECH, TRANSCRIPT, ceil, closed, connect, say, settled, stage, until};
+use crate::harness::{Stage, eventually, within};
+
+/// What the upstream itself has counted of the session, when it is over.
+async fn talked(stage: &Stage) -> sim::SessionUsage {
+    eventually("the upstream's session is over", async || {
+        stage.sim.calls().last().and_then(|call| call.session_usage)
+    })
+    .await
+}
+
+fn push_to_talk() -> serde_json::Value {
+    json!({"type": "session.update", "session": {"turn_detection": null}})
+}
+
+fn text(words: &str) -> serde_json::Value {
+    json!({"type": "conversation.item.create", "item": {"type": "message", "role": "user",
+        "content": [{"type": "input_text", "text": words}]}})
+}
+
+#[tokio::test]
+async fn push_to_talk_costs_its_audio_both_ways_and_its_text_inputs() {
+    let (stage, key) = stage().await;
+    let began = Instant::now();
+    let target = "/v1/realtime?model=maker%2Fvoice&x=%20y&reasoning.effort=none";
+    let mut socket = connect(&stage, &key, target).await;
+    let created = until(&mut socket, "session.created").await;
+    assert_eq!(created["session"]["model"], "maker/voice");
+    say(&mut socket, &push_to_talk()).await;
+    let updated = until(&mut socket, "session.updated").await;
+    assert_eq!(updated["session"]["model"], "maker/voice");
+    // Until here its time counted, and no more of it than this.
+    let active = began.elapsed();
+    // Half a second in JSON, and as much in a binary frame.
+    let audio = "AAAA".repeat(8_000);
+    say(
+        &mut socket,
+        &json!({"type": "input_audio_buffer.append", "audio": audio}),
+    )
+    .await;
+    socket.send(Message::binary(vec![0; 24_000])).await.unwrap();
+    say(&mut socket, &text("Hi")).await;
+    say(
+        &mut socket,
+        &json!({"type": "conversation.item.create",
+        "item": {"type": "function_call_output", "call_id": "c", "output": "1"}}),
+    )
+    .await;
+    say(&mut socket, &json!({"type": "response.create"})).await;
+    until(&mut socket, "response.done").await;
+    // The same again, its sound in binary frames of another format.
+    say(
+        &mut socket,
+        &json!({"type": "session.update", "session": {"audio": {"output":
+            {"transport": "binary", "format": {"type": "audio/pcmu"}}}}}),
+    )
+    .await;
+    until(&mut socket, "session.updated").await;
+    say(&mut socket, &json!({"type": "response.create"})).await;
+    let mut sound = 0;
+    while sound < 5_760 {
+        let message = within("sound", socket.next()).await.unwrap().unwrap();
+        if let Message::Binary(piece) = message {
+            sound += piece.len();
+        }
+    }
+    socket.close(None).await.unwrap();
+    let cost = settled(&stage, &key).await;
+    let talked = talked(&stage).await;
+    // "You said: Hi" sounds 720 ms.
+    assert_eq!((talked.heard_us, talked.spoken_us), (1_000_000, 1_440_000));
+    assert_eq!(talked.text_inputs, 1);
+    let sounded = Duration::from_micros(talked.heard_us + talked.spoken_us);
+    let seconds = (cost - 4_000) / 10_000;
+    assert_eq!((cost - 4_000) % 10_000, 0, "{cost}");
+    assert!(
+        (ceil(sounded)..=ceil(sounded + active)).contains(&seconds),
+        "{cost}"
+    );
+    let call = stage.sim.calls().remove(0);
+    assert_eq!(
+        call.query.as_deref(),
+        Some("model=sim-voice-secret&x=%20y&reasoning.effort=none")
+    );
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn voice_activity_costs_its_time() {
+    let (stage, key) = stage().await;
+    let outer = Instant::now();
+    let mut socket = connect(&stage, &key, REALTIME).await;
+    until(&mut socket, "session.created").await;
+    let inner = Instant::now();
+    // A second of audio is a turn.
+    say(
+        &mut socket,
+        &json!({"type": "input_audio_buffer.append", "audio": "AAAA".repeat(16_000)}),
+    )
+    .await;
+    until(&mut socket, "input_audio_buffer.speech_stopped").await;
+    let done = until(&mut socket, "response.done").await;
+    assert_eq!(done["response"]["status"], "completed");
+    let least = ceil(inner.elapsed());
+    let done = CloseFrame {
+        code: CloseCode::Normal,
+        reason: "".into(),
+    };
+    socket.close(Some(done)).await.unwrap();
+    assert_eq!(closed(&mut socket).await.0, 1000);
+    let most = ceil(outer.elapsed());
+    let cost = settled(&stage, &key).await;
+    assert_eq!(cost % 10_000, 0);
+    assert!(
+        (least..=most).contains(&(cost / 10_000)),
+        "{cost} {least} {most}"
+    );
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn functions_are_called_and_answered() {
+    let (stage, key) = stage().await;
+    let mut socket = connect(&stage, &key, REALTIME).await;
+    say(
+        &mut socket,
+        &json!({"type": "session.update", "session": {"turn_detection": null,
+        "tools": [{"type": "function", "name": "weather", "parameters": {}}]}}),
+    )
+    .await;
+    say(&mut socket, &text("How is the weather?")).await;
+    say(&mut socket, &json!({"type": "response.create"})).await;
+    let call = until(&mut socket, "response.function_call_arguments.done").await;
+    assert_eq!(call["name"], "weather");
+    until(&mut socket, "response.done").await;
+    socket.close(None).await.unwrap();
+    settled(&stage, &key).await;
+}
+
+#[tokio::test]
+async fn what_would_be_kept_is_refused_and_the_session_goes_on() {
+    let (stage, key) = stage().await;
+    let mut socket = connect(&stage, &key, REALTIME).await;
+    for (event, param) in [
+        (
+            json!({"type": "session.update", "event_id": "e1", "session": {"resumption": {"enabled": true}}}),
+            "session.resumption",
+        ),
+        (
+            json!({"type": "response.create", "event_id": "e1", "response": {"tools": [{"type": "file_search"}]}}),
+            "session.tools",
+        ),
+    ] {
+        say(&mut socket, &event).await;
+        let error = until(&mut socket, "error").await;
+        assert_eq!(error["error"]["code"], "stateful_not_supported");
+        assert_eq!(error["error"]["param"], param);
+        assert_eq!(error["error"]["event_id"], "e1");
+        assert!(error["event_id"].as_str().unwrap().starts_with("event_"));
+    }
+    say(&mut socket, &push_to_talk()).await;
+    let updated = until(&mut socket, "session.updated").await;
+    assert!(updated["session"].get("resumption").is_none());
+    socket.close(None).await.unwrap();
+    settled(&stage, &key).await;
+}
+
+#[tokio::test]
+async fn streamed_speech_and_transcripts_cost_what_was_sent() {
+    let (stage, key) = stage().await;
+    let mut socket = connect(&stage, &key, SPEECH).await;
+    say(
+        &mut socket,
+        &json!({"type": "text.delta", "delta": "Grüße!"}),
+    )
+    .await;
+    assert!(until(&mut socket, "audio.delta").await["delta"].is_string());
+    say(&mut socket, &json!({"type": "text.clear"})).await;
+    until(&mut socket, "audio.clear").await;
+    say(&mut socket, &json!({"type": "text.delta", "delta": "😀"})).await;
+    say(&mut socket, &json!({"type": "text.done"})).await;
+    until(&mut socket, "audio.done").await;
+    socket.close(None).await.unwrap();
+    assert_eq!(settled(&stage, &key).await, 7 * 15);
+    assert_eq!(talked(&stage).await.characters, 7);
+    let call = stage.sim.calls().remove(0);
+    assert_eq!(call.query.as_deref(), Some("language=en&codec=pcm"));
+
+    let mut socket = connect(&stage, &key, TRANSCRIPT).await;
+    until(&mut socket, "transcript.created").await;
+    for _ in 0..11 {
+        socket.send(Message::binary(vec![0; 1_600])).await.unwrap();
+    }
+    say(&mut socket, &json!({"type": "audio.done"})).await;
+    let done = until(&mut socket, "transcript.done").await;
+    assert_eq!(done["duration"], json!(2.2));
+    assert_eq!(closed(&mut socket).await.0, 1000);
+    assert_eq!(settled(&stage, &key).await, 7 * 15 + 3_000);
+    assert_eq!(talked(&stage).await.heard_us, 2_200_000);
+    let call = stage.sim.calls().remove(1);
+    assert_eq!(
+        call.query.as_deref(),
+        Some("model=sim-voice-secret&sample_rate=8000&encoding=mulaw")
+    );
+    stage.verify().await;
+}

@@ -1,0 +1,117 @@
+//! Text tokens of realtime sessions: priced by the operator, or refused.
+
+use serde_json::{Value, json};
+
+use super::{closed, connect, refusal, say, settled, until};
+use crate::harness::{Key, Plot, Stage};
+
+/// Text costs 1,000 micro-credits a token, and audio next to nothing.
+const ENTRIES: &str = r#"
+[[model]]
+id = "maker/priced"
+kind = "audio"
+routes = [{ channel = "main", model = "sim-voice-secret" }]
+price = { realtime_minute = "0.000001", input = "1000", output = "1000" }
+[[model]]
+id = "maker/unpriced"
+kind = "audio"
+routes = [{ channel = "main", model = "sim-voice-secret" }]
+price = { realtime_minute = "0.000001", stt_stream_second = "0.001" }
+"#;
+const PRICED: &str = "/v1/realtime?model=maker/priced";
+const UNPRICED: &str = "/v1/realtime?model=maker/unpriced";
+
+async fn stage_of(balance: &str) -> (Stage, Key) {
+    let stage = Plot::default().entries(ENTRIES).open().await;
+    stage.wallet("w", &["--balance", balance]).await;
+    let key = stage.key("w", &[]).await;
+    (stage, key)
+}
+
+fn text_only(instructions: &str) -> Value {
+    json!({"type": "session.update", "session": {"turn_detection": null,
+        "output_modalities": ["text"], "instructions": instructions}})
+}
+
+#[tokio::test]
+async fn text_costs_what_responses_report_of_it() {
+    let (stage, key) = stage_of("10").await;
+    let mut socket = connect(&stage, &key, PRICED).await;
+    say(&mut socket, &text_only("Be brief.")).await;
+    let mut tokens = 0;
+    for _ in 0..3 {
+        let create =
+            json!({"type": "response.create", "response": {"instructions": "Speak of rain."}});
+        say(&mut socket, &create).await;
+        let done = until(&mut socket, "response.done").await;
+        let usage = &done["response"]["usage"];
+        assert!(usage["output_tokens"].as_u64().unwrap() > 0, "{usage}");
+        tokens += usage["total_tokens"].as_u64().unwrap();
+    }
+    socket.close(None).await.unwrap();
+    let cost = settled(&stage, &key).await;
+    // A second of a session costs less than a micro-credit, which is rounded up once.
+    assert!(
+        (tokens * 1_000..=tokens * 1_000 + 1).contains(&cost),
+        "{tokens} {cost}"
+    );
+    stage.verify().await;
+    let proof = stage.cli_json(&["ledger", "reprice"]).await;
+    assert_eq!(
+        (&proof["ok"], &proof["repriced_micro"]),
+        (&json!(true), &json!(cost.to_string()))
+    );
+}
+
+/// A response that cannot be paid for ends the session, before its text reaches the caller.
+#[tokio::test]
+async fn text_that_cannot_be_paid_ends_the_session() {
+    let (stage, key) = stage_of("0.05").await;
+    let mut socket = connect(&stage, &key, PRICED).await;
+    say(&mut socket, &text_only(&"be brief ".repeat(200))).await;
+    say(&mut socket, &json!({"type": "response.create"})).await;
+    let error = until(&mut socket, "error").await;
+    assert_eq!(error["error"]["code"], "insufficient_quota");
+    assert_eq!(closed(&mut socket).await.0, 1008);
+    assert!(settled(&stage, &key).await <= 50_000);
+    stage.verify().await;
+}
+
+/// Whoever leaves before the report pays for what was counted.
+#[tokio::test]
+async fn text_of_a_response_that_never_reports_is_counted() {
+    let (stage, key) = stage_of("10").await;
+    let mut socket = connect(&stage, &key, PRICED).await;
+    say(&mut socket, &text_only(&"be brief ".repeat(200))).await;
+    say(&mut socket, &json!({"type": "response.create"})).await;
+    until(&mut socket, "response.created").await;
+    drop(socket);
+    let cost = settled(&stage, &key).await;
+    assert!(cost >= 200_000, "{cost}");
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn sessions_whose_text_has_no_price_are_named_and_can_be_refused() {
+    let (stage, key) = stage_of("1").await;
+    let checked = stage.cli_json(&["check"]).await;
+    let notes = checked["notes"].as_array().unwrap();
+    let about: Vec<_> = notes.iter().map(|note| &note["id"]).collect();
+    assert!(about.contains(&&json!("maker/unpriced")), "{checked}");
+    assert!(!about.contains(&&json!("maker/priced")), "{checked}");
+    let mut socket = connect(&stage, &key, UNPRICED).await;
+    socket.close(None).await.unwrap();
+    drop(stage);
+
+    let plot = Plot::default().entries(ENTRIES);
+    let (stage, key) = plot
+        .setting("ledger", "refuse_unpriced_text = true")
+        .funded()
+        .await;
+    let refused = (400, "model_not_supported".to_owned());
+    assert_eq!(refusal(&stage, &key, UNPRICED).await, refused);
+    let mut socket = connect(&stage, &key, PRICED).await;
+    socket.close(None).await.unwrap();
+    let transcript = "/v1/stt?model=maker/unpriced";
+    connect(&stage, &key, transcript).await;
+}

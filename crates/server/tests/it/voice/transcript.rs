@@ -1,0 +1,263 @@
+//! Transcripts: `/v1/stt` and its other name.
+
+use serde_json::json;
+
+use crate::harness::{Key, Plot, Request, Stage};
+
+const ENTRIES: &str = r#"
+[[model]]
+id = "maker/ears"
+kind = "audio"
+routes = [{ channel = "main", model = "sim-ears-secret" }]
+price = { stt_second = "0.001" }
+[[model]]
+id = "maker/vague"
+kind = "audio"
+routes = [{ channel = "main", model = "sim-ears-secret+no-usage" }]
+price = { stt_second = "0.001" }
+"#;
+
+async fn stage() -> (Stage, Key) {
+    Plot::default().entries(ENTRIES).funded().await
+}
+
+/// A form whose file stands where it is put.
+fn form(key: &Key, path: &str, parts: &[(&str, Vec<u8>)]) -> Request {
+    let mut body = Vec::new();
+    for (name, data) in parts {
+        body.extend_from_slice(b"--b0\r\ncontent-disposition: form-data; name=\"");
+        body.extend_from_slice(name.as_bytes());
+        body.extend_from_slice(b"\"");
+        if *name == "file" {
+            body.extend_from_slice(b"; filename=\"a.wav\"\r\ncontent-type: audio/wav");
+        }
+        body.extend_from_slice(b"\r\n\r\n");
+        body.extend_from_slice(data);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(b"--b0--\r\n");
+    Request::post(path)
+        .header("content-type", "multipart/form-data; boundary=b0")
+        .bearer(&key.secret)
+        .body(body)
+}
+
+/// Silence of 16 bits at 16 kHz.
+fn wav(millis: usize) -> Vec<u8> {
+    let data = 32 * millis;
+    let mut wav = b"RIFF".to_vec();
+    wav.extend_from_slice(&u32::try_from(data + 36).unwrap().to_le_bytes());
+    wav.extend_from_slice(b"WAVEfmt \x10\0\0\0\x01\0\x01\0");
+    wav.extend_from_slice(&16_000u32.to_le_bytes());
+    wav.extend_from_slice(&32_000u32.to_le_bytes());
+    wav.extend_from_slice(b"\x02\0\x10\0data");
+    wav.extend_from_slice(&u32::try_from(data).unwrap().to_le_bytes());
+    wav.resize(44 + data, 0);
+    wav
+}
+
+fn text(value: &str) -> Vec<u8> {
+    value.as_bytes().to_vec()
+}
+
+#[tokio::test]
+async fn a_file_is_heard_last_and_costs_what_it_lasts() {
+    let (stage, key) = stage().await;
+    let parts = [
+        ("file", wav(2_340)),
+        ("keyterm", text("b")),
+        ("model", text("maker/ears")),
+        ("keyterm", text("a")),
+        ("unknown", text("kept")),
+    ];
+    let answer = stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.json()["duration"], json!(2.34));
+    // Three seconds at a thousandth.
+    assert_eq!(stage.usage(&key).await, 3_000);
+    assert_eq!(stage.frozen(&key).await, 0);
+    let call = stage.sim.calls().remove(0);
+    let sent = String::from_utf8_lossy(&call.body).into_owned();
+    let places: Vec<usize> = [
+        "name=\"model\"\r\n\r\nsim-ears-secret\r\n",
+        "name=\"keyterm\"\r\n\r\nb\r\n",
+        "name=\"keyterm\"\r\n\r\na\r\n",
+        "name=\"unknown\"\r\n\r\nkept\r\n",
+        "name=\"file\"; filename=\"a.wav\"\r\nContent-Type: audio/wav\r\n\r\nRIFF",
+    ]
+    .iter()
+    .map(|part| sent.find(part).expect(part))
+    .collect();
+    assert!(places.is_sorted(), "{places:?}");
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn a_url_holds_six_hours_and_no_duration_costs_the_bound() {
+    let (stage, key) = stage().await;
+    let url = ("url", text("https://audio.example/a.mp3"));
+    let parts = [("model", text("maker/ears")), url.clone()];
+    let answer = stage.send(&form(&key, "/v1/stt", &parts)).await;
+    assert_eq!(answer.ok().json()["duration"], json!(90.0));
+    assert_eq!(stage.usage(&key).await, 90_000);
+    // Six hours cost 21.6 credits: more than this key may spend.
+    let poor = stage.key("w", &["--limit", "21"]).await;
+    let answer = stage.send(&form(&poor, "/v1/stt", &parts)).await;
+    assert_eq!(answer.failure(), (402, "key_limit_reached".to_owned()));
+    let parts = [("model", text("maker/vague")), ("file", wav(1_000))];
+    stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
+    // 32,044 bytes are 43 seconds at most.
+    assert_eq!(stage.usage(&key).await, 90_000 + 43_000);
+    stage.verify().await;
+}
+
+#[tokio::test]
+async fn the_sdks_name_leaves_out_what_the_upstream_does_not_know() {
+    let (stage, key) = stage().await;
+    let parts = [
+        ("file", wav(1_000)),
+        ("model", text("maker/ears")),
+        ("response_format", text("json")),
+        ("temperature", text("0.2")),
+        ("language", text("en")),
+    ];
+    let request = form(&key, "/v1/audio/transcriptions", &parts);
+    let answer = stage.send(&request).await.ok();
+    assert_eq!(answer.header("x-dropped-params"), Some("temperature"));
+    assert_eq!(answer.json()["text"], "It sounds like tones.");
+    assert_eq!(stage.usage(&key).await, 1_000);
+}
+
+/// Large files lie with the media on their way in, under the same floor of the disk.
+#[tokio::test]
+async fn an_upload_that_cannot_be_kept_is_refused_before_money_moves() {
+    let (stage, key) = stage().await;
+    let media = stage.folder().join("tollgate-data/media");
+    std::fs::rename(&media, stage.folder().join("away")).unwrap();
+    let model = ("model", text("maker/ears"));
+    // Two megabytes, which are too large for the memory.
+    let parts = [model.clone(), ("file", wav(65_000))];
+    let refused = stage.send(&form(&key, "/v1/stt", &parts)).await;
+    assert_eq!(refused.failure(), (503, "service_unavailable".to_owned()));
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(stage.sim.calls().len(), 0);
+    let parts = [model, ("file", wav(1_000))];
+    stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
+    assert_eq!(stage.usage(&key).await, 1_000);
+}
+
+#[tokio::test]
+async fn bad_forms_reach_no_upstream() {
+    let (stage, key) = stage().await;
+    let model = || ("model", text("maker/ears"));
+    for (parts, status, code) in [
+        (vec![("file", wav(1))], 400, "invalid_request"),
+        (vec![model()], 400, "invalid_request"),
+        (
+            vec![
+                model(),
+                ("file", wav(1)),
+                ("url", text("https://a.example/")),
+            ],
+            400,
+            "invalid_request",
+        ),
+        (
+            vec![model(), model(), ("file", wav(1))],
+            400,
+            "invalid_request",
+        ),
+        (
+            vec![model(), ("file", wav(1)), ("provider", text("x"))],
+            400,
+            "routing_not_supported",
+        ),
+        (
+            vec![model(), ("file", wav(1)), ("service_tier", text("flex"))],
+            400,
+            "service_tier_not_supported",
+        ),
+        (
+            vec![("model", text("maker/chat")), ("file", wav(1))],
+            400,
+            "model_not_supported",
+        ),
+    ] {
+        let answer = stage.send(&form(&key, "/v1/stt", &parts)).await;
+        assert_eq!(answer.failure(), (status, code.to_owned()));
+    }
+    let json = Request::post("/v1/stt")
+        .json(&json!({"model": "maker/ears"}))
+        .bearer(&key.secret);
+    let answer = stage.send(&json).await;
+    assert_eq!(answer.failure(), (415, "unsupported_media_type".to_owned()));
+    assert_eq!(stage.upstream_calls(), 0);
+}
+
+#[tokio::test]
+async fn large_files_pass_by_the_disk_and_larger_ones_do_not() {
+    // A tenth of the file would be too much for the memory.
+    let (stage, key) = Plot::default()
+        .setting("limits", "body_memory_bytes = 4000000")
+        .entries(ENTRIES)
+        .funded()
+        .await;
+    let model = ("model", text("maker/ears"));
+    let before = peak_kib(stage.pid());
+    for file_first in [false, true] {
+        let mut parts = vec![model.clone(), ("file", vec![1; 45_000_000])];
+        if file_first {
+            parts.reverse();
+        }
+        stage.send(&form(&key, "/v1/stt", &parts)).await.ok();
+    }
+    let taken = peak_kib(stage.pid()) - before;
+    assert!(taken < 32 * 1024, "{taken} KiB");
+    assert_eq!(stage.sim.calls()[0].body_bytes / 1_000_000, 45);
+    let parts = [model, ("file", vec![1; 50_000_001])];
+    let answer = stage.send(&form(&key, "/v1/stt", &parts)).await;
+    assert_eq!(answer.failure(), (413, "request_too_large".to_owned()));
+    assert_eq!(stage.upstream_calls(), 2);
+}
+
+/// The most memory that a process has had.
+fn peak_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.unwrap().trim().trim_end_matches(" kB");
+    peak.parse().unwrap()
+}
+
+/// A field that the upstream could take for the model is not sent beside ours.
+#[tokio::test]
+async fn the_model_is_named_in_one_way_alone() {
+    let (stage, key) = stage().await;
+    for name in [
+        "Model",
+        "model[]",
+        "model[0]",
+        " model",
+        "model ",
+        "model_id",
+        "modelId",
+        "model\0",
+        "mo\\del",
+        "%6dodel",
+        "MODEL",
+        "model\\",
+        "m\u{f6}del",
+    ] {
+        for path in ["/v1/stt", "/v1/audio/transcriptions"] {
+            let parts = [
+                ("model", text("maker/ears")),
+                (name, text("other")),
+                ("file", wav(100)),
+            ];
+            let answer = stage.send(&form(&key, path, &parts)).await;
+            let refused = (400, "invalid_request".to_owned());
+            assert_eq!(answer.failure(), refused, "{name:?}");
+        }
+    }
+    assert_eq!(stage.upstream_calls(), 0);
+    assert_eq!(stage.frozen(&key).await, 0);
+}

@@ -1,12 +1,12 @@
 //! What can be asked on the command line.
 
-use std::path::PathBuf;
+use clap::{Parser, Subcommand};
 
-use clap::{Args, Parser, Subcommand};
-
+use super::accounts::{key, wallet};
+use super::context::Global;
 #[cfg(feature = "sim")]
-use super::{demo, sim};
-use super::{key, ledger, logs, tasks, wallet};
+use super::simulation::{demo, sim};
+use super::{ledger, logs, tasks};
 
 /// One API in front of many models, billed in credits.
 #[derive(Debug, Parser)]
@@ -16,23 +16,6 @@ pub(super) struct Cli {
     pub(super) global: Global,
     #[command(subcommand)]
     pub(super) command: Command,
-}
-
-/// What every command takes.
-#[derive(Debug, Args)]
-pub(super) struct Global {
-    /// The configuration file; ./tollgate.toml when not named.
-    #[arg(
-        long,
-        global = true,
-        value_name = "FILE",
-        env = "TOLLGATE_CONFIG",
-        hide_env_values = true
-    )]
-    pub(super) config: Option<PathBuf>,
-    /// Answer in JSON instead of tables.
-    #[arg(long, global = true)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

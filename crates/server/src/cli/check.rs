@@ -4,8 +4,7 @@ use ledger::PriceKey;
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::stop::Stop;
-use super::table::{Side, Table};
+use super::terminal::{Side, Stop, Table};
 use crate::config::{self, Config, Plan};
 
 pub(super) fn run(context: &mut Context) -> Result<(), Stop> {

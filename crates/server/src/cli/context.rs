@@ -2,15 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use store::Store;
 
-use super::args::Global;
-use super::output::Output;
-use super::stop::Stop;
+use super::terminal::{Output, Stop};
 use crate::config::{self, Config};
 
 /// The file that is read when none is named.
 const CONFIG_FILE: &str = "tollgate.toml";
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(super) struct Global {
+    /// The configuration file; ./tollgate.toml when not named.
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "TOLLGATE_CONFIG",
+        hide_env_values = true
+    )]
+    pub(super) config: Option<PathBuf>,
+    /// Answer in JSON instead of tables.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
 
 /// The common arguments of a command, and where its answer goes.
 #[derive(Debug)]

@@ -1,37 +1,20 @@
-//! The command line: one file for each group of commands.
+//! The command line: one file or folder for each group of commands.
 //!
-//! `args.rs` says what can be asked, `run.rs` hands it to the file of its group. Commands about
+//! `args.rs` declares the arguments, `run.rs` calls the group of the command. Commands about
 //! wallets, keys, the ledger, the journal and tasks work on the store beside a running server.
 
+mod accounts;
 mod args;
 mod check;
 mod context;
-#[cfg(feature = "sim")]
-mod demo;
-mod explain;
-#[cfg(feature = "sim")]
-mod fetch;
-mod heads;
-mod key;
 mod ledger;
 mod logs;
-mod output;
-mod patience;
-mod report;
-mod reprice;
 mod run;
-mod secret;
 mod serve;
 #[cfg(feature = "sim")]
-mod sim;
-mod span;
-mod stop;
-mod table;
+mod simulation;
 mod tasks;
-mod verify;
-mod view;
-mod wallet;
-mod when;
+mod terminal;
 
 #[cfg(test)]
 mod tests;

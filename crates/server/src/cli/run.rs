@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use clap::Parser;
 use tokio::runtime;
 
+use super::accounts::{key, wallet};
 use super::args::{Cli, Command};
 use super::context::Context;
-use super::output::Output;
-use super::stop::Stop;
-use super::{check, key, ledger, logs, serve, tasks, wallet};
 #[cfg(feature = "sim")]
-use super::{demo, sim};
+use super::simulation::{demo, sim};
+use super::terminal::{Output, Stop};
+use super::{check, ledger, logs, serve, tasks};
 
 /// Runs the program. Answers go to standard output, complaints to standard error.
 pub fn main() -> ExitCode {

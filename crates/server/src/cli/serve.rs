@@ -1,7 +1,7 @@
 //! `tollgate serve`: the gateway.
 
 use super::context::Context;
-use super::stop::Stop;
+use super::terminal::Stop;
 
 pub(super) async fn run(context: &Context) -> Result<(), Stop> {
     let config = context.config()?;

@@ -8,11 +8,9 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use store::{Store, TaskId, TaskListed, TaskQuery};
 
+use super::accounts::wallet;
 use super::context::Context;
-use super::patience::Patience;
-use super::stop::Stop;
-use super::table::{Side, Table};
-use super::{wallet, when};
+use super::terminal::{Patience, Side, Stop, Table, when};
 
 /// How often followed tasks are looked at.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(500);

@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::args::Cli;
-use super::output::Output;
 use super::run::run;
-use super::stop::Stop;
+use super::terminal::{Output, Stop};
 
 /// An operator in a folder with a configuration.
 struct Operator {

@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
-use super::problem::Problem;
-use super::secret::{Environment, process_environment};
+use super::catalog::{channel, model, plan};
+use super::document::{Environment, Log, Problem, Section, process_environment};
 use super::settings::{
     Admin, Journal, Ledger, Limits, Media, Outbound, Server, Store, Tasks, Timeouts,
 };
-use super::tree::{Log, Section};
-use super::{channel, model, plan};
 
 /// Everything a configuration file states, typed and checked.
 ///

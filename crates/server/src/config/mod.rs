@@ -1,40 +1,25 @@
-//! The configuration file: what it may say, what is wrong with it, what it comes to.
+//! The configuration file: its settings, the problems in it, and the catalog it makes.
 //!
 //! [`Config::load`] reads a file into typed settings or reports every problem at once;
-//! [`resolve`] looks up the secrets and answers with the channels and models that can be used
-//! now. Start reading in `load.rs`; `settings/` has one file for each table of single settings.
+//! [`resolve`] looks up the secrets and returns the channels and models that can be used
+//! now. Start reading in `load.rs`. `settings/` has one file for each table of single settings,
+//! `catalog/` reads channels and models, `document/` reads TOML and reports problems.
 
-mod bound;
-mod channel;
-mod fit;
+mod admin_token;
+mod catalog;
+mod crate_settings;
+mod document;
 mod load;
-mod model;
-mod nearest;
-mod network;
-mod parts;
-mod plan;
-mod price;
-mod problem;
-mod profile;
-mod secret;
 mod settings;
-mod token;
-mod tree;
-mod value;
 
-#[cfg(test)]
-mod example;
 #[cfg(test)]
 mod tests;
 
-pub use channel::Channel;
+pub use admin_token::AdminToken;
+pub use catalog::{Channel, Model, Plan, resolve};
+pub use document::{Place, Problem, SecretSource};
 pub use load::{Config, load_store_settings};
-pub use model::Model;
-pub use plan::{Plan, resolve};
-pub use problem::{Place, Problem};
-pub use secret::SecretSource;
 pub use settings::{
     Admin, Journal, Ledger, Limits, Media, MediaPlace, Outbound, Server, Store, StoreUrl, Tasks,
     Timeouts,
 };
-pub use token::AdminToken;

@@ -3,9 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-use super::super::secret::{SecretSource, read_source};
-use super::super::tree::Section;
-use super::super::value;
+use crate::config::document::{SecretSource, Section, read_source, value};
 
 /// `[admin]`: health, metrics, console and admin API, on a listener of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +23,7 @@ impl Default for Admin {
 }
 
 impl Admin {
-    pub(in super::super) fn read(mut section: Section<'_, '_, '_>, folder: &Path) -> Self {
+    pub(crate) fn read(mut section: Section<'_, '_, '_>, folder: &Path) -> Self {
         let mut out = Self::default();
         section.set("listen", &mut out.listen, value::socket);
         out.token = read_source(&mut section, "token", folder);

@@ -1,7 +1,6 @@
 //! The record of calls.
 
-use super::super::tree::Section;
-use super::super::value;
+use crate::config::document::{Section, value};
 
 /// `[journal]`: one row for each call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +21,7 @@ impl Default for Journal {
 }
 
 impl Journal {
-    pub(in super::super) fn read(mut section: Section<'_, '_, '_>) -> Self {
+    pub(crate) fn read(mut section: Section<'_, '_, '_>) -> Self {
         let mut out = Self::default();
         section.flag("bodies", &mut out.bodies);
         section.set("retention_days", &mut out.retention_days, value::count);

@@ -6,8 +6,7 @@ use engine::Commit;
 use ledger::Micro;
 use toml::de::DeValue;
 
-use super::super::tree::Section;
-use super::super::value;
+use crate::config::document::{Section, value};
 
 /// `[ledger]`: when money is durable and how much of it is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +43,7 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    pub(in super::super) fn read(mut section: Section<'_, '_, '_>) -> Self {
+    pub(crate) fn read(mut section: Section<'_, '_, '_>) -> Self {
         let mut out = Self::default();
         section.set("commit", &mut out.commit, |raw| {
             value::one_of(

@@ -1,6 +1,6 @@
 //! Sizes and counts.
 
-use super::super::tree::Section;
+use crate::config::document::Section;
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
@@ -83,7 +83,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    pub(in super::super) fn read(mut section: Section<'_, '_, '_>) -> Self {
+    pub(crate) fn read(mut section: Section<'_, '_, '_>) -> Self {
         let mut out = Self::default();
         section.positive("header_bytes", &mut out.header_bytes);
         section.positive("header_one_bytes", &mut out.header_one_bytes);

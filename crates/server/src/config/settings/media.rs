@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::super::secret::{SecretSource, read_source};
-use super::super::tree::Section;
-use super::super::value;
+use crate::config::document::{SecretSource, Section, read_source, value};
 
 /// `[media]`: where generated media is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +53,7 @@ impl Default for Media {
 }
 
 impl Media {
-    pub(in super::super) fn read(mut section: Section<'_, '_, '_>, folder: &Path) -> Self {
+    pub(crate) fn read(mut section: Section<'_, '_, '_>, folder: &Path) -> Self {
         let mut out = Self::default();
         section.set("url", &mut out.place, media_place);
         if let MediaPlace::Folder(path) = &mut out.place {

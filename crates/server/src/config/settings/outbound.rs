@@ -2,8 +2,7 @@
 
 use upstream::Network;
 
-use super::super::network::read_networks;
-use super::super::tree::Section;
+use crate::config::document::{Section, read_networks};
 
 /// `[outbound]`: what our own fetches and callbacks may reach.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,7 +14,7 @@ pub struct Outbound {
 }
 
 impl Outbound {
-    pub(in super::super) fn read(mut section: Section<'_, '_, '_>) -> Self {
+    pub(crate) fn read(mut section: Section<'_, '_, '_>) -> Self {
         let mut out = Self {
             allow: read_networks(&mut section, "allow"),
             ..Self::default()

@@ -4,9 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use upstream::Network;
 
-use super::super::network::read_networks;
-use super::super::tree::Section;
-use super::super::value;
+use crate::config::document::{Section, read_networks, value};
 
 /// `[server]`: the public listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +36,7 @@ impl Default for Server {
 }
 
 impl Server {
-    pub(in super::super) fn read(mut section: Section<'_, '_, '_>) -> Self {
+    pub(crate) fn read(mut section: Section<'_, '_, '_>) -> Self {
         let mut out = Self::default();
         section.set("listen", &mut out.listen, value::socket);
         out.public_url = section.value("public_url", value::web_address);

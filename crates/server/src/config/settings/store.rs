@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::super::secret::{SecretSource, read_source};
-use super::super::tree::Section;
-use super::super::value;
+use crate::config::document::{SecretSource, Section, read_source, value};
 
 /// `[store]`: where wallets, keys, the ledger and the journal lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +61,7 @@ impl Default for Store {
 }
 
 impl Store {
-    pub(in super::super) fn read(mut section: Section<'_, '_, '_>, folder: &Path) -> Self {
+    pub(crate) fn read(mut section: Section<'_, '_, '_>, folder: &Path) -> Self {
         let mut out = Self::default();
         section.set("url", &mut out.url, store_url);
         if let StoreUrl::File(path) = &mut out.url {

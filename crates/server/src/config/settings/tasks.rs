@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::tree::Section;
-use super::super::value;
+use crate::config::document::{Section, value};
 
 /// `[tasks]`: how asynchronous work is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +33,7 @@ impl Default for Tasks {
 }
 
 impl Tasks {
-    pub(in super::super) fn read(mut section: Section<'_, '_, '_>) -> Self {
+    pub(crate) fn read(mut section: Section<'_, '_, '_>) -> Self {
         let mut out = Self::default();
         section.millis("poll_first_ms", &mut out.poll_first);
         section.millis("poll_max_ms", &mut out.poll_max);

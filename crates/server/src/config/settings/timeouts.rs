@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::tree::Section;
+use crate::config::document::Section;
 
 /// `[timeouts]`: every wait has an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    pub(in super::super) fn read(mut section: Section<'_, '_, '_>) -> Self {
+    pub(crate) fn read(mut section: Section<'_, '_, '_>) -> Self {
         let mut out = Self::default();
         section.millis("upstream_connect_ms", &mut out.upstream_connect);
         section.millis("upstream_first_byte_ms", &mut out.upstream_first_byte);

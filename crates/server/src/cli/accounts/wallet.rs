@@ -1,0 +1,178 @@
+//! `tollgate wallet …`: the accounts that own credits.
+
+use clap::Subcommand;
+use ledger::{Micro, WalletStatus};
+use store::{NewWallet, Store, WalletRow};
+
+use super::view::{wallet_json, wallet_table};
+use crate::cli::context::Context;
+use crate::cli::terminal::Stop;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Wallet {
+    /// Create a wallet.
+    Create {
+        /// A name that no other wallet has.
+        name: String,
+        /// Paid credits to begin with.
+        #[arg(long, value_name = "CREDITS", default_value = "0", value_parser = credits)]
+        balance: Micro,
+        /// Gift credits to begin with; they are spent first.
+        #[arg(long, value_name = "CREDITS", default_value = "0", value_parser = credits)]
+        gift: Micro,
+        /// How many credits may be used beyond those.
+        #[arg(long, value_name = "CREDITS", default_value = "0", value_parser = credits)]
+        credit_limit: Micro,
+    },
+    /// List all wallets.
+    List,
+    /// Show one wallet.
+    Show {
+        #[arg(value_name = "NAME_OR_ID")]
+        wallet: String,
+    },
+    /// Add paid credits; a used credit line is repaid first.
+    Topup {
+        #[arg(value_name = "NAME_OR_ID")]
+        wallet: String,
+        #[arg(value_parser = some_credits)]
+        amount: Micro,
+        /// Kept with the entry.
+        #[arg(long, default_value = "")]
+        note: String,
+    },
+    /// Add gift credits; they never repay debt.
+    Gift {
+        #[arg(value_name = "NAME_OR_ID")]
+        wallet: String,
+        #[arg(value_parser = some_credits)]
+        amount: Micro,
+        /// Kept with the entry.
+        #[arg(long, default_value = "")]
+        note: String,
+    },
+    /// Set how far the credit line goes.
+    CreditLimit {
+        #[arg(value_name = "NAME_OR_ID")]
+        wallet: String,
+        #[arg(value_parser = credits)]
+        amount: Micro,
+    },
+    /// Admit no more calls; what was admitted is finished and settled.
+    Disable {
+        #[arg(value_name = "NAME_OR_ID")]
+        wallet: String,
+    },
+    /// Admit calls again.
+    Enable {
+        #[arg(value_name = "NAME_OR_ID")]
+        wallet: String,
+    },
+}
+
+pub(crate) async fn run(command: Wallet, context: &mut Context) -> Result<(), Stop> {
+    let store = context.store()?;
+    let row = match command {
+        Wallet::List => return list(&store, context).await,
+        Wallet::Create {
+            name,
+            balance,
+            gift,
+            credit_limit,
+        } => {
+            let wallet = NewWallet {
+                name,
+                balance,
+                gift,
+                credit_limit,
+            };
+            store.create_wallet(wallet).await?
+        }
+        Wallet::Show { wallet } => find(&store, &wallet).await?,
+        Wallet::Topup {
+            wallet,
+            amount,
+            note,
+        } => {
+            let id = find(&store, &wallet).await?.id;
+            store.top_up(id, amount, &note).await?
+        }
+        Wallet::Gift {
+            wallet,
+            amount,
+            note,
+        } => {
+            let id = find(&store, &wallet).await?.id;
+            store.gift(id, amount, &note).await?
+        }
+        Wallet::CreditLimit { wallet, amount } => {
+            let id = find(&store, &wallet).await?.id;
+            store.set_credit_limit(id, amount).await?
+        }
+        Wallet::Disable { wallet } => {
+            let id = find(&store, &wallet).await?.id;
+            store.set_wallet_status(id, WalletStatus::Disabled).await?
+        }
+        Wallet::Enable { wallet } => {
+            let id = find(&store, &wallet).await?.id;
+            store.set_wallet_status(id, WalletStatus::Active).await?
+        }
+    };
+    if context.json {
+        context.out.json(&wallet_json(&row))
+    } else {
+        context.out.table(&wallet_table([&row]))
+    }
+}
+
+async fn list(store: &Store, context: &mut Context) -> Result<(), Stop> {
+    let rows = store.wallets().await?;
+    if context.json {
+        let rows: Vec<_> = rows.iter().map(wallet_json).collect();
+        context.out.json(&rows)
+    } else {
+        context.out.table(&wallet_table(&rows))
+    }
+}
+
+/// The wallet of that name or id.
+pub(crate) async fn find(store: &Store, name_or_id: &str) -> Result<WalletRow, Stop> {
+    let found = store.find_wallet(name_or_id).await?;
+    found.ok_or_else(|| Stop::message(format!("no wallet `{name_or_id}`")))
+}
+
+/// An amount of credits, 0 included.
+pub(crate) fn credits(text: &str) -> Result<Micro, String> {
+    let amount: Micro = text.parse().map_err(|error| {
+        format!("write credits with at most 6 decimals, such as 12.5 ({error})")
+    })?;
+    if amount < Micro::ZERO {
+        return Err("must not be negative".to_owned());
+    }
+    Ok(amount)
+}
+
+/// An amount of credits above 0.
+fn some_credits(text: &str) -> Result<Micro, String> {
+    match credits(text)? {
+        Micro::ZERO => Err("must be above 0".to_owned()),
+        amount => Ok(amount),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_credits_with_six_decimals_at_most() {
+        for (text, micro) in [("0", 0), ("12.5", 12_500_000), ("0.000001", 1)] {
+            assert_eq!(credits(text), Ok(Micro::new(micro)), "{text}");
+        }
+        for text in ["", "-1", "0.0000001", "1e3", "ten", "99999999999999999"] {
+            assert!(credits(text).is_err(), "{text}");
+        }
+        assert!(some_credits("0").is_err());
+        assert!(some_credits("0.000001").is_ok());
+    }
+}

@@ -1,0 +1,25 @@
+//! `tollgate ledger …`: what the books say, and proof that they are right.
+
+use clap::Subcommand;
+
+use super::{report, reprice, verify};
+use crate::cli::context::Context;
+use crate::cli::terminal::Stop;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Ledger {
+    /// Recompute every invariant from the entries; exit 1 on any difference.
+    Verify(verify::Verify),
+    /// Add up usage and charges by day, wallet, key and model.
+    Report(report::Report),
+    /// Price stored usage again and prove the same total; exit 1 on any difference.
+    Reprice(reprice::Reprice),
+}
+
+pub(crate) async fn run(command: Ledger, context: &mut Context) -> Result<(), Stop> {
+    match command {
+        Ledger::Verify(command) => verify::run(command, context).await,
+        Ledger::Report(command) => report::run(command, context).await,
+        Ledger::Reprice(command) => reprice::run(command, context).await,
+    }
+}

@@ -1,0 +1,338 @@
+//! `tollgate ledger report`: what was used and charged, by day, wallet, key and model.
+
+use std::collections::{BTreeMap, HashMap};
+
+use clap::{Args, ValueEnum};
+use ledger::Micro;
+use serde_json::{Map, Value, json};
+use store::{EntryKind, EntryRow, PriceNumber, PriceRow};
+
+use super::span::{Span, day_of};
+use crate::cli::context::Context;
+use crate::cli::terminal::{Side, Stop, Table};
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    #[command(flatten)]
+    span: Span,
+    /// What makes a line, in this order.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "day,wallet,model"
+    )]
+    by: Vec<By>,
+    /// How it is written; --json is --format json.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    Day,
+    Wallet,
+    Key,
+    Model,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Csv,
+    Json,
+}
+
+pub(crate) async fn run(command: Report, context: &mut Context) -> Result<(), Stop> {
+    let store = context.store()?;
+    let mut lines = Lines::new(command.by, &store.prices().await?);
+    command.span.each(&store, |entry| lines.add(entry)).await?;
+    match command.format {
+        _ if context.json => lines
+            .rows()
+            .try_for_each(|row| context.out.json(&row.json())),
+        Format::Json => lines
+            .rows()
+            .try_for_each(|row| context.out.json(&row.json())),
+        Format::Csv => {
+            context.out.line(lines.titles().join(","))?;
+            let mut rows = lines.rows();
+            rows.try_for_each(|row| context.out.line(csv(&row.cells())))
+        }
+        Format::Table => context.out.table(&lines.table()),
+    }
+}
+
+/// The sums of a report, by the names that make a line.
+struct Lines {
+    by: Vec<By>,
+    models: HashMap<PriceNumber, Box<str>>,
+    sums: BTreeMap<Vec<String>, Sums>,
+}
+
+/// What one line adds up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Sums {
+    settled: u64,
+    released: u64,
+    abandoned: u64,
+    input: u128,
+    cached_input: u128,
+    cache_write: u128,
+    cache_write_1h: u128,
+    output: u128,
+    tool_calls: u128,
+    charge: i128,
+    /// What abandoned calls had frozen: the house carries them.
+    abandoned_held: i128,
+}
+
+/// The columns behind the names, as CSV and JSON call them.
+const COLUMNS: [&str; 11] = [
+    "calls",
+    "released",
+    "abandoned",
+    "input",
+    "cached_input",
+    "cache_write",
+    "cache_write_1h",
+    "output",
+    "tool_calls",
+    "charge_micro",
+    "abandoned_held_micro",
+];
+
+struct Row<'a> {
+    by: &'a [By],
+    names: &'a [String],
+    sums: &'a Sums,
+}
+
+impl Lines {
+    fn new(by: Vec<By>, prices: &[PriceRow]) -> Self {
+        let models = prices.iter().map(|row| (row.version, row.model.clone()));
+        Self {
+            by,
+            models: models.collect(),
+            sums: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, entry: &EntryRow) {
+        let Some(call) = &entry.call else {
+            return;
+        };
+        let usage = call.usage.as_ref();
+        let names = self.by.iter().map(|by| match by {
+            By::Day => day_of(entry.at),
+            By::Wallet => entry.wallet.to_string(),
+            By::Key => call.key.to_string(),
+            // A call that was not settled has no price, and its entry no model.
+            By::Model => usage
+                .and_then(|usage| self.models.get(&usage.price_version))
+                .map_or("-", |model| model)
+                .to_owned(),
+        });
+        let sums = self.sums.entry(names.collect()).or_default();
+        match entry.kind {
+            EntryKind::Settled => sums.settled += 1,
+            EntryKind::Released => sums.released += 1,
+            EntryKind::Abandoned => {
+                sums.abandoned += 1;
+                sums.abandoned_held += i128::from(call.held.get());
+            }
+            _ => {}
+        }
+        sums.charge += i128::from(entry.charge.get());
+        let meter = usage.and_then(|usage| usage.meter.read().ok());
+        if let Some(meter) = meter {
+            sums.input += u128::from(meter.input);
+            sums.cached_input += u128::from(meter.cached_input);
+            sums.cache_write += u128::from(meter.cache_write);
+            sums.cache_write_1h += u128::from(meter.cache_write_1h);
+            sums.output += u128::from(meter.output_total());
+            sums.tool_calls += meter
+                .tools
+                .values()
+                .map(|calls| u128::from(*calls))
+                .sum::<u128>();
+        }
+    }
+
+    fn titles(&self) -> Vec<&'static str> {
+        self.by.iter().map(|by| by.name()).chain(COLUMNS).collect()
+    }
+
+    fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.sums.iter().map(|(names, sums)| Row {
+            by: &self.by,
+            names,
+            sums,
+        })
+    }
+
+    fn table(&self) -> Table {
+        let names = self.by.iter().map(|by| (by.title(), Side::Left));
+        let columns = [
+            "CALLS",
+            "RELEASED",
+            "ABANDONED",
+            "INPUT",
+            "CACHED",
+            "WRITTEN",
+            "OUTPUT",
+            "TOOLS",
+            "CHARGE",
+            "HELD BY ABANDONED",
+        ];
+        let columns = names.chain(columns.map(|title| (title, Side::Right)));
+        let mut table = Table::of(columns);
+        let mut total = Sums::default();
+        for row in self.rows() {
+            table.row(row.shown());
+            total.add(row.sums);
+        }
+        let mut names: Vec<String> = self.by.iter().map(|_| String::new()).collect();
+        if let Some(first) = names.first_mut() {
+            "total".clone_into(first);
+        }
+        let total = Row {
+            by: &self.by,
+            names: &names,
+            sums: &total,
+        };
+        table.row(total.shown());
+        table
+    }
+}
+
+impl By {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Wallet => "wallet",
+            Self::Key => "key",
+            Self::Model => "model",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Day => "DAY",
+            Self::Wallet => "WALLET",
+            Self::Key => "KEY",
+            Self::Model => "MODEL",
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, other: &Self) {
+        self.settled += other.settled;
+        self.released += other.released;
+        self.abandoned += other.abandoned;
+        self.input += other.input;
+        self.cached_input += other.cached_input;
+        self.cache_write += other.cache_write;
+        self.cache_write_1h += other.cache_write_1h;
+        self.output += other.output;
+        self.tool_calls += other.tool_calls;
+        self.charge += other.charge;
+        self.abandoned_held += other.abandoned_held;
+    }
+
+    /// In the order of [`COLUMNS`].
+    fn cells(&self) -> [String; 11] {
+        [
+            self.settled.to_string(),
+            self.released.to_string(),
+            self.abandoned.to_string(),
+            self.input.to_string(),
+            self.cached_input.to_string(),
+            self.cache_write.to_string(),
+            self.cache_write_1h.to_string(),
+            self.output.to_string(),
+            self.tool_calls.to_string(),
+            self.charge.to_string(),
+            self.abandoned_held.to_string(),
+        ]
+    }
+}
+
+impl Row<'_> {
+    fn cells(&self) -> Vec<String> {
+        self.names
+            .iter()
+            .cloned()
+            .chain(self.sums.cells())
+            .collect()
+    }
+
+    /// The cells for people: amounts in credits.
+    fn shown(&self) -> Vec<String> {
+        let mut cells = self.cells();
+        let amounts = [self.sums.charge, self.sums.abandoned_held];
+        let places = cells.iter_mut().rev().take(2).rev();
+        for (cell, amount) in places.zip(amounts) {
+            *cell = credits(amount);
+        }
+        cells
+    }
+
+    /// Counts as numbers; amounts as texts, like everywhere.
+    fn json(&self) -> Value {
+        let mut members = Map::new();
+        for (by, name) in self.by.iter().zip(self.names) {
+            members.insert(by.name().to_owned(), json!(name));
+        }
+        for (column, cell) in COLUMNS.iter().zip(self.sums.cells()) {
+            let value = match cell.parse::<u64>() {
+                Ok(count) if !column.ends_with("_micro") => json!(count),
+                _ => json!(cell),
+            };
+            members.insert((*column).to_owned(), value);
+        }
+        members.insert("charge".to_owned(), json!(credits(self.sums.charge)));
+        Value::Object(members)
+    }
+}
+
+/// An amount in credits; sums may be larger than any one amount.
+pub(crate) fn credits(micro: i128) -> String {
+    i64::try_from(micro).map_or_else(
+        |_| format!("{micro} micro"),
+        |micro| Micro::new(micro).to_string(),
+    )
+}
+
+/// A line of CSV; what needs quotes gets them.
+fn csv(cells: &[String]) -> String {
+    let quoted = cells.iter().map(|cell| {
+        if cell.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell.clone()
+        }
+    });
+    quoted.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_need_quotes_get_them() {
+        let cells = ["a/b", "x,y", "say \"hi\""].map(str::to_owned);
+        assert_eq!(csv(&cells), r#"a/b,"x,y","say ""hi""""#);
+    }
+
+    #[test]
+    fn sums_beyond_one_amount_are_shown_all_the_same() {
+        assert_eq!(credits(1_500_000), "1.5");
+        assert_eq!(
+            credits(i128::from(i64::MAX) + 1),
+            "9223372036854775808 micro"
+        );
+    }
+}

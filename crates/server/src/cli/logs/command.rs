@@ -1,0 +1,403 @@
+//! `tollgate logs`: the journal of calls, oldest first.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use ledger::Micro;
+use serde_json::{Value, json};
+use store::{
+    JournalEntry, JournalPlace, JournalQuery, JournalRow, KeyId, StatusRange, Store, StoreError,
+};
+
+use super::explain::Explanation;
+use crate::cli::accounts::wallet;
+use crate::cli::context::Context;
+use crate::cli::terminal::{Patience, Side, Stop, Table, When, when};
+
+/// How often a followed journal is looked at.
+const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
+/// How much later than its neighbours' another node's row may come and still be shown.
+const LATE_MAX: Duration = Duration::from_secs(10);
+/// Rows of one look; the store gives no more.
+const PAGE_ROWS: u32 = 1_000;
+
+/// What the columns usually need, so that rows that come later stand below the first ones.
+const ROW_WIDTHS: [usize; 8] = [20, 26, 20, 24, 6, 14, 9, 10];
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Logs {
+    #[command(subcommand)]
+    command: Option<One>,
+    /// Only calls of this wallet.
+    #[arg(long, value_name = "NAME_OR_ID")]
+    wallet: Option<String>,
+    /// Only calls with this key.
+    #[arg(long, value_name = "ID")]
+    key: Option<KeyId>,
+    /// Only calls of this model.
+    #[arg(long, value_name = "ID")]
+    model: Option<String>,
+    /// Only calls that ended so: 429, or 4xx.
+    #[arg(long, value_parser = statuses)]
+    status: Option<StatusRange>,
+    /// Only calls that ended since: 15m, 2d, or a time such as 2026-12-31T00:00:00Z.
+    #[arg(long, value_name = "WHEN", value_parser = when::parse)]
+    since: Option<When>,
+    /// Only calls that ended before.
+    #[arg(long, value_name = "WHEN", value_parser = when::parse)]
+    until: Option<When>,
+    /// Only the call with this request id.
+    #[arg(long, value_name = "REQUEST_ID")]
+    request: Option<String>,
+    /// At most so many, the newest.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    /// Stay and show calls as they end.
+    #[arg(long, short)]
+    follow: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum One {
+    /// Show everything about one call.
+    Show {
+        #[arg(value_name = "REQUEST_ID")]
+        request: String,
+    },
+}
+
+pub(crate) async fn run(command: Logs, context: &mut Context) -> Result<(), Stop> {
+    let store = context.store()?;
+    if let Some(One::Show { request }) = command.command {
+        return show(&store, &request, context).await;
+    }
+    let query = query(&store, &command).await?;
+    let rows = newest(&store, &query, command.limit).await?;
+    print(&rows, Heading::Shown, context)?;
+    if command.follow {
+        follow(&store, query, &rows, context).await?;
+    }
+    Ok(())
+}
+
+/// Shows what comes, until the program is interrupted. An outage of the database is waited for; what was written
+/// behind it is shown then.
+async fn follow(
+    store: &Store,
+    mut query: JournalQuery,
+    rows: &[JournalEntry],
+    context: &mut Context,
+) -> Result<(), Stop> {
+    let mut shown = Shown::default();
+    let mut patience = Patience::default();
+    if let Some(last) = rows.last().map(|entry| entry.place) {
+        // What stood before it was not asked for.
+        query.after = Some(last.earlier(LATE_MAX));
+        let mut before = patience
+            .ask(async || newest(store, &query, u32::MAX).await)
+            .await?;
+        before.retain(|entry| entry.place <= last);
+        shown.keep_new(before);
+    }
+    loop {
+        tokio::time::sleep(FOLLOW_PAUSE).await;
+        query.after = shown.look_after();
+        let rows = patience
+            .ask(async || newest(store, &query, u32::MAX).await)
+            .await?;
+        print(&shown.keep_new(rows), Heading::Hidden, context)?;
+    }
+}
+
+/// What a follower has seen lately: a row of another node may come late and stand before it.
+#[derive(Debug, Default)]
+struct Shown(BTreeSet<JournalPlace>);
+
+impl Shown {
+    /// From where on rows may still come.
+    fn look_after(&self) -> Option<JournalPlace> {
+        self.0.last().map(|place| place.earlier(LATE_MAX))
+    }
+
+    /// The rows that were not seen before.
+    fn keep_new(&mut self, mut rows: Vec<JournalEntry>) -> Vec<JournalEntry> {
+        rows.retain(|entry| self.0.insert(entry.place));
+        if let Some(place) = self.look_after() {
+            self.0 = self.0.split_off(&place);
+        }
+        rows
+    }
+}
+
+async fn query(store: &Store, command: &Logs) -> Result<JournalQuery, Stop> {
+    let wallet = match &command.wallet {
+        Some(name_or_id) => Some(wallet::find(store, name_or_id).await?.id),
+        None => None,
+    };
+    let time = |when: Option<When>| {
+        let time = when.map(|when| {
+            when.before(when::now())
+                .ok_or_else(|| Stop::message("that time lies before the calendar"))
+        });
+        time.transpose()
+    };
+    Ok(JournalQuery {
+        wallet,
+        key: command.key,
+        model: command.model.clone(),
+        status: command.status,
+        request_id: command.request.clone(),
+        since: time(command.since)?,
+        until: time(command.until)?,
+        ..JournalQuery::default()
+    })
+}
+
+/// The newest rows, at most `count`, oldest first.
+async fn newest(
+    store: &Store,
+    query: &JournalQuery,
+    count: u32,
+) -> Result<Vec<JournalEntry>, StoreError> {
+    let mut rows: Vec<JournalEntry> = Vec::new();
+    let mut wanted = count;
+    while wanted > 0 {
+        let page = JournalQuery {
+            before: rows.last().map(|entry| entry.place),
+            limit: wanted.min(PAGE_ROWS),
+            ..query.clone()
+        };
+        let page = store.journal(page).await?;
+        let came = u32::try_from(page.len()).unwrap_or(u32::MAX);
+        rows.extend(page);
+        if came == 0 {
+            break;
+        }
+        wanted = wanted.saturating_sub(came);
+    }
+    rows.reverse();
+    Ok(rows)
+}
+
+async fn show(store: &Store, request: &str, context: &mut Context) -> Result<(), Stop> {
+    let query = JournalQuery {
+        request_id: Some(request.to_owned()),
+        ..JournalQuery::default()
+    };
+    let entry = store.journal(query).await?.into_iter().next();
+    let entry =
+        entry.ok_or_else(|| Stop::message(format!("no call `{request}` in the journal")))?;
+    let explanation = Explanation::of(store, &entry.row).await?;
+    if context.json {
+        let mut whole = row_json(&entry.row);
+        for (name, value) in explanation.members() {
+            whole[name] = value;
+        }
+        return context.out.json(&whole);
+    }
+    let mut table = Table::new([("MEMBER", Side::Left), ("VALUE", Side::Left)]);
+    for (name, value) in members(&entry.row) {
+        let shown = match (name, value) {
+            (_, Value::Null) => continue,
+            ("at", _) => when::show(entry.row.at),
+            (_, Value::String(text)) => text,
+            (_, other) => other.to_string(),
+        };
+        table.row([name.to_owned(), shown]);
+    }
+    context.out.table(&table)?;
+    explanation.print(&entry.row, context)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heading {
+    Shown,
+    Hidden,
+}
+
+fn print(rows: &[JournalEntry], heading: Heading, context: &mut Context) -> Result<(), Stop> {
+    if context.json {
+        let mut rows = rows.iter();
+        return rows.try_for_each(|entry| context.out.json(&row_json(&entry.row)));
+    }
+    if rows.is_empty() && heading == Heading::Hidden {
+        return Ok(());
+    }
+    let table = row_table(rows.iter().map(|entry| &entry.row));
+    match heading {
+        Heading::Shown => context.out.table(&table),
+        Heading::Hidden => context.out.rows(&table),
+    }
+}
+
+fn row_json(row: &JournalRow) -> Value {
+    let members = members(row).into_iter();
+    members
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// One call with all its members, the ones asked for most first; amounts in both spellings.
+fn members(row: &JournalRow) -> Vec<(&'static str, Value)> {
+    let timings = &row.timings;
+    vec![
+        ("request_id", json!(&*row.request_id)),
+        ("at", json!(row.at)),
+        ("wallet", json!(row.wallet)),
+        ("key", json!(row.key)),
+        ("endpoint", json!(row.endpoint)),
+        ("model", json!(&*row.model)),
+        ("stream", json!(row.stream)),
+        ("status", json!(row.status)),
+        ("code", json!(row.code)),
+        ("outcome", json!(row.outcome)),
+        ("charge", json!(row.charge.to_string())),
+        ("charge_micro", json!(row.charge.get().to_string())),
+        (
+            "usage",
+            json!(row.meter.as_ref().and_then(|meter| meter.read().ok())),
+        ),
+        ("channel", json!(row.channel.as_deref())),
+        ("upstream_model", json!(row.upstream_model.as_deref())),
+        ("route_notes", json!(row.route_notes)),
+        ("dropped_params", json!(row.dropped_params)),
+        ("hold", json!(row.hold.map(|hold| hold.to_string()))),
+        ("queued_us", json!(timings.queued_us)),
+        ("admitted_us", json!(timings.admitted_us)),
+        ("upstream_us", json!(timings.upstream_us)),
+        ("first_byte_us", json!(timings.first_byte_us)),
+        ("total_us", json!(timings.total_us)),
+        ("request_body", json!(row.request_body)),
+        ("response_body", json!(row.response_body)),
+    ]
+}
+
+fn row_table<'a>(rows: impl Iterator<Item = &'a JournalRow>) -> Table {
+    let mut table = Table::new([
+        ("AT", Side::Left),
+        ("REQUEST", Side::Left),
+        ("KEY", Side::Left),
+        ("MODEL", Side::Left),
+        ("STATUS", Side::Right),
+        ("OUTCOME", Side::Left),
+        ("CHARGE", Side::Right),
+        ("TIME", Side::Right),
+    ])
+    .at_least(ROW_WIDTHS);
+    let text = |value: Option<&str>| value.unwrap_or("-").to_owned();
+    for row in rows {
+        let ended = row.code.as_deref().or(row.outcome.as_deref());
+        table.row([
+            when::show(row.at),
+            row.request_id.to_string(),
+            row.key
+                .map_or_else(|| "-".to_owned(), |key| key.to_string()),
+            row.model.to_string(),
+            row.status.to_string(),
+            text(ended),
+            charge(row.charge),
+            millis(row.timings.total_us),
+        ]);
+    }
+    table
+}
+
+fn charge(amount: Micro) -> String {
+    if amount == Micro::ZERO {
+        "-".to_owned()
+    } else {
+        amount.to_string()
+    }
+}
+
+/// Microseconds as milliseconds with one decimal.
+fn millis(micros: u64) -> String {
+    format!("{}.{} ms", micros / 1000, micros % 1000 / 100)
+}
+
+/// Reads `429` or `4xx`.
+fn statuses(text: &str) -> Result<StatusRange, String> {
+    if let Some(class) = text.strip_suffix("xx")
+        && let Ok(class @ 1..=5) = class.parse()
+    {
+        return Ok(StatusRange::class(class));
+    }
+    match text.parse() {
+        Ok(status @ 100..=599) => Ok(StatusRange::only(status)),
+        _ => Err("write a status such as 429, or a class such as 4xx".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::UnixMs;
+
+    use super::*;
+
+    #[test]
+    fn a_late_row_is_shown_and_none_twice() {
+        let second = 1_000 << 20;
+        let rows = |places: &[i64]| -> Vec<JournalEntry> {
+            let entry = |place: &i64| JournalEntry {
+                place: JournalPlace::new(*place),
+                row: JournalRow::default(),
+            };
+            places.iter().map(entry).collect()
+        };
+        let mut shown = Shown::default();
+        assert_eq!(shown.look_after(), None);
+        for (come, new) in [
+            (
+                vec![100 * second, 105 * second],
+                vec![100 * second, 105 * second],
+            ),
+            (
+                vec![100 * second, 101 * second, 105 * second],
+                vec![101 * second],
+            ),
+            (vec![105 * second, 120 * second], vec![120 * second]),
+        ] {
+            assert_eq!(shown.keep_new(rows(&come)), rows(&new));
+        }
+        let after = JournalPlace::new(110 * second);
+        assert_eq!(shown.look_after(), Some(after));
+        assert_eq!(shown.0.len(), 1, "the others are too old to come again");
+    }
+
+    #[test]
+    fn a_status_is_one_or_a_class() {
+        for (text, first, last) in [("429", 429, 429), ("4xx", 400, 499), ("5xx", 500, 599)] {
+            let range = statuses(text).unwrap();
+            assert_eq!((range.first, range.last), (first, last), "{text}");
+        }
+        for text in ["", "xx", "9xx", "42", "4xxx", "600"] {
+            assert!(statuses(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_row_tells_its_charge_in_both_spellings() {
+        let row = JournalRow {
+            at: UnixMs::new(1000),
+            request_id: "req_1".into(),
+            model: "a/b".into(),
+            status: 200,
+            charge: Micro::new(1_500_000),
+            ..JournalRow::default()
+        };
+        let value = row_json(&row);
+        assert_eq!(value["charge"], "1.5");
+        assert_eq!(value["charge_micro"], "1500000");
+        assert_eq!(value["at"], 1000);
+        assert_eq!(value["key"], Value::Null);
+    }
+
+    #[test]
+    fn times_are_shown_in_milliseconds() {
+        for (micros, shown) in [(0, "0.0 ms"), (1_250, "1.2 ms"), (2_000_000, "2000.0 ms")] {
+            assert_eq!(millis(micros), shown);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! `tollgate logs show`: one call explained, from its admission to the lines of its price.
+
+use std::fmt::Write as _;
+
+use ledger::{Exact, Line, Micro, PriceCard};
+use serde_json::{Value, json};
+use store::{Basis, CallRow, EntryQuery, EntryRow, JournalRow, PriceRow, Store};
+
+use crate::cli::context::Context;
+use crate::cli::terminal::{Side, Stop, Table, when};
+
+/// A call with what the ledger knows of it.
+pub(crate) struct Explanation {
+    /// The entry that ended its hold; none while the hold is open, or when there was none.
+    entry: Option<EntryRow>,
+    price: Option<Priced>,
+}
+
+/// How a charge came about.
+struct Priced {
+    version: PriceRow,
+    lines: Vec<Line>,
+    exact: Option<Exact>,
+    price: Option<Micro>,
+}
+
+impl Explanation {
+    pub(crate) async fn of(store: &Store, row: &JournalRow) -> Result<Self, Stop> {
+        let Some(hold) = row.hold else {
+            return Ok(Self {
+                entry: None,
+                price: None,
+            });
+        };
+        let query = EntryQuery {
+            closes: Some(hold),
+            ..EntryQuery::default()
+        };
+        let entry = store.entries(query).await?.into_iter().next();
+        let price = match entry.as_ref().and_then(|entry| entry.call.as_deref()) {
+            Some(call) => priced(store, call).await?,
+            None => None,
+        };
+        Ok(Self { entry, price })
+    }
+
+    /// The members that stand beside those of the journal's row.
+    pub(crate) fn members(&self) -> [(&'static str, Value); 2] {
+        [
+            (
+                "settlement",
+                self.entry.as_ref().map_or(Value::Null, entry_json),
+            ),
+            (
+                "price",
+                self.price.as_ref().map_or(Value::Null, Priced::json),
+            ),
+        ]
+    }
+
+    pub(crate) fn print(&self, row: &JournalRow, context: &mut Context) -> Result<(), Stop> {
+        let out = &mut context.out;
+        out.line("")?;
+        out.table(&self.steps(row))?;
+        let Some(priced) = &self.price else {
+            return Ok(());
+        };
+        out.line("")?;
+        out.table(&priced.table())?;
+        out.line("")?;
+        for line in priced.rounding(self.entry.as_ref()) {
+            out.line(line)?;
+        }
+        Ok(())
+    }
+
+    /// What happened, in order.
+    fn steps(&self, row: &JournalRow) -> Table {
+        let mut table = Table::new([("STEP", Side::Left), ("WHAT HAPPENED", Side::Left)]);
+        let ms = |us: u64| format!("{}.{:03} ms", us / 1000, us % 1000);
+        let timings = &row.timings;
+        let admission = match (timings.admitted_us, timings.queued_us, &row.code) {
+            (Some(after), Some(queued), _) => format!(
+                "admitted after {}, of which it waited {} for the ledger",
+                ms(after),
+                ms(queued)
+            ),
+            (Some(after), None, _) => format!("admitted after {}", ms(after)),
+            (None, _, Some(code)) => format!("refused: {code}"),
+            (None, _, None) => "none".to_owned(),
+        };
+        table.row(["admission".to_owned(), admission]);
+        if let Some(notes) = &row.route_notes {
+            for note in notes.split("; ") {
+                // Words that the caller was not told are the upstream's; the others are misses.
+                table.row(match note.strip_prefix("said: ") {
+                    Some(words) => ["upstream".to_owned(), format!("said: {words}")],
+                    None => ["route".to_owned(), format!("left {note}")],
+                });
+            }
+        }
+        if let (Some(channel), Some(model)) = (&row.channel, &row.upstream_model) {
+            let head = timings.upstream_us;
+            let head = head.map_or_else(String::new, |after| format!(", head after {}", ms(after)));
+            table.row(["route".to_owned(), format!("{channel} as {model}{head}")]);
+        }
+        let first = timings.first_byte_us;
+        let first = first.map_or_else(String::new, |after| {
+            format!("first byte after {}, ", ms(after))
+        });
+        let answer = format!("{} {first}ended after {}", row.status, ms(timings.total_us));
+        table.row(["answer".to_owned(), answer]);
+        match (&self.entry, row.hold) {
+            (Some(entry), _) => {
+                if let Some(call) = &entry.call {
+                    let held = format!(
+                        "{} held by {} at {}",
+                        call.held,
+                        call.hold,
+                        when::show(call.opened_at)
+                    );
+                    table.row(["hold".to_owned(), held]);
+                }
+                table.row(["ledger".to_owned(), settlement(entry)]);
+            }
+            (None, Some(hold)) => {
+                table.row(["hold".to_owned(), format!("{hold}: no entry ends it (yet)")]);
+            }
+            (None, None) => {}
+        }
+        table
+    }
+}
+
+async fn priced(store: &Store, call: &CallRow) -> Result<Option<Priced>, Stop> {
+    let Some(usage) = &call.usage else {
+        return Ok(None);
+    };
+    let prices = store.prices().await?;
+    let version = prices
+        .into_iter()
+        .find(|row| row.version == usage.price_version);
+    let read = |row: &PriceRow| {
+        let card: PriceCard = serde_json::from_str(&row.card).ok()?;
+        let meter = usage.meter.read().ok()?;
+        Some((card, meter))
+    };
+    let Some((version, (card, meter))) = version.and_then(|row| Some((row.clone(), read(&row)?)))
+    else {
+        return Ok(None);
+    };
+    let lines = card.lines(&meter);
+    let mut amounts = lines.iter().filter_map(|line| line.amount);
+    let exact = amounts.try_fold(Exact::ZERO, Exact::checked_add);
+    Ok(Some(Priced {
+        version,
+        lines,
+        exact,
+        price: card.price(&meter).ok(),
+    }))
+}
+
+impl Priced {
+    fn table(&self) -> Table {
+        let mut table = Table::new([
+            ("PRICED", Side::Left),
+            ("QUANTITY", Side::Right),
+            ("UNIT PRICE", Side::Right),
+            ("PER", Side::Right),
+            ("AMOUNT", Side::Right),
+        ]);
+        for line in &self.lines {
+            table.row([
+                line.component.clone(),
+                line.quantity.to_string(),
+                line.price
+                    .map_or_else(|| "no price".to_owned(), |price| price.to_string()),
+                line.per.to_string(),
+                line.amount
+                    .map_or_else(|| "-".to_owned(), |amount| amount.to_string()),
+            ]);
+        }
+        table
+    }
+
+    /// From the exact sum to what was booked.
+    fn rounding(&self, entry: Option<&EntryRow>) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let (Some(exact), Some(price)) = (self.exact, self.price) {
+            lines.push(format!(
+                "sum {exact}, rounded up once to {price} (price version {} of {})",
+                self.version.version.get(),
+                self.version.model
+            ));
+        }
+        if let Some(entry) = entry
+            && let Some(usage) = entry.call.as_ref().and_then(|call| call.usage.as_ref())
+        {
+            let basis = match usage.basis {
+                Basis::Reported => "as the upstream reported",
+                Basis::Counted => "as we counted, at most the hold",
+            };
+            let steps = entry.call.as_ref().map_or(Micro::ZERO, |call| call.booked);
+            if steps > Micro::ZERO {
+                lines.push(format!("{steps} was booked in steps while the session ran"));
+            }
+            lines.push(format!("booked {}, {basis}", entry.charge));
+        }
+        lines
+    }
+
+    fn json(&self) -> Value {
+        let lines = self.lines.iter().map(|line| {
+            json!({
+                "component": line.component,
+                "quantity": line.quantity,
+                "unit_price": line.price.map(|price| price.to_string()),
+                "per": line.per,
+                "amount": line.amount.map(|amount| amount.to_string()),
+            })
+        });
+        json!({
+            "version": self.version.version,
+            "model": self.version.model,
+            "lines": lines.collect::<Vec<_>>(),
+            "exact": self.exact.map(|exact| exact.to_string()),
+            "rounded_up": self.price.map(|price| price.to_string()),
+            "rounded_up_micro": self.price.map(|price| price.get().to_string()),
+        })
+    }
+}
+
+/// `settled as entry 7: charge 0.000123 (gift 0, balance -0.000123, credit 0)`.
+fn settlement(entry: &EntryRow) -> String {
+    let mut text = format!("{} as entry {}", entry.kind, entry.seq);
+    if entry.charge != Micro::ZERO {
+        let delta = &entry.delta;
+        let shown = |micro: i64| Micro::new(micro).to_string();
+        let _ = write!(
+            text,
+            ": charge {} (gift {}, balance {}, credit line {})",
+            entry.charge,
+            shown(delta.gift_balance),
+            shown(delta.balance),
+            shown(delta.credit_used)
+        );
+    }
+    if let Some(note) = &entry.note {
+        let _ = write!(text, " ({note})");
+    }
+    text
+}
+
+fn entry_json(entry: &EntryRow) -> Value {
+    let call = entry.call.as_deref();
+    let usage = call.and_then(|call| call.usage.as_ref());
+    json!({
+        "kind": entry.kind.as_str(),
+        "entry": entry.seq,
+        "at": entry.at,
+        "hold": call.map(|call| call.hold.to_string()),
+        "held": call.map(|call| call.held.to_string()),
+        "held_micro": call.map(|call| call.held.get().to_string()),
+        "booked_before_micro": call.map(|call| call.booked.get().to_string()),
+        "opened_at": call.map(|call| call.opened_at),
+        "basis": usage.map(|usage| usage.basis.as_str()),
+        "charge": entry.charge.to_string(),
+        "charge_micro": entry.charge.get().to_string(),
+        "gift_delta_micro": entry.delta.gift_balance.to_string(),
+        "balance_delta_micro": entry.delta.balance.to_string(),
+        "credit_delta_micro": entry.delta.credit_used.to_string(),
+        "note": entry.note,
+    })
+}

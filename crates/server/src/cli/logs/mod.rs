@@ -1,0 +1,6 @@
+//! `tollgate logs …`: the journal of calls.
+
+mod command;
+mod explain;
+
+pub(super) use command::{Logs, run};

@@ -1,0 +1,334 @@
+//! `tollgate demo`: everything on one machine, without a file, a key or a server.
+
+use std::error::Error;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use http::Method;
+use ledger::Micro;
+use serde_json::{Value, json};
+use sim::Sim;
+use store::{KeyLimits, NewWallet, OpenError, Store};
+use tracing_subscriber::filter::LevelFilter;
+
+use super::fetch;
+use crate::cli::accounts::key;
+use crate::cli::context::Context;
+use crate::cli::terminal::{Stop, with_sources};
+use crate::config::Config;
+use crate::gateway::{Gateway, StartError};
+use crate::logging;
+use crate::serve::until_stopped;
+
+/// The name of the demo's wallet and of its keys.
+const NAME: &str = "demo";
+const MODEL: &str = "sim/chat";
+/// What the demo's wallet begins with.
+const BALANCE: Micro = Micro::new(100_000_000);
+const GIFT: Micro = Micro::new(5_000_000);
+/// Between the pieces of a stream, so that one can watch it.
+const PACE: Duration = Duration::from_millis(25);
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Where the gateway listens; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Where health and metrics listen; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
+    admin_listen: SocketAddr,
+    /// Where the data lies; a second start goes on with it.
+    #[arg(long, value_name = "FOLDER", default_value = "tollgate-data")]
+    data: PathBuf,
+}
+
+pub(crate) async fn run(command: Demo, context: &mut Context) -> Result<(), Stop> {
+    let stopped = until_stopped();
+    logging::start(LevelFilter::WARN);
+    let settings = sim::Settings {
+        pace: Some(PACE),
+        ..sim::Settings::default()
+    };
+    let upstream = Sim::start_with((Ipv4Addr::LOCALHOST, 0), settings).await?;
+    let config = config(upstream.address(), &command)?;
+    let gateway = Gateway::start(&config)
+        .await
+        .map_err(|error| explained(error, &command))?;
+    let secret = fresh_key(gateway.engine().store()).await?;
+    let shown = Shown {
+        address: gateway.address(),
+        admin: gateway.admin_address(),
+        secret,
+        data: std::path::absolute(&command.data)?,
+    };
+    let sample = Sample::take(&shown).await.map_err(|fault| {
+        let why = with_sources(fault.as_ref());
+        Stop::message(format!("the sample call failed: {why}"))
+    })?;
+    if context.json {
+        context.out.json(&shown.json(&sample))?;
+    } else {
+        context.out.line(shown.text(&sample))?;
+    }
+    stopped.await;
+    gateway.stop().await;
+    upstream.stop().await;
+    Ok(())
+}
+
+/// The same configuration that a file would make.
+fn config(upstream: SocketAddr, command: &Demo) -> Result<Config, Stop> {
+    let text = include_str!("demo.toml").replace("SIM_ADDRESS", &upstream.to_string());
+    let mut config = Config::parse(&text, &command.data.join("demo.toml"))?;
+    // It was read from no file, so there is none to watch for changes.
+    config.file = None;
+    config.server.listen = command.listen;
+    config.admin.listen = command.admin_listen;
+    Ok(config)
+}
+
+/// Keys are shown once, so each start makes a new one and ends the last.
+async fn fresh_key(store: &Store) -> Result<String, Stop> {
+    let wallet = if let Some(wallet) = store.find_wallet(NAME).await? {
+        wallet
+    } else {
+        let wallet = NewWallet {
+            name: NAME.to_owned(),
+            balance: BALANCE,
+            gift: GIFT,
+            credit_limit: Micro::ZERO,
+        };
+        store.create_wallet(wallet).await?
+    };
+    for old in store.keys(Some(wallet.id)).await? {
+        if old.key.enabled && old.name.as_deref() == Some(NAME) {
+            store.set_key_enabled(old.id, false).await?;
+        }
+    }
+    let (_, secret) = key::create(store, NAME, Some(NAME.to_owned()), KeyLimits::default()).await?;
+    Ok(secret)
+}
+
+/// A call made by the demo itself, over HTTP like any caller's.
+#[derive(Debug)]
+struct Sample {
+    before: String,
+    after: String,
+    answer: String,
+    usage: Value,
+}
+
+impl Sample {
+    async fn take(shown: &Shown) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let before = shown.balance().await?;
+        let answer =
+            fetch::json(shown.address, Method::POST, CHAT, &shown.secret, QUESTION).await?;
+        let after = shown.balance().await?;
+        let text = answer.pointer("/choices/0/message/content");
+        Ok(Self {
+            before,
+            after,
+            answer: text.and_then(Value::as_str).unwrap_or_default().to_owned(),
+            usage: answer.get("usage").cloned().unwrap_or_default(),
+        })
+    }
+}
+
+/// The sample's body, as one would write it by hand.
+const QUESTION: &str =
+    r#"{"model":"sim/chat","messages":[{"role":"user","content":"Say hello to Tollgate."}]}"#;
+const QUESTION_STREAMED: &str = r#"{"model":"sim/chat","stream":true,"messages":[{"role":"user","content":"Say hello to Tollgate."}]}"#;
+
+const CHAT: &str = "/v1/chat/completions";
+const SPEECH: &str = r#"{"model":"sim/voice","text":"Hello from Tollgate.","language":"en","output_format":{"codec":"wav"}}"#;
+
+/// What a visitor needs to know.
+#[derive(Debug)]
+struct Shown {
+    address: SocketAddr,
+    admin: SocketAddr,
+    secret: String,
+    data: PathBuf,
+}
+
+impl Shown {
+    async fn balance(&self) -> Result<String, Box<dyn Error + Send + Sync>> {
+        let answer =
+            fetch::json(self.address, Method::GET, "/v1/balance", &self.secret, "").await?;
+        let available = answer.get("available").and_then(Value::as_str);
+        Ok(available.ok_or("a balance without `available`")?.to_owned())
+    }
+
+    fn curl(&self, options: &str, path: &str, body: &str) -> String {
+        format!(
+            "curl {options}http://{}{path} \\\n  \
+             -H 'Authorization: Bearer {}' \\\n  \
+             -H 'Content-Type: application/json' \\\n  \
+             -d '{body}'",
+            self.address, self.secret
+        )
+    }
+
+    fn text(&self, sample: &Sample) -> String {
+        let Self {
+            address,
+            admin,
+            secret,
+            data,
+        } = self;
+        let Sample {
+            before,
+            after,
+            answer,
+            ..
+        } = sample;
+        format!(
+            "Tollgate is running, with a simulated upstream behind it.
+
+  API key   {secret}
+  gateway   http://{address}/v1
+  health    http://{admin}/healthz
+  metrics   http://{admin}/metrics
+  data      {data}
+
+A sample call was made:
+
+  balance before   {before} credits
+  {MODEL} says    {answer}
+  balance after    {after} credits
+
+Try it:
+
+{plain}
+
+As a stream:
+
+{stream}
+
+Speech, saved to a file:
+
+{speech}
+
+A realtime session, with any WebSocket client:
+
+  websocat -H 'Authorization: Bearer {secret}' 'ws://{address}/v1/realtime?model=sim/voice'
+
+The key works until the demo is started again. Ctrl-C stops it; the data stays.",
+            data = data.display(),
+            plain = self.curl("", CHAT, QUESTION),
+            stream = self.curl("-N ", CHAT, QUESTION_STREAMED),
+            speech = self.curl("-o hello.wav ", "/v1/tts", SPEECH),
+        )
+    }
+
+    fn json(&self, sample: &Sample) -> Value {
+        json!({
+            "api_key": self.secret,
+            "base_url": format!("http://{}/v1", self.address),
+            "address": self.address,
+            "admin_address": self.admin,
+            "model": MODEL,
+            "data": self.data,
+            "balance_before": sample.before,
+            "balance_after": sample.after,
+            "answer": sample.answer,
+            "usage": sample.usage,
+        })
+    }
+}
+
+/// The common troubles of a first start, with the way out.
+fn explained(error: StartError, command: &Demo) -> Stop {
+    match error {
+        StartError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
+            let option = if address == command.listen {
+                "--listen"
+            } else {
+                "--admin-listen"
+            };
+            Stop::message(format!(
+                "{address} is in use by another program. Stop it, or take another port: \
+                 tollgate demo {option} {}:0",
+                address.ip()
+            ))
+        }
+        StartError::Store(OpenError::Locked { .. }) => Stop::message(format!(
+            "a gateway already runs on the data in {}. Stop it, or use another folder: \
+             tollgate demo --data FOLDER",
+            folder(&command.data)
+        )),
+        other => other.into(),
+    }
+}
+
+fn folder(path: &Path) -> String {
+    std::path::absolute(path)
+        .unwrap_or_else(|_| path.to_owned())
+        .display()
+        .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    fn command() -> Demo {
+        Demo {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
+            admin_listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 2)),
+            data: PathBuf::from("some/where"),
+        }
+    }
+
+    #[test]
+    fn the_built_in_configuration_makes_a_catalog() {
+        let config = config(SocketAddr::from((Ipv4Addr::LOCALHOST, 9)), &command()).unwrap();
+        assert_eq!(config.file, None);
+        assert_eq!(config.store.url.shown(), "some/where/tollgate.db");
+        let plan = config::resolve(&config).unwrap();
+        assert!(plan.unlisted.is_empty(), "{:?}", plan.unlisted);
+        assert!(plan.models.iter().any(|model| model.id == MODEL));
+        assert_eq!(
+            plan.channels[0].base_url.as_deref(),
+            Some("http://127.0.0.1:9/v1")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_second_start_keeps_the_wallet_and_ends_the_last_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = store::Settings::at(folder.path().join("t.db"));
+        let store = Store::attach(&settings).unwrap();
+        let first = fresh_key(&store).await.unwrap();
+        let second = fresh_key(&store).await.unwrap();
+        assert_ne!(first, second);
+        let wallets = store.wallets().await.unwrap();
+        let names: Vec<_> = wallets.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names, [NAME]);
+        let keys = store.keys(Some(wallets[0].id)).await.unwrap();
+        let enabled: Vec<_> = keys.iter().map(|row| row.key.enabled).collect();
+        assert_eq!(enabled, [false, true]);
+    }
+
+    #[test]
+    fn a_busy_port_is_told_with_the_way_out() {
+        for (address, option) in [
+            (command().listen, "--listen"),
+            (command().admin_listen, "--admin-listen"),
+        ] {
+            let error = StartError::Listen {
+                address,
+                source: io::Error::from(io::ErrorKind::AddrInUse),
+            };
+            let text = explained(error, &command()).to_string();
+            assert!(
+                text.contains(&format!("demo {option} 127.0.0.1:0")),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Writes answers: tables for people, JSON for programs.
+
+use std::fmt;
+use std::io::{self, BufWriter, Write};
+
+use serde::Serialize;
+
+use super::error::Stop;
+use super::table::Table;
+
+/// Where answers go.
+pub(crate) struct Output {
+    out: BufWriter<Box<dyn Write>>,
+}
+
+impl Output {
+    pub(crate) fn to(writer: impl Write + 'static) -> Self {
+        Self {
+            out: BufWriter::new(Box::new(writer)),
+        }
+    }
+
+    /// One JSON value on one line.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Stop> {
+        serde_json::to_writer(&mut self.out, value).map_err(io::Error::from)?;
+        self.out.write_all(b"\n")?;
+        Ok(self.out.flush()?)
+    }
+
+    pub(crate) fn table(&mut self, table: &Table) -> Result<(), Stop> {
+        table.write(&mut self.out)?;
+        Ok(self.out.flush()?)
+    }
+
+    /// The rows alone, below a table that has been written before.
+    pub(crate) fn rows(&mut self, table: &Table) -> Result<(), Stop> {
+        table.write_rows(&mut self.out)?;
+        Ok(self.out.flush()?)
+    }
+
+    pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<(), Stop> {
+        writeln!(self.out, "{}", text.as_ref())?;
+        Ok(self.out.flush()?)
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Output")
+    }
+}

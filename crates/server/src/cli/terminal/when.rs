@@ -1,0 +1,133 @@
+//! Points in time as people write them: `30d` from now, or a date.
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use ledger::UnixMs;
+
+/// A time given on the command line, before the clock is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    At(UnixMs),
+    /// Milliseconds from now: ahead for an expiry, back for `--since`.
+    Span(i64),
+}
+
+impl When {
+    pub(crate) fn after(self, now: UnixMs) -> Option<UnixMs> {
+        match self {
+            Self::At(time) => Some(time),
+            Self::Span(millis) => now.get().checked_add(millis).map(UnixMs::new),
+        }
+    }
+
+    pub(crate) fn before(self, now: UnixMs) -> Option<UnixMs> {
+        match self {
+            Self::At(time) => Some(time),
+            Self::Span(millis) => now.get().checked_sub(millis).map(UnixMs::new),
+        }
+    }
+}
+
+/// Reads `30d`, `12h`, `15m`, `2s`, `2w`, `2026-12-31`, `2026-12-31T10:00:00Z`; without a zone
+/// it is UTC.
+pub(crate) fn parse(text: &str) -> Result<When, String> {
+    let text = text.trim();
+    if let Some(millis) = span(text) {
+        return Ok(When::Span(millis));
+    }
+    let time = text
+        .parse::<Timestamp>()
+        .or_else(|_| {
+            let civil: DateTime = text.parse()?;
+            civil.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp())
+        })
+        .map_err(
+            |_| "write a span such as 30d, 12h or 2s, or a time such as 2026-12-31T10:00:00Z",
+        )?;
+    Ok(When::At(UnixMs::new(time.as_millisecond())))
+}
+
+/// A time for people, in UTC.
+pub(crate) fn show(time: UnixMs) -> String {
+    Timestamp::from_millisecond(time.get()).map_or_else(
+        |_| time.get().to_string(),
+        |time| time.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
+    )
+}
+
+/// The clock on the wall, for what people see and for expiry.
+pub(crate) fn now() -> UnixMs {
+    engine::clock::now()
+}
+
+fn span(text: &str) -> Option<i64> {
+    const SECOND: i64 = 1000;
+    let unit = text.chars().next_back()?;
+    let factor = match unit {
+        's' => SECOND,
+        'm' => 60 * SECOND,
+        'h' => 3600 * SECOND,
+        'd' => 24 * 3600 * SECOND,
+        'w' => 7 * 24 * 3600 * SECOND,
+        _ => return None,
+    };
+    let digits = text.strip_suffix(unit)?;
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse::<i64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_and_times_are_read() {
+        let day = 24 * 3600 * 1000;
+        for (text, expected) in [
+            ("2s", When::Span(2000)),
+            ("15m", When::Span(900_000)),
+            ("12h", When::Span(day / 2)),
+            ("30d", When::Span(30 * day)),
+            ("2w", When::Span(14 * day)),
+            ("0s", When::Span(0)),
+            ("1970-01-02", When::At(UnixMs::new(day))),
+            ("1970-01-02T00:00:01Z", When::At(UnixMs::new(day + 1000))),
+            (
+                "1970-01-02T01:00:01+01:00",
+                When::At(UnixMs::new(day + 1000)),
+            ),
+            ("1970-01-02 00:00:01", When::At(UnixMs::new(day + 1000))),
+        ] {
+            assert_eq!(parse(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for text in [
+            "",
+            "d",
+            "-3d",
+            "3x",
+            "30",
+            "1.5h",
+            "99999999999999999w",
+            "2026-13-01",
+            "soon",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_span_counts_from_now_in_both_directions() {
+        let now = UnixMs::new(10_000);
+        assert_eq!(When::Span(2000).after(now), Some(UnixMs::new(12_000)));
+        assert_eq!(When::Span(2000).before(now), Some(UnixMs::new(8_000)));
+        assert_eq!(When::Span(i64::MAX).after(now), None);
+        assert_eq!(show(UnixMs::new(0)), "1970-01-01 00:00:00Z");
+    }
+}

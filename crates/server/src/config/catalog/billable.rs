@@ -1,0 +1,56 @@
+//! Whether the most a call may cost can be known beforehand (N2).
+
+use ledger::{PriceCard, PriceKey};
+use protocol::{Base, Kind, Profile};
+use upstream::Protocol;
+
+/// `Err` says what the entry lacks, so that a call could neither be held nor billed.
+pub(crate) fn check(kind: Kind, price: &PriceCard, profile: &Profile) -> Result<(), String> {
+    if let Err(missing) = price.billable_as(kind.as_str()) {
+        return Err(missing.join("; "));
+    }
+    match kind {
+        Kind::Text
+            if profile
+                .max_output_tokens
+                .or(profile.context_tokens)
+                .is_none() =>
+        {
+            Err("no upper bound: the profile has no max_output_tokens".to_owned())
+        }
+        Kind::Image
+            if price.unit_price(PriceKey::Image).is_none()
+                && profile.image_tokens_max.is_none() =>
+        {
+            Err("no upper bound: the profile has no image_tokens_max".to_owned())
+        }
+        // Their answers are counted in tokens, like those of texts.
+        Kind::Image
+            if profile.base == Some(Base::NativeImage)
+                && (price.unit_price(PriceKey::Input).is_none()
+                    || price.unit_price(PriceKey::Output).is_none()) =>
+        {
+            Err("a model of the base native-image needs `input` and `output`".to_owned())
+        }
+        Kind::Video => check_video(price, profile),
+        // What is read is counted before the call; voice is held step by step.
+        Kind::Text | Kind::Embedding | Kind::Image | Kind::Audio => Ok(()),
+    }
+}
+
+/// Each video protocol bounds and tells its films in one measure, but for Omni, which has both.
+fn check_video(price: &PriceCard, profile: &Profile) -> Result<(), String> {
+    // The built-in profiles bound the length of a video.
+    if profile.base.is_none() && profile.durations.is_none() {
+        return Err("no upper bound: the profile has neither base nor durations".to_owned());
+    }
+    let measure = match engine::video_protocols(profile.base) {
+        [Protocol::VideoA | Protocol::Predict] => PriceKey::VideoSecond,
+        [Protocol::ContentTask] => PriceKey::VideoTokens,
+        _ => return Ok(()),
+    };
+    match price.unit_price(measure) {
+        Some(_) => Ok(()),
+        None => Err(format!("a video model of this base needs `{measure}`")),
+    }
+}

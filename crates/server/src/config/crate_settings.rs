@@ -1,0 +1,194 @@
+//! The settings of the parts below, taken from a configuration.
+
+use super::document::SecretSource;
+use super::load::Config;
+use super::settings::{MediaPlace, StoreUrl};
+
+impl Config {
+    /// How the store is to be opened.
+    pub fn store_settings(&self) -> store::Settings {
+        store::Settings {
+            location: self.store_location(),
+            gather: self.ledger.gather,
+            queue_max: self.ledger.queue_max,
+            queue_wait_max: self.ledger.queue_wait,
+            debt_limit: self.ledger.debt_limit,
+            disk_floor_bytes: self.store.disk_floor_bytes,
+            journal_retention_days: self.journal.retention_days,
+            ..store::Settings::default()
+        }
+    }
+
+    fn store_location(&self) -> store::Location {
+        match &self.store.url {
+            StoreUrl::File(path) => store::Location::File(path.clone()),
+            StoreUrl::Server(url) => store::Location::Server(store::Server {
+                // One that is named and not there was reported when secrets were looked up.
+                password: self.store.password.as_ref().and_then(SecretSource::text),
+                ca_file: self.store.ca_file.clone(),
+                node: self.server.node.clone(),
+                lease: self.store.lease,
+                ..store::Server::at(url)
+            }),
+        }
+    }
+
+    /// How the media storage is to be opened.
+    pub fn media_settings(&self) -> store::MediaSettings {
+        let media = &self.media;
+        // Those that are named and not there were reported when secrets were looked up.
+        let text = |source: &Option<SecretSource>| {
+            let text = source.as_ref().and_then(SecretSource::text);
+            text.unwrap_or_default()
+        };
+        let place = match &media.place {
+            MediaPlace::Folder(folder) => store::MediaPlace::Folder(folder.clone()),
+            MediaPlace::Bucket { bucket, prefix } => store::MediaPlace::Bucket(store::Bucket {
+                name: bucket.clone(),
+                prefix: prefix.clone(),
+                endpoint: media.endpoint.clone(),
+                region: media
+                    .region
+                    .clone()
+                    .unwrap_or_else(|| "us-east-1".to_owned()),
+                access_key_id: text(&media.access_key_id),
+                secret_access_key: text(&media.secret_access_key),
+                ca_file: media.ca_file.clone(),
+                spool: media.spool.clone(),
+            }),
+        };
+        store::MediaSettings {
+            place,
+            expiry: media.expiry,
+            keep_expired: media.keep_expired,
+            disk_floor_bytes: self.store.disk_floor_bytes,
+        }
+    }
+
+    /// How calls are handled.
+    pub fn engine_settings(&self) -> engine::Settings {
+        engine::Settings {
+            commit: self.ledger.commit,
+            output_reserve_tokens: self.ledger.output_reserve_tokens,
+            journal_bodies: self.journal.bodies,
+            refuse_unpriced_tools: self.ledger.refuse_unpriced_tools,
+            refuse_unpriced_text: self.ledger.refuse_unpriced_text,
+            answer_bytes_max: self.limits.answer_text_bytes,
+            media_bytes_max: self.limits.answer_image_bytes,
+            bodies_bytes_max: self.limits.body_memory_bytes,
+            callers: engine::CallerLimits {
+                key_in_flight_max: self.limits.requests_in_flight_per_key,
+                token_counts_per_minute: self.limits.token_counts_per_minute,
+                key_bodies_bytes_max: self.limits.body_memory_key_bytes,
+                wallet_bodies_bytes_max: self.limits.body_memory_wallet_bytes,
+            },
+            pictures: engine::PictureBounds {
+                count_max: self.limits.fetched_images,
+                bytes_max: bytes(self.limits.fetched_image_bytes),
+                total_bytes_max: bytes(self.limits.fetched_images_bytes),
+                within: self.timeouts.image_fetch,
+            },
+            sockets: engine::SocketBounds {
+                ping: self.timeouts.socket_ping,
+                dead: self.timeouts.socket_dead,
+                session: self.timeouts.socket_session,
+                message_bytes_max: self.limits.socket_message_bytes,
+            },
+            outbound: upstream::AddressPolicy {
+                allow: self.outbound.allow.clone(),
+                nat64: self.outbound.nat64,
+                own_hosts: self
+                    .media
+                    .endpoint
+                    .as_deref()
+                    .and_then(host)
+                    .into_iter()
+                    .collect(),
+            },
+            client_gone_drain: self.timeouts.client_gone_drain,
+            keep_alive: self.timeouts.stream_keep_alive,
+            in_flight_max: self.limits.requests_in_flight,
+            tasks: engine::TaskSettings {
+                poll_first: self.tasks.poll_first,
+                poll_max: self.tasks.poll_max,
+                callback_retry: self.tasks.callback_retry.clone(),
+                lease: self.tasks.lease,
+                retention: std::time::Duration::from_secs(
+                    u64::from(self.tasks.retention_days) * 86_400,
+                ),
+                public_url: self.server.public_url.clone().unwrap_or_default(),
+            },
+            media: engine::MediaBounds {
+                video_bytes_max: bytes(self.limits.media_video_bytes),
+                picture_bytes_max: bytes(self.limits.media_image_bytes),
+                within: self.timeouts.media_fetch,
+                sweep_every: self.media.sweep,
+                reads_max: self.limits.media_reads,
+                read_within: self.timeouts.media_read,
+            },
+        }
+    }
+
+    /// Whether both say the same, channels and models aside: only those are reloaded.
+    pub fn differs_only_in_catalog(&self, other: &Self) -> bool {
+        let without_catalog = |config: &Self| Self {
+            channels: Vec::new(),
+            models: Vec::new(),
+            ..config.clone()
+        };
+        // The upstream times belong to the channels and are reloaded with them.
+        let upstream_times = |config: &mut Self| {
+            let defaults = super::Timeouts::default();
+            config.timeouts.upstream_connect = defaults.upstream_connect;
+            config.timeouts.upstream_first_byte = defaults.upstream_first_byte;
+            config.timeouts.upstream_idle = defaults.upstream_idle;
+            config.timeouts.upstream_total = defaults.upstream_total;
+        };
+        let (mut ours, mut theirs) = (without_catalog(self), without_catalog(other));
+        upstream_times(&mut ours);
+        upstream_times(&mut theirs);
+        ours == theirs
+    }
+}
+
+/// The host of an address: nobody may reach our own parts through us.
+fn host(address: &str) -> Option<String> {
+    let uri: http::Uri = address.parse().ok()?;
+    let bare = uri.host()?.trim_start_matches('[').trim_end_matches(']');
+    Some(bare.to_ascii_lowercase())
+}
+
+fn bytes(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_those_of_the_parts() {
+        let config = Config::default();
+        assert_eq!(
+            format!("{:?}", config.store_settings()),
+            format!("{:?}", store::Settings::default())
+        );
+        assert_eq!(config.media_settings(), store::MediaSettings::default());
+        assert_eq!(
+            format!("{:?}", config.engine_settings()),
+            format!("{:?}", engine::Settings::default())
+        );
+    }
+
+    #[test]
+    fn settings_that_need_a_restart_are_told_apart() {
+        let before = Config::default();
+        let mut after = before.clone();
+        after.timeouts.upstream_idle = Duration::from_secs(1);
+        assert!(after.differs_only_in_catalog(&before));
+        after.ledger.output_reserve_tokens = 0;
+        assert!(!after.differs_only_in_catalog(&before));
+    }
+}

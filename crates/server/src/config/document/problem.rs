@@ -1,0 +1,103 @@
+//! What is wrong with a configuration, and where.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// One thing an operator has to change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    pub file: PathBuf,
+    /// Absent where no single place is at fault, such as a missing file.
+    #[serde(flatten)]
+    pub place: Option<Place>,
+    /// The path of the setting, such as `model[2].price.input`; empty for the file as a whole.
+    pub key: String,
+    /// Never holds a secret: values of credentials are not repeated.
+    pub message: String,
+}
+
+/// A position in the file; both numbers start at 1, columns count characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Place {
+    pub line: usize,
+    pub column: usize,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(Place { line, column }) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// Turns byte offsets into places.
+#[derive(Debug)]
+pub(crate) struct Lines<'t> {
+    text: &'t str,
+    /// The offset at which each line begins.
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    pub(crate) fn of(text: &'t str) -> Self {
+        let after_newlines = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self {
+            text,
+            starts: std::iter::once(0).chain(after_newlines).collect(),
+        }
+    }
+
+    pub(crate) fn place(&self, offset: usize) -> Place {
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = line
+            .checked_sub(1)
+            .and_then(|index| self.starts.get(index))
+            .copied()
+            .unwrap_or(0);
+        let before = self.text.get(start..offset).unwrap_or("");
+        Place {
+            line: line.max(1),
+            column: before.chars().count() + 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_become_lines_and_columns_in_characters() {
+        let lines = Lines::of("ab\né = 1\n");
+        for (offset, line, column) in [(0, 1, 1), (1, 1, 2), (3, 2, 1), (5, 2, 2), (10, 3, 1)] {
+            assert_eq!(lines.place(offset), Place { line, column }, "{offset}");
+        }
+    }
+
+    #[test]
+    fn a_problem_reads_like_a_compiler_message() {
+        let mut problem = Problem {
+            file: "t.toml".into(),
+            place: Some(Place { line: 3, column: 5 }),
+            key: "server.listen".to_owned(),
+            message: "must be an address".to_owned(),
+        };
+        assert_eq!(
+            problem.to_string(),
+            "t.toml:3:5: server.listen: must be an address"
+        );
+        problem.place = None;
+        problem.key.clear();
+        assert_eq!(problem.to_string(), "t.toml: must be an address");
+    }
+}

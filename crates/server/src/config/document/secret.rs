@@ -1,0 +1,135 @@
+//! Where a secret lies: in the environment or in a file, never in the configuration itself.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::problem::Place;
+use super::section::{Section, kind_of};
+use super::value;
+
+/// Longer than any credential; a larger file is the wrong file.
+const SECRET_BYTES_MAX: u64 = 64 * 1024;
+
+/// Names a secret without holding it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretSource {
+    home: Home,
+    /// Where it is named, for problems that show when it is looked up.
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Home {
+    Env(String),
+    File(PathBuf),
+}
+
+/// What a look at the source gave. Not `Debug`: it holds the secret.
+pub(crate) enum Found {
+    Text(String),
+    /// Nothing is there; the sentence says what is missing.
+    Absent(String),
+    /// Something is there, and it is empty.
+    Empty(String),
+}
+
+impl SecretSource {
+    /// The secret as this process finds it, if there is one.
+    pub(crate) fn text(&self) -> Option<String> {
+        match self.look(&process_environment) {
+            Ok(Found::Text(text)) => Some(text),
+            Ok(Found::Absent(_) | Found::Empty(_)) | Err(_) => None,
+        }
+    }
+
+    /// Looks the secret up. `Err` says why what is there cannot be a secret.
+    pub(crate) fn look(&self, environment: Environment<'_>) -> Result<Found, String> {
+        let text = match &self.home {
+            Home::Env(name) => match environment(name) {
+                Some(text) => text,
+                None => return Ok(Found::Absent(format!("{self} is not set"))),
+            },
+            Home::File(path) => match read_small(path) {
+                Ok(text) => text,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Ok(Found::Absent(format!("{self} does not exist")));
+                }
+                Err(error) => return Err(format!("{self} cannot be read: {error}")),
+            },
+        };
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(Found::Empty(format!("{self} is empty")));
+        }
+        // A secret travels in a header, which carries no line ends.
+        if !text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
+            return Err(format!("{self} holds more than one line of plain text"));
+        }
+        Ok(Found::Text(text.to_owned()))
+    }
+}
+
+impl std::fmt::Display for SecretSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.home {
+            Home::Env(name) => write!(f, "environment variable {name}"),
+            Home::File(path) => write!(f, "file {}", path.display()),
+        }
+    }
+}
+
+/// How the environment is asked: by name, so that tests need not change the real one.
+pub(crate) type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
+
+/// The environment of this process. A value that is no Unicode reads as empty, which every
+/// reader of secrets reports.
+pub(crate) fn process_environment(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.into_string().unwrap_or_default())
+}
+
+/// Reads `key = { env = "NAME" }` or `key = { file = "path" }`.
+pub(crate) fn read_source(
+    section: &mut Section<'_, '_, '_>,
+    key: &'static str,
+    folder: &Path,
+) -> Option<SecretSource> {
+    let how =
+        "must be { env = \"NAME\" } or { file = \"path\" }; a secret never stands here itself";
+    let raw = section.raw(key)?;
+    let path = section.path_of(key);
+    if raw.get_ref().as_table().is_none() {
+        let message = format!("{how}, found {}", kind_of(raw.get_ref()));
+        section.log.report(Some(raw.span()), path, message);
+        return None;
+    }
+    let mut table = Section::of(raw, path, section.log);
+    let env = table.take("env", value::text);
+    let file = table.take("file", value::text);
+    let both_absent = !table.has("env") && !table.has("file");
+    let home = match (env, file) {
+        (Some(env), None) if !table.has("file") => Some(Home::Env(env.value)),
+        (None, Some(file)) if !table.has("env") => Some(Home::File(folder.join(&file.value))),
+        (Some(_), Some(_)) => {
+            table.report("names both `env` and `file`; keep one");
+            None
+        }
+        _ if both_absent => {
+            table.report(how);
+            None
+        }
+        _ => None,
+    };
+    table.end();
+    let place = section.log.place(&raw.span());
+    home.map(|home| SecretSource { home, place })
+}
+
+fn read_small(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    file.take(SECRET_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > SECRET_BYTES_MAX {
+        return Err(io::Error::other("larger than 64 KiB"));
+    }
+    Ok(text)
+}

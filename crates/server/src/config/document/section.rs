@@ -1,0 +1,302 @@
+//! Walks the parsed file, hands out typed values and collects every problem on the way.
+//!
+//! A getter both takes a value and makes its name known, so that the list of known settings
+//! cannot differ from what is read: what nobody asked for is reported by [`Section::end`].
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::nearest::nearest;
+use super::problem::{Lines, Place, Problem};
+
+/// Everything found out while one file is read.
+#[derive(Debug)]
+pub(crate) struct Log<'t> {
+    file: &'t Path,
+    lines: Lines<'t>,
+    pub(crate) problems: Vec<Problem>,
+    /// Every setting that was asked for, such as `channel[].name`.
+    pub(crate) known: BTreeSet<String>,
+}
+
+impl<'t> Log<'t> {
+    pub(crate) fn new(file: &'t Path, text: &'t str) -> Self {
+        Self {
+            file,
+            lines: Lines::of(text),
+            problems: Vec::new(),
+            known: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn report(
+        &mut self,
+        span: Option<Range<usize>>,
+        key: impl Into<String>,
+        message: impl Into<String>,
+    ) {
+        self.problems.push(Problem {
+            file: self.file.to_owned(),
+            place: span.map(|span| self.lines.place(span.start)),
+            key: key.into(),
+            message: message.into(),
+        });
+    }
+
+    pub(crate) fn place(&self, span: &Range<usize>) -> Place {
+        self.lines.place(span.start)
+    }
+}
+
+/// A value and where it stands, for problems that show only later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct At<T> {
+    pub(crate) value: T,
+    pub(crate) span: Range<usize>,
+    /// The path of the setting.
+    pub(crate) key: String,
+}
+
+/// One table of the file; an absent table reads like an empty one.
+#[derive(Debug)]
+pub(crate) struct Section<'s, 't, 'd> {
+    table: Option<&'d DeTable<'d>>,
+    path: String,
+    span: Option<Range<usize>>,
+    known: Vec<&'static str>,
+    pub(crate) log: &'s mut Log<'t>,
+}
+
+impl<'s, 't, 'd> Section<'s, 't, 'd> {
+    pub(crate) fn root(table: &'d DeTable<'d>, log: &'s mut Log<'t>) -> Self {
+        Self {
+            table: Some(table),
+            path: String::new(),
+            span: None,
+            known: Vec::new(),
+            log,
+        }
+    }
+
+    /// A table written as a value, such as `{ env = "NAME" }`.
+    pub(crate) fn of(value: &'d Spanned<DeValue<'d>>, path: String, log: &'s mut Log<'t>) -> Self {
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            let message = format!("must be a table, found {}", kind_of(value.get_ref()));
+            log.report(Some(value.span()), path.as_str(), message);
+        }
+        Self {
+            table,
+            path,
+            span: Some(value.span()),
+            known: Vec::new(),
+            log,
+        }
+    }
+
+    /// The table of that name.
+    pub(crate) fn section(&mut self, key: &'static str) -> Section<'_, 't, 'd> {
+        let path = self.path_of(key);
+        match self.raw(key) {
+            Some(value) => Section::of(value, path, self.log),
+            None => Section {
+                table: None,
+                path,
+                span: None,
+                known: Vec::new(),
+                log: self.log,
+            },
+        }
+    }
+
+    /// Reads each table of a list, such as all `[[channel]]`.
+    pub(crate) fn each<T>(
+        &mut self,
+        key: &'static str,
+        mut read: impl FnMut(&mut Section<'_, 't, 'd>) -> T,
+    ) -> Vec<T> {
+        let path = self.path_of(key);
+        let Some(value) = self.raw(key) else {
+            return Vec::new();
+        };
+        let Some(items) = value.get_ref().as_array() else {
+            let found = kind_of(value.get_ref());
+            let message = format!("must be a list of tables ([[{key}]]), found {found}");
+            self.log.report(Some(value.span()), path, message);
+            return Vec::new();
+        };
+        let mut out = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let mut section = Section::of(item, format!("{path}[{index}]"), self.log);
+            out.push(read(&mut section));
+            section.end();
+        }
+        out
+    }
+
+    /// Takes a value, or reports why it cannot be taken.
+    pub(crate) fn take<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&DeValue<'d>) -> Result<T, String>,
+    ) -> Option<At<T>> {
+        let value = self.raw(key)?;
+        let path = self.path_of(key);
+        match read(value.get_ref()) {
+            Ok(taken) => Some(At {
+                value: taken,
+                span: value.span(),
+                key: path,
+            }),
+            Err(message) => {
+                self.log.report(Some(value.span()), path, message);
+                None
+            }
+        }
+    }
+
+    /// Like `take`, and reports an absent value too.
+    pub(crate) fn require<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&DeValue<'d>) -> Result<T, String>,
+    ) -> Option<At<T>> {
+        if self.has(key) {
+            return self.take(key, read);
+        }
+        self.learn(key);
+        // A value that is no table at all has been reported already.
+        if self.table.is_some() {
+            let path = self.path_of(key);
+            self.log.report(self.span.clone(), path, "is missing");
+        }
+        None
+    }
+
+    /// Overwrites a default when the file says otherwise.
+    pub(crate) fn set<T>(
+        &mut self,
+        key: &'static str,
+        slot: &mut T,
+        read: impl FnOnce(&DeValue<'d>) -> Result<T, String>,
+    ) {
+        if let Some(taken) = self.take(key, read) {
+            *slot = taken.value;
+        }
+    }
+
+    /// Takes a list, reporting every item that cannot be read.
+    pub(crate) fn list<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&DeValue<'d>) -> Result<T, String>,
+    ) -> Option<Vec<At<T>>> {
+        let path = self.path_of(key);
+        let value = self.raw(key)?;
+        let Some(items) = value.get_ref().as_array() else {
+            let message = format!("must be a list, found {}", kind_of(value.get_ref()));
+            self.log.report(Some(value.span()), path, message);
+            return None;
+        };
+        let mut out = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let key = format!("{path}[{index}]");
+            match read(item.get_ref()) {
+                Ok(value) => out.push(At {
+                    value,
+                    span: item.span(),
+                    key,
+                }),
+                Err(message) => self.log.report(Some(item.span()), key, message),
+            }
+        }
+        Some(out)
+    }
+
+    /// The value as it stands, for what another file knows how to read.
+    pub(crate) fn raw(&mut self, key: &'static str) -> Option<&'d Spanned<DeValue<'d>>> {
+        self.learn(key);
+        self.table.and_then(|table| table.get(key))
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.table.is_some_and(|table| table.contains_key(key))
+    }
+
+    pub(crate) fn is_empty_list(&self, key: &str) -> bool {
+        let value = self.table.and_then(|table| table.get(key));
+        value
+            .and_then(|value| value.get_ref().as_array())
+            .is_some_and(|items| items.is_empty())
+    }
+
+    pub(crate) fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(crate) fn span(&self) -> Option<Range<usize>> {
+        self.span.clone()
+    }
+
+    /// Reports a problem of the table as a whole.
+    pub(crate) fn report(&mut self, message: impl Into<String>) {
+        self.log
+            .report(self.span.clone(), self.path.as_str(), message);
+    }
+
+    /// Reports the names that mean nothing here.
+    pub(crate) fn end(self) {
+        let Some(table) = self.table else { return };
+        for (key, _) in table {
+            let name = key.get_ref().as_ref();
+            if self.known.contains(&name) {
+                continue;
+            }
+            let hint = match nearest(name, self.known.iter().copied()) {
+                Some(meant) => format!("unknown setting; did you mean `{meant}`?"),
+                None => format!("unknown setting; known here: {}", self.known.join(", ")),
+            };
+            let path = self.path_of(name);
+            self.log.report(Some(key.span()), path, hint);
+        }
+    }
+
+    fn learn(&mut self, key: &'static str) {
+        self.known.push(key);
+        let path = without_indices(&self.path_of(key));
+        self.log.known.insert(path);
+    }
+}
+
+/// What stands there, without showing it: it may be a secret.
+pub(crate) fn kind_of(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// `model[12].routes[0].channel` becomes `model[].routes[].channel`.
+fn without_indices(path: &str) -> String {
+    path.split('[')
+        .map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()))
+        .collect::<Vec<_>>()
+        .join("[")
+}

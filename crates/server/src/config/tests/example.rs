@@ -1,0 +1,102 @@
+//! `config/example.toml` says what the code does.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use crate::config::catalog::plan::resolve_in;
+use crate::config::load::{known_settings, parse_in};
+use crate::config::*;
+
+const EXAMPLE: &str = include_str!("../../../../../config/example.toml");
+
+/// Every variable that ends so is set.
+fn environment(name: &str) -> Option<String> {
+    const SECRETS: [&str; 4] = ["_KEY", "_ID", "_TOKEN", "_PASSWORD"];
+    let is_set = SECRETS.iter().any(|kind| name.ends_with(kind));
+    is_set.then(|| "secret".to_owned())
+}
+
+/// The example with every commented setting in force.
+fn uncommented() -> String {
+    let is_setting = |text: &str| {
+        let name = text.split_once(" = ").map(|(name, _)| name);
+        text.starts_with("[[")
+            || name.is_some_and(|name| {
+                name.chars().all(|c| c.is_ascii_lowercase() || c == '_') && !name.is_empty()
+            })
+    };
+    let line = |line: &'static str| match line.strip_prefix("# ") {
+        Some(rest) if is_setting(rest) => rest,
+        _ => line,
+    };
+    EXAMPLE.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_example_states_the_defaults() {
+    let file = Path::new("example.toml");
+    let config = parse_in(EXAMPLE, file, &environment).unwrap();
+    let expected = Config {
+        file: Some(file.to_owned()),
+        ..Config::default()
+    };
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn every_setting_stands_in_the_example() {
+    let text = uncommented();
+    let document = DeTable::parse(&text).unwrap();
+    let mut shown = BTreeSet::new();
+    collect(document.get_ref(), "", &mut shown);
+    for known in known_settings(&text) {
+        let name = known.rsplit('.').next().unwrap_or_default();
+        // Both forms of a secret are shown once, in a sentence of `admin.token`.
+        let is_source = matches!(name, "env" | "file");
+        // A second name of a setting is told in the sentence of the first.
+        let is_told = EXAMPLE.contains(&format!("`{name}` means the same"));
+        assert!(shown.contains(&known) || is_source || is_told, "{known}");
+    }
+}
+
+#[test]
+fn the_commented_entries_make_a_catalog() {
+    let config = parse_in(&uncommented(), Path::new("example.toml"), &environment).unwrap();
+    let plan = resolve_in(&config, &environment).unwrap();
+    assert!(plan.unlisted.is_empty(), "{:?}", plan.unlisted);
+    assert!(plan.idle.is_empty(), "{:?}", plan.idle);
+    let presets: BTreeSet<_> = config
+        .channels
+        .iter()
+        .map(|channel| channel.preset.as_str())
+        .collect();
+    assert_eq!(presets.len(), 7, "one channel for each preset: {presets:?}");
+    let kinds: BTreeSet<_> = config
+        .models
+        .iter()
+        .map(|model| model.kind.as_str())
+        .collect();
+    assert_eq!(kinds.len(), 5, "one model of each kind: {kinds:?}");
+}
+
+/// The paths of all members, such as `channel[].name`.
+fn collect(table: &DeTable<'_>, path: &str, into: &mut BTreeSet<String>) {
+    for (key, value) in table {
+        let path = match path {
+            "" => key.get_ref().to_string(),
+            path => format!("{path}.{}", key.get_ref()),
+        };
+        match value.get_ref() {
+            DeValue::Table(inner) => collect(inner, &path, into),
+            DeValue::Array(items) => {
+                for inner in items.iter().filter_map(|item| item.get_ref().as_table()) {
+                    collect(inner, &format!("{path}[]"), into);
+                }
+            }
+            _ => {}
+        }
+        into.insert(path);
+    }
+}

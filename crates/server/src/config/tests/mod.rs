@@ -1,0 +1,4 @@
+//! Tests of whole configuration files.
+
+mod config;
+mod example;

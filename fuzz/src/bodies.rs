@@ -8,7 +8,7 @@ use protocol::canon::{Dropped, Echo, Reasoning, Request, Target};
 use protocol::convert::{Transcoder, convert_answer, read_request as read, write_request};
 use protocol::native::{self, Broken, Identity, Rewriter, rewrite_answer};
 use protocol::sse::Splitter;
-use protocol::{Dialect, Failure, Joined, Profile, embeddings, images, video, voice};
+use protocol::{ByteQueue, Dialect, Failure, Profile, embeddings, images, video, voice};
 use serde_json::Value;
 
 use crate::grammar::{self, End};
@@ -317,7 +317,7 @@ pub fn transcode(data: &[u8]) {
 
 fn relay(from: Dialect, to: Dialect, data: &[u8], size: usize) -> String {
     let mut transcoder = Transcoder::new(from, to, echo(to));
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     let mut result = Ok(());
     for piece in data.chunks(size) {
         result = transcoder.push(Bytes::copy_from_slice(piece), &mut out);
@@ -335,7 +335,7 @@ fn relay(from: Dialect, to: Dialect, data: &[u8], size: usize) -> String {
 fn rewrite(dialect: Dialect, data: &[u8]) {
     let rewritten = |size: usize| -> (Bytes, Result<(), Broken>) {
         let mut rewriter = Rewriter::new(dialect, identity(), true);
-        let mut out = Joined::new();
+        let mut out = ByteQueue::new();
         let mut result = Ok(());
         for piece in data.chunks(size) {
             result = rewriter.push(Bytes::copy_from_slice(piece), &mut out);

@@ -3,6 +3,8 @@
 //! An explicit `null` means absent (some SDKs send every unset member as `null`), so only values
 //! are refused.
 
+pub mod form_field;
+
 use crate::failure::Failure;
 use crate::json::patch::Edit;
 use crate::json::{Integer, Members};
@@ -147,6 +149,14 @@ pub fn voice_id(id: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::invalid("The voice id is not one.").param("voice_id"))
+}
+
+/// Whether a text is an address of the web, by its beginning; those who fetch it judge the rest.
+pub(crate) fn is_web_url(url: &str) -> bool {
+    ["https://", "http://"].iter().any(|scheme| {
+        let start = url.get(..scheme.len());
+        url.len() > scheme.len() && start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    })
 }
 
 #[cfg(test)]

@@ -4,45 +4,39 @@
 //! comes in as an argument. Start reading at [`native`], the path of a call whose caller and
 //! upstream speak the same dialect, and go on with [`convert`], the path of one where they do not.
 
-mod address;
-mod apart;
-mod base;
+mod byte_queue;
 pub mod canon;
 pub mod chat;
 pub mod convert;
 pub mod count;
 pub mod dialect;
 pub mod embeddings;
-mod envelope;
 pub mod failure;
-pub mod field;
 pub mod generate;
 pub mod guard;
 pub mod images;
 pub mod interactions;
-pub mod joined;
 pub mod json;
-mod logprobs;
 pub mod media;
 pub mod messages;
 pub mod multipart;
 pub mod native;
+mod needle;
 pub mod profile;
 pub mod rejection;
 pub mod responses;
 pub mod scrub;
-mod signature;
+mod shared;
 pub mod sse;
 mod tool;
 pub mod usage;
 pub mod video;
 pub mod voice;
-mod word;
 
+pub use byte_queue::ByteQueue;
 pub use convert::Translator;
 pub use dialect::Dialect;
 pub use failure::{Code, Failure, Family};
-pub use joined::Joined;
 pub use profile::{Base, Kind, OutputLimit, Profile};
 pub use tool::{Tool, ToolCalls, Tools};
 pub use usage::Usage;

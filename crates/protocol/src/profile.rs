@@ -3,6 +3,8 @@
 //! A profile stands in the configuration beside the model; nothing in the code asks for a model by
 //! name. `base` names a built-in profile whose values the entry may override.
 
+mod built_in;
+
 use serde::{Deserialize, Serialize};
 
 use crate::canon::Effort;

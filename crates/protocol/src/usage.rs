@@ -1,7 +1,11 @@
 //! What an answer consumed, in classes that do not overlap.
 
-use crate::json::{Integer, Raw};
+mod count;
+pub(crate) mod separate;
+
 use crate::tool::ToolCalls;
+
+pub use count::count;
 
 /// Token counts of one call. No token is in two classes, so that each is priced once; only
 /// `reasoning` is told beside them, and lies inside `output`.
@@ -135,15 +139,6 @@ fn take(rest: &mut u64, part: u64) -> u64 {
     let part = part.min(*rest);
     *rest -= part;
     part
-}
-
-/// A token count as an upstream reports it. What is no whole number, negative or beyond `i64` is
-/// missing: it cannot be billed.
-pub fn count(value: Raw<'_>) -> Option<u64> {
-    match value.integer()? {
-        Integer::Value(count) => i64::try_from(count).is_ok().then_some(count),
-        Integer::Negative | Integer::Huge => None,
-    }
 }
 
 #[cfg(test)]

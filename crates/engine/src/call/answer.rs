@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http_body::{Body, Frame, SizeHint};
 use ledger::Rates;
-use protocol::{Failure, Joined};
+use protocol::{ByteQueue, Failure};
 
 use crate::call::stream::Relay;
 use crate::media::MediaStream;
@@ -44,7 +44,7 @@ impl From<Failure> for Unanswered {
 #[derive(Debug)]
 pub enum AnswerBody {
     /// All of it is there.
-    Whole(Joined),
+    Whole(ByteQueue),
     /// It comes as the upstream sends it; the hold lives in it.
     Stream(Box<Relay>),
     /// It is read from the media storage.

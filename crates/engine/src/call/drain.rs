@@ -1,6 +1,6 @@
 //! Streams whose caller has left: the upstream is heard out for its usage.
 
-use protocol::Joined;
+use protocol::ByteQueue;
 use protocol::native::Seen;
 use tokio::time::timeout;
 
@@ -19,7 +19,7 @@ pub(crate) async fn drain(mut feed: Feed, mut admission: Box<Admission>, growing
     if patience.is_zero() {
         return settle_gone(admission, growing, feed.translator.seen()).await;
     }
-    let mut unread = Joined::new();
+    let mut unread = ByteQueue::new();
     let mut read_bytes = 0;
     let _ = timeout(patience, async {
         if let Some(growing) = growing {

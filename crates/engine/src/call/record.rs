@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ledger::Micro;
 use protocol::json::redact::redact;
-use protocol::{Failure, Joined};
+use protocol::{ByteQueue, Failure};
 use store::{BODY_BYTES_MAX, HoldId, JournalRow, MeterText, RequestId};
 
 use crate::call::kind::Arrival;
@@ -113,7 +113,7 @@ impl Record {
     }
 
     /// Keeps what waits to go out behind the first `from` bytes, where bodies are kept.
-    pub(crate) fn keep_answer(&mut self, out: &Joined, from: usize) {
+    pub(crate) fn keep_answer(&mut self, out: &ByteQueue, from: usize) {
         if let Some(answer) = &mut self.answer {
             out.peek(from, BODY_BYTES_MAX, answer);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 use protocol::native::{self, Broken};
-use protocol::{Failure, Joined};
+use protocol::{ByteQueue, Failure};
 use upstream::{CallOutcome, Endpoint, UpstreamResponse};
 
 use crate::billing::estimate::Estimate;
@@ -219,7 +219,7 @@ impl<W: Work> Call<W> {
         let mut opened = Opened {
             content_type: self.work.content_type(incoming.content_type.as_ref()),
             feed: Feed::new(incoming.body, translator, budget),
-            out: Joined::new(),
+            out: ByteQueue::new(),
             broken: None,
         };
         // A model that thinks for long sends nothing: then the stream begins without content,
@@ -335,7 +335,7 @@ async fn deliver_whole(
 struct Opened {
     content_type: HeaderValue,
     feed: Feed,
-    out: Joined,
+    out: ByteQueue,
     /// It broke behind its first content, in the same read.
     broken: Option<Failure>,
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use protocol::native::Seen;
-use protocol::{Failure, Joined, Translator};
+use protocol::{ByteQueue, Failure, Translator};
 use store::{AdmitError, RequestId};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use upstream::{Body, CallError, CallErrorKind};
@@ -38,7 +38,7 @@ const GROWTH_PAUSE: Duration = Duration::from_secs(1);
 pub struct Relay {
     /// Gone when the upstream has ended, or we are done with it.
     feed: Option<Feed>,
-    out: Joined,
+    out: ByteQueue,
     /// What `out` takes of the node's memory when there is no feed any more.
     share: Option<Share>,
     /// Gone when the call is closed.
@@ -78,7 +78,7 @@ impl Feed {
 
     /// Charges what waits for its end or for a slow reader, above what is free (S5). `false` when
     /// the node has no memory for it.
-    pub(crate) fn charge(&mut self, out: &Joined) -> bool {
+    pub(crate) fn charge(&mut self, out: &ByteQueue) -> bool {
         let held = self.translator.held_bytes().saturating_add(out.len());
         if held <= FREE_BYTES {
             self.share = None;
@@ -126,7 +126,7 @@ impl std::fmt::Debug for Relay {
 impl Relay {
     pub(crate) fn new(
         feed: Feed,
-        out: Joined,
+        out: ByteQueue,
         admission: Box<Admission>,
         manner: Manner,
         request_id: RequestId,

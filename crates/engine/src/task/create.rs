@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use ledger::{Ask, Meter, Micro, PriceError, Rates};
 use protocol::video::{Creation, Draft, Task};
-use protocol::{Failure, Joined, Kind};
+use protocol::{ByteQueue, Failure, Kind};
 use store::{Admit, NewTask, OpenedTask, TaskId, TaskRow};
 use upstream::{ExternalUrl, Protocol};
 
@@ -290,6 +290,6 @@ fn answer(body: Vec<u8>, rates: Rates) -> Answer {
         content_type: HeaderValue::from_static("application/json"),
         rates,
         dropped: None,
-        body: AnswerBody::Whole(Joined::from(body)),
+        body: AnswerBody::Whole(ByteQueue::from(body)),
     }
 }

@@ -10,7 +10,7 @@ use protocol::convert::{self, Transcoder};
 use protocol::generate;
 use protocol::images::Grade;
 use protocol::native::{self, Head, Identity, Rewriter};
-use protocol::{Dialect, Failure, Joined, Tool, Tools, Translator};
+use protocol::{ByteQueue, Dialect, Failure, Tool, Tools, Translator};
 use upstream::{Endpoint, UpstreamRequest};
 
 use crate::call::collect_body::FREE_BYTES;
@@ -128,7 +128,7 @@ impl Asked {
             if self.refuses_unpriced_tools {
                 priced_tools(model, self.head.tools)?;
             }
-            let mut out = Joined::new();
+            let mut out = ByteQueue::new();
             native::write_request_to(dialect, &self.body, &self.head, &route.model, &mut out);
             return Ok(Worded {
                 call: UpstreamRequest {

@@ -4,8 +4,8 @@ use super::usage::read_usage;
 use crate::count::Counter;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{Done, Output, Places};
+use crate::needle::Needle;
 use crate::tool::{Tool, ToolCalls};
-use crate::word::Word;
 
 /// The event that ends a stream.
 pub(super) const DONE: Done = Done {
@@ -13,7 +13,7 @@ pub(super) const DONE: Done = Done {
     frame: "data: [DONE]\n\n",
 };
 
-static TOOL_WORDS: [Word; 1] = [Word::new("\"annotations\"")];
+static TOOL_NEEDLES: [Needle; 1] = [Needle::new("\"annotations\"")];
 
 /// Where things stand in a chat completion and in its chunks.
 pub(crate) static PLACES: Places = Places {
@@ -25,7 +25,7 @@ pub(crate) static PLACES: Places = Places {
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
     read_output,
-    tool_words: &TOOL_WORDS,
+    tool_needles: &TOOL_NEEDLES,
     needs_items: true,
     done: Some(DONE),
     data_only: false,

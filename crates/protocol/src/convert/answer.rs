@@ -3,10 +3,10 @@
 use super::codecs::{read_response, write_response};
 use super::observer::Observer;
 use super::pictures;
+use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Echo};
 use crate::dialect::Dialect;
 use crate::images::Pictures;
-use crate::joined::Joined;
 use crate::native::{Answer, Broken, ToolWatch, reports_unbillable_usage};
 
 /// Reads an answer of the upstream's dialect and writes it in the caller's.
@@ -48,7 +48,7 @@ pub fn convert_answer(
     let counted = || seen.counted(echo.input_tokens);
     response.usage = Some(seen.report().unwrap_or_else(counted));
     Ok(Answer {
-        pieces: Joined::from(write_response(to, &response, echo)),
+        pieces: ByteQueue::from(write_response(to, &response, echo)),
         ..answer
     })
 }

@@ -1,9 +1,9 @@
 //! The codecs of all dialects behind one face each.
 
+use crate::byte_queue::ByteQueue;
 use crate::canon::{self, Dropped, Echo, Event, Request, Response, Target};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::joined::Joined;
 use crate::native::Broken;
 use crate::sse::Frame;
 use crate::{chat, generate, interactions, messages, responses};
@@ -129,7 +129,7 @@ impl Writer {
         }
     }
 
-    pub(super) fn event(&mut self, event: Event, out: &mut Joined) {
+    pub(super) fn event(&mut self, event: Event, out: &mut ByteQueue) {
         match self {
             Self::Chat(writer) => writer.event(event, out),
             Self::Responses(writer) => writer.event(event, out),

@@ -7,11 +7,11 @@ use bytes::Bytes;
 use super::codecs::{Reader, Writer, read_response};
 use super::observer::Observer;
 use super::pictures;
+use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Delta, Echo, Event};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::images::Pictures;
-use crate::joined::Joined;
 use crate::native::{
     Broken, Seen, ToolWatch, is_end_mark, reports_unbillable_usage, terminal_failure,
 };
@@ -81,7 +81,7 @@ impl Transcoder {
 
     /// Takes what one read brought and puts out what it says. When it fails, what was put out
     /// before is still good.
-    pub fn push(&mut self, chunk: Bytes, out: &mut Joined) -> Result<(), Broken> {
+    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
         if self.seen.ended {
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl Transcoder {
 
     /// The upstream has closed the stream: an error, unless that is an end in its dialect or its
     /// end mark went by.
-    pub fn end(&mut self, out: &mut Joined) -> Result<(), Broken> {
+    pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
         if self.seen.ended {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl Transcoder {
     }
 
     /// Ends the stream with the error event of the caller's dialect. Nothing follows it.
-    pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut Joined) {
+    pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut ByteQueue) {
         // Only this dialect's error depends on what was said before.
         if self.to == Dialect::Responses && self.started {
             self.writer.event(Event::Failed(failure.clone()), out);
@@ -161,7 +161,7 @@ impl Transcoder {
     }
 
     /// Tells a whole answer as the stream that was asked for.
-    fn answer(&mut self, body: &[u8], out: &mut Joined) -> Result<(), Broken> {
+    fn answer(&mut self, body: &[u8], out: &mut ByteQueue) -> Result<(), Broken> {
         if let Some(tools) = &mut self.tools {
             tools.look(self.from, body);
             self.seen.tools = tools.calls();
@@ -174,7 +174,7 @@ impl Transcoder {
         self.write(Ok(()), out)
     }
 
-    fn relay(&mut self, out: &mut Joined) -> Result<(), Broken> {
+    fn relay(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
         while let Some(frame) = self.splitter.next_frame()? {
             self.frame(&frame, out)?;
             if self.seen.ended {
@@ -191,7 +191,7 @@ impl Transcoder {
         Ok(())
     }
 
-    fn frame(&mut self, frame: &Frame, out: &mut Joined) -> Result<(), Broken> {
+    fn frame(&mut self, frame: &Frame, out: &mut ByteQueue) -> Result<(), Broken> {
         if let Some(tools) = &mut self.tools {
             match frame.data() {
                 Data::Absent => {}
@@ -218,7 +218,7 @@ impl Transcoder {
     }
 
     /// Writes the events that have been read. The reader's own failure comes behind them.
-    fn write(&mut self, result: Result<(), Broken>, out: &mut Joined) -> Result<(), Broken> {
+    fn write(&mut self, result: Result<(), Broken>, out: &mut ByteQueue) -> Result<(), Broken> {
         let mut events = std::mem::take(&mut self.events);
         let mut failed = None;
         for event in events.drain(..) {
@@ -245,7 +245,7 @@ impl Transcoder {
     }
 
     /// Writes one event. A picture without a place is named.
-    fn put(&mut self, event: Event, out: &mut Joined) {
+    fn put(&mut self, event: Event, out: &mut ByteQueue) {
         match event {
             Event::BlockStart(Block::Image { mime }) if !pictures::carries(self.to) => {
                 self.skips_picture = true;
@@ -263,7 +263,7 @@ impl Transcoder {
 
     /// The answer is whole: its last report is final. An answer without one tells the caller what
     /// it is charged by.
-    fn finish_usage(&mut self, out: &mut Joined) {
+    fn finish_usage(&mut self, out: &mut ByteQueue) {
         self.seen.usage = self.observer.usage;
         self.note();
         if self.seen.report().is_none() {

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 
 use super::transcoder::Transcoder;
+use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::images;
-use crate::joined::Joined;
 use crate::native::{Broken, Rewriter, Seen};
 use crate::voice::Passing;
 
@@ -25,7 +25,7 @@ pub enum Translator {
 impl Translator {
     /// Takes what one read brought and puts out what the caller reads. When it fails, what was
     /// put out before is still good.
-    pub fn push(&mut self, chunk: Bytes, out: &mut Joined) -> Result<(), Broken> {
+    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
         match self {
             Self::Native(rewriter) => rewriter.push(chunk, out),
             Self::Convert(transcoder) => transcoder.push(chunk, out),
@@ -35,7 +35,7 @@ impl Translator {
     }
 
     /// The upstream has closed the stream: an error, unless the stream was at its end.
-    pub fn end(&mut self, out: &mut Joined) -> Result<(), Broken> {
+    pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
         match self {
             Self::Native(rewriter) => rewriter.end(out),
             Self::Convert(transcoder) => transcoder.end(out),
@@ -45,7 +45,7 @@ impl Translator {
     }
 
     /// Ends the stream with the error event of the caller's dialect. Nothing follows it.
-    pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut Joined) {
+    pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut ByteQueue) {
         match self {
             Self::Native(rewriter) => rewriter.fail(failure, request_id, out),
             Self::Convert(transcoder) => transcoder.fail(failure, request_id, out),

@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use super::request::{Encoding, Form};
 use super::vector;
+use crate::byte_queue::ByteQueue;
 use crate::generate;
-use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::write::object;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
@@ -168,7 +168,7 @@ pub(super) fn rewrite_list(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer, 
         Ok(())
     })?;
     edits.append(&mut encoded);
-    let mut pieces = Joined::new();
+    let mut pieces = ByteQueue::new();
     patch::apply_to(body, edits, &mut pieces);
     let told = seen.usage.is_some_and(|told| !told.is_null());
     Ok(answer(pieces, usage, told && usage.is_none()))
@@ -201,7 +201,7 @@ pub(super) fn list_of_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answ
     let tokens = usage.map_or(wanted.input_tokens, |usage| usage.input_total());
     write_usage(&mut out, tokens);
     out.push(b'}');
-    Ok(answer(Joined::from(out), usage, false))
+    Ok(answer(ByteQueue::from(out), usage, false))
 }
 
 /// An answer of lists for a caller of contents.
@@ -245,7 +245,7 @@ pub(super) fn contents_of_list(
                 .number("totalTokenCount", tokens);
         });
     });
-    Ok(answer(Joined::from(out), usage, false))
+    Ok(answer(ByteQueue::from(out), usage, false))
 }
 
 /// An answer of contents for a caller of contents: it passes as it is, but for who made it.
@@ -255,7 +255,7 @@ pub(super) fn pass_contents(body: &Bytes, wanted: &Wanted<'_>) -> Result<Answer,
         .usage
         .and_then(generate::read_usage)
         .and_then(told_input);
-    let mut pieces = Joined::new();
+    let mut pieces = ByteQueue::new();
     patch::apply_to(body, found.edits, &mut pieces);
     Ok(answer(pieces, usage, false))
 }
@@ -363,7 +363,7 @@ fn write_usage(out: &mut Vec<u8>, tokens: u64) {
     });
 }
 
-fn answer(pieces: Joined, usage: Option<Usage>, usage_malformed: bool) -> Answer {
+fn answer(pieces: ByteQueue, usage: Option<Usage>, usage_malformed: bool) -> Answer {
     Answer {
         pieces,
         usage,

@@ -4,11 +4,11 @@ use bytes::Bytes;
 
 use super::answer::{self, Wanted};
 use super::{content, listed};
+use crate::byte_queue::ByteQueue;
 use crate::canon::Dropped;
 use crate::count::InputCount;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::write_string;
 use crate::native::{Answer, Broken};
@@ -108,7 +108,7 @@ impl Request {
     fn patched(&self, name: &[u8]) -> Worded {
         let spans = self.model_spans.iter();
         let edits = spans.map(|span| Edit::replace(span.clone(), name.to_vec()));
-        let mut out = Joined::new();
+        let mut out = ByteQueue::new();
         patch::apply_to(&self.body, edits.collect(), &mut out);
         Worded {
             form: self.form,

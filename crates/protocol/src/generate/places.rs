@@ -5,13 +5,13 @@ use super::pictures;
 use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{End, Output, Places};
+use crate::needle::Needle;
 use crate::tool::{Tool, ToolCalls};
-use crate::word::Word;
 
-static TOOL_WORDS: [Word; 3] = [
-    Word::new("groundingMetadata"),
-    Word::new("urlContextMetadata"),
-    Word::new("executableCode"),
+static TOOL_NEEDLES: [Needle; 3] = [
+    Needle::new("groundingMetadata"),
+    Needle::new("urlContextMetadata"),
+    Needle::new("executableCode"),
 ];
 
 /// Where things stand in a response and in its chunks.
@@ -24,7 +24,7 @@ pub(crate) static PLACES: Places = Places {
     usage: "usageMetadata",
     read_usage: |usage, _| read_usage(usage),
     read_output,
-    tool_words: &TOOL_WORDS,
+    tool_needles: &TOOL_NEEDLES,
     needs_items: true,
     done: None,
     data_only: true,

@@ -8,7 +8,7 @@ use super::grade::Grade;
 use super::picture::Pictures;
 use super::request::Request;
 use super::usage;
-use crate::joined::Joined;
+use crate::byte_queue::ByteQueue;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
 use crate::native::{Answer, Broken};
@@ -80,7 +80,7 @@ impl Request {
         if !missing.is_empty() {
             edits.push(Edit::insert(seen.inside, missing));
         }
-        let mut pieces = Joined::new();
+        let mut pieces = ByteQueue::new();
         patch::apply_to(body, edits, &mut pieces);
         let mut grade = seen.item_grade;
         grade.merge(told_grade(seen.quality, seen.resolution, seen.size));

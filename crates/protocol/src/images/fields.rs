@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::failure::Failure;
-use crate::field;
 use crate::guard;
+use crate::guard::form_field;
 use crate::json::{Cursor, Integer, Members};
 use crate::multipart::{Form, Part};
 use crate::tool::Tools;
@@ -70,9 +70,9 @@ impl<'a> Fields<'a> {
                 for part in &form.parts {
                     // A file is no choice; its name must be one all the same.
                     if part.file_name.is_some() {
-                        field::base(&part.name)?;
+                        form_field::base(&part.name)?;
                     } else {
-                        field::check(&part.name, &part.text())?;
+                        form_field::check(&part.name, &part.text())?;
                     }
                 }
                 Ok(())

@@ -5,8 +5,8 @@ use bytes::Bytes;
 
 use super::family::Family;
 use super::sequence::{LIMIT_FIELDS, OPTIONS};
-use crate::address::is_web;
 use crate::canon::{Dropped, base64, data_uri};
+use crate::guard::is_web_url;
 use crate::json::{Cursor, Integer, Shape, write_string};
 use crate::multipart::{Form, Part};
 
@@ -45,7 +45,7 @@ fn address(part: &Part) -> Option<String> {
     let text = part.text();
     let text = text.trim();
     let is_data = data_uri::split(text).is_some_and(|(mime, _)| mime.starts_with("image/"));
-    (is_data || is_web(text)).then(|| text.to_owned())
+    (is_data || is_web_url(text)).then(|| text.to_owned())
 }
 
 /// The form for an upstream that takes forms. Parts that nobody here knows stay.

@@ -2,19 +2,19 @@
 
 use bytes::Bytes;
 
-use crate::joined::Joined;
+use crate::byte_queue::ByteQueue;
 use crate::json::write_string;
 
 /// An object in the making.
 pub(super) struct Rebuilt<'b> {
     body: &'b Bytes,
-    out: Joined,
+    out: ByteQueue,
     any: bool,
 }
 
 impl<'b> Rebuilt<'b> {
     pub(super) fn new(body: &'b Bytes) -> Self {
-        let mut out = Joined::new();
+        let mut out = ByteQueue::new();
         out.copy(b"{");
         Self {
             body,

@@ -12,8 +12,8 @@ use super::delivery::{Given, Picture, Wanted};
 use super::family::Family;
 use super::request::{Asked, Request};
 use super::usage;
+use crate::byte_queue::ByteQueue;
 use crate::failure::{Failure, Family as Envelope};
-use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, utf8, write_string};
 use crate::native::{Broken, KEEP_ALIVE, Seen};
@@ -87,7 +87,7 @@ impl Rewriter {
     }
 
     /// Takes what one read brought and puts out the complete events in it.
-    pub fn push(&mut self, chunk: Bytes, out: &mut Joined) -> Result<(), Broken> {
+    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
         if self.seen.ended {
             return Ok(());
         }
@@ -106,7 +106,7 @@ impl Rewriter {
     }
 
     /// The upstream has closed the stream: an error, unless a picture was completed.
-    pub fn end(&mut self, _: &mut Joined) -> Result<(), Broken> {
+    pub fn end(&mut self, _: &mut ByteQueue) -> Result<(), Broken> {
         if self.seen.ended {
             return Ok(());
         }
@@ -121,7 +121,7 @@ impl Rewriter {
     }
 
     /// Ends the stream with an error event. Nothing follows it.
-    pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut Joined) {
+    pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut ByteQueue) {
         let envelope = failure.write(Envelope::OpenAi, request_id);
         out.copy(b"event: error\ndata: {\"type\":\"error\",");
         out.copy(envelope.get(1..).unwrap_or_default());
@@ -139,7 +139,7 @@ impl Rewriter {
         &self.seen
     }
 
-    fn frame(&mut self, frame: &Frame, out: &mut Joined) -> Result<(), Broken> {
+    fn frame(&mut self, frame: &Frame, out: &mut ByteQueue) -> Result<(), Broken> {
         let (data, at): (std::borrow::Cow<'_, [u8]>, usize) = match frame.data() {
             Data::Absent if frame.has_fields() || frame.bytes.trim_ascii().is_empty() => {
                 return Ok(());
@@ -306,7 +306,7 @@ impl Rewriter {
     }
 
     /// The mark that ends some streams; before a result it ends nothing.
-    fn done(&mut self, out: &mut Joined) -> Result<(), Broken> {
+    fn done(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
         if self.completed == 0 {
             return Err(Broken::Unfinished);
         }

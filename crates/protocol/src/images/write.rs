@@ -7,10 +7,10 @@ use super::form;
 use super::member::Rebuilt;
 use super::request::{Asked, Body, Request};
 use super::sources::{self, Form as Written, Kind, Source};
+use crate::byte_queue::ByteQueue;
 use crate::canon::Dropped;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::{Members, Shape, Spelling, write_string};
 
@@ -76,7 +76,7 @@ impl Request {
             write_string(&mut name, upstream_model);
             let model = members.get("model")?;
             let edits = model.map(|model| Edit::replace(model.span(), name));
-            let mut out = Joined::new();
+            let mut out = ByteQueue::new();
             patch::apply_to(body, edits.into_iter().collect(), &mut out);
             return Ok(out.into_pieces());
         }

@@ -6,7 +6,6 @@ mod places;
 mod request;
 mod response;
 mod stream;
-pub(crate) mod time;
 mod usage;
 
 pub use error::{read_failure, write_failure, write_failure_event};

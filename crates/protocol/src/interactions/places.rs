@@ -3,8 +3,8 @@
 use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{Done, End, Output, Places};
+use crate::needle::Needle;
 use crate::tool::{Tool, ToolCalls};
-use crate::word::Word;
 
 /// The event that ends a stream.
 pub(super) const DONE: Done = Done {
@@ -12,7 +12,7 @@ pub(super) const DONE: Done = Done {
     frame: "event: done\ndata: [DONE]\n\n",
 };
 
-static TOOL_WORDS: [Word; 1] = [Word::new("_call\"")];
+static TOOL_NEEDLES: [Needle; 1] = [Needle::new("_call\"")];
 
 /// Where things stand in an interaction and in the events of its stream.
 pub(crate) static PLACES: Places = Places {
@@ -24,7 +24,7 @@ pub(crate) static PLACES: Places = Places {
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
     read_output,
-    tool_words: &TOOL_WORDS,
+    tool_needles: &TOOL_NEEDLES,
     needs_items: true,
     done: Some(DONE),
     data_only: false,

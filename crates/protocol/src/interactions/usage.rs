@@ -1,9 +1,9 @@
 //! The usage of an interaction.
 
-use crate::apart::{self, Names};
 use crate::json::Raw;
 use crate::json::write::{Object, object};
 use crate::usage::Usage;
+use crate::usage::separate::{self, Names};
 
 const NAMES: Names = Names {
     prompt: "total_input_tokens",
@@ -19,7 +19,7 @@ const NAMES: Names = Names {
 
 /// Reads a usage object.
 pub fn read_usage(usage: Raw<'_>) -> Option<Usage> {
-    apart::read_usage(usage, &NAMES)
+    separate::read_usage(usage, &NAMES)
 }
 
 /// Writes a usage object.

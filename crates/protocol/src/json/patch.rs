@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::joined::Joined;
+use crate::byte_queue::ByteQueue;
 
 /// One change: what stands in `span` gives way to `text`. An empty span inserts, an empty text
 /// removes.
@@ -74,7 +74,7 @@ pub fn apply(body: &Bytes, edits: Vec<Edit>) -> Bytes {
 }
 
 /// The changed text as pieces; large untouched runs are shared with `body`, not copied.
-pub fn apply_to(body: &Bytes, edits: Vec<Edit>, out: &mut Joined) {
+pub fn apply_to(body: &Bytes, edits: Vec<Edit>, out: &mut ByteQueue) {
     each_piece(body.len(), edits, |piece| match piece {
         Piece::Old(span) => out.share(body, span),
         Piece::New(text) => out.copy(&text),
@@ -141,7 +141,7 @@ mod tests {
             }
             let body = Bytes::from(body);
             prop_assert_eq!(&apply(&body, edits.clone())[..], &expected[..]);
-            let mut pieces = Joined::new();
+            let mut pieces = ByteQueue::new();
             apply_to(&body, edits, &mut pieces);
             prop_assert_eq!(pieces.len(), expected.len());
             prop_assert_eq!(&pieces.into_bytes()[..], &expected[..]);

@@ -4,10 +4,10 @@ use super::usage::read_usage;
 use crate::count::Counter;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{End, Output, Places};
+use crate::needle::Needle;
 use crate::tool::Tool;
-use crate::word::Word;
 
-static TOOL_WORDS: [Word; 1] = [Word::new("\"server_tool_use\"")];
+static TOOL_NEEDLES: [Needle; 1] = [Needle::new("\"server_tool_use\"")];
 
 /// Where things stand in a message and in the events of a stream: `message_start` holds a message
 /// without output, and what `message_delta` says of usage is added to it.
@@ -20,7 +20,7 @@ pub(crate) static PLACES: Places = Places {
     usage: "usage",
     read_usage,
     read_output,
-    tool_words: &TOOL_WORDS,
+    tool_needles: &TOOL_NEEDLES,
     needs_items: true,
     done: None,
     data_only: false,

@@ -8,10 +8,10 @@ use super::places::{self, Output, Places};
 use super::report;
 use super::sighting::Sighting;
 use super::stream::Seen;
+use crate::byte_queue::ByteQueue;
 use crate::count::Counter;
 use crate::dialect::Dialect;
 use crate::images::Pictures;
-use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, SyntaxError, utf8};
 use crate::rejection;
@@ -22,7 +22,7 @@ use crate::usage::Usage;
 #[derive(Debug, Default)]
 pub struct Answer {
     /// The bytes for the caller.
-    pub pieces: Joined,
+    pub pieces: ByteQueue,
     /// What the upstream reported.
     pub usage: Option<Usage>,
     /// Whether it reported something that cannot be billed by, which is worth an alarm.
@@ -101,7 +101,7 @@ pub fn rewrite_answer(
         Some(_) => 0,
         None => look(places, text, Counter::default())?.1.counter.tokens(),
     };
-    let mut pieces = Joined::new();
+    let mut pieces = ByteQueue::new();
     patch::apply_to(&body, edits, &mut pieces);
     Ok(Answer {
         pieces,

@@ -42,7 +42,7 @@ impl ToolWatch {
     /// Looks at an answer or an event. Cheap for those that tell of no tool.
     pub(crate) fn look(&mut self, dialect: Dialect, data: &[u8]) {
         let places = places::of(dialect);
-        if !places.tool_words.iter().any(|word| word.is_in(data)) {
+        if !places.tool_needles.iter().any(|word| word.is_in(data)) {
             return;
         }
         if let Ok(text) = utf8(data) {

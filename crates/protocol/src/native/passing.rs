@@ -11,7 +11,7 @@ use crate::json::patch::Edit;
 use crate::json::scan::Strings;
 use crate::json::span::is_spelt;
 use crate::json::{Members, Spelling, Text};
-use crate::signature;
+use crate::shared::signature;
 use crate::tool::Tools;
 
 /// Tokens of a request that stand in none of its strings.

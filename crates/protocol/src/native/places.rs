@@ -9,11 +9,11 @@ use crate::interactions;
 use crate::json::patch::Edit;
 use crate::json::{Cursor, Raw, SyntaxError, Text};
 use crate::messages;
+use crate::needle::Needle;
 use crate::responses;
 use crate::scrub::{Names, Words};
 use crate::tool::ToolCalls;
 use crate::usage::Usage;
-use crate::word::Word;
 
 /// The row of one dialect. Names are those of the members of an answer or of an event.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct Places {
     /// Reads a member that carries output; `false` if it is none and was not read.
     pub(crate) read_output: fn(Text<'_>, &mut Cursor<'_>, &mut Output) -> Result<bool, SyntaxError>,
     /// Words without which an answer or event tells of no built-in tool, its usage aside.
-    pub(crate) tool_words: &'static [Word],
+    pub(crate) tool_needles: &'static [Needle],
     /// Whether a whole answer without items (choices, candidates) is none.
     pub(crate) needs_items: bool,
     /// The event that ends a stream, where one says nothing else.

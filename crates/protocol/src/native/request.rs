@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use crate::byte_queue::ByteQueue;
 use crate::chat;
 use crate::count::InputCount;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::generate;
 use crate::interactions;
-use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::write_string;
 use crate::messages;
@@ -65,7 +65,7 @@ pub fn read_named_head(body: &Bytes, model: &str, stream: bool) -> Result<Head, 
 
 /// Writes the request for the upstream as one piece; see [`write_request_to`].
 pub fn write_request(dialect: Dialect, body: &Bytes, head: &Head, upstream_model: &str) -> Bytes {
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     write_request_to(dialect, body, head, upstream_model, &mut out);
     out.into_bytes()
 }
@@ -78,7 +78,7 @@ pub fn write_request_to(
     body: &Bytes,
     head: &Head,
     upstream_model: &str,
-    out: &mut Joined,
+    out: &mut ByteQueue,
 ) {
     let mut name = Vec::with_capacity(upstream_model.len() + 2);
     write_string(&mut name, upstream_model);

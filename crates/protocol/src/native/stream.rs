@@ -10,10 +10,10 @@ use super::identity::{Identity, Name, Written};
 use super::places::{self, End, Output, Places};
 use super::report;
 use super::sighting::Sighting;
+use crate::byte_queue::ByteQueue;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::images::Pictures;
-use crate::joined::Joined;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, utf8};
 use crate::rejection;
@@ -116,7 +116,7 @@ impl Rewriter {
 
     /// Takes what one read brought and puts out the complete events in it. When it fails, what
     /// was put out before is still good.
-    pub fn push(&mut self, chunk: Bytes, out: &mut Joined) -> Result<(), Broken> {
+    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
         if self.seen.ended {
             return Ok(());
         }
@@ -128,7 +128,7 @@ impl Rewriter {
     }
 
     /// The upstream has closed the stream: an error, unless its end mark went by.
-    pub fn end(&mut self, out: &mut Joined) -> Result<(), Broken> {
+    pub fn end(&mut self, out: &mut ByteQueue) -> Result<(), Broken> {
         if self.seen.ended {
             return Ok(());
         }
@@ -157,7 +157,7 @@ impl Rewriter {
     }
 
     /// Ends the stream with the error event of its dialect. Nothing follows it.
-    pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut Joined) {
+    pub fn fail(&mut self, failure: &Failure, request_id: &str, out: &mut ByteQueue) {
         out.push(match self.dialect {
             Dialect::Responses => Bytes::from(responses::write_failure_event(
                 failure,
@@ -190,7 +190,7 @@ impl Rewriter {
         }
     }
 
-    fn relay(&mut self, places: &Places, out: &mut Joined) -> Result<(), Broken> {
+    fn relay(&mut self, places: &Places, out: &mut ByteQueue) -> Result<(), Broken> {
         while let Some(frame) = self.splitter.next_frame()? {
             self.frame(places, &frame, out)?;
             self.seen.ended |= self.output.end == End::Reached;
@@ -209,7 +209,7 @@ impl Rewriter {
         Ok(())
     }
 
-    fn frame(&mut self, places: &Places, frame: &Frame, out: &mut Joined) -> Result<(), Broken> {
+    fn frame(&mut self, places: &Places, frame: &Frame, out: &mut ByteQueue) -> Result<(), Broken> {
         if places.data_only && !frame.is_plain_data() {
             let Some(plain) = frame.to_plain_data() else {
                 return Ok(());
@@ -260,7 +260,7 @@ impl Rewriter {
         places: &Places,
         frame: &Frame,
         span: Range<usize>,
-        out: &mut Joined,
+        out: &mut ByteQueue,
     ) -> Result<(), Broken> {
         let bytes = &frame.bytes;
         let known = self.start.length_in(bytes);
@@ -342,7 +342,7 @@ impl Rewriter {
         data_at: usize,
         data: &[u8],
         sighting: &Sighting<'_>,
-        out: &mut Joined,
+        out: &mut ByteQueue,
     ) -> Result<(), Broken> {
         if self.is_withheld(sighting) {
             return Ok(());
@@ -357,7 +357,7 @@ impl Rewriter {
         from: usize,
         (data_at, data): (usize, &[u8]),
         sighting: &Sighting<'_>,
-        out: &mut Joined,
+        out: &mut ByteQueue,
     ) -> Result<(), Broken> {
         if !self.output.word_edits().is_empty() {
             return self.put_changed(frame, from, (data_at, data), sighting, out);
@@ -385,7 +385,7 @@ impl Rewriter {
         from: usize,
         (data_at, data): (usize, &[u8]),
         sighting: &Sighting<'_>,
-        out: &mut Joined,
+        out: &mut ByteQueue,
     ) -> Result<(), Broken> {
         let mut edits = self.output.word_edits().to_vec();
         for (name, span) in sighting.spans() {
@@ -411,7 +411,7 @@ impl Rewriter {
     }
 
     /// The end mark is written anew, in one form: it may have come without its blank line.
-    fn finish(&mut self, places: &Places, out: &mut Joined) {
+    fn finish(&mut self, places: &Places, out: &mut ByteQueue) {
         self.seen.ended = true;
         out.copy(places.done.map_or("", |done| done.frame).as_bytes());
     }

@@ -5,11 +5,11 @@ use super::usage::read_usage;
 use crate::json::{Cursor, Raw, Shape, SyntaxError, Text};
 use crate::native::places::{End, Output, Places};
 use crate::native::written::count_written;
+use crate::needle::Needle;
 use crate::tool::ToolCalls;
 use crate::usage::count;
-use crate::word::Word;
 
-static TOOL_WORDS: [Word; 2] = [Word::new("_call\""), Word::new("\"tool_usage\"")];
+static TOOL_NEEDLES: [Needle; 2] = [Needle::new("_call\""), Needle::new("\"tool_usage\"")];
 
 /// Where things stand in a response and in the events that carry it.
 pub(crate) static PLACES: Places = Places {
@@ -22,7 +22,7 @@ pub(crate) static PLACES: Places = Places {
     usage: "usage",
     read_usage: |usage, _| read_usage(usage),
     read_output,
-    tool_words: &TOOL_WORDS,
+    tool_needles: &TOOL_NEEDLES,
     needs_items: true,
     done: None,
     data_only: false,

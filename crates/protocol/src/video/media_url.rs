@@ -1,7 +1,7 @@
 //! Media that a request names: by URL, by data URI, or by the upstream's own file.
 
-use crate::address::is_web;
 use crate::failure::Failure;
+use crate::guard::is_web_url;
 use crate::json::{Members, Raw, Spelling};
 
 /// Checks an object that names one medium by `url` (a public one, or a data URI of `media_type`) or by one
@@ -19,7 +19,7 @@ pub(super) fn check(
         let inline = format!("data:{media_type}");
         let start = url.get(..inline.len());
         let is_inline = start.is_some_and(|start| start.eq_ignore_ascii_case(&inline));
-        if !is_web(&url) && !is_inline {
+        if !is_web_url(&url) && !is_inline {
             return Err(wrong(
                 path,
                 &format!("`{path}url` must be an http(s) URL or a data URI of {media_type}."),

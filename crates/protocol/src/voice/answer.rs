@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::joined::Joined;
+use crate::byte_queue::ByteQueue;
 use crate::json::patch::{self, Edit};
 use crate::json::{Cursor, Members, Raw, Shape, Spelling, SyntaxError, utf8, write_string};
 use crate::native::{Answer, Broken};
@@ -129,7 +129,7 @@ fn clean(
 
 /// The answer as it came, but for who made it.
 fn whole(body: &Bytes, public_model: &str) -> Answer {
-    let mut pieces = Joined::new();
+    let mut pieces = ByteQueue::new();
     let value = utf8(body).and_then(|text| Cursor::new(text).value());
     let edits = value.map(|value| strip(value, public_model));
     patch::apply_to(body, edits.unwrap_or_default(), &mut pieces);

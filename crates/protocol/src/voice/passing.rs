@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::joined::Joined;
+use crate::byte_queue::ByteQueue;
 use crate::native::{Broken, Seen};
 
 /// Passes audio on as it comes, up to a limit.
@@ -24,7 +24,7 @@ impl Passing {
     }
 
     /// Passes a piece on.
-    pub fn push(&mut self, chunk: Bytes, out: &mut Joined) -> Result<(), Broken> {
+    pub fn push(&mut self, chunk: Bytes, out: &mut ByteQueue) -> Result<(), Broken> {
         self.left = self
             .left
             .checked_sub(chunk.len())
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn audio_passes_up_to_its_limit() {
         let mut passing = Passing::new(5);
-        let mut out = Joined::new();
+        let mut out = ByteQueue::new();
         assert!(passing.end().is_err());
         passing.push(Bytes::from_static(b"abc"), &mut out).unwrap();
         assert!(passing.seen().content && !passing.seen().ended);

@@ -1,10 +1,10 @@
 //! Requests for transcripts: the form of `POST /v1/stt`, and of `POST /v1/audio/transcriptions`.
 
 use super::watch::Listened;
-use crate::address::is_web;
 use crate::failure::Failure;
-use crate::field;
 use crate::guard;
+use crate::guard::form_field;
+use crate::guard::is_web_url;
 use crate::multipart::{Form, Part};
 
 /// The part that is no text.
@@ -57,9 +57,9 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
     let mut file = None;
     let mut fields = Form::default();
     for part in form.parts {
-        let name = field::base(&part.name)?;
+        let name = form_field::base(&part.name)?;
         if name != FILE {
-            field::check(&part.name, &part.text())?;
+            form_field::check(&part.name, &part.text())?;
         }
         let place = match name.as_str() {
             "model" => &mut model,
@@ -98,7 +98,7 @@ pub fn read_transcript(form: Form, file_bytes_max: u64) -> Result<Transcript, Fa
             let most = bytes.div_ceil(BYTES_PER_SECOND_MIN).min(URL_SECONDS);
             (most, seconds_of(bytes, &fields)?.min(most))
         }
-        (None, Some(url)) if is_web(url) => (URL_SECONDS, URL_SECONDS),
+        (None, Some(url)) if is_web_url(url) => (URL_SECONDS, URL_SECONDS),
         (None, Some(_)) => {
             return Err(Failure::invalid("`url` must be an http(s) URL.").param("url"));
         }

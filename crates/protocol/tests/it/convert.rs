@@ -6,7 +6,7 @@ use bytes::Bytes;
 use protocol::canon::{Echo, Request};
 use protocol::convert::{Transcoder, convert_answer};
 use protocol::native::{Broken, Rewriter};
-use protocol::{Dialect, Failure, Joined, Translator};
+use protocol::{ByteQueue, Dialect, Failure, Translator};
 
 fn echo() -> Echo {
     Echo {
@@ -36,7 +36,7 @@ fn usage(prompt: &str) -> String {
 }
 
 fn push(transcoder: &mut Transcoder, text: &str) -> (String, Result<(), Broken>) {
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     let result = transcoder.push(Bytes::copy_from_slice(text.as_bytes()), &mut out);
     let out = String::from_utf8(out.into_bytes().to_vec()).unwrap();
     (out, result)
@@ -55,7 +55,7 @@ fn each_event_goes_out_when_it_comes() {
     assert!(out.contains("\"prompt_tokens\":9") && out.ends_with(DONE));
     assert!(transcoder.seen().ended && !transcoder.seen().usage_malformed);
     assert_eq!(transcoder.seen().usage.unwrap().input, 9);
-    assert_eq!(transcoder.end(&mut Joined::new()), Ok(()));
+    assert_eq!(transcoder.end(&mut ByteQueue::new()), Ok(()));
 }
 
 #[test]
@@ -65,7 +65,10 @@ fn usage_before_the_end_is_not_yet_what_is_charged() {
     assert_eq!(result, Ok(()));
     assert_eq!(transcoder.seen().usage, None);
     assert_eq!(transcoder.seen().interim_usage.unwrap().input, 9);
-    assert_eq!(transcoder.end(&mut Joined::new()), Err(Broken::Unfinished));
+    assert_eq!(
+        transcoder.end(&mut ByteQueue::new()),
+        Err(Broken::Unfinished)
+    );
 }
 
 #[test]
@@ -110,7 +113,7 @@ fn what_came_before_a_break_still_goes_out() {
     );
     assert!(out.contains("Hello there"));
     assert!(matches!(result, Err(Broken::Failure(_))));
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     transcoder.fail(&Failure::upstream_error(), "req_1", &mut out);
     let out = out.into_bytes();
     assert!(out.starts_with(b"data: {\"error\":{") && out.ends_with(b"}}\n\n"));
@@ -122,14 +125,17 @@ fn an_end_mark_needs_no_blank_line() {
         let mut transcoder = transcoder();
         let (out, _) = push(&mut transcoder, &format!("{TEXT}{FINISH}{end}"));
         assert_eq!(out.ends_with(DONE), at_once);
-        let mut rest = Joined::new();
+        let mut rest = ByteQueue::new();
         assert_eq!(transcoder.end(&mut rest), Ok(()));
         assert_eq!(rest.into_bytes().ends_with(DONE.as_bytes()), !at_once);
     }
     let mut transcoder = transcoder();
     let (_, result) = push(&mut transcoder, &format!("{TEXT}{FINISH}data: {{\"cut"));
     assert_eq!(result, Ok(()));
-    assert_eq!(transcoder.end(&mut Joined::new()), Err(Broken::Unfinished));
+    assert_eq!(
+        transcoder.end(&mut ByteQueue::new()),
+        Err(Broken::Unfinished)
+    );
 }
 
 #[test]
@@ -138,7 +144,7 @@ fn a_translator_is_either_path() {
     let native: Translator = Rewriter::new(Dialect::Chat, identity, true).into();
     let convert: Translator = transcoder().into();
     for mut translator in [native, convert] {
-        let mut out = Joined::new();
+        let mut out = ByteQueue::new();
         let stream = format!("{TEXT}{FINISH}{DONE}");
         assert_eq!(translator.push(Bytes::from(stream), &mut out), Ok(()));
         assert_eq!(translator.end(&mut out), Ok(()));
@@ -199,7 +205,7 @@ fn a_picture_is_carried_or_named() {
             let mut transcoder = Transcoder::new(from, to, echo());
             let (streamed, result) = push(&mut transcoder, &stream);
             assert_eq!(result, Ok(()));
-            let mut rest = Joined::new();
+            let mut rest = ByteQueue::new();
             transcoder.end(&mut rest).unwrap();
             assert_eq!(transcoder.seen().pictures.as_ref().unwrap().delivered, 1);
             let carries = matches!(to, Dialect::Generate | Dialect::Interactions);

@@ -10,7 +10,7 @@ use protocol::canon::{
 use protocol::convert::{Transcoder, convert_answer, read_request, write_request};
 use protocol::native::Broken;
 use protocol::sse::{Data, Frame};
-use protocol::{Dialect, Joined, Usage, generate, interactions};
+use protocol::{ByteQueue, Dialect, Usage, generate, interactions};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -71,7 +71,7 @@ fn asking_for_thoughts() -> Request {
 }
 
 fn written(dialect: Dialect, events: Vec<Event>, request: Request) -> Vec<u8> {
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     let echo = echo(request);
     if dialect == Dialect::Generate {
         let mut writer = generate::Writer::new(echo);
@@ -595,7 +595,7 @@ proptest! {
         let stream = written(from, response.unfold().collect(), asking_for_thoughts());
         let convert = |sizes: &[usize]| {
             let mut transcoder = Transcoder::new(from, to, echo(asking_for_thoughts()));
-            let mut out = Joined::new();
+            let mut out = ByteQueue::new();
             let mut rest = Bytes::copy_from_slice(&stream);
             let mut sizes = sizes.iter().cycle();
             while !rest.is_empty() {

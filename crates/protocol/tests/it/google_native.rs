@@ -6,7 +6,7 @@ use protocol::native::{
     Broken, Head, Identity, Rewriter, Seen, read_head, read_named_head, rewrite_answer,
     write_request,
 };
-use protocol::{Code, Dialect, Failure, Family, Joined, Usage};
+use protocol::{ByteQueue, Code, Dialect, Failure, Family, Usage};
 
 fn named(body: &str) -> Result<Head, Failure> {
     read_named_head(&Bytes::copy_from_slice(body.as_bytes()), "maker/m", true)
@@ -300,7 +300,7 @@ fn what_is_no_answer_is_broken() {
 
 fn relay(dialect: Dialect, stream: &str, size: usize) -> (String, Seen, Result<(), Broken>) {
     let mut rewriter = Rewriter::new(dialect, identity(), true);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     let mut result = Ok(());
     for chunk in stream.as_bytes().chunks(size) {
         result = result.and_then(|()| rewriter.push(Bytes::copy_from_slice(chunk), &mut out));

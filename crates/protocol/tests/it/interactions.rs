@@ -5,7 +5,7 @@ use protocol::canon::{Event, Reasoning, Request};
 use protocol::convert::read_request;
 use protocol::interactions::{Reader, Writer, read_response, write_request, write_response};
 use protocol::native::{Broken, read_head};
-use protocol::{Dialect, Joined};
+use protocol::{ByteQueue, Dialect};
 
 use crate::cases::{check_grammar, echo, fixtures, fold, frames, sent, told};
 
@@ -45,7 +45,7 @@ fn asking_for_thoughts() -> Request {
 
 fn written(events: Vec<Event>) -> String {
     let mut writer = Writer::new(echo(asking_for_thoughts()));
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     for event in events {
         writer.event(event, &mut out);
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::native::{Identity, Rewriter, rewrite_answer};
-use protocol::{Dialect, Joined};
+use protocol::{ByteQueue, Dialect};
 
 /// A place for the words of an upstream in a whole answer, or in an event of a stream.
 struct Place {
@@ -66,7 +66,7 @@ fn shown(place: &Place, words: &str) -> [(String, Option<Box<str>>); 2] {
     let whole = Bytes::from(place.whole.replace("WORDS", &words));
     let answer = rewrite_answer(place.dialect, whole, &identity()).unwrap();
     let mut rewriter = Rewriter::new(place.dialect, identity(), true);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     let event = place.event.replace("WORDS", &words);
     let stream = format!("data: {event}\n\ndata: {event}\n\n{}", place.end);
     rewriter.push(Bytes::from(stream), &mut out).unwrap();
@@ -123,7 +123,7 @@ fn words_that_identify_are_kept_for_the_operator() {
 fn asides_of_a_stream_are_not_passed_on() {
     let stream = ": ACME PROCESSING\n\nid: acme-7\nevent: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"model\":\"up\",\"content\":[]}}\n\n: acme\ndata: {\"type\":\"message_stop\"}\nretry: 7\n\n";
     let mut rewriter = Rewriter::new(Dialect::Messages, identity(), true);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     rewriter.push(Bytes::from(stream), &mut out).unwrap();
     assert_eq!(
         out.into_bytes(),

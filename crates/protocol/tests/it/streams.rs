@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::native::{Broken, Rewriter, Seen};
-use protocol::{Code, Dialect, Joined};
+use protocol::{ByteQueue, Code, Dialect};
 
 use crate::answers::identity;
 
@@ -17,7 +17,7 @@ struct Relayed {
 
 fn relay(stream: &[u8], include_usage: bool, sizes: &[usize]) -> Relayed {
     let mut rewriter = Rewriter::new(Dialect::Chat, identity(), include_usage);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     let mut rest = Bytes::copy_from_slice(stream);
     let mut sizes = sizes.iter().cycle();
     let mut result = Ok(());
@@ -360,7 +360,7 @@ fn a_stream_that_breaks_is_broken_and_keeps_what_was_good() {
 #[test]
 fn an_endless_event_is_refused() {
     let mut rewriter = Rewriter::new(Dialect::Chat, identity(), false);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     let piece = Bytes::from(vec![b'x'; 1 << 20]);
     let results: Vec<_> = (0..20)
         .map(|_| rewriter.push(piece.clone(), &mut out))
@@ -373,7 +373,7 @@ fn an_endless_event_is_refused() {
 fn what_one_read_brought_goes_out_in_one_piece() {
     let stream = plain_stream() + DONE;
     let mut rewriter = Rewriter::new(Dialect::Chat, identity(), false);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     rewriter.push(Bytes::from(stream), &mut out).unwrap();
     assert!(out.pop().is_some());
     assert!(out.pop().is_none());
@@ -386,7 +386,7 @@ fn a_large_event_is_not_copied() {
         "word ".repeat(4_000)
     )));
     let mut rewriter = Rewriter::new(Dialect::Chat, identity(), false);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     rewriter.push(event.clone(), &mut out).unwrap();
     out.pop().unwrap();
     let large = out.pop().unwrap();
@@ -453,7 +453,7 @@ proptest! {
         let at = at.min(stream.len());
         stream.splice(at..at, bytes);
         let mut rewriter = Rewriter::new(Dialect::Chat, identity(), false);
-        let _ = rewriter.push(Bytes::from(stream), &mut Joined::new());
-        let _ = rewriter.end(&mut Joined::new());
+        let _ = rewriter.push(Bytes::from(stream), &mut ByteQueue::new());
+        let _ = rewriter.end(&mut ByteQueue::new());
     }
 }

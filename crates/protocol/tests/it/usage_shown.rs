@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use protocol::native::{Identity, Rewriter, Seen, rewrite_answer};
-use protocol::{Dialect, Joined};
+use protocol::{ByteQueue, Dialect};
 use serde_json::{Value, json};
 
 fn identity() -> Identity {
@@ -14,7 +14,7 @@ fn identity() -> Identity {
 
 fn relay(dialect: Dialect, include_usage: bool, stream: &str) -> (String, Seen) {
     let mut rewriter = Rewriter::new(dialect, identity(), include_usage);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     rewriter
         .push(Bytes::copy_from_slice(stream.as_bytes()), &mut out)
         .unwrap();

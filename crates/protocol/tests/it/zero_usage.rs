@@ -7,7 +7,7 @@ use bytes::Bytes;
 use protocol::canon::{Echo, Request};
 use protocol::convert::{Transcoder, convert_answer};
 use protocol::native::{Rewriter, Seen, rewrite_answer};
-use protocol::{Dialect, Joined, Usage};
+use protocol::{ByteQueue, Dialect, Usage};
 
 use crate::answers::identity;
 
@@ -146,7 +146,7 @@ fn seen(dialect: Dialect, text: &str) -> Vec<(String, Seen)> {
     let answer = rewrite_answer(dialect, body.clone(), &identity()).unwrap();
     all.push((format!("{dialect:?} whole"), answer.seen()));
     let mut rewriter = Rewriter::new(dialect, identity(), true);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     rewriter.push(stream.clone(), &mut out).unwrap();
     rewriter.end(&mut out).unwrap();
     all.push((format!("{dialect:?} stream"), rewriter.seen().clone()));
@@ -156,7 +156,7 @@ fn seen(dialect: Dialect, text: &str) -> Vec<(String, Seen)> {
         let told = String::from_utf8(answer.pieces.into_bytes().to_vec()).unwrap();
         assert_eq!(told.contains(":40"), !text.is_empty(), "{told}");
         let mut transcoder = Transcoder::new(dialect, to, echo());
-        let mut out = Joined::new();
+        let mut out = ByteQueue::new();
         transcoder.push(stream.clone(), &mut out).unwrap();
         transcoder.end(&mut out).unwrap();
         all.push((

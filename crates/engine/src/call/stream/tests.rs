@@ -29,7 +29,7 @@ fn estimate() -> Estimate {
 }
 
 /// A relay whose upstream has ended.
-fn relay(admission: Box<Admission>, out: Joined) -> Relay {
+fn relay(admission: Box<Admission>, out: ByteQueue) -> Relay {
     Relay {
         feed: None,
         fresh: !out.is_empty(),
@@ -64,7 +64,7 @@ fn complete() -> Seen {
 async fn a_caller_who_never_looked_at_a_whole_stream_pays_for_all_of_it() {
     let scene = Scene::new(Commit::Behind).await;
     let admission = scene.admitted_for(estimate()).await;
-    let mut relay = relay(admission, Joined::new());
+    let mut relay = relay(admission, ByteQueue::new());
     relay.settle(&complete());
     assert!(!relay.is_settled(), "the hold grows first");
     drop(relay);
@@ -87,7 +87,7 @@ async fn what_waits_for_the_caller_is_charged_to_the_node_until_it_is_taken() {
     let scene = Scene::new(Commit::Behind).await;
     let admission = scene.admitted_for(estimate()).await;
     let budget = Budget::new(100);
-    let mut relay = relay(admission, Joined::from(b"the last bytes".to_vec()));
+    let mut relay = relay(admission, ByteQueue::from(b"the last bytes".to_vec()));
     relay.share = budget.take(100);
     let mut cx = Context::from_waker(std::task::Waker::noop());
     let piece = relay.poll_piece(&mut cx);

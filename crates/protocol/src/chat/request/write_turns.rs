@@ -10,7 +10,7 @@ use crate::canon::{
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::write::{Array, Object};
-use crate::signature;
+use crate::shared::signature;
 
 /// Stands in a tool's result for a picture, which follows as a user's.
 const PICTURE: &str = "[image]";

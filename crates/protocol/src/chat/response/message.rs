@@ -4,7 +4,7 @@ use crate::canon::{Opaque, Stop, Thought, Token, carrier};
 use crate::chat::request::write_extra;
 use crate::dialect::Dialect;
 use crate::json::write::{Array, Object};
-use crate::logprobs;
+use crate::shared::logprobs;
 
 /// Opaque data on its way to the caller. Chat has no field for it, so that what was thought before
 /// a tool call travels in the call's id, which every client sends back.

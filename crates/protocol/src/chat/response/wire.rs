@@ -7,9 +7,9 @@ use crate::chat::request::EXTRA;
 use crate::chat::usage::take_usage;
 use crate::json::walk::{self, Misread};
 use crate::json::{Cursor, Integer, Shape, utf8};
-use crate::logprobs;
 use crate::native::Broken;
 use crate::rejection;
+use crate::shared::logprobs;
 use crate::usage::Usage;
 
 /// A completion or a chunk.

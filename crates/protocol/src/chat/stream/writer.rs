@@ -1,6 +1,7 @@
 //! Writes a chat stream as its clients' accumulators want it: the role once, id, type and name of
 //! a call once, dense indexes, arguments always a string, usage last and only on request.
 
+use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought, Token};
 use crate::chat::error::write_failure_event;
 use crate::chat::places::DONE;
@@ -9,7 +10,6 @@ use crate::chat::response::message::{
     Carry, Citation, finish_reason, write_annotations, write_call_head, write_logprobs,
 };
 use crate::chat::usage::write_usage;
-use crate::joined::Joined;
 use crate::json::write::{Object, object};
 use crate::usage::Usage;
 
@@ -81,7 +81,7 @@ impl Writer {
     }
 
     /// Writes what an event says.
-    pub fn event(&mut self, event: Event, out: &mut Joined) {
+    pub fn event(&mut self, event: Event, out: &mut ByteQueue) {
         match event {
             Event::Start => self.delta(out, |it| {
                 it.text("role", "assistant").text("content", "");
@@ -108,7 +108,7 @@ impl Writer {
         }
     }
 
-    fn piece(&mut self, delta: Delta, out: &mut Joined) {
+    fn piece(&mut self, delta: Delta, out: &mut ByteQueue) {
         match (&mut self.block, delta) {
             (Open::Text { .. }, Delta::Text(text)) => {
                 let chars = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
@@ -158,7 +158,7 @@ impl Writer {
         }
     }
 
-    fn opaque(&mut self, opaque: Opaque, out: &mut Joined) {
+    fn opaque(&mut self, opaque: Opaque, out: &mut ByteQueue) {
         match &mut self.block {
             Open::Thought(thought) => thought.opaque = Some(opaque),
             Open::Held { .. } => self.release(Some(&opaque), out),
@@ -172,7 +172,7 @@ impl Writer {
     }
 
     /// Writes the beginning of a call that waited.
-    fn release(&mut self, signature: Option<&Opaque>, out: &mut Joined) {
+    fn release(&mut self, signature: Option<&Opaque>, out: &mut ByteQueue) {
         let Open::Held { id, name } = &mut self.block else {
             return;
         };
@@ -189,7 +189,7 @@ impl Writer {
         });
     }
 
-    fn stop_block(&mut self, out: &mut Joined) {
+    fn stop_block(&mut self, out: &mut ByteQueue) {
         self.release(None, out);
         match std::mem::take(&mut self.block) {
             Open::Thought(thought) => self.carry.think(thought),
@@ -204,7 +204,7 @@ impl Writer {
         }
     }
 
-    fn finish(&mut self, stop: &Stop, out: &mut Joined) {
+    fn finish(&mut self, stop: &Stop, out: &mut ByteQueue) {
         // All at once: clients cannot add up a list without indexes.
         let citations = std::mem::take(&mut self.citations);
         if !citations.is_empty() {
@@ -231,7 +231,7 @@ impl Writer {
     }
 
     /// A piece of text, with its tokens if they were asked for.
-    fn content(&mut self, text: &str, out: &mut Joined) {
+    fn content(&mut self, text: &str, out: &mut ByteQueue) {
         let tokens = std::mem::take(&mut self.tokens);
         self.chunk(out, |it| {
             it.array("choices", |list| {
@@ -249,7 +249,12 @@ impl Writer {
         });
     }
 
-    fn call_delta(&mut self, index: usize, out: &mut Joined, write: impl FnOnce(&mut Object<'_>)) {
+    fn call_delta(
+        &mut self,
+        index: usize,
+        out: &mut ByteQueue,
+        write: impl FnOnce(&mut Object<'_>),
+    ) {
         self.delta(out, |it| {
             it.array("tool_calls", |list| {
                 list.object(|it| {
@@ -260,7 +265,7 @@ impl Writer {
         });
     }
 
-    fn delta(&mut self, out: &mut Joined, write: impl FnOnce(&mut Object<'_>)) {
+    fn delta(&mut self, out: &mut ByteQueue, write: impl FnOnce(&mut Object<'_>)) {
         self.chunk(out, |it| {
             it.array("choices", |list| {
                 list.object(|it| {
@@ -271,7 +276,7 @@ impl Writer {
         });
     }
 
-    fn chunk(&mut self, out: &mut Joined, write: impl FnOnce(&mut Object<'_>)) {
+    fn chunk(&mut self, out: &mut ByteQueue, write: impl FnOnce(&mut Object<'_>)) {
         self.scratch.clear();
         self.scratch.extend_from_slice(&self.identity);
         Object::resume(&mut self.scratch, write);

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::json::span::camel;
 use crate::json::walk::{self, compact};
 use crate::json::{Cursor, Raw, Shape};
-use crate::signature;
+use crate::shared::signature;
 
 /// Reads parts, and keeps what is learnt beside them.
 #[derive(Debug, Default)]

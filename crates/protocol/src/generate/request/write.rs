@@ -14,7 +14,7 @@ use crate::generate::part::{self, Voice};
 use crate::json::write::{Array, Object, object, raw};
 use crate::json::{Cursor, Shape};
 use crate::profile::{Profile, Thinking};
-use crate::signature;
+use crate::shared::signature;
 
 /// Writes the body for the upstream and lists what it cannot say.
 pub fn write_request(

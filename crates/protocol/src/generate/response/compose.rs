@@ -6,7 +6,7 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::generate::part::{self, Voice};
 use crate::generate::request::tool_names;
-use crate::signature;
+use crate::shared::signature;
 use crate::usage::Usage;
 
 /// What is being put together.

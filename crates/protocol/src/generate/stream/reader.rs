@@ -13,10 +13,10 @@ use crate::generate::usage::read_usage;
 use crate::json::walk::{self, compact};
 use crate::json::{Cursor, Raw, Shape, utf8};
 use crate::native::Broken;
+use crate::needle::Needle;
 use crate::rejection;
 use crate::sse::{Data, Frame};
 use crate::usage::Usage;
-use crate::word::Word;
 
 /// Reads a stream.
 #[derive(Debug)]
@@ -116,8 +116,8 @@ impl Reader {
         text: &str,
         out: &mut Vec<Event>,
     ) -> Result<(), Broken> {
-        static CALL: Word = Word::new("functionCall");
-        static LOGPROBS: Word = Word::new("logprobsResult");
+        static CALL: Needle = Needle::new("functionCall");
+        static LOGPROBS: Needle = Needle::new("logprobsResult");
         if CALL.is_in(text.as_bytes()) {
             self.seed(text)?;
         }

@@ -3,13 +3,13 @@
 //! Clients drop a turn from their history when a chunk comes without a part, so every chunk has
 //! one; they fail on anything but plain data lines, so nothing else is written.
 
+use crate::byte_queue::ByteQueue;
 use crate::canon::{Echo, Event};
 use crate::generate::error::write_failure_event;
 use crate::generate::part::{self, Voice};
 use crate::generate::response::compose::{Composer, Turn};
 use crate::generate::response::logprobs;
 use crate::generate::response::write::write_last;
-use crate::joined::Joined;
 use crate::json::write::object;
 use crate::json::write_string;
 
@@ -43,7 +43,7 @@ impl Writer {
     }
 
     /// Writes what an event completes.
-    pub fn event(&mut self, event: Event, out: &mut Joined) {
+    pub fn event(&mut self, event: Event, out: &mut ByteQueue) {
         if self.ended {
             return;
         }

@@ -34,7 +34,7 @@ fn run_for(
     piece: usize,
 ) -> (Result<(), Broken>, String, Seen) {
     let mut rewriter = Rewriter::new(request, family, "maker/m");
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     let result = stream
         .as_bytes()
         .chunks(piece)
@@ -171,7 +171,7 @@ fn a_stream_without_a_result_is_broken() {
 
 #[test]
 fn a_failure_ends_a_stream_in_the_form_that_clients_raise() {
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     let asked = request(Asked::Generation, "");
     let mut rewriter = Rewriter::new(&asked, Family::Gpt, "maker/m");
     rewriter.fail(&Failure::upstream_error(), "req_1", &mut out);

@@ -10,7 +10,7 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::walk::{self, compact};
 use crate::json::{Cursor, Raw, Shape};
-use crate::signature;
+use crate::shared::signature;
 
 /// The turns read so far.
 #[derive(Debug, Default)]

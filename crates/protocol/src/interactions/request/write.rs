@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::json::write::{Array, Object, object};
 use crate::profile::{Profile, Thinking};
-use crate::signature;
+use crate::shared::signature;
 
 /// The levels that all models with levels know.
 const USUAL_LEVELS: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];

@@ -2,10 +2,10 @@
 
 use crate::canon::{Block, Echo, Folded, Offsets, Opaque, Response, Stop, arguments};
 use crate::dialect::Dialect;
-use crate::interactions::time::iso;
 use crate::interactions::usage::write_usage;
 use crate::json::write::{Array, Object, object};
-use crate::signature;
+use crate::shared::iso_time::iso;
+use crate::shared::signature;
 
 /// Writes a whole answer.
 pub fn write_response(response: &Response, echo: &Echo) -> Vec<u8> {

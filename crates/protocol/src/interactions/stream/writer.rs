@@ -1,5 +1,6 @@
 //! Writes streams for callers of Interactions.
 
+use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Delta, Echo, Event, Offsets, Stop};
 use crate::interactions::error::write_failure_event;
 use crate::interactions::places::DONE;
@@ -7,7 +8,6 @@ use crate::interactions::response::write::{
     shows, status, told, write_identity, write_source, write_times,
 };
 use crate::interactions::usage::write_usage;
-use crate::joined::Joined;
 use crate::json::write::{Object, object};
 use crate::usage::Usage;
 
@@ -47,7 +47,7 @@ impl Writer {
     }
 
     /// Writes an event.
-    pub fn event(&mut self, event: Event, out: &mut Joined) {
+    pub fn event(&mut self, event: Event, out: &mut ByteQueue) {
         if self.ended {
             return;
         }
@@ -70,7 +70,7 @@ impl Writer {
         }
     }
 
-    fn start(&mut self, out: &mut Joined) {
+    fn start(&mut self, out: &mut ByteQueue) {
         let Self { echo, scratch, .. } = self;
         put(out, scratch, "interaction.created", |data| {
             data.object("interaction", |interaction| {
@@ -84,7 +84,7 @@ impl Writer {
         });
     }
 
-    fn delta(&mut self, delta: Delta, out: &mut Joined) {
+    fn delta(&mut self, delta: Delta, out: &mut ByteQueue) {
         match (&self.open, delta) {
             (Some(Block::Text | Block::Refusal), Delta::Text(text)) => {
                 self.offsets.push(&text);
@@ -144,7 +144,7 @@ impl Writer {
         }
     }
 
-    fn summary(&mut self, text: &str, out: &mut Joined) {
+    fn summary(&mut self, text: &str, out: &mut ByteQueue) {
         self.begin(out);
         self.put_delta(out, |delta| {
             delta.text("type", "thought_summary");
@@ -154,7 +154,7 @@ impl Writer {
         });
     }
 
-    fn sign(&mut self, signature: &str, out: &mut Joined) {
+    fn sign(&mut self, signature: &str, out: &mut ByteQueue) {
         self.begin(out);
         self.put_delta(out, |delta| {
             delta
@@ -165,7 +165,7 @@ impl Writer {
 
     /// The signature of a call stands on a thought before it, and can do so as long as the call
     /// has not begun.
-    fn sign_call(&mut self, signature: &str, out: &mut Joined) {
+    fn sign_call(&mut self, signature: &str, out: &mut ByteQueue) {
         if self.begun {
             return;
         }
@@ -175,7 +175,7 @@ impl Writer {
         self.open = call;
     }
 
-    fn close(&mut self, out: &mut Joined) {
+    fn close(&mut self, out: &mut ByteQueue) {
         match &self.open {
             Some(Block::Image { mime }) => {
                 let (mime, data) = (mime.clone(), std::mem::take(&mut self.held));
@@ -194,7 +194,7 @@ impl Writer {
     }
 
     /// Tells that a step begins, once it is sure to have something in it.
-    fn begin(&mut self, out: &mut Joined) {
+    fn begin(&mut self, out: &mut ByteQueue) {
         let Some(block) = &self.open else {
             return;
         };
@@ -223,7 +223,7 @@ impl Writer {
     }
 
     /// Tells that the step is over, if it has begun.
-    fn stop(&mut self, out: &mut Joined) {
+    fn stop(&mut self, out: &mut ByteQueue) {
         if !std::mem::take(&mut self.begun) {
             return;
         }
@@ -234,14 +234,14 @@ impl Writer {
         });
     }
 
-    fn put_delta(&mut self, out: &mut Joined, write: impl FnOnce(&mut Object<'_>)) {
+    fn put_delta(&mut self, out: &mut ByteQueue, write: impl FnOnce(&mut Object<'_>)) {
         let index = self.index;
         put(out, &mut self.scratch, "step.delta", |data| {
             data.number("index", index).object("delta", write);
         });
     }
 
-    fn finish(&mut self, stop: &Stop, out: &mut Joined) {
+    fn finish(&mut self, stop: &Stop, out: &mut ByteQueue) {
         let Self {
             echo,
             scratch,
@@ -265,7 +265,12 @@ impl Writer {
 }
 
 /// Puts out an event. Clients go by the type inside the data, not by the event's name.
-fn put(out: &mut Joined, scratch: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Object<'_>)) {
+fn put(
+    out: &mut ByteQueue,
+    scratch: &mut Vec<u8>,
+    name: &str,
+    write: impl FnOnce(&mut Object<'_>),
+) {
     scratch.clear();
     scratch.extend_from_slice(b"event: ");
     scratch.extend_from_slice(name.as_bytes());

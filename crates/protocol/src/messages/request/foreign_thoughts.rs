@@ -8,10 +8,10 @@ use std::ops::Range;
 use crate::canon::Opaque;
 use crate::json::patch::{Edit, gaps};
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
-use crate::word::Word;
+use crate::needle::Needle;
 
 /// How every value that we wrapped begins, quote included.
-static WRAPPED: Word = Word::new("\"Z3cxf");
+static WRAPPED: Needle = Needle::new("\"Z3cxf");
 
 /// The edits that take the thoughts out of `messages`; none, at no cost, in a history without. A
 /// message of nothing else goes with them, since an empty one would be refused.

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::json::walk;
 use crate::json::{Cursor, Raw, Shape};
 use crate::messages::fields::Fields;
-use crate::signature;
+use crate::shared::signature;
 
 /// Reads blocks, and remembers what it could not carry.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use crate::canon::{
 };
 use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::signature;
+use crate::shared::signature;
 
 /// The types of pictures that are taken, and their other names.
 const IMAGES: [(&str, &str); 6] = [

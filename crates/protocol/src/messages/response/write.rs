@@ -8,7 +8,7 @@ use crate::json::write::{self, Array};
 use crate::messages::call_id::plain_id;
 use crate::messages::redacted;
 use crate::messages::usage::write_usage;
-use crate::signature;
+use crate::shared::signature;
 use crate::usage::Usage;
 
 /// Writes a whole answer.

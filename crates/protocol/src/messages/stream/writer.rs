@@ -3,16 +3,16 @@
 //! Every block is whole before the next one begins, its index one above the last; the signature of
 //! a thought comes in one piece at its end, where clients take the last one they see.
 
+use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop, Thought};
 use crate::dialect::Dialect;
-use crate::joined::Joined;
 use crate::json::write::{self, Object};
 use crate::messages::error::write_failure_event;
 use crate::messages::redacted;
 use crate::messages::response::stop;
 use crate::messages::response::write::{call_id, ended, estimate};
 use crate::messages::usage::write_usage;
-use crate::signature;
+use crate::shared::signature;
 use crate::usage::Usage;
 
 /// Writes one stream.
@@ -69,7 +69,7 @@ impl Writer {
     }
 
     /// Writes what an event says.
-    pub fn event(&mut self, event: Event, out: &mut Joined) {
+    pub fn event(&mut self, event: Event, out: &mut ByteQueue) {
         match event {
             Event::Start => self.message_start(out),
             Event::BlockStart(block) => self.open = self.opened(block),
@@ -81,7 +81,7 @@ impl Writer {
         }
     }
 
-    fn message_start(&mut self, out: &mut Joined) {
+    fn message_start(&mut self, out: &mut ByteQueue) {
         let Self { echo, event, .. } = self;
         // What the input costs is known at the end as a rule; until then our estimate stands.
         let usage = estimate(echo);
@@ -119,7 +119,7 @@ impl Writer {
         }
     }
 
-    fn delta(&mut self, delta: Delta, out: &mut Joined) {
+    fn delta(&mut self, delta: Delta, out: &mut ByteQueue) {
         match delta {
             Delta::Text(text) | Delta::Arguments(text) => {
                 if text.is_empty() {
@@ -145,7 +145,7 @@ impl Writer {
     }
 
     /// Begins the block that is open, unless it has begun.
-    fn begin(&mut self, opaque: Option<&Opaque>, out: &mut Joined) {
+    fn begin(&mut self, opaque: Option<&Opaque>, out: &mut ByteQueue) {
         let Self {
             open,
             event,
@@ -182,7 +182,7 @@ impl Writer {
         }
     }
 
-    fn piece(&mut self, text: &str, out: &mut Joined) {
+    fn piece(&mut self, text: &str, out: &mut ByteQueue) {
         let (kind, name) = match self.open {
             Open::Text { .. } => ("text_delta", "text"),
             Open::Thought { .. } => ("thinking_delta", "thinking"),
@@ -192,7 +192,7 @@ impl Writer {
         self.block_delta(kind, name, text, out);
     }
 
-    fn block_delta(&mut self, kind: &str, name: &str, text: &str, out: &mut Joined) {
+    fn block_delta(&mut self, kind: &str, name: &str, text: &str, out: &mut ByteQueue) {
         let index = self.index;
         put(out, &mut self.event, "content_block_delta", |it| {
             it.number("index", index).object("delta", |it| {
@@ -201,7 +201,7 @@ impl Writer {
         });
     }
 
-    fn block_stop(&mut self, out: &mut Joined) {
+    fn block_stop(&mut self, out: &mut ByteQueue) {
         // A call without arguments, and a thought without words, begin only now.
         match &mut self.open {
             Open::Call { .. } => self.begin(None, out),
@@ -232,14 +232,14 @@ impl Writer {
         }
     }
 
-    fn redacted(&mut self, data: &str, out: &mut Joined) {
+    fn redacted(&mut self, data: &str, out: &mut ByteQueue) {
         block_start(out, &mut self.event, self.index, |it| {
             it.text("type", "redacted_thinking").text("data", data);
         });
         self.close(out);
     }
 
-    fn close(&mut self, out: &mut Joined) {
+    fn close(&mut self, out: &mut ByteQueue) {
         let index = self.index;
         put(out, &mut self.event, "content_block_stop", |it| {
             it.number("index", index);
@@ -247,7 +247,7 @@ impl Writer {
         self.index = self.index.saturating_add(1);
     }
 
-    fn finish(&mut self, stop: &Stop, out: &mut Joined) {
+    fn finish(&mut self, stop: &Stop, out: &mut ByteQueue) {
         let stop = ended(stop, self.refused);
         let usage = self.usage.unwrap_or(estimate(&self.echo));
         put(out, &mut self.event, "message_delta", |it| {
@@ -259,7 +259,7 @@ impl Writer {
 }
 
 fn block_start(
-    out: &mut Joined,
+    out: &mut ByteQueue,
     event: &mut Vec<u8>,
     index: u64,
     block: impl FnOnce(&mut Object<'_>),
@@ -270,7 +270,12 @@ fn block_start(
 }
 
 /// Puts out an event. Clients ignore events without a name.
-fn put(out: &mut Joined, event: &mut Vec<u8>, name: &str, members: impl FnOnce(&mut Object<'_>)) {
+fn put(
+    out: &mut ByteQueue,
+    event: &mut Vec<u8>,
+    name: &str,
+    members: impl FnOnce(&mut Object<'_>),
+) {
     event.clear();
     event.extend_from_slice(b"event: ");
     event.extend_from_slice(name.as_bytes());

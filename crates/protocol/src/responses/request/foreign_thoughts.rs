@@ -10,10 +10,10 @@ use crate::canon::Opaque;
 use crate::dialect::Dialect;
 use crate::json::patch::{Edit, gaps};
 use crate::json::{Cursor, Raw, Shape, SyntaxError, write_string};
-use crate::word::Word;
+use crate::needle::Needle;
 
 /// The first letters of everything that [`Opaque::wrap`] writes, as the beginning of a string.
-static WRAPPED: Word = Word::new("\"Z3cxf");
+static WRAPPED: Needle = Needle::new("\"Z3cxf");
 
 /// The changes to an input that make it fit for an upstream of this dialect.
 pub(in crate::responses) fn unwrap_all(input: Raw<'_>, public_model: &str) -> Vec<Edit> {

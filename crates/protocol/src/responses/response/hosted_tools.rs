@@ -1,8 +1,8 @@
 //! Calls of tools that the upstream ran: items of the output, and the report beside usage.
 
 use crate::json::{Cursor, Raw, Shape, SyntaxError};
+use crate::needle::Needle;
 use crate::tool::{self, Tool, ToolCalls};
-use crate::word::Word;
 
 /// How it is known that an item is finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(in crate::responses) enum Finished {
 /// Counts an item that is a call of a built-in tool.
 pub(in crate::responses) fn note(item: Raw<'_>, finished: Finished, tools: &mut ToolCalls) {
     // Most items are none, and long.
-    static CALL: Word = Word::new("_call\"");
+    static CALL: Needle = Needle::new("_call\"");
     if item.shape() != Shape::Object || !CALL.is_in(item.text().as_bytes()) {
         return;
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::canon::{Opaque, Token};
 use crate::dialect::Dialect;
 use crate::json::write;
-use crate::logprobs;
+use crate::shared::logprobs;
 
 /// Makes the ids of items out of the id of their response: the same in every event.
 #[derive(Debug)]

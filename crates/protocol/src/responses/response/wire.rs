@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use crate::canon::{Stop, Token};
 use crate::json::walk::{self, Misread};
 use crate::json::{Cursor, Integer, Raw, Shape};
-use crate::logprobs;
 use crate::native::Broken;
 use crate::responses::usage::read_usage;
+use crate::shared::logprobs;
 use crate::usage::Usage;
 
 /// A response object.

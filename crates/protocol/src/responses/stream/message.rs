@@ -1,8 +1,8 @@
 //! A message on its way out, part by part.
 
 use super::sender::Sender;
+use crate::byte_queue::ByteQueue;
 use crate::canon::{Delta, Opaque, Token};
-use crate::joined::Joined;
 use crate::json::write;
 use crate::responses::response::output;
 
@@ -50,7 +50,7 @@ impl Message {
         is_refusal: bool,
         index: u64,
         sender: &mut Sender,
-        out: &mut Joined,
+        out: &mut ByteQueue,
     ) {
         sender.send(out, "response.content_part.added", |it| {
             in_message(it, &self.id, (index, self.count));
@@ -73,7 +73,7 @@ impl Message {
         delta: Delta,
         index: u64,
         sender: &mut Sender,
-        out: &mut Joined,
+        out: &mut ByteQueue,
     ) {
         let place = (index, self.count);
         let Some(part) = &mut self.part else {
@@ -128,7 +128,7 @@ impl Message {
         &mut self,
         index: u64,
         sender: &mut Sender,
-        out: &mut Joined,
+        out: &mut ByteQueue,
     ) -> Option<Opaque> {
         let place = (index, self.count);
         let part = self.part.take()?;

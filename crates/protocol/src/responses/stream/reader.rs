@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use super::items::{Address, ITEMS_MAX, Items};
 use crate::canon::{Event, Token};
 use crate::json::{Cursor, Integer, Raw, utf8, walk};
-use crate::logprobs;
 use crate::native::Broken;
 use crate::rejection;
 use crate::responses::response::{Answer, Citation, Item, Part, skip};
+use crate::shared::logprobs;
 use crate::sse::{Data, Frame};
 
 /// Reads one stream. Whatever comes, the events that go out obey their grammar.

@@ -1,6 +1,6 @@
 //! Numbers events and puts them out.
 
-use crate::joined::Joined;
+use crate::byte_queue::ByteQueue;
 use crate::json::write;
 
 /// Sends the events of one stream.
@@ -14,7 +14,7 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn send(
         &mut self,
-        out: &mut Joined,
+        out: &mut ByteQueue,
         name: &str,
         write: impl FnOnce(&mut write::Object<'_>),
     ) {
@@ -33,7 +33,12 @@ impl Sender {
         self.sequence = self.sequence.saturating_add(1);
     }
 
-    pub(super) fn added(&mut self, out: &mut Joined, index: u64, item: impl FnOnce(&mut Vec<u8>)) {
+    pub(super) fn added(
+        &mut self,
+        out: &mut ByteQueue,
+        index: u64,
+        item: impl FnOnce(&mut Vec<u8>),
+    ) {
         self.send(out, "response.output_item.added", |it| {
             it.number("output_index", index);
             it.value("item", item);

@@ -6,9 +6,9 @@
 
 use super::message::Message;
 use super::sender::Sender;
+use crate::byte_queue::ByteQueue;
 use crate::canon::{Block, Delta, Echo, Event, Opaque, Stop};
 use crate::failure::Failure;
-use crate::joined::Joined;
 use crate::json::write;
 use crate::responses::error::write_first_failure;
 use crate::responses::response::{Ending, ItemId, Object, Said, output};
@@ -74,7 +74,7 @@ impl Writer {
     }
 
     /// Takes the next event.
-    pub fn event(&mut self, event: Event, out: &mut Joined) {
+    pub fn event(&mut self, event: Event, out: &mut ByteQueue) {
         match event {
             Event::Start => self.begin(out),
             Event::BlockStart(block) => self.start(block, out),
@@ -86,7 +86,7 @@ impl Writer {
         }
     }
 
-    fn begin(&mut self, out: &mut Joined) {
+    fn begin(&mut self, out: &mut ByteQueue) {
         self.has_begun = true;
         for name in ["response.created", "response.in_progress"] {
             let object = &self.object;
@@ -98,7 +98,7 @@ impl Writer {
         }
     }
 
-    fn start(&mut self, block: Block, out: &mut Joined) {
+    fn start(&mut self, block: Block, out: &mut ByteQueue) {
         let is_refusal = block == Block::Refusal;
         match block {
             Block::Text | Block::Refusal => self.start_part(is_refusal, out),
@@ -129,7 +129,7 @@ impl Writer {
         }
     }
 
-    fn start_part(&mut self, is_refusal: bool, out: &mut Joined) {
+    fn start_part(&mut self, is_refusal: bool, out: &mut ByteQueue) {
         if !matches!(self.open, Open::Message(_)) {
             let id = self.ids.at("msg", self.count);
             self.add(out, |out| output::message(out, &id, "in_progress", b""));
@@ -140,7 +140,7 @@ impl Writer {
         }
     }
 
-    fn delta(&mut self, delta: Delta, out: &mut Joined) {
+    fn delta(&mut self, delta: Delta, out: &mut ByteQueue) {
         match (&mut self.open, delta) {
             (Open::Message(message), delta) => {
                 if let Delta::Text(text) = &delta {
@@ -175,7 +175,7 @@ impl Writer {
     }
 
     /// Adds to a call's arguments, and the call itself before its first.
-    fn argue(&mut self, more: &str, out: &mut Joined) {
+    fn argue(&mut self, more: &str, out: &mut ByteQueue) {
         if let Open::Call {
             id: None, opaque, ..
         } = &mut self.open
@@ -209,7 +209,7 @@ impl Writer {
         }
     }
 
-    fn stop(&mut self, out: &mut Joined) {
+    fn stop(&mut self, out: &mut ByteQueue) {
         if let Open::Call { arguments, .. } = &self.open
             && arguments.is_empty()
         {
@@ -251,7 +251,13 @@ impl Writer {
         }
     }
 
-    fn close_thought(&mut self, id: &str, text: &str, opaque: Option<&Opaque>, out: &mut Joined) {
+    fn close_thought(
+        &mut self,
+        id: &str,
+        text: &str,
+        opaque: Option<&Opaque>,
+        out: &mut ByteQueue,
+    ) {
         let index = self.count;
         if !text.is_empty() {
             let name = "response.reasoning_summary_text.done";
@@ -272,7 +278,7 @@ impl Writer {
     }
 
     /// A signature of something else than a thought travels in a reasoning item of its own.
-    fn seal(&mut self, opaque: &Opaque, out: &mut Joined) {
+    fn seal(&mut self, opaque: &Opaque, out: &mut ByteQueue) {
         let id = self.ids.at("rs", self.count);
         self.add(out, |out| output::reasoning(out, &id, "", None));
         self.done(out, |out| {
@@ -280,7 +286,7 @@ impl Writer {
         });
     }
 
-    fn close_message(&mut self, status: &str, out: &mut Joined) {
+    fn close_message(&mut self, status: &str, out: &mut ByteQueue) {
         if let Open::Message(message) = std::mem::replace(&mut self.open, Open::Nothing) {
             self.done(out, |out| {
                 output::message(out, &message.id, status, &message.parts);
@@ -288,12 +294,12 @@ impl Writer {
         }
     }
 
-    fn add(&mut self, out: &mut Joined, item: impl FnOnce(&mut Vec<u8>)) {
+    fn add(&mut self, out: &mut ByteQueue, item: impl FnOnce(&mut Vec<u8>)) {
         self.sender.added(out, self.count, item);
     }
 
     /// The open item is done, and part of the output from now on.
-    fn done(&mut self, out: &mut Joined, item: impl FnOnce(&mut Vec<u8>)) {
+    fn done(&mut self, out: &mut ByteQueue, item: impl FnOnce(&mut Vec<u8>)) {
         if self.count > 0 {
             self.output.push(b',');
         }
@@ -307,7 +313,7 @@ impl Writer {
         self.count = self.count.saturating_add(1);
     }
 
-    fn finish(&mut self, stop: &Stop, out: &mut Joined) {
+    fn finish(&mut self, stop: &Stop, out: &mut ByteQueue) {
         if let Some(words) = self.said.missing_refusal(stop) {
             self.start_part(true, out);
             self.delta(Delta::Text(words.to_owned()), out);
@@ -318,7 +324,7 @@ impl Writer {
         self.end(&ending, out);
     }
 
-    fn fail(&mut self, failure: &Failure, out: &mut Joined) {
+    fn fail(&mut self, failure: &Failure, out: &mut ByteQueue) {
         if self.has_begun {
             self.end(&Ending::Failed(failure), out);
         } else {
@@ -326,7 +332,7 @@ impl Writer {
         }
     }
 
-    fn end(&mut self, ending: &Ending<'_>, out: &mut Joined) {
+    fn end(&mut self, ending: &Ending<'_>, out: &mut ByteQueue) {
         self.sender.send(out, ending.event(), |it| {
             it.value("response", |out| {
                 self.object

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use bytes::Bytes;
 
 use super::content::Content;
+use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::guard;
-use crate::joined::Joined;
 use crate::json::{Cursor, Integer, Members, Raw, Spelling, write_string};
 use crate::video::Addressee;
 
@@ -126,7 +126,7 @@ impl Options {
 pub(super) fn write_request(request: &Request, to: &Addressee<'_>) -> Result<Vec<Bytes>, Failure> {
     let mut head = b"{\"model\":".to_vec();
     write_string(&mut head, to.model);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     out.copy(&head);
     let body = &request.body;
     let members = Members::read(body, Spelling::One)?;

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
-use crate::joined::Joined;
 use crate::json::{Cursor, Members, Raw, Shape, Spelling};
 use crate::video::check;
 
@@ -123,7 +123,7 @@ impl Input {
     }
 
     /// Writes the input as one step.
-    pub(super) fn write(&self, body: &Bytes, out: &mut Joined) {
+    pub(super) fn write(&self, body: &Bytes, out: &mut ByteQueue) {
         out.copy(b"[{\"type\":\"user_input\",\"content\":[");
         for (number, item) in self.items.iter().enumerate() {
             if number > 0 {

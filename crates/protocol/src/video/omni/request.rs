@@ -6,9 +6,9 @@ use bytes::Bytes;
 
 use super::format::{self, Format, only};
 use super::input::{self, Input};
+use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::guard;
-use crate::joined::Joined;
 use crate::json::{Cursor, Members, Raw, Spelling, write_string};
 use crate::profile::{Allowed, Profile};
 use crate::video::check;
@@ -180,7 +180,7 @@ impl Request {
 
     /// The request for an upstream. It keeps nothing, and answers when the video is there.
     pub(super) fn write_for(&self, upstream_model: &str) -> Vec<Bytes> {
-        let mut out = Joined::new();
+        let mut out = ByteQueue::new();
         let mut head = b"{\"model\":".to_vec();
         write_string(&mut head, upstream_model);
         head.extend_from_slice(b",\"input\":");

@@ -2,8 +2,8 @@
 
 use super::report::Facts;
 use super::usage::Usage;
-use crate::interactions::time::iso;
 use crate::json::write::{self, Object};
+use crate::shared::iso_time::iso;
 use crate::video::media::Hosted;
 use crate::video::task::{Outcome, Standing, Task, Used};
 

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use crate::byte_queue::ByteQueue;
 use crate::canon::data_uri;
 use crate::failure::Failure;
-use crate::joined::Joined;
 use crate::json::{Members, Raw, Spelling, write_string};
 use crate::video::check;
 
@@ -68,7 +68,7 @@ impl Image {
     }
 
     /// Writes the image as the upstream reads it.
-    pub(super) fn write(&self, body: &Bytes, out: &mut Joined) {
+    pub(super) fn write(&self, body: &Bytes, out: &mut ByteQueue) {
         out.copy(b"{\"bytesBase64Encoded\":");
         out.share(body, self.data.clone());
         let mut mime = b",\"mimeType\":".to_vec();

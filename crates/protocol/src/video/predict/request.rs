@@ -6,9 +6,9 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::image::Image;
+use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
 use crate::guard;
-use crate::joined::Joined;
 use crate::json::span::camel;
 use crate::json::{Cursor, Integer, Members, Raw, Spelling, write_string};
 use crate::profile::Profile;
@@ -197,7 +197,7 @@ impl Request {
     /// The request for an upstream: what is billed by is written out, so that no default of the upstream's
     /// decides it; nothing that is ours; every other member as it came.
     pub(super) fn write_body(&self) -> Vec<Bytes> {
-        let mut out = Joined::new();
+        let mut out = ByteQueue::new();
         out.copy(b"{\"instances\":[{");
         if let Some(image) = &self.image {
             out.copy(b"\"image\":");
@@ -218,7 +218,7 @@ impl Request {
         out.into_pieces()
     }
 
-    fn carry(&self, members: &[Kept], is_first: bool, out: &mut Joined) {
+    fn carry(&self, members: &[Kept], is_first: bool, out: &mut ByteQueue) {
         for (number, (name, span)) in members.iter().enumerate() {
             let mut head = Vec::new();
             if number > 0 || !is_first {

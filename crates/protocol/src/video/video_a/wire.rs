@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use super::request::Request;
+use crate::byte_queue::ByteQueue;
 use crate::failure::Failure;
-use crate::joined::Joined;
 use crate::json::{Members, Spelling, write_string};
 
 /// Members that are ours or that another member stands for; an upstream never sees them.
@@ -18,7 +18,7 @@ impl Request {
         if let Some(seconds) = self.seconds {
             head.extend_from_slice(format!(",\"duration\":{seconds}").as_bytes());
         }
-        let mut out = Joined::new();
+        let mut out = ByteQueue::new();
         out.copy(&head);
         let members = Members::read(&self.body, Spelling::One)?;
         for member in members.iter() {

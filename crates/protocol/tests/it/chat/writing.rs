@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use protocol::canon::{
     Block, Delta, Echo, Event, Fold, Folded, Opaque, Request, Response, Stop, carrier,
 };
-use protocol::{Dialect, Failure, Joined, Usage, chat};
+use protocol::{ByteQueue, Dialect, Failure, Usage, chat};
 use serde_json::{Value, json};
 
 use super::reading::read_stream;
@@ -26,7 +26,7 @@ fn echo(include_usage: bool) -> Echo {
 
 fn write(events: impl IntoIterator<Item = Event>, include_usage: bool) -> String {
     let mut writer = chat::Writer::new(echo(include_usage));
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     for event in events {
         writer.event(event, &mut out);
     }

@@ -12,7 +12,7 @@ mod streams;
 use std::sync::Arc;
 
 use protocol::canon::{Echo, Event, Reasoning, Request, Response};
-use protocol::{Dialect, Joined, chat, generate, interactions, messages, responses};
+use protocol::{ByteQueue, Dialect, chat, generate, interactions, messages, responses};
 
 /// All pairs, equal ones included: what holds for two must hold for one.
 fn pairs() -> impl Iterator<Item = (Dialect, Dialect)> {
@@ -56,7 +56,7 @@ fn echo(dialect: Dialect, name: &str, model: &str) -> Echo {
 /// An upstream's stream that says these events.
 fn upstream_stream(dialect: Dialect, events: &[Event]) -> Vec<u8> {
     let echo = echo(dialect, "theirs", "up-2026");
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     macro_rules! write {
         ($dialect:ident) => {{
             let mut writer = $dialect::Writer::new(echo);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use protocol::canon::{Block, Delta, Event, Fold, Folded, Opaque, Response, Stop, carrier};
 use protocol::convert::{Transcoder, convert_answer};
 use protocol::native::{Broken, Seen};
-use protocol::{Dialect, Failure, Joined, Usage};
+use protocol::{ByteQueue, Dialect, Failure, Usage};
 
 use super::{MODEL, REFUSED, echo, pairs, upstream_answer, upstream_stream};
 use crate::grammar::{self, Call, End, Heard};
@@ -20,7 +20,7 @@ pub(super) struct Relayed {
 
 pub(super) fn relay(from: Dialect, to: Dialect, stream: &[u8], sizes: &[usize]) -> Relayed {
     let mut transcoder = Transcoder::new(from, to, echo(to, "ours", MODEL));
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     let mut rest = Bytes::copy_from_slice(stream);
     let mut sizes = sizes.iter().cycle();
     let mut result = Ok(());
@@ -367,7 +367,7 @@ fn a_stream_can_be_failed_from_outside_at_any_point() {
         let stream = upstream_stream(from, &events);
         for count in 0..=stream.len() {
             let mut transcoder = Transcoder::new(from, to, echo(to, "ours", MODEL));
-            let mut out = Joined::new();
+            let mut out = ByteQueue::new();
             let piece = Bytes::copy_from_slice(&stream[..count]);
             assert_eq!(transcoder.push(piece, &mut out), Ok(()));
             transcoder.fail(&Failure::insufficient_quota(), "req_1", &mut out);

@@ -11,7 +11,7 @@ use protocol::canon::{
 use protocol::messages::{Reader, Writer, read_response, write_response};
 use protocol::native::Broken;
 use protocol::sse::Splitter;
-use protocol::{Code, Dialect, Failure, Joined, Usage};
+use protocol::{ByteQueue, Code, Dialect, Failure, Usage};
 use serde_json::Value;
 
 pub(super) fn echo() -> Echo {
@@ -63,7 +63,7 @@ fn thoughts_nobody_asked_for_travel_in_the_next_call() {
     };
     let whole: Value = serde_json::from_slice(&write_response(&response, &echo)).unwrap();
     let mut writer = Writer::new(echo);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     for event in response.unfold() {
         writer.event(event, &mut out);
     }
@@ -103,7 +103,7 @@ pub(super) fn fold(events: Vec<Event>) -> Response {
 
 pub(super) fn write_stream(events: impl IntoIterator<Item = Event>) -> String {
     let mut writer = Writer::new(echo());
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     for event in events {
         writer.event(event, &mut out);
     }

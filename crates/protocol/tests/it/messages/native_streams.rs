@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::native::{Broken, Rewriter, Seen};
-use protocol::{Code, Dialect, Joined};
+use protocol::{ByteQueue, Code, Dialect};
 
 use super::native_answers::identity;
 
@@ -17,7 +17,7 @@ struct Relayed {
 /// What comes out of a stream that is pushed in pieces of the given sizes, in turn.
 fn relay(stream: &str, sizes: &[usize]) -> Relayed {
     let mut rewriter = Rewriter::new(Dialect::Messages, identity(), true);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     let mut rest = Bytes::copy_from_slice(stream.as_bytes());
     let mut sizes = sizes.iter().cycle();
     let mut result = Ok(());

@@ -6,7 +6,7 @@ use protocol::canon::{Block, Delta, Event, Fold, Opaque, Request, Response, Stop
 use protocol::native::Broken;
 use protocol::responses::{Reader, Writer, read_response, write_response};
 use protocol::sse::Splitter;
-use protocol::{Code, Dialect, Failure, Joined};
+use protocol::{ByteQueue, Code, Dialect, Failure};
 use serde_json::{Value, json};
 
 use super::any::{MODEL, any_response, echo};
@@ -36,7 +36,7 @@ fn read(stream: &str, sizes: &[usize]) -> (Vec<Event>, Result<(), Broken>) {
 
 fn write(events: impl IntoIterator<Item = Event>) -> String {
     let mut writer = Writer::new(echo(Request::default()));
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     for event in events {
         writer.event(event, &mut out);
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use proptest::prelude::*;
 use protocol::native::{Broken, Rewriter, Seen};
-use protocol::{Code, Dialect, Failure, Joined};
+use protocol::{ByteQueue, Code, Dialect, Failure};
 
 use super::native_answers::identity;
 
@@ -20,7 +20,7 @@ struct Relayed {
 
 fn relay(stream: &str, sizes: &[usize]) -> Relayed {
     let mut rewriter = Rewriter::new(Dialect::Responses, identity(), true);
-    let mut out = Joined::new();
+    let mut out = ByteQueue::new();
     let mut rest = Bytes::copy_from_slice(stream.as_bytes());
     let mut sizes = sizes.iter().cycle();
     let mut result = Ok(());
@@ -30,7 +30,7 @@ fn relay(stream: &str, sizes: &[usize]) -> Relayed {
         result = rewriter.push(chunk, &mut out);
     }
     let result = result.and_then(|()| rewriter.end(&mut out));
-    let mut failed = Joined::new();
+    let mut failed = ByteQueue::new();
     rewriter.fail(&Failure::upstream_error(), "req_1", &mut failed);
     Relayed {
         text: String::from_utf8(out.into_bytes().to_vec()).unwrap(),

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use ledger::UnixMs;
-use protocol::{Failure, Joined};
+use protocol::{ByteQueue, Failure};
 use store::{MediaError, MediaHead, MediaName};
 
 use super::range::{Part, asked_part, names, range_holds};
@@ -177,7 +177,7 @@ pub(crate) fn outside(bytes: u64) -> (Failure, Option<HeaderValue>) {
 }
 
 fn nothing() -> AnswerBody {
-    AnswerBody::Whole(Joined::new())
+    AnswerBody::Whole(ByteQueue::new())
 }
 
 fn http_date(at: UnixMs) -> Option<String> {

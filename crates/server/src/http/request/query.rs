@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::Uri;
-use protocol::{Failure, field};
+use protocol::{Failure, guard};
 
 /// The pairs of a query, as they were written.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl<'u> Query<'u> {
     /// Refuses routing controls and paid tiers, and other names of the model.
     pub(crate) fn refuse_choices(&self) -> Result<(), Failure> {
         for pair in &self.0 {
-            field::check(&pair.name, &decoded(pair.value)?)?;
+            guard::form_field::check(&pair.name, &decoded(pair.value)?)?;
         }
         Ok(())
     }

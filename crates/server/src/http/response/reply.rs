@@ -13,7 +13,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use ledger::Rates;
-use protocol::{Code, Failure, Family, Joined};
+use protocol::{ByteQueue, Code, Failure, Family};
 use store::RequestId;
 
 use crate::http::connection::http2_streams::StreamTimer;
@@ -227,7 +227,7 @@ pub(crate) fn without_content(response: Response<ReplyBody>) -> Response<ReplyBo
 }
 
 fn whole(document: Vec<u8>) -> AnswerBody {
-    AnswerBody::Whole(Joined::from(document))
+    AnswerBody::Whole(ByteQueue::from(document))
 }
 
 /// Room for the values of both rates, whatever they are.

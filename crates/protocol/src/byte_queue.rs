@@ -10,13 +10,13 @@ const COPY_BYTES_MAX: usize = 4096;
 
 /// A queue of bytes on their way out.
 #[derive(Debug, Default)]
-pub struct Joined {
+pub struct ByteQueue {
     ready: VecDeque<Bytes>,
     tail: BytesMut,
     len: usize,
 }
 
-impl Joined {
+impl ByteQueue {
     /// An empty queue.
     pub fn new() -> Self {
         Self::default()
@@ -112,7 +112,7 @@ impl Joined {
     }
 }
 
-impl From<Vec<u8>> for Joined {
+impl From<Vec<u8>> for ByteQueue {
     /// All there is to send, which nothing will be joined to.
     fn from(whole: Vec<u8>) -> Self {
         if whole.is_empty() {
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn small_pieces_are_joined_and_large_ones_shared() {
         let large = Bytes::from(vec![b'x'; COPY_BYTES_MAX + 1]);
-        let mut out = Joined::new();
+        let mut out = ByteQueue::new();
         out.copy(b"a");
         out.push(Bytes::from_static(b"b"));
         out.push(large.clone());
@@ -152,19 +152,19 @@ mod tests {
     fn a_whole_goes_out_as_it_is() {
         let text = b"all of it".to_vec();
         let place = text.as_ptr();
-        let mut whole = Joined::from(text);
+        let mut whole = ByteQueue::from(text);
         assert_eq!(whole.len(), 9);
         let piece = whole.pop().unwrap();
         assert_eq!((&piece[..], piece.as_ptr()), (&b"all of it"[..], place));
         assert!(whole.is_empty() && whole.pop().is_none());
         // Nothing is no piece.
-        let mut nothing = Joined::from(Vec::new());
+        let mut nothing = ByteQueue::from(Vec::new());
         assert!(nothing.is_empty() && nothing.pop().is_none());
     }
 
     #[test]
     fn what_waits_can_be_looked_at() {
-        let mut joined = Joined::new();
+        let mut joined = ByteQueue::new();
         joined.copy(b"ab");
         joined.push(Bytes::from(vec![b'x'; COPY_BYTES_MAX + 1]));
         joined.copy(b"yz");

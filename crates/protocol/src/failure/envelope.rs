@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::failure::{Code, Failure, Family};
+use super::code::{Code, Family};
+use crate::failure::Failure;
 use crate::json::write_string;
 
 /// How a vendor without a code for prompts that are too long words them. Its clients look for these
@@ -23,16 +24,18 @@ const GOOGLE_OVERFLOW: Overflow = Overflow {
     lead: "The input token count exceeds the maximum number of tokens allowed. ",
 };
 
-/// The whole error body.
-pub(crate) fn write(failure: &Failure, family: Family, request_id: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(failure.message.len() + 192);
-    match family {
-        Family::OpenAi => write_openai(failure, &mut out),
-        Family::Messages => write_messages(failure, &mut out, request_id),
-        Family::Google => write_google(failure, &mut out),
-        Family::Interactions => write_interactions(failure, &mut out),
+impl Failure {
+    /// The whole error body in the envelope of `family`.
+    pub fn write(&self, family: Family, request_id: &str) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.message.len() + 192);
+        match family {
+            Family::OpenAi => write_openai(self, &mut out),
+            Family::Messages => write_messages(self, &mut out, request_id),
+            Family::Google => write_google(self, &mut out),
+            Family::Interactions => write_interactions(self, &mut out),
+        }
+        out
     }
-    out
 }
 
 fn write_openai(failure: &Failure, out: &mut Vec<u8>) {

@@ -6,12 +6,12 @@ use memchr::memmem::Finder;
 
 /// A word to search for. What the search needs is made once: that costs more than most searches.
 #[derive(Debug)]
-pub(crate) struct Word {
+pub(crate) struct Needle {
     text: &'static str,
     finder: OnceLock<Finder<'static>>,
 }
 
-impl Word {
+impl Needle {
     pub(crate) const fn new(text: &'static str) -> Self {
         Self {
             text,

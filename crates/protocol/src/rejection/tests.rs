@@ -1,0 +1,154 @@
+//! Refusals of upstreams, and what they mean.
+
+use super::*;
+use crate::failure::Code;
+
+const NAMES: Names<'_> = Names::of_model("gpt-x", "maker/x");
+
+#[test]
+fn the_status_decides_unless_the_words_know_better() {
+    let plain = br#"{"error":{"message":"gpt-x says no","type":"t","param":"n","code":null}}"#;
+    for (status, code, told) in [
+        (400, Code::UpstreamRejected, 400),
+        (409, Code::UpstreamRejected, 409),
+        (413, Code::UpstreamRejected, 413),
+        (422, Code::UpstreamRejected, 422),
+        (401, Code::UpstreamError, 502),
+        (402, Code::UpstreamError, 502),
+        (403, Code::UpstreamError, 502),
+        (404, Code::UpstreamError, 502),
+        (408, Code::UpstreamTimeout, 504),
+        (429, Code::UpstreamOverloaded, 503),
+        (529, Code::UpstreamOverloaded, 503),
+        (499, Code::UpstreamError, 502),
+        (500, Code::UpstreamError, 502),
+        (503, Code::UpstreamError, 502),
+        (504, Code::UpstreamError, 502),
+        (302, Code::UpstreamError, 502),
+        (204, Code::UpstreamError, 502),
+    ] {
+        let failure = read_failure(status, plain, NAMES);
+        assert_eq!((failure.code, failure.status()), (code, told), "{status}");
+        let shown = failure.message.contains("says no");
+        assert_eq!(shown, code == Code::UpstreamRejected, "{status}");
+        assert!(!failure.message.contains("gpt-x"));
+    }
+    for word in ["overloaded_error", "overloaded"] {
+        let body = format!(r#"{{"error":{{"type":"{word}"}}}}"#);
+        let failure = read_failure(503, body.as_bytes(), NAMES);
+        assert_eq!(failure.code, Code::UpstreamOverloaded);
+    }
+    for words in [
+        r#"{"error":{"code":"insufficient_quota"}}"#,
+        r#"{"error":{"type":"authentication_error"}}"#,
+        r#"[{"error":{"details":[{"reason":"API_KEY_INVALID"}]}}]"#,
+        r#"{"error":{"code":"model_not_found","message":"no gpt-x"}}"#,
+        r#"{"error":{"message":"The model `gpt-x` does not exist"}}"#,
+    ] {
+        for status in [400, 429] {
+            let failure = read_failure(status, words.as_bytes(), NAMES);
+            assert_eq!(failure.code, Code::UpstreamError, "{words}");
+        }
+    }
+}
+
+#[test]
+fn a_refusal_keeps_its_cleaned_message_and_param() {
+    for (body, message, param) in [
+        (
+            r#"{"error":{"message":"`gpt-x` wants n < 5, see https://v.com/n","param":"n"}}"#,
+            "`maker/x` wants n < 5, see [url]",
+            Some("n"),
+        ),
+        (r#"{"error":"plain"}"#, "plain", None),
+        (r#"{"detail":"other"}"#, "other", None),
+        (r#"{"message":"short"}"#, "short", None),
+        (
+            "event: error\ndata: {\"error\":{\"message\":\"late\"}}\n\n",
+            "late",
+            None,
+        ),
+        (
+            "<html>502</html>",
+            "The model's upstream refused this request.",
+            None,
+        ),
+        ("", "The model's upstream refused this request.", None),
+        (
+            r#"{"error":{"message":""}}"#,
+            "The model's upstream refused this request.",
+            None,
+        ),
+        ("[]", "The model's upstream refused this request.", None),
+    ] {
+        let failure = read_failure(400, body.as_bytes(), NAMES);
+        assert_eq!(failure.message, message);
+        assert_eq!(failure.param.as_deref(), param);
+    }
+}
+
+#[test]
+fn an_error_in_a_200_is_classified_by_its_words() {
+    for (error, code) in [
+        (
+            r#"{"message":"x","type":"server_error"}"#,
+            Code::UpstreamError,
+        ),
+        (
+            r#"{"message":"x","type":"rate_limit_error"}"#,
+            Code::UpstreamOverloaded,
+        ),
+        (r#"{"message":"x","code":429}"#, Code::UpstreamOverloaded),
+        (r#"{"message":"x","code":"503"}"#, Code::UpstreamOverloaded),
+        (
+            r#"{"message":"x","type":"invalid_request_error"}"#,
+            Code::UpstreamRejected,
+        ),
+        (r#"{"message":"x","code":400}"#, Code::UpstreamRejected),
+        (
+            r#"{"message":"The model `x` does not exist","code":400}"#,
+            Code::UpstreamError,
+        ),
+        (
+            r#"{"message":"x","code":"context_length_exceeded"}"#,
+            Code::ContextLengthExceeded,
+        ),
+        (
+            r#"{"message":"prompt is too long","type":"invalid_request_error"}"#,
+            Code::ContextLengthExceeded,
+        ),
+        (r#"{"message":"x","code":401}"#, Code::UpstreamError),
+        (
+            r#"{"message":"x","code":"insufficient_quota"}"#,
+            Code::UpstreamError,
+        ),
+        (r#"{"message":"x","code":504}"#, Code::UpstreamTimeout),
+        (r#""text""#, Code::UpstreamError),
+        ("true", Code::UpstreamError),
+    ] {
+        let failure = read_event(error.as_bytes(), "maker/x");
+        assert_eq!(failure.code, code, "{error}");
+    }
+    for error in [
+        r#"{"message":"x","type":"image_generation_user_error","code":"moderation_blocked"}"#,
+        r#"{"message":"x","type":"server_error","code":"content_policy_violation"}"#,
+        r#"{"message":"x","status":403,"code":"content_filter"}"#,
+        r#"{"message":"x","code":"OutputImageSensitiveContentDetected"}"#,
+        r#"{"message":"x","code":"InputTextSensitiveContentDetected.PolicyViolation"}"#,
+        r#"{"message":"Rejected by our safety system, host api.v.com","code":400}"#,
+    ] {
+        let failure = read_event(error.as_bytes(), "maker/x");
+        assert_eq!(
+            (failure.code, failure.status()),
+            (Code::UpstreamRejected, 400)
+        );
+        let told = "The model's content policy refused this request.";
+        assert_eq!(failure.message, told, "{error}");
+    }
+    let failure = read_event(br#"{"message":"host api.v.com broke"}"#, "maker/x");
+    assert_eq!(
+        failure.cause.as_deref(),
+        Some("error in a 200: host api.v.com broke []")
+    );
+    assert!(!failure.message.contains("broke"));
+}

@@ -1,0 +1,5 @@
+//! Wire forms that several dialects have in common.
+
+pub(crate) mod iso_time;
+pub(crate) mod logprobs;
+pub(crate) mod signature;

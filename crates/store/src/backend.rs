@@ -1,4 +1,4 @@
-//! The database behind the verbs.
+//! The database that a store uses.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::settings::{Location, Settings};
 use crate::sqlite::Sqlite;
 use crate::store::Recovery;
 
-/// One of the databases; all of them know the same verbs.
+/// One of the databases. Both support the same operations.
 #[derive(Debug, Clone)]
 pub(crate) enum Backend {
     Sqlite(Arc<Sqlite>),
     Postgres(Arc<Postgres>),
 }
 
-/// Says a verb to whichever database it is.
+/// Calls an operation of whichever database it is.
 macro_rules! on {
     ($store:expr, $backend:ident => $verb:expr) => {
         match &$store.backend {
@@ -53,7 +53,7 @@ impl Backend {
         }
     }
 
-    /// Decides on a call at once where that is possible, else gives it back to be queued.
+    /// Decides a call at once if possible. Otherwise returns it to be queued.
     pub(crate) fn admit_now(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
         match self {
             Self::Sqlite(sqlite) => sqlite.admit_now(admit),
@@ -61,7 +61,7 @@ impl Backend {
         }
     }
 
-    /// Ends a hold, now or soon.
+    /// Closes a hold, now or soon.
     pub(crate) fn close(&self, closing: Close) {
         match self {
             Self::Sqlite(sqlite) => sqlite.close(closing),
@@ -69,7 +69,7 @@ impl Backend {
         }
     }
 
-    /// Queues a command that somebody waits for.
+    /// Queues a command that a caller waits for.
     pub(crate) async fn push(&self, command: Command) -> Result<(), PushError> {
         match self {
             Self::Sqlite(sqlite) => sqlite.push(command),
@@ -77,7 +77,7 @@ impl Backend {
         }
     }
 
-    /// Queues a command that nobody waits for and that may not be refused.
+    /// Queues a command that nobody waits for and that is never refused.
     pub(crate) fn push_close(&self, command: Command) {
         match self {
             Self::Sqlite(sqlite) => sqlite.push_close(command),

@@ -1,11 +1,11 @@
-//! A bounded map that forgets what was not used lately, and a quick hash for our own ids.
+//! A bounded map that drops what was not used lately, and a fast hash for our own ids.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// A map by ids that we made ourselves: counters and random characters. Nobody outside can choose
-/// them to collide, so the hash need not resist that.
+/// A map by ids that we made ourselves: counters and random characters. Nobody outside can choose them to
+/// collide, so the hash need not resist that.
 pub(crate) type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
 #[derive(Debug, Default)]
@@ -30,8 +30,8 @@ impl Hasher for IdHasher {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // A product's low half tells of the low bits of a word, its high half of the high ones: ids that
-        // count up may differ in either.
+        // The low half of the product depends on the low bits of a word, the high half on the high ones.
+        // Consecutive ids may differ in either.
         let mixed = self.0 ^ word;
         let high = (u128::from(mixed) * u128::from(SPREAD)) >> 64;
         self.0 = mixed.wrapping_mul(SPREAD) ^ u64::try_from(high).unwrap_or(0);
@@ -46,8 +46,8 @@ impl Hasher for IdHasher {
     }
 }
 
-/// Two generations: what is used is young, and when the young are too many they become the old
-/// ones and the old ones are forgotten. No list is kept, so a hit costs one look-up.
+/// Keeps two generations. Values that are used move to the young one. When the young generation is full, it
+/// replaces the old one, which is dropped. There is no list to maintain, so a hit costs one lookup.
 #[derive(Debug)]
 pub(crate) struct Generations<K, V> {
     young: IdMap<K, V>,
@@ -56,7 +56,7 @@ pub(crate) struct Generations<K, V> {
 }
 
 impl<K: Eq + Hash + Copy, V> Generations<K, V> {
-    /// A map of about `max` values.
+    /// A map for about `max` values.
     pub(crate) fn new(max: usize) -> Self {
         Self {
             young: IdMap::default(),
@@ -72,7 +72,7 @@ impl<K: Eq + Hash + Copy, V> Generations<K, V> {
         }
     }
 
-    /// A look that does not count as use.
+    /// Reads a value without counting it as used.
     pub(crate) fn peek(&self, key: K) -> Option<&V> {
         self.young.get(&key).or_else(|| self.old.get(&key))
     }
@@ -82,8 +82,8 @@ impl<K: Eq + Hash + Copy, V> Generations<K, V> {
         self.young.insert(key, value);
     }
 
-    /// Forgets, if there is too much. Only called between batches: a changed row must stay until
-    /// it is written.
+    /// Drops the old generation if there are too many values. Only called between batches, because a changed
+    /// row must stay until it is written.
     pub(crate) fn age(&mut self) {
         if self.young.len() > self.young_max {
             self.old = std::mem::take(&mut self.young);
@@ -118,7 +118,7 @@ mod tests {
             &|n| text(format!("key_{n:0<16}")),
         ];
         for (kind, hash) in kinds.iter().enumerate() {
-            // A map takes its place from the low bits and its tag from the high ones.
+            // A hash map takes the bucket from the low bits and the tag from the high ones.
             for bits in [0, 57] {
                 let places: HashSet<u64> = (100..228).map(|n| (hash(n) >> bits) & 0x7f).collect();
                 assert!(places.len() > 60, "{kind}: {} of 128", places.len());

@@ -1,4 +1,4 @@
-//! The wall clock, for what nobody gives a time: administrative changes and retention.
+//! The wall clock, for operations without a time of their own: administrative changes and retention.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,16 +1,16 @@
-//! Room on a disk.
+//! Free disk space.
 
 use std::io;
 use std::path::Path;
 
-/// Bytes that an ordinary process can still write into a folder.
+/// Bytes that an ordinary process can still write to a folder.
 pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let found = rustix::fs::statvfs(folder)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Refuses as a full disk would when it has less than twice the floor left. What can be put off stops
-/// there, so that the ledger, which may lie on the same disk, still has room.
+/// Fails like a full disk if less than twice the floor is left. Writes that can be put off stop there, so that
+/// the ledger, which may be on the same disk, still has room.
 pub(crate) fn require_room(folder: &Path, disk_floor_bytes: u64) -> io::Result<()> {
     let needed = disk_floor_bytes.saturating_mul(2);
     if needed > 0 && free_bytes(folder)? < needed {

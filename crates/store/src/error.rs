@@ -1,4 +1,4 @@
-//! What can go wrong with a store, one enum per occasion.
+//! The errors of a store, one enum for each occasion.
 
 use std::path::PathBuf;
 
@@ -38,7 +38,7 @@ pub enum OpenError {
         "{place}: nodes of an earlier version still run, and their entries would break the wallets' chains; stop all of them before the first node of this version starts"
     )]
     OlderNodes { place: String },
-    /// The file is damaged or is no database.
+    /// The file is damaged or not a database.
     #[error("{path}: the file is damaged or not a database: {reason}", path = path.display())]
     Corrupt { path: PathBuf, reason: String },
     /// The file is a database of another program.
@@ -59,13 +59,13 @@ pub enum OpenError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// The database refused: its address, its credentials or its schema are wrong for us.
+    /// The database refused: its address, credentials or schema are wrong for us.
     #[error("{place}: {source}")]
     Database {
         place: String,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The database cannot be used at present; the same may succeed later.
+    /// The database cannot be used at present. A retry may succeed later.
     #[error("{place}: {source}")]
     Away {
         place: String,
@@ -74,13 +74,13 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether opening again later may succeed without any change of the configuration.
+    /// Whether opening may succeed later without a change of the configuration.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Away { .. })
     }
 }
 
-/// Why a verb other than admission failed.
+/// Why an operation other than admission failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// No such wallet or key.
@@ -89,25 +89,25 @@ pub enum StoreError {
     /// The name is taken.
     #[error("a {what} named {name} exists already")]
     Taken { what: &'static str, name: String },
-    /// The arguments make no sense.
+    /// The arguments are invalid.
     #[error("{0}")]
     Invalid(String),
-    /// An amount left the range of money.
+    /// An amount is outside the range of amounts.
     #[error("the amount leaves the range of money")]
     Overflow,
-    /// The change did not become durable, or the store is closing; nothing was promised.
+    /// The change did not become durable, or the store is closing.
     #[error("the store is not available")]
     Unavailable,
     /// The database refused.
     #[error("the database refused: {0}")]
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The database cannot be used at present; the same may succeed later.
+    /// The database cannot be used at present. A retry may succeed later.
     #[error("the database cannot be used at present: {0}")]
     Away(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl StoreError {
-    /// Whether the same may succeed later.
+    /// Whether a retry may succeed later.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Unavailable | Self::Away(_))
     }
@@ -116,11 +116,11 @@ impl StoreError {
 /// Why a call was not admitted. Nothing was consumed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdmitError {
-    /// The ledger says no.
+    /// The ledger refused the call.
     #[error("refused: {refusal}")]
     Refused {
         refusal: Refusal,
-        /// How the key's limits per minute stand, for the response headers.
+        /// The state of the key's rate limits, for the response headers.
         rates: Rates,
     },
     /// Too many admissions wait, or this one waited too long.
@@ -132,7 +132,7 @@ pub enum AdmitError {
 }
 
 impl AdmitError {
-    /// How the key's limits stand, once the ledger was asked.
+    /// The state of the key's rate limits, if the ledger was asked.
     pub fn rates(&self) -> Option<Rates> {
         match self {
             Self::Refused { rates, .. } => Some(*rates),
@@ -141,7 +141,7 @@ impl AdmitError {
     }
 }
 
-/// The commit or sync of a decision failed: it never happened.
+/// The commit or sync of a decision failed, so it has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the decision did not become durable")]
 pub struct Lost;

@@ -16,11 +16,11 @@ use crate::sync::Mutex;
 /// Switches of a store whose commits can be made to fail or to wait.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
-    /// So many commits fail and leave nothing.
+    /// This many commits fail and write nothing.
     pub vetoes: Arc<AtomicU32>,
-    /// So many commits succeed and look as if they had failed.
+    /// This many commits succeed and are reported as failed.
     pub lies: Arc<AtomicU32>,
-    /// No batch is written while this is locked. It counts how often the log was folded.
+    /// No batch is written while this is locked. Counts the checkpoints.
     pub checkpoint_lock: Arc<Mutex<u64>>,
 }
 
@@ -42,7 +42,7 @@ impl Store {
     /// Opens an embedded store with faults.
     ///
     /// # Panics
-    /// On the settings of a server.
+    /// If the settings name a server.
     pub fn open_with_faults(
         settings: &Settings,
         faults: &Faults,

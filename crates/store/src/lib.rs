@@ -1,15 +1,14 @@
-//! Durable state: wallets, keys, holds, entries, prices and the journal; and generated media.
+//! Durable state: wallets, keys, holds, entries, prices, the journal, and generated media.
 //!
-//! [`Store`] is a set of business verbs, not tables. One writer thread per process drains a
-//! queue into one transaction after another and is the only place that decides on money: it runs
-//! the pure transitions of the `ledger` crate on rows inside its transaction and writes the
-//! result. A decision is answered before its commit; [`Durable`] tells when it is on the disk.
+//! [`Store`] offers business operations, not tables. One writer per process (or per lane, with `PostgreSQL`)
+//! moves commands from a queue into one transaction after another. Only it decides on money: it runs the pure
+//! functions of the `ledger` crate on rows inside its transaction and writes the result. A decision is answered
+//! before its commit, and [`Durable`] tells when it is on the disk.
 //!
-//! What this crate must never know: HTTP, protocols, prices of models (it keeps price cards as
-//! text), upstreams.
+//! This crate must never know HTTP, protocols, prices of models (it stores price cards as text) or upstreams.
 //!
-//! Start reading at [`Store`], then `queue` and `durable` (how commands travel), `books` (how they
-//! are decided), then `sqlite` and `postgres`. [`Media`] stands by itself.
+//! Start with [`Store`], then `queue` (how commands travel), `books` (how they are decided), then `sqlite` and
+//! `postgres`, which use the same names for the same things. [`Media`] is independent of the rest.
 
 mod backend;
 mod books;

@@ -1,4 +1,4 @@
-//! How a store is opened: where it lies and how much of everything it may use.
+//! How to open a store: where the database is, and its limits.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,35 +9,35 @@ use ledger::Micro;
 use crate::books::Limits;
 use crate::queue::journal_queue::JournalBounds;
 
-/// Settings of a store; every bound has a default.
+/// Settings of a store. Every limit has a default.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Which database, and where.
     pub location: Location,
-    /// How far apart batches start under load, and how long a lone settlement waits for company.
+    /// How far apart batches start under load, and how long a single settlement waits for others.
     pub gather: Duration,
     /// How long a committed batch may wait for its sync while nobody waits for it.
     pub sync_delay: Duration,
-    /// Admissions that may wait for the writer; one more is refused as busy.
+    /// How many admissions may wait for the writer. Further ones are refused as busy.
     pub queue_max: usize,
     /// How long an admission waits for the writer before it is refused as busy.
     pub queue_wait_max: Duration,
     /// How long the writer, or a command beside a running server, waits for another writer.
     pub lock_wait_max: Duration,
-    /// Wallet and key rows kept by the writer, of each kind.
+    /// How many wallet rows, and how many key rows, the writer keeps in memory.
     pub cached_rows_max: usize,
-    /// How far open calls may take a wallet below its credit line, each at the most it may cost.
+    /// How far open calls may take a wallet below its credit line, each at its maximum cost.
     pub debt_limit: Micro,
-    /// The write-ahead log is folded into the database when it is larger than this.
+    /// The write-ahead log is copied into the database when it exceeds this size.
     pub wal_bytes_max: u64,
-    /// Free bytes below which admission stops; the journal stops at twice as much.
+    /// Admission stops below this many free bytes. The journal stops at twice as many.
     pub disk_floor_bytes: u64,
-    /// Days a journal row is kept; 0 keeps it for ever.
+    /// How many days a journal row is kept. 0 keeps it forever.
     pub journal_retention_days: u32,
-    /// Journal rows that may wait to be written; what comes above is dropped and counted. With `PostgreSQL` rows of
-    /// calls without a hold take a quarter of it at most.
+    /// How many journal rows may wait to be written. Further ones are dropped and counted. With `PostgreSQL`,
+    /// rows of calls without a hold fill at most a quarter of it.
     pub journal_queue_max: usize,
-    /// Bytes of texts in them. Bodies that do not fit are left out of their rows and counted.
+    /// How many bytes of texts may wait in them. Bodies that do not fit are left out and counted.
     pub journal_queue_bytes_max: usize,
 }
 
@@ -53,7 +53,7 @@ impl Settings {
         }
     }
 
-    /// What bounds the ledger's books.
+    /// The limits of the ledger's books.
     pub(crate) fn book_limits(&self) -> Limits {
         Limits {
             cached_rows_max: self.cached_rows_max,
@@ -81,7 +81,8 @@ impl Settings {
 /// Which database, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// An embedded `SQLite` database; its companions (`-wal`, `-shm`, `-lock`, `-turn`, `-calls`) lie beside it.
+    /// An embedded `SQLite` database. Its companion files (`-wal`, `-shm`, `-lock`, `-turn`, `-calls`) are
+    /// beside it.
     File(PathBuf),
     /// A `PostgreSQL` server that any number of nodes share.
     Server(Server),
@@ -90,20 +91,20 @@ pub enum Location {
 /// A `PostgreSQL` server and how this node uses it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
-    /// `postgres://user@host:port,host:port/database?sslmode=…`; it may hold a password. Of several hosts the one
-    /// that can be written to is used.
+    /// `postgres://user@host:port,host:port/database?sslmode=…`. It may contain a password. Of several hosts,
+    /// the writable one is used.
     pub url: String,
-    /// The password, when the URL holds none.
+    /// The password, if the URL contains none.
     pub password: Option<String>,
-    /// Certificates that vouch for the server, beside the public ones.
+    /// Certificates to trust for the server, in addition to the public ones.
     pub ca_file: Option<PathBuf>,
-    /// The name of this node; random when there is none.
+    /// The name of this node. Random if there is none.
     pub node: Option<String>,
-    /// How long a node that falls silent keeps its holds.
+    /// How long a node that does not answer keeps its holds.
     pub lease: Duration,
-    /// Batches of different wallets that may be under way at once; 1 to 16.
+    /// How many batches of different wallets may run at once, 1 to 16.
     pub lanes: usize,
-    /// How long a commit whose answer was lost is asked about at a stretch.
+    /// How long to ask at once for the outcome of a commit whose answer was lost.
     pub lost_commit_max: Duration,
 }
 
@@ -121,12 +122,12 @@ impl Server {
         }
     }
 
-    /// Whether the URL can be used at all; says why not.
+    /// Checks the URL. Returns what is wrong with it.
     pub fn check(&self) -> Result<(), String> {
         crate::postgres::check(self)
     }
 
-    /// The URL as it may be shown.
+    /// The URL without its password, for messages.
     pub fn shown(&self) -> String {
         let Some((scheme, rest)) = self.url.split_once("://") else {
             return "postgres".to_owned();

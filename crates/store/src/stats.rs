@@ -1,4 +1,4 @@
-//! Counters for metrics and alarms; all of them cheap to read and to raise.
+//! Counters for metrics and alarms, all of them cheap to read and to increment.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,37 +11,37 @@ use crate::sync::AtomicBool;
 pub struct Stats {
     /// Commands that wait for the writer.
     pub queue_depth: u64,
-    /// Holds of this process that are open.
+    /// Open holds of this process.
     pub open_holds: u64,
     /// Transactions committed.
     pub batches: u64,
     /// Commands in them.
     pub commands: u64,
-    /// Transactions that failed; their closes were kept and repeated.
+    /// Transactions that failed. Their closes were kept and retried.
     pub commits_failed: u64,
-    /// Closes that found their hold closed already, or never durable.
+    /// Closes whose hold was already closed, or never durable.
     pub late_closes: u64,
-    /// Closes that wait to be repeated after a failure.
+    /// Closes that wait for a retry after a failure.
     pub retried_closes: u64,
-    /// Closes that the database refuses by themselves; an alarm.
+    /// Closes that the database refuses even alone. An alarm.
     pub stuck_closes: u64,
-    /// Open calls whose hold was lost with a failed commit; they are charged when they end.
+    /// Open calls whose hold was lost with a failed commit. They are charged when they end.
     pub lost_holds: u64,
     /// Settlements above their hold.
     pub above_hold: u64,
-    /// Settlements of a meter that is not empty, at no charge.
+    /// Settlements with a non-empty meter, at no charge.
     pub zero_charges: u64,
-    /// Charges outside the range of money, which the books cannot hold; an alarm.
+    /// Charges outside the range of amounts, which cannot be booked. An alarm.
     pub unbookable: u64,
-    /// Holds closed as abandoned, those at the start included.
+    /// Holds closed as abandoned, including those closed at the start.
     pub abandoned: u64,
-    /// Times the row cache was dropped because another process had written.
+    /// How often the row cache was dropped because another process had written.
     pub foreign_writes: u64,
-    /// Times the log was folded into the database.
+    /// How often the log was copied into the database.
     pub checkpoints: u64,
     /// Frames in the log at the last checkpoint.
     pub wal_frames: u64,
-    /// Free bytes where the database lies.
+    /// Free bytes on the disk of the database.
     pub disk_free_bytes: u64,
     /// Journal rows that wait to be written.
     pub journal_queue: u64,
@@ -49,7 +49,7 @@ pub struct Stats {
     pub journal_written: u64,
     /// Journal rows dropped: queue full, disk nearly full, or the journal cannot be written.
     pub journal_dropped: u64,
-    /// Journal rows written without their bodies, for which there was no room.
+    /// Journal rows written without their bodies, because there was no room for them.
     pub journal_bodies_dropped: u64,
 }
 
@@ -63,14 +63,14 @@ macro_rules! counters {
             pub(crate) settled: SettledSums,
             /// The last commit failed and none has succeeded since.
             pub(crate) failing: Flag,
-            /// Too little room on the disk to admit anyone.
+            /// There is too little disk space to admit anyone.
             pub(crate) below_floor: Flag,
-            /// Too little room on the disk for the journal.
+            /// There is too little disk space for the journal.
             pub(crate) below_journal_floor: Flag,
         }
 
         impl Counters {
-            /// Notes what became of a journal row.
+            /// Counts what happened to a journal row.
             pub(crate) fn journal_queued(&self, queued: Queued) {
                 match queued {
                     Queued::Whole => {}
@@ -79,7 +79,7 @@ macro_rules! counters {
                 }
             }
 
-            /// All but the queue lengths, which their queues know.
+            /// All values except the queue lengths, which only the queues know.
             pub(crate) fn read(&self) -> Stats {
                 Stats { $($name: self.$name.get(),)* ..Stats::default() }
             }

@@ -1,4 +1,4 @@
-//! The store and its verbs.
+//! The store and its operations.
 
 mod tasks;
 
@@ -24,20 +24,20 @@ use crate::settings::Settings;
 use crate::stats::{Counters, Stats};
 use crate::verify::VerifyReport;
 
-/// What a caller waits for is decided or found by then, or not at all.
+/// How long a caller waits for a decision or a lookup.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Durable state. Cheap to clone; when the last clone goes, what was queued is written and
-/// the database is closed.
+/// Durable state. Cheap to clone. When the last clone is dropped, everything queued is written and the database
+/// is closed.
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) backend: Backend,
 }
 
-/// What a start found of earlier ones.
+/// What a start found of earlier starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recovery {
-    /// This start.
+    /// The epoch of this start.
     pub epoch: Epoch,
     /// Holds of earlier starts, closed as abandoned.
     pub abandoned: u64,
@@ -45,17 +45,17 @@ pub struct Recovery {
     pub held: Micro,
 }
 
-/// The life of a store.
+/// Opening, closing and health.
 impl Store {
-    /// Opens the store for a server: takes the one-server lock, migrates, begins a new epoch and
-    /// closes the holds of earlier ones as abandoned.
+    /// Opens the store for a server: takes the server lock, migrates, begins a new epoch, and closes the holds
+    /// of earlier epochs as abandoned.
     pub fn open(settings: &Settings) -> Result<(Self, Recovery), OpenError> {
         let (backend, recovery) = Backend::open(settings)?;
         Ok((Self { backend }, recovery))
     }
 
-    /// Opens the store beside a server that may be running, for a command: reads and
-    /// administrative changes, no admission.
+    /// Opens the store for a command, beside a server that may be running: for reads and administrative
+    /// changes, without admission.
     pub fn attach(settings: &Settings) -> Result<Self, OpenError> {
         let backend = Backend::attach(settings)?;
         Ok(Self { backend })
@@ -66,8 +66,8 @@ impl Store {
         on!(self, backend => backend.flush().await)
     }
 
-    /// Whether admissions can be decided and made durable: the writer and the disk answer within
-    /// two seconds, commits succeed, and there is room on the disk.
+    /// Whether admissions can be decided and made durable: the writer and the disk answer within two seconds,
+    /// commits succeed, and there is enough disk space.
     pub fn healthy(&self) -> bool {
         on!(self, backend => backend.healthy())
     }
@@ -89,13 +89,13 @@ impl Store {
 
 /// Calls.
 impl Store {
-    /// Decides on a call: wallet, key, limits and rates in one step, all or nothing. Answers
-    /// when decided; [`Admitted::durable`] tells when the hold is on the disk.
+    /// Decides a call: wallet, key, limits and rates in one step, all or nothing. Returns when it is decided.
+    /// [`Admitted::durable`] tells when the hold is on the disk.
     pub async fn admit(&self, admit: Admit) -> Result<Admitted, AdmitError> {
         on!(self, backend => backend.may_admit())?;
         match self.backend.admit_now(admit) {
             Ok(decided) => decided,
-            // In a box: a future this large would make all larger that wait for it.
+            // Boxed, because a future this large would enlarge every future that awaits it.
             Err(admit) => Box::pin(self.ask_admission(admit)).await,
         }
     }
@@ -103,7 +103,7 @@ impl Store {
     async fn ask_admission(&self, admit: Admit) -> Result<Admitted, AdmitError> {
         let (reply, answer) = oneshot::channel();
         self.backend.push(Command::Admit(admit, reply)).await?;
-        // A grant that comes too late finds nobody, and closes its hold.
+        // A grant that comes too late is dropped, which closes its hold.
         let granted = timeout(ANSWERED_WITHIN, answer)
             .await
             .map_err(|_| AdmitError::Unavailable)?
@@ -118,8 +118,8 @@ impl Store {
         answer.await.map_err(|_| AdmitError::Unavailable)?
     }
 
-    /// Books what a session has used and moves its hold ahead. Answers how far that reaches, from
-    /// the session's beginning: as far as is wanted, or as is affordable.
+    /// Books what a session has used and extends its hold. Returns how far the hold reaches, from the beginning
+    /// of the session: as far as requested, or as far as affordable.
     pub async fn step_session(&self, step: SessionStep) -> Result<Micro, AdmitError> {
         let (reply, answer) = oneshot::channel();
         let command = Command::Step(Box::new(step), reply);
@@ -127,20 +127,19 @@ impl Store {
         answer.await.map_err(|_| AdmitError::Unavailable)?
     }
 
-    /// The hold stays open but no longer counts against its key's concurrency: the caller has
-    /// gone and the upstream is only drained.
+    /// Stops counting a hold against its key's concurrency, because the caller is gone and the upstream is only
+    /// drained. The hold stays open.
     pub fn stop_counting(&self, hold: HoldId) {
         self.backend.push_close(Command::Uncount(hold));
     }
 
-    /// Ends a hold. Never fails and never waits; the first close of a hold wins, later ones are
-    /// counted.
+    /// Closes a hold. Never fails and never waits. The first close of a hold wins, and later ones are counted.
     pub fn close(&self, close: Close) {
         self.backend.close(close);
     }
 
-    /// A key and its wallet at one instant, after every settlement that was queued before. What
-    /// it shows is durable.
+    /// A key and its wallet at one instant, after all settlements that were queued before. What it shows is
+    /// durable.
     pub async fn balance(&self, key: &KeyId) -> Result<(ledger::Wallet, ledger::Key), StoreError> {
         let balance = self.ask(|reply| Command::Balance(*key, reply));
         found_in_time(balance).await
@@ -151,7 +150,7 @@ impl Store {
         on!(self, backend => backend.key_by_digest(*digest).await)
     }
 
-    /// The version of a price card, stored when it is new and kept for ever.
+    /// The version of a price card. Stored if it is new, and kept forever.
     pub async fn price_version(
         &self,
         model: &str,
@@ -172,7 +171,7 @@ impl Store {
 
 /// Wallets and keys. Changes are durable when they return.
 impl Store {
-    /// Creates a wallet; what it begins with is booked as entries.
+    /// Creates a wallet. Its initial amounts are booked as entries.
     pub async fn create_wallet(&self, new: NewWallet) -> Result<WalletRow, StoreError> {
         let id = WalletId::random();
         self.change(|reply| Change::CreateWallet {
@@ -194,7 +193,7 @@ impl Store {
         on!(self, backend => backend.find_wallet(name_or_id.to_owned()).await)
     }
 
-    /// Adds paid credits; the credit line is repaid first.
+    /// Adds paid credits, which repay the credit line first.
     pub async fn top_up(
         &self,
         wallet: WalletId,
@@ -214,7 +213,7 @@ impl Store {
         self.credit(wallet, Credit::Gift, amount, note).await
     }
 
-    /// Sets how far the credit line goes; debt beyond it stays.
+    /// Sets the credit line. Debt beyond it stays.
     pub async fn set_credit_limit(
         &self,
         wallet: WalletId,
@@ -224,7 +223,7 @@ impl Store {
             .await
     }
 
-    /// Lets calls of a wallet in or not; what was admitted settles as usual.
+    /// Allows or stops calls of a wallet. Calls that were admitted settle as usual.
     pub async fn set_wallet_status(
         &self,
         wallet: WalletId,
@@ -256,12 +255,12 @@ impl Store {
         on!(self, backend => backend.find_key(*key).await)
     }
 
-    /// Changes a key's name and limits; they act at the next admission.
+    /// Changes a key's name and limits, effective at the next admission.
     pub async fn update_key(&self, key: KeyId, change: KeyChange) -> Result<KeyRow, StoreError> {
         self.change_key(key, KeyEdit::Limits(change)).await
     }
 
-    /// Lets calls with this key in or not.
+    /// Allows or stops calls with this key.
     pub async fn set_key_enabled(&self, key: KeyId, enabled: bool) -> Result<KeyRow, StoreError> {
         self.change_key(key, KeyEdit::Enabled(enabled)).await
     }
@@ -317,7 +316,7 @@ impl Store {
     }
 }
 
-/// What a look-up finds, or the word that the store does not answer.
+/// The result of a lookup, or an error if the store does not answer in time.
 pub(crate) async fn found_in_time<T>(
     look: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
@@ -325,14 +324,14 @@ pub(crate) async fn found_in_time<T>(
     found.unwrap_or(Err(StoreError::Unavailable))
 }
 
-/// Looking back.
+/// Verification, entries and the journal.
 impl Store {
     /// Recomputes every invariant from the entries, in one snapshot of the live database.
     pub async fn verify(&self) -> Result<VerifyReport, StoreError> {
         self.verify_with(Vec::new()).await
     }
 
-    /// The same, and that every head that was noted before is still part of its wallet's chain.
+    /// The same, and checks that every head that was noted before is still part of its wallet's chain.
     pub async fn verify_with(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
         on!(self, backend => backend.verify(noted).await)
     }
@@ -342,12 +341,12 @@ impl Store {
         on!(self, backend => backend.entries(query).await)
     }
 
-    /// Every price card there ever was, oldest first.
+    /// Every price card, oldest first.
     pub async fn prices(&self) -> Result<Vec<PriceRow>, StoreError> {
         on!(self, backend => backend.prices().await)
     }
 
-    /// Adds a row to the journal. Never waits: what does not fit the queue is dropped and counted.
+    /// Adds a row to the journal. Never waits: a row that does not fit into the queue is dropped and counted.
     pub fn journal_append(&self, row: JournalRow) {
         on!(self, backend => backend.journal_append(row));
     }

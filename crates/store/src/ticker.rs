@@ -1,4 +1,4 @@
-//! A thread that does something now and then, until it is dropped.
+//! A thread that runs something periodically, until it is dropped.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

@@ -1,4 +1,4 @@
-//! Whom we trust when we call our own parts: the database, the media storage.
+//! The certificates that we trust when we connect to the database and the media storage.
 
 use std::path::Path;
 use std::sync::Arc;

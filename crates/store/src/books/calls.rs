@@ -1,4 +1,4 @@
-//! Calls: admitted, extended, closed.
+//! Calls: admission, extension and close.
 
 use ledger::{AdmitTime, Ask, Delta, Key, Micro, Rates, Refusal, UnixMs};
 
@@ -13,21 +13,21 @@ use crate::records::ids::{HoldId, KeyId};
 /// The note of an entry that books the charge of a call without its hold.
 const LOST_HOLD: &str = "the hold was lost with a failed commit";
 
-/// What became of a close.
+/// The result of a close.
 #[derive(Debug)]
 pub(crate) enum Closed {
-    /// It is booked.
+    /// The close is booked.
     Booked,
-    /// The hold had been closed before, or was never durable.
+    /// The hold was closed before, or was never durable.
     Late,
-    /// The stored amounts do not contain the hold: nothing has changed.
+    /// The stored amounts do not contain the hold. Nothing has changed.
     Unbookable(Close),
 }
 
 impl Books {
-    /// Decides on a call. A refusal has changed nothing.
+    /// Decides a call. A refusal changes nothing.
     pub(crate) fn admit(&mut self, admit: Admit) -> Result<(HoldId, Rates), AdmitError> {
-        // Keys are never deleted and never change hands, so this one never was.
+        // Keys are never deleted and never move to another wallet, so this key has never existed.
         let unknown = AdmitError::Refused {
             refusal: Refusal::KeyDisabled,
             rates: Rates::default(),
@@ -68,14 +68,14 @@ impl Books {
         Ok((id, rates))
     }
 
-    /// Opens a hold again that was lost with a failed batch, so that its close finds it. Nobody is asked:
-    /// the call was admitted and answered. Tells whether that was possible.
+    /// Reopens a hold that was lost with a failed batch, so that its close finds it. There is no check: the
+    /// call was admitted and answered. Returns whether it was possible.
     pub(crate) fn reopen(&mut self, id: HoldId, hold: &OpenHold, now: UnixMs) -> bool {
         let now = self.rate_clock.at(now);
         let Some(mut rows) = self.rows_of(hold.key) else {
             return false;
         };
-        // What its steps have booked was lost with it.
+        // What its steps had booked was lost with it.
         let ask = Ask {
             hold: hold.reach(),
             ..hold.held
@@ -95,8 +95,8 @@ impl Books {
         true
     }
 
-    /// Has a stored hold reach as far as its call was told before the batch of its growth failed, so that
-    /// a counted charge finds the hold that the caller agreed to. Nobody is asked.
+    /// Grows a stored hold back to the size that its call was told before the batch with the growth failed, so
+    /// that a counted charge can be as large as the caller agreed to. There is no check.
     pub(crate) fn regrow(&mut self, id: HoldId, reach: Micro) {
         let Some(hold) = self.holds.get(&id) else {
             return;
@@ -119,7 +119,7 @@ impl Books {
         }
     }
 
-    /// Grows an open hold; `None` when there is no such hold.
+    /// Grows an open hold. `None` if there is no such hold.
     pub(crate) fn extend(&mut self, extend: &Extend) -> Option<Result<(), AdmitError>> {
         let (key, held) = self.held(extend.hold)?;
         let now = self.rate_clock.at(extend.now);
@@ -142,8 +142,7 @@ impl Books {
         Some(Ok(()))
     }
 
-    /// Takes a step of a session and tells how far its hold reaches; `None` when there is no such
-    /// hold.
+    /// Takes a step of a session and returns how far its hold reaches. `None` if there is no such hold.
     pub(crate) fn step(&mut self, stepping: Box<SessionStep>) -> Option<Result<Micro, AdmitError>> {
         let id = stepping.hold;
         let hold = self.holds.get(&id)?;
@@ -185,7 +184,7 @@ impl Books {
                 source: Source::Part { stepping, call },
             });
         }
-        // Both were within what the wallet has, so their sum is an amount.
+        // Both were covered by the wallet, so their sum does not overflow.
         let booked = before.checked_add(stepped.charge).unwrap_or(before);
         let ask = Ask {
             hold: stepped.hold,
@@ -198,7 +197,7 @@ impl Books {
         Some(Ok(booked.checked_add(stepped.hold).unwrap_or(Micro::MAX)))
     }
 
-    /// The hold stays open but no longer counts against its key's concurrency.
+    /// Stops counting the hold against its key's concurrency. The hold stays open.
     pub(crate) fn stop_counting(&mut self, id: HoldId) {
         let Some((key, mut held)) = self.held(id) else {
             return;
@@ -212,7 +211,7 @@ impl Books {
         }
     }
 
-    /// Ends a hold: the first close is booked, any other changes nothing (W8).
+    /// Ends a hold. The first close is booked, any other changes nothing (W8).
     pub(crate) fn close(&mut self, closing: Close) -> Closed {
         let Some(hold) = self.holds.get(&closing.hold) else {
             return Closed::Late;
@@ -266,7 +265,7 @@ impl Books {
     }
 }
 
-/// The ledger's no; nothing has changed, so these are the rates before the call too.
+/// Nothing has changed, so these are also the rates before the call.
 fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     AdmitError::Refused {
         refusal,
@@ -274,7 +273,7 @@ fn refused(refusal: Refusal, key: &Key, now: UnixMs) -> AdmitError {
     }
 }
 
-/// What a close does to the amounts.
+/// The effect of a close on the amounts.
 struct Booking {
     kind: EntryKind,
     charge: Micro,
@@ -299,8 +298,7 @@ fn book(
             tokens,
             ..
         } => {
-            // Whoever closes may not know yet that the hold has grown, or that it has not: only
-            // here is its size certain.
+            // The caller may not know whether the hold has grown. Only here is its size certain.
             let charge = match basis {
                 Basis::Reported => *charge,
                 Basis::Counted => {
@@ -308,7 +306,7 @@ fn book(
                     (*charge).min(all.unwrap_or(Micro::MAX))
                 }
             };
-            // What the steps of a session have booked is paid; they never book more than was used.
+            // What the steps of a session have booked is already paid. They never book more than was used.
             let charge = if before == Micro::ZERO {
                 charge
             } else {
@@ -325,8 +323,8 @@ fn book(
                     });
                 }
                 Err(error) => {
-                    // A charge outside the range of money cannot be booked, and a hold must not stay
-                    // open for it: the entry says what was asked for.
+                    // A charge outside the range of amounts cannot be booked, and the hold must not stay open
+                    // because of it. The entry says what was asked for.
                     tracing::error!(%error, charge = charge.get(), "a settlement could not be booked");
                     (
                         EntryKind::Abandoned,

@@ -1,4 +1,4 @@
-//! Administrative changes of wallets and keys: what is checked, and what they do to the rows.
+//! Administrative changes of wallets and keys: their checks and their effect on the rows.
 
 use ledger::{Bucket, Delta, Key, Micro, UnixMs, Wallet};
 
@@ -12,13 +12,13 @@ use crate::records::accounts::{KeyLimits, NewKey, NewWallet};
 use crate::records::entries::EntryKind;
 use crate::records::ids::WalletId;
 
-/// The longest name of a wallet or key, and note of an entry.
+/// The longest name of a wallet or key, and the longest note of an entry.
 const TEXT_CHARS_MAX: usize = 200;
 
-/// What an entry of an administrative change says: its kind, what it moves and why.
+/// The entry of an administrative change: its kind, the amounts it moves, and the reason.
 type Said = (EntryKind, Delta, Option<Box<str>>);
 
-/// A wallet to be created, checked, and the entries it begins with.
+/// A new wallet, checked, with its first entries.
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) wallet: Wallet,
@@ -58,7 +58,7 @@ impl Opening {
 }
 
 impl Books {
-    /// Takes in a wallet that was just created under the number `n`.
+    /// Adds a wallet that was just created with the number `n`.
     pub(crate) fn open_wallet(&mut self, n: i64, id: WalletId, opening: Opening, now: UnixMs) {
         let mut row = BookWallet {
             wallet: opening.wallet,
@@ -74,8 +74,8 @@ impl Books {
         self.wallets.insert(n, row);
     }
 
-    /// Changes the wallet with the number `n` and posts why; a change that fails has changed
-    /// nothing. `None` when there is no such wallet.
+    /// Changes the wallet with the number `n` and posts an entry that says why. A change that fails has changed
+    /// nothing. `None` if there is no such wallet.
     pub(crate) fn change_wallet(
         &mut self,
         n: i64,
@@ -95,7 +95,7 @@ impl Books {
     }
 }
 
-/// A wallet after a change; nothing is changed yet.
+/// Computes a wallet after a change, without changing it.
 pub(crate) fn changed(mut wallet: Wallet, change: WalletChange) -> Result<Wallet, StoreError> {
     said(&mut wallet, change).map(|_| wallet)
 }
@@ -150,7 +150,7 @@ fn posting(wallet: i64, said: Said, at: UnixMs) -> Posting {
     }
 }
 
-/// A key to be created, checked.
+/// Checks a new key.
 pub(crate) fn new_key(new: &NewKey) -> Result<Key, StoreError> {
     if let Some(name) = &new.name {
         checked_name("key", name)?;
@@ -178,7 +178,7 @@ pub(crate) fn new_key(new: &NewKey) -> Result<Key, StoreError> {
     })
 }
 
-/// A key and its name after a change of what people set.
+/// Computes a key and its name after a change of its settings.
 pub(crate) fn edited(
     mut key: Key,
     mut name: Option<String>,

@@ -1,4 +1,4 @@
-//! What a failed batch leaves to be done again.
+//! What must be done again after a batch has failed.
 
 use ledger::Micro;
 
@@ -12,17 +12,17 @@ use crate::records::ids::HoldId;
 
 #[derive(Debug, Default)]
 pub(crate) struct FailedBatch {
-    /// Closes to be booked again, in their order.
+    /// Closes to book again, in their order.
     pub(crate) closings: Vec<Close>,
-    /// Holds that were never stored. Their calls go on, and may be answered and charged.
+    /// Holds that were never stored. Their calls continue, and may be answered and charged.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
-    /// How far stored holds reached whose growth was not stored. Their calls were told so.
+    /// How far stored holds reached whose growth was not stored. Their calls were told of the growth.
     pub(crate) reached: IdMap<HoldId, Micro>,
 }
 
 impl Books {
-    /// Undoes what was decided since the last commit: what `pending_write` could not write, and what was decided
-    /// on top of it. Every row is forgotten.
+    /// Rolls back everything since the last commit: what `pending_write` could not write, and what was decided
+    /// after it. All rows are forgotten.
     pub(crate) fn roll_back(&mut self, pending_write: &mut PendingWrite) -> FailedBatch {
         let mut lost = IdMap::default();
         lost.extend(
@@ -36,7 +36,7 @@ impl Books {
             let hold = self.holds.get(id)?;
             Some((*id, hold.clone()))
         }));
-        // A hold may have changed since it was written down.
+        // A hold may have changed since it was copied.
         for (id, hold) in &mut lost {
             if let Some(latest) = self.holds.get(id) {
                 hold.clone_from(latest);
@@ -56,7 +56,7 @@ impl Books {
         let mut closings = Vec::new();
         let changes = &mut pending_write.changes;
         for posting in changes.postings.drain(..).chain(pending.postings) {
-            // A step of a session that is lost is made good by the next one, or by the close.
+            // A lost step of a session is made up for by the next step, or by the close.
             let Source::Close {
                 mut closing, hold, ..
             } = posting.source
@@ -65,7 +65,7 @@ impl Books {
             };
             if !hold.row.is_stored() || lost.contains_key(&closing.hold) {
                 lost.insert(closing.hold, hold);
-                // The caller learns that the call failed. Should the hold be there after all, it is given back.
+                // The caller learns that the call failed. If the hold exists after all, it is released.
                 if closing.if_lost == IfLost::Drop {
                     closing.end = End::Released;
                 }

@@ -1,8 +1,8 @@
-//! Decisions on money, the same for every database: rows in memory, commands run on them, and
-//! what is then to be written.
+//! Decisions on money, the same for every database: rows in memory, the commands that change them, and the
+//! changes that must be written.
 //!
-//! A store brings the rows of a batch in, runs its commands here, and writes what is pending. No
-//! database is known here, and no clock.
+//! A store loads the rows of a batch, runs its commands here, and writes the pending changes. This module knows
+//! no database and no clock.
 
 mod calls;
 mod changes;

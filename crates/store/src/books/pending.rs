@@ -1,7 +1,7 @@
-//! What a batch has decided and not yet written.
+//! The changes that a batch has decided and not yet written.
 //!
-//! Decisions change rows in memory; each changed row is written once, at the end of the batch,
-//! however many commands touched it.
+//! Decisions change rows in memory. Each changed row is written once, at the end of the batch, however many
+//! commands changed it.
 
 use ledger::{Delta, Micro, UnixMs};
 
@@ -17,16 +17,17 @@ use crate::stats::Counters;
 pub(crate) struct Pending {
     pub(crate) wallets: Vec<i64>,
     pub(crate) keys: Vec<KeyId>,
-    /// Holds opened here; those that were closed here too have no row at all.
+    /// Holds opened in this batch. Those that were closed in it too get no row.
     pub(crate) opened: Vec<HoldId>,
     /// Holds of earlier batches that changed.
     pub(crate) changed: Vec<HoldId>,
     /// Holds of earlier batches that were closed.
     pub(crate) closed: Vec<HoldId>,
     pub(crate) postings: Vec<Posting>,
-    /// Holds that are opened or closed by a larger step: what fails of it is repeated whole or not at all.
+    /// Holds that are opened or closed together with the row of a task. If the batch fails, the caller repeats
+    /// the whole step or nothing.
     pub(crate) inseparable: Vec<HoldId>,
-    /// Something was written at once, by an administrative change.
+    /// An administrative change has already written to the database.
     pub(crate) wrote: bool,
 }
 
@@ -35,7 +36,8 @@ impl Pending {
         self.wallets.is_empty() && self.keys.is_empty() && self.postings.is_empty() && !self.wrote
     }
 
-    /// Counts what has happened: to be called when it is committed, since what is rolled back never was.
+    /// Adds these changes to the counters. Called after the commit, because changes that are rolled back must
+    /// not count.
     pub(crate) fn count(&self, counters: &Counters) {
         if self.postings.is_empty() {
             return;
@@ -60,7 +62,7 @@ impl Pending {
         counters.settled.add(&self.postings);
     }
 
-    /// Forgets everything and keeps the room for the next batch.
+    /// Clears everything and keeps the allocations for the next batch.
     pub(crate) fn clear(&mut self) {
         self.wallets.clear();
         self.keys.clear();
@@ -77,7 +79,7 @@ impl Pending {
 #[derive(Debug)]
 pub(crate) struct Posting {
     pub(crate) wallet: i64,
-    /// Given by the wallet when the entry is posted.
+    /// Set when the entry is posted.
     pub(crate) seq: i64,
     pub(crate) kind: EntryKind,
     pub(crate) charge: Micro,
@@ -107,7 +109,7 @@ pub(crate) enum Source {
     },
 }
 
-/// What a step's entry tells of its hold, as it was before.
+/// The hold of a session step, as it was before the step.
 #[derive(Debug)]
 pub(crate) struct SteppedHold {
     pub(crate) key: i64,
@@ -119,7 +121,7 @@ pub(crate) struct SteppedHold {
 }
 
 impl Posting {
-    /// The hold whose row goes with this entry; one that was opened in the same batch has none.
+    /// The hold whose row this entry deletes. A hold that was opened in the same batch has none.
     pub(crate) fn removes(&self) -> Option<HoldId> {
         match &self.source {
             Source::Close { closing, hold, .. } if hold.row.is_stored() => Some(closing.hold),
@@ -136,7 +138,7 @@ impl Posting {
         }
     }
 
-    /// The prices that the entry was charged at.
+    /// The price version of the charge.
     pub(crate) fn price_version(&self) -> Option<&PriceVersion> {
         match &self.source {
             Source::Part { stepping, .. } => Some(&stepping.price_version),
@@ -148,7 +150,7 @@ impl Posting {
         }
     }
 
-    /// The tokens that the entry ends a call with.
+    /// The tokens of the call that the entry settles.
     pub(crate) fn tokens(&self) -> TokenCounts {
         match &self.source {
             Source::Close { closing, .. } => match &closing.end {

@@ -1,4 +1,5 @@
-//! What a batch has decided, taken out of the books to be written: they are free for the next one.
+//! The decisions of a batch, moved out of the books to be written, so that the books are free for the next
+//! batch.
 
 use ledger::Key;
 
@@ -7,12 +8,12 @@ use super::rows::{BookWallet, HoldRow, OpenHold};
 use super::state::Books;
 use crate::records::ids::HoldId;
 
-/// Open holds kept in memory; above it they are read from the table when they are closed.
+/// Above this number, open holds are not kept in memory, and are read from the table when they are closed.
 const CACHED_HOLDS_MAX: usize = 65_536;
 
 #[derive(Debug, Default)]
 pub(crate) struct PendingWrite {
-    /// Rows as they are to be, by their numbers.
+    /// The new contents of rows, with their numbers.
     pub(crate) wallets: Vec<(i64, BookWallet)>,
     pub(crate) keys: Vec<(i64, Key)>,
     /// New holds, with the number of their key.
@@ -27,7 +28,7 @@ impl PendingWrite {
         self.changes.is_empty()
     }
 
-    /// Forgets everything and keeps the room for the next batch.
+    /// Clears everything and keeps the allocations for the next batch.
     pub(crate) fn clear(&mut self) {
         self.wallets.clear();
         self.keys.clear();
@@ -38,8 +39,8 @@ impl PendingWrite {
 }
 
 impl Books {
-    /// Takes out what is pending. From here on every row counts as written: when that fails, all are to
-    /// be [forgotten](Self::forget).
+    /// Moves the pending changes to `pending_write`. From now on every row counts as written. If the write
+    /// fails, all rows must be [forgotten](Self::forget).
     pub(crate) fn take_pending(&mut self, pending_write: &mut PendingWrite) {
         for n in &self.pending.wallets {
             if let Some(row) = self.wallets.get_mut(*n) {
@@ -54,7 +55,7 @@ impl Books {
             }
         }
         for id in &self.pending.opened {
-            // One that was closed in the same batch is not there.
+            // A hold that was closed in the same batch is not in the map any more.
             if let Some(hold) = self.holds.get_mut(id) {
                 hold.row = HoldRow::Same;
                 let key = self.keys.get_mut(hold.key).map(|key| key.n);

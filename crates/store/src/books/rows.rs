@@ -1,4 +1,4 @@
-//! Rows of the ledger as a batch keeps them.
+//! Rows of the ledger in memory.
 
 use ledger::{Ask, Key, Micro, UnixMs, Wallet};
 
@@ -15,12 +15,12 @@ pub(crate) struct BookWallet {
     /// The hash of its last entry.
     pub(crate) head: Head,
     pub(crate) holds_opened: i64,
-    /// Changed in the present batch.
+    /// Changed in the current batch.
     pub(crate) dirty: bool,
 }
 
 impl BookWallet {
-    /// The row has changed and is written with the batch; `n` is its number.
+    /// Marks the row, whose number is `n`, to be written with the batch.
     pub(crate) fn touch(&mut self, n: i64, pending: &mut Pending) {
         if !self.dirty {
             self.dirty = true;
@@ -28,7 +28,7 @@ impl BookWallet {
         }
     }
 
-    /// Gives an entry its number and its place in the wallet's chain.
+    /// Gives an entry its number and its place in the wallet's chain, and adds it to the batch.
     pub(crate) fn post(&mut self, mut posting: Posting, pending: &mut Pending) {
         self.entries = self.entries.saturating_add(1);
         posting.seq = self.entries;
@@ -42,11 +42,11 @@ impl BookWallet {
 #[derive(Debug)]
 pub(crate) struct BookKey {
     pub(crate) n: i64,
-    /// Its wallet, by number and by name.
+    /// The wallet, by number and by id.
     pub(crate) wallet: i64,
     pub(crate) wallet_id: WalletId,
     pub(crate) key: Key,
-    /// Changed in the present batch.
+    /// Changed in the current batch.
     pub(crate) dirty: bool,
 }
 
@@ -64,8 +64,8 @@ pub(crate) struct OpenHold {
 }
 
 impl OpenHold {
-    /// How far the hold reaches from the beginning of its call: what its steps have charged, and what it
-    /// keeps.
+    /// How far the hold reaches from the beginning of its call: what its steps have charged plus what it still
+    /// holds.
     pub(crate) fn reach(&self) -> Micro {
         self.booked
             .checked_add(self.held.hold)
@@ -73,16 +73,16 @@ impl OpenHold {
     }
 }
 
-/// What the table knows of a hold.
+/// The state of a hold's row in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HoldRow {
-    /// Nothing yet: the hold was opened in the present batch.
+    /// No row yet: the hold was opened in the current batch.
     None,
-    /// All.
+    /// The row is up to date.
     Same,
-    /// Less: the hold was changed in the present batch.
+    /// The row is out of date: the hold was changed in the current batch.
     Stale,
-    /// Nothing: the hold was lost with a failed batch and is open again to be settled.
+    /// No row: the hold was lost with a failed batch and reopened to be settled.
     Lost,
 }
 

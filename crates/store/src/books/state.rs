@@ -1,4 +1,4 @@
-//! The rows at hand and what has been decided on them.
+//! The rows in memory and the changes to them that are pending.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::error::StoreError;
 use crate::records::ids::{Epoch, HoldId, KeyId};
 use crate::stats::Counters;
 
-/// Rows in memory. Whoever runs a command has brought the rows it names in; one that is not here
-/// does not exist.
+/// Rows in memory. The caller loads the rows that a command names before it runs the command. A row that is
+/// missing here does not exist.
 #[derive(Debug)]
 pub(crate) struct Books {
     pub(crate) wallets: Generations<i64, BookWallet>,
@@ -21,26 +21,26 @@ pub(crate) struct Books {
     pub(crate) pending: Pending,
     /// The last hold that was opened.
     pub(crate) last_hold: HoldId,
-    /// How far apart the ids of holds are.
+    /// The difference between two consecutive hold ids.
     pub(crate) hold_step: i64,
     pub(crate) open_holds: u64,
     /// How far open calls may take a wallet below its credit line.
     pub(crate) debt_limit: Micro,
     pub(crate) counters: Arc<Counters>,
-    /// What limits per minute are counted by.
+    /// The clock of the rate limits.
     pub(crate) rate_clock: RateClock,
 }
 
-/// What bounds the books.
+/// Limits of the books.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Limits {
-    /// Wallet and key rows kept in memory, of each kind.
+    /// How many wallet rows, and how many key rows, are kept in memory.
     pub(crate) cached_rows_max: usize,
     /// How far open calls may take a wallet below its credit line.
     pub(crate) debt_limit: Micro,
 }
 
-/// Books without a row, in the place of those that somebody else has.
+/// Empty books, to take the place of books that are shared.
 impl Default for Books {
     fn default() -> Self {
         Self::new(Epoch::new(0), Limits::default(), Arc::default())
@@ -70,7 +70,7 @@ impl Books {
         self.holds.clear();
     }
 
-    /// Counts what was pending and is committed now.
+    /// Counts the pending changes, which are now committed.
     pub(crate) fn count_committed(&self) {
         self.pending.count(&self.counters);
     }
@@ -88,19 +88,19 @@ impl Books {
         })
     }
 
-    /// Whether the rows of a key and its wallet are at hand.
+    /// Whether the rows of a key and its wallet are in memory.
     pub(crate) fn knows(&self, key: KeyId) -> bool {
         let key = self.keys.peek(key);
         key.is_some_and(|key| self.wallets.peek(key.wallet).is_some())
     }
 
-    /// Whether an open hold and its rows are at hand.
+    /// Whether an open hold and its rows are in memory.
     pub(crate) fn knows_hold(&self, hold: HoldId) -> bool {
         let hold = self.holds.get(&hold);
         hold.is_some_and(|hold| self.knows(hold.key))
     }
 
-    /// A key and its wallet as they stand.
+    /// The current state of a key and its wallet.
     pub(crate) fn balance(&mut self, key: KeyId) -> Result<(Wallet, Key), StoreError> {
         match self.rows_of(key) {
             Some(rows) => Ok((rows.wallet.wallet, rows.key.key)),
@@ -112,7 +112,7 @@ impl Books {
     }
 }
 
-/// A key and its wallet, to be decided on.
+/// A key and its wallet, borrowed for a decision.
 pub(crate) struct Rows<'a> {
     id: KeyId,
     pub(crate) wallet: &'a mut BookWallet,
@@ -122,7 +122,7 @@ pub(crate) struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// A hold is open from here on, and its amounts are reserved.
+    /// Adds an open hold, whose amounts are already reserved.
     pub(crate) fn open(&mut self, id: HoldId, hold: OpenHold) {
         self.wallet.holds_opened = self.wallet.holds_opened.saturating_add(1);
         self.touch();
@@ -130,7 +130,7 @@ impl Rows<'_> {
         self.holds.insert(id, hold);
     }
 
-    /// Both rows have changed and are written with the batch.
+    /// Marks both rows to be written with the batch.
     pub(crate) fn touch(&mut self) {
         self.wallet.touch(self.key.wallet, self.pending);
         self.touch_key();

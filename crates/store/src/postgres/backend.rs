@@ -1,4 +1,4 @@
-//! The parts put together: what the verbs of [`Store`](crate::Store) call.
+//! Connects the parts, and implements the operations of [`Store`](crate::Store) on them.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, BuildHasherDefault};
@@ -44,13 +44,13 @@ use crate::store::Recovery;
 use crate::ticker::Ticker;
 use crate::verify::VerifyReport;
 
-/// A lane or database that has not answered for this long is not healthy.
+/// If a lane or the database has not answered for this long, the store is unhealthy.
 const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
-/// How often commands that waited too long are looked for.
+/// How often commands that have waited too long are looked for.
 const EXPIRE_EVERY: Duration = Duration::from_millis(50);
-/// Books of a lane hold the rows of one batch.
+/// The books of a lane hold the rows of one batch.
 const BATCH_ROWS: usize = 1_024;
-/// How long a store that goes waits for its journal, and then for its lease to be given back.
+/// On shutdown, how long to wait for the journal, and then for the release of the lease.
 const SHUTDOWN_STEP_MAX: Duration = Duration::from_secs(2);
 
 pub(crate) struct Postgres {
@@ -68,7 +68,7 @@ pub(crate) struct Postgres {
     _expiry: Ticker,
 }
 
-/// The thread for all that must not hold up the ledger.
+/// Runs everything that must not delay the ledger.
 struct BackgroundThread {
     thread: JoinHandle<()>,
     runtime: tokio::runtime::Handle,
@@ -128,7 +128,7 @@ impl Postgres {
             let (target, settings) = (Arc::clone(&target), settings.clone());
             background.block_on(async move { for_command(&target, &settings).await })?;
         }
-        // A command has one change to make and waits for it: nothing to gather for.
+        // A command makes one change and waits for it, so there is nothing to gather.
         let settings = Settings {
             gather: Duration::ZERO,
             ..settings.clone()
@@ -256,7 +256,7 @@ impl Postgres {
         &self.lanes[number % self.lanes.len()]
     }
 
-    /// The wallet of a key; nothing when there is no such key.
+    /// The wallet of a key. `None` if there is no such key.
     async fn wallet_of(&self, key: KeyId) -> Result<Option<WalletId>, PushError> {
         if let Some(wallet) = self.key_wallets.wallet_of(key) {
             return Ok(Some(wallet));
@@ -286,7 +286,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Whether there is any use in asking.
+    /// Whether an admission has any chance.
     pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
         if self.journal.is_none() || !self.node.is_leased() || self.counters.failing.get() {
             return Err(AdmitError::Unavailable);
@@ -390,7 +390,7 @@ impl Postgres {
         self.reads.search(entries::prices).await
     }
 
-    /// On a thread and a connection of its own: it reads everything, and nobody must wait for it.
+    /// Uses its own thread and connection, because it reads everything and must not delay anybody.
     pub(crate) async fn verify(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
         let target = Arc::clone(&self.target);
         let lease = self.node.lease().max(Server::at("").lease);
@@ -476,7 +476,7 @@ impl Ledger {
     }
 }
 
-/// However the ledger's thread ends: nobody must wait for it any more.
+/// However the ledger's thread ends, nobody must wait for it any longer.
 struct LedgerGuard(Vec<Arc<CommandQueue>>);
 
 impl Drop for LedgerGuard {
@@ -509,11 +509,11 @@ impl BackgroundThread {
         })
     }
 
-    /// Runs something on the thread and waits for it here.
+    /// Runs a task on the thread and waits for it here.
     fn block_on<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> T {
         let (reply, answer) = std::sync::mpsc::channel();
         self.runtime.spawn(async move {
-            // Whoever asks is waiting.
+            // The caller is waiting, so the channel is open.
             drop(reply.send(task.await));
         });
         answer

@@ -1,4 +1,4 @@
-//! How ids and heads stand in the tables: wallets, keys and tasks as the texts callers know, heads as bytes.
+//! How ids and heads are stored: wallets, keys and tasks as the texts that callers see, heads as bytes.
 
 use std::error::Error;
 

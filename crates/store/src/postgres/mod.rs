@@ -1,10 +1,8 @@
-//! `PostgreSQL` behind the verbs: any number of nodes on one database.
+//! `PostgreSQL`: any number of nodes on one database.
 //!
-//! Two threads serve a process. On the first run the lanes (`lane`, with a `worker` for each of their two
-//! connections): they decide and write in transactions (`transaction`) that lock wallets first. On
-//! the second run what must never hold them up: look-ups (`reads`), the journal, the node's lease
-//! (`node`) and the sweeper, which closes the holds of nodes that are gone (`sweep`). `backend` puts them
-//! together.
+//! A process has two threads. The first runs the lanes (`writer`), which decide and write in transactions that
+//! lock wallets first. The second runs everything that must not delay them: lookups (`reads`), the journal, the
+//! node's lease and the sweeper, which closes the holds of dead nodes (`node`). `backend` connects the parts.
 
 mod backend;
 mod connection;

@@ -1,4 +1,4 @@
-//! How rows of the ledger are read.
+//! Reads rows of the ledger.
 
 use ledger::{Ask, Bucket, Delta, Key, Micro, UnixMs, Wallet, WalletStatus};
 use tokio_postgres::Row;
@@ -15,7 +15,7 @@ pub(super) const WALLET: &str = "w.n, w.status, w.balance, w.gift_balance, w.fro
 /// Columns of a key beside its wallet, for [`key_row`].
 pub(super) const KEY: &str = "k.n, k.wallet, k.enabled, k.expires_at, k.spend_limit, k.usage, k.frozen, k.open_holds, k.rpm_limit, k.tpm_limit, k.concurrency_limit, k.rpm_state, k.tpm_state, k.id, w.id, k.name, k.shown_prefix, k.created_at";
 
-/// The amounts of a wallet, from its second column on.
+/// The amounts of a wallet, starting at its second column.
 pub(super) fn wallet(row: &Row) -> Read<Wallet> {
     Ok(Wallet {
         // The table has a check on it.
@@ -51,7 +51,7 @@ pub(super) fn wallet_row(row: &Row) -> Read<WalletRow> {
     })
 }
 
-/// Limits and counters of a key, from its third column on.
+/// The limits and counters of a key, starting at its third column.
 pub(super) fn key(row: &Row) -> Read<Key> {
     Ok(Key {
         enabled: row.try_get(2)?,
@@ -79,7 +79,7 @@ pub(super) fn key_row(row: &Row) -> Read<KeyRow> {
     })
 }
 
-/// What a hold keeps: amount, tokens, whether it counts and its exposure, from its second column on.
+/// The amounts of a hold: amount, tokens, whether it counts, and its exposure, starting at its second column.
 pub(super) fn held(row: &Row) -> Read<Ask> {
     Ok(Ask {
         hold: micro(row, 1)?,
@@ -92,7 +92,7 @@ pub(super) fn held(row: &Row) -> Read<Ask> {
 /// Columns of an entry, for [`entry_columns`].
 pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note";
 
-/// An entry as it stands in the table.
+/// An entry as it is stored.
 pub(super) fn entry_columns(row: &Row) -> Read<EntryColumns<'_>> {
     Ok(EntryColumns {
         wallet: row.try_get(0)?,

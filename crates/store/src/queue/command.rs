@@ -1,4 +1,4 @@
-//! What travels to the ledger writer.
+//! The commands of the ledger writer.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use crate::records::task::{
 };
 use crate::records::task_id::TaskId;
 
-/// An answer that is given when the writer has decided; the receiver then waits for the disk.
+/// Answered when the writer has decided. The receiver then waits for the disk.
 pub(crate) type Reply<T> = oneshot::Sender<Result<(T, Durable), StoreError>>;
 
-/// One wish to the writer, which takes them in the order they came.
+/// A command for the writer, which runs commands in the order of their arrival.
 #[derive(Debug)]
 pub(crate) enum Command {
     Admit(Admit, oneshot::Sender<Result<Granted, AdmitError>>),
     Extend(Extend, oneshot::Sender<Result<Durable, AdmitError>>),
-    /// Answers how far the hold reaches, from the session's beginning.
+    /// Returns how far the hold reaches, from the beginning of the session.
     Step(Box<SessionStep>, oneshot::Sender<Result<Micro, AdmitError>>),
     Close(Close),
-    /// The hold no longer counts against its key's concurrency.
+    /// Stops counting the hold against its key's concurrency.
     Uncount(HoldId),
     Balance(KeyId, Reply<(ledger::Wallet, ledger::Key)>),
     Change(Change),
@@ -36,8 +36,8 @@ pub(crate) enum Command {
     Flush(oneshot::Sender<Durable>),
 }
 
-/// A step of a task or of a callback. The answer `false` says that the claim is no longer held, and
-/// that nothing was written.
+/// A change of a task or callback. The answer `false` means that the claim is no longer held and nothing was
+/// written.
 #[derive(Debug)]
 pub(crate) enum TaskCommand {
     Open(
@@ -45,21 +45,21 @@ pub(crate) enum TaskCommand {
         oneshot::Sender<Result<(OpenedTask, Durable), AdmitError>>,
     ),
     Accept(Box<TaskAccepted>, Reply<bool>),
-    /// The upstream has not taken it: the hold is released, and the row goes.
+    /// The upstream did not accept the task: releases the hold and deletes the row.
     Refuse(Claim, UnixMs, Reply<bool>),
     Keep(Box<TaskKept>, Reply<bool>),
     Note(Box<TaskNote>, Reply<bool>),
     End(Box<TaskEnd>, Reply<bool>),
     Claim(DueWork, Reply<Vec<TaskRow>>),
     ClaimOne(OneTask, Reply<Option<TaskRow>>),
-    /// Its owner no longer wants to see it.
+    /// Hides the task from its owner.
     Hide(WalletId, TaskId, UnixMs, Reply<bool>),
     Forget(OldTasks, Reply<u64>),
     ClaimCallbacks(DueWork, Reply<Vec<CallbackRow>>),
     NoteCallback(CallbackNote, Reply<bool>),
 }
 
-/// How much due work is claimed, and for how long.
+/// How many due tasks or callbacks to claim, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DueWork {
     pub(crate) count_max: u32,
@@ -67,7 +67,7 @@ pub(crate) struct DueWork {
     pub(crate) now: UnixMs,
 }
 
-/// One task of a wallet that is claimed, and for how long.
+/// One task of a wallet to claim, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneTask {
     pub(crate) wallet: WalletId,
@@ -76,7 +76,7 @@ pub(crate) struct OneTask {
     pub(crate) now: UnixMs,
 }
 
-/// Tasks that ended so long ago that they are forgotten, and how many of them at once.
+/// Which ended tasks to delete, by their age, and how many at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OldTasks {
     pub(crate) age: std::time::Duration,
@@ -118,7 +118,7 @@ pub(crate) enum Change {
     },
 }
 
-/// What is changed of a wallet.
+/// A change of a wallet.
 #[derive(Debug, Clone)]
 pub(crate) enum WalletChange {
     Credit {
@@ -130,22 +130,22 @@ pub(crate) enum WalletChange {
     Status(WalletStatus),
 }
 
-/// What is changed of a key.
+/// A change of a key.
 #[derive(Debug, Clone)]
 pub(crate) enum KeyEdit {
     Limits(KeyChange),
     Enabled(bool),
 }
 
-/// Which pocket a credit goes to.
+/// Which balance a credit goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Credit {
     TopUp,
     Gift,
 }
 
-/// An admission on its way back to the caller. A caller that has gone meanwhile cannot close
-/// the hold, so an unaccepted grant does it when it is dropped, wherever that happens.
+/// An admission on its way back to the caller. A caller that is gone cannot close the hold, so a grant that
+/// nobody accepted closes it when dropped.
 #[derive(Debug)]
 pub(crate) struct Granted {
     admitted: Option<Admitted>,
@@ -182,15 +182,15 @@ impl Drop for Granted {
 }
 
 impl Command {
-    /// Answers without doing anything.
+    /// Refuses the command without running it.
     pub(crate) fn refuse(self, why: AdmitError) {
-        // A receiver that has gone needs no answer.
+        // A receiver that is gone needs no answer.
         match self {
             Self::Admit(_, reply) => drop(reply.send(Err(why))),
             Self::Extend(_, reply) => drop(reply.send(Err(why))),
             Self::Task(TaskCommand::Open(_, reply)) => drop(reply.send(Err(why))),
             Self::Step(_, reply) => drop(reply.send(Err(why))),
-            // Dropping the other end of an answer says that the store is not available.
+            // Dropping the sender tells the caller that the store is unavailable.
             Self::Balance(..)
             | Self::Change(..)
             | Self::Task(..)

@@ -1,10 +1,10 @@
-//! The way to the ledger writer: one list, one wake.
+//! The queue of commands for the ledger writer.
 //!
-//! What somebody waits for (an admission, a balance) wakes the writer. Settlements do not:
-//! they gather until an admission comes or `gather` is over.
+//! Commands that somebody waits for (an admission, a balance) wake the writer. Settlements do not: they gather
+//! until an admission arrives or the `gather` time is over.
 //!
-//! Admissions are bounded and may be refused here. Closes are not refused: there is at most
-//! one for each admitted call, so the bound on calls in flight bounds them too.
+//! The number of waiting admissions is bounded, and admissions may be refused here. Closes are never refused:
+//! there is at most one for each admitted call, so the bound on calls in flight bounds them too.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,26 +15,26 @@ use super::command::Command;
 use crate::error::{AdmitError, StoreError};
 use crate::sync::{AtomicUsize, Condvar, Instant, Mutex};
 
-/// Balances, changes and extensions that may wait when admissions are already refused.
+/// How many balances, changes and extensions may wait beyond the limit for admissions.
 const OTHERS_WAITING_MAX: usize = 16_384;
-/// How far ahead work may be due for a closed queue to wait for it.
+/// A closed queue still waits for work that is due within this time.
 const CLOSING_WAIT_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct CommandQueue {
     state: Mutex<State>,
-    /// How many are queued, for a look without the lock.
+    /// The number of queued commands, readable without the lock.
     length: AtomicUsize,
     notifier: Notifier,
     bounds: Bounds,
 }
 
-/// How the writer is woken.
+/// Wakes the writer.
 #[derive(Debug)]
 enum Notifier {
-    /// A thread sleeps in [`CommandQueue::wait`].
+    /// The writer is a thread that sleeps in [`CommandQueue::wait`].
     Thread(Condvar),
-    /// A task sleeps in [`CommandQueue::wait_as_task`].
+    /// The writer is a task that sleeps in [`CommandQueue::wait_as_task`].
     Task(Notify),
 }
 
@@ -47,11 +47,11 @@ impl Notifier {
     }
 }
 
-/// How much may wait, and how long.
+/// How many commands may wait, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) gather: Duration,
-    /// Commands with somebody waiting for them.
+    /// How many commands may wait that a caller waits for.
     pub(crate) waiting_max: usize,
     /// How long a call waits for its decision.
     pub(crate) call_wait_max: Duration,
@@ -62,9 +62,9 @@ pub(crate) struct Bounds {
 #[derive(Debug)]
 struct State {
     queued: Vec<Queued>,
-    /// How many of them somebody waits for.
+    /// How many of them a caller waits for.
     waiting: usize,
-    /// When the list was last empty no more.
+    /// When the queue last became non-empty.
     since: Instant,
     sleep: Sleep,
     /// Somebody waits for the open batch itself.
@@ -82,35 +82,35 @@ pub(crate) struct Queued {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sleep {
     Awake,
-    /// For anything at all.
+    /// Any command.
     Idle,
-    /// For a command that somebody waits for, or the end of the gathering.
+    /// A command that a caller waits for, or the end of the gathering time.
     Gathering,
-    /// For the end of a pause, or for so many who wait.
+    /// The end of a pause, or this many waiting callers.
     Paced {
         enough: usize,
     },
 }
 
-/// When the writer wants to work next.
+/// When the writer wants to start its next batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchTiming {
-    /// No batch starts before this: the distance under load, or the pause after a failure.
+    /// No batch starts before this: the pause under load or after a failure.
     pub(crate) not_before: Instant,
-    /// Unless so many wait already: nobody else is to be expected then.
+    /// Unless this many callers wait already.
     pub(crate) enough: usize,
-    /// Until here closes are expected soon and need not wake the writer.
+    /// Until this time, closes need not wake the writer.
     pub(crate) linger_until: Instant,
-    /// There is work at this time even with an empty list: closes to repeat.
+    /// There is work at this time even if the queue is empty: closes to retry.
     pub(crate) due: Option<Instant>,
-    /// A batch may be opened with an empty list: somebody is sure to come.
+    /// A batch may begin although the queue is empty, because calls are expected.
     pub(crate) opens_ahead: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wake {
     Work,
-    /// Closed, and nothing is left.
+    /// The queue is closed and nothing is left in it.
     End,
 }
 
@@ -141,7 +141,7 @@ impl CommandQueue {
         }
     }
 
-    /// Adds a command that somebody waits for; gives it back when there is no room.
+    /// Adds a command that a caller waits for. Fails if there is no room.
     pub(crate) fn push(&self, command: Command) -> Result<(), PushError> {
         let at = Instant::now();
         let mut state = self.state.lock();
@@ -150,7 +150,8 @@ impl CommandQueue {
         }
         let waiting_max = match &command {
             Command::Admit(..) => self.bounds.waiting_max,
-            // Balances are answered and admitted calls go on, however many ask to be admitted.
+            // Balances and the commands of admitted calls have room of their own, beyond the limit for
+            // admissions.
             _ => self.bounds.waiting_max.saturating_add(OTHERS_WAITING_MAX),
         };
         if state.waiting >= waiting_max {
@@ -164,7 +165,7 @@ impl CommandQueue {
             Sleep::Paced { enough } => state.waiting >= enough,
         };
         if wake {
-            // Once is enough: who comes next need not wake it again.
+            // One notification is enough: later pushes need not wake the writer again.
             state.sleep = Sleep::Awake;
         }
         drop(state);
@@ -174,7 +175,7 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// Adds a command that nobody waits for and that may not be refused.
+    /// Adds a command that nobody waits for and that is never refused.
     pub(crate) fn push_close(&self, command: Command) {
         let at = Instant::now();
         let mut state = self.state.lock();
@@ -213,15 +214,15 @@ impl CommandQueue {
         }
     }
 
-    /// Sleeps in an open batch, until somebody waits for a decision or for the batch itself, or the
-    /// time is over.
+    /// Sleeps in an open batch until a caller waits for a decision or for the batch itself, or until the time
+    /// is over.
     pub(crate) fn wait_in_batch(&self, until: Instant) {
         let Notifier::Thread(wake) = &self.notifier else {
             unreachable!("a task does not wait in a batch");
         };
         let mut state = self.state.lock();
         while state.waiting == 0 && !state.batch_requested && !state.closed {
-            // A close need not wake it: it is booked with whatever does.
+            // A close does not wake the writer; it is booked with the next command that does.
             state.sleep = Sleep::Gathering;
             if wake.wait_until(&mut state, until).timed_out() {
                 break;
@@ -239,7 +240,7 @@ impl CommandQueue {
         self.notifier.notify();
     }
 
-    /// The same as [`wait`](Self::wait) for a task.
+    /// Like [`wait`](Self::wait), for a task.
     pub(crate) async fn wait_as_task(&self, timing: &BatchTiming) -> Wake {
         let Notifier::Task(wake) = &self.notifier else {
             unreachable!("a thread waits as a thread");
@@ -258,7 +259,7 @@ impl CommandQueue {
                     }
                 }
             };
-            // A ring between the look and the wait is kept for it.
+            // `Notify` keeps a notification that arrives between the check and the wait.
             match until {
                 Some(until) => {
                     drop(tokio::time::timeout_at(until.into(), wake.notified()).await);
@@ -280,12 +281,12 @@ impl CommandQueue {
         self.length.store(state.queued.len(), Ordering::Release);
     }
 
-    /// Whether nothing waits here to be decided.
+    /// Whether no command is queued.
     pub(crate) fn is_empty(&self) -> bool {
         self.length.load(Ordering::Acquire) == 0
     }
 
-    /// Takes everything, in order; `into` comes in empty and its room is kept for the next time.
+    /// Takes all commands in order. `into` is empty, and the queue reuses its allocation.
     pub(crate) fn drain(&self, into: &mut Vec<Queued>) {
         let mut state = self.state.lock();
         std::mem::swap(&mut state.queued, into);
@@ -293,7 +294,7 @@ impl CommandQueue {
         self.count(&state);
     }
 
-    /// Refuses what has waited too long, which happens only while the writer is held up.
+    /// Refuses commands that have waited too long. That only happens while the writer is blocked.
     pub(crate) fn expire(&self) {
         let now = Instant::now();
         let mut state = self.state.lock();
@@ -324,13 +325,13 @@ impl CommandQueue {
         }
     }
 
-    /// Takes nothing more; the writer ends when the list is empty.
+    /// Accepts no more commands. The writer ends when the queue is empty.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.notifier.notify();
     }
 
-    /// Closes when nobody is left to empty the list; who waits learns so.
+    /// Closes the queue when its writer is gone, and refuses what is queued.
     pub(crate) fn abandon(&self) {
         self.close();
         let mut left = Vec::new();
@@ -358,7 +359,7 @@ impl CommandQueue {
     }
 }
 
-/// What the writer does now.
+/// What the writer should do now.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan {
     Wake(Wake),
@@ -379,7 +380,7 @@ impl State {
             let sleep = Sleep::Paced {
                 enough: timing.enough,
             };
-            // What is due is not due before the pause is over.
+            // Work that is due still waits for the end of the pause.
             return Plan::Sleep(sleep, Some(timing.not_before));
         }
         if self.queued.is_empty() {
@@ -395,8 +396,8 @@ impl State {
         Plan::Sleep(Sleep::Gathering, until(Some(gathered)))
     }
 
-    /// A pause after a failure holds at the end too, else the end would spin; what is only due much
-    /// later is not waited for.
+    /// A pause after a failure is kept while closing too, otherwise the writer would spin. Work that is due
+    /// much later is not waited for.
     fn plan_end(&self, timing: &BatchTiming, now: Instant) -> Plan {
         let due = if self.queued.is_empty() {
             timing.due
@@ -411,11 +412,11 @@ impl State {
     }
 }
 
-/// Why a command was not taken.
+/// Why a command was not queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PushError {
     Full,
-    /// The queue takes nothing more, or nobody knows where the command belongs.
+    /// The queue is closed, or the lane of the command is unknown.
     Closed,
 }
 

@@ -1,16 +1,16 @@
-//! Journal rows that wait to be written, bounded by number and by bytes.
+//! Journal rows that wait to be written, limited in number and bytes.
 
 use crate::records::journal::JournalRow;
 
-/// How much may wait, what is being written included.
+/// How much may wait, including what is being written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JournalBounds {
     pub(crate) rows_max: usize,
-    /// Texts of the rows, bodies above all.
+    /// Bytes of the rows' texts, most of which are bodies.
     pub(crate) bytes_max: usize,
 }
 
-/// What became of a row.
+/// What happened to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Queued {
     Whole,
@@ -19,12 +19,12 @@ pub(crate) enum Queued {
     Dropped,
 }
 
-/// The queue of a writer. Bodies are the first to go: a row without them still tells of a charge.
+/// The queue of the journal's writer. Bodies are dropped first: a row without them still records a charge.
 #[derive(Debug, Default)]
 pub(crate) struct JournalQueue {
     rows: Vec<JournalRow>,
     waiting_bytes: usize,
-    /// The rows that were taken last and are not written yet.
+    /// Rows that the writer has taken and not yet written.
     writing_rows: usize,
     writing_bytes: usize,
 }
@@ -52,14 +52,14 @@ impl JournalQueue {
         queued
     }
 
-    /// Gives all rows to the writer, in place of its empty list.
+    /// Moves all rows to the writer, in exchange for its empty list.
     pub(crate) fn take(&mut self, empty: &mut Vec<JournalRow>) {
         std::mem::swap(&mut self.rows, empty);
         self.writing_rows = empty.len();
         self.writing_bytes = std::mem::take(&mut self.waiting_bytes);
     }
 
-    /// The writer has written what it took, and freed it.
+    /// The writer has written and freed the rows that it took.
     pub(crate) fn written(&mut self) {
         self.writing_rows = 0;
         self.writing_bytes = 0;
@@ -80,7 +80,7 @@ impl JournalQueue {
     }
 }
 
-/// Bytes of the texts that only this row holds.
+/// Bytes of the texts that only this row owns.
 fn bytes_of(row: &JournalRow) -> usize {
     let texts = [
         &row.dropped_params,

@@ -1,23 +1,23 @@
-//! Wallets and keys as administration sees them.
+//! Wallets and keys, for administration.
 
 use ledger::{Micro, UnixMs, WalletStatus};
 
 use super::ids::{Digest, KeyId, WalletId};
 
-/// A wallet to be created.
+/// A new wallet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWallet {
     /// Unique among wallets.
     pub name: String,
-    /// Paid credits to begin with; booked as a top-up.
+    /// Initial paid credits, booked as a top-up.
     pub balance: Micro,
-    /// Gift credits to begin with; booked as a gift.
+    /// Initial gift credits, booked as a gift.
     pub gift: Micro,
     /// How far the credit line goes.
     pub credit_limit: Micro,
 }
 
-/// A wallet as it stands.
+/// The current state of a wallet.
 #[derive(Debug, Clone)]
 pub struct WalletRow {
     pub id: WalletId,
@@ -33,18 +33,18 @@ impl WalletRow {
     }
 }
 
-/// A key to be created; the secret itself never comes here.
+/// A new key. The store never sees the secret itself.
 #[derive(Debug, Clone)]
 pub struct NewKey {
     pub wallet: WalletId,
     pub name: Option<String>,
     pub digest: Digest,
-    /// The first characters of the secret, for people to tell keys apart.
+    /// The first characters of the secret, so that people can tell keys apart.
     pub shown_prefix: String,
     pub limits: KeyLimits,
 }
 
-/// What a key may spend and how fast; `None` is unlimited.
+/// What a key may spend and how fast. `None` is unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeyLimits {
     pub limit: Option<Micro>,
@@ -54,7 +54,7 @@ pub struct KeyLimits {
     pub expires_at: Option<UnixMs>,
 }
 
-/// A change of a key: the outer `None` leaves a value, the inner `None` lifts the limit.
+/// A change of a key. The outer `None` keeps a value, the inner `None` removes the limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyChange {
     pub name: Option<Option<String>>,
@@ -65,7 +65,7 @@ pub struct KeyChange {
     pub expires_at: Option<Option<UnixMs>>,
 }
 
-/// A key as it stands.
+/// The current state of a key.
 #[derive(Debug, Clone)]
 pub struct KeyRow {
     pub id: KeyId,
@@ -84,6 +84,6 @@ pub struct KeyHead {
     pub wallet: WalletId,
     pub enabled: bool,
     pub expires_at: Option<UnixMs>,
-    /// Requests per minute, for what is limited without the ledger.
+    /// Requests per minute, for limits that do not involve the ledger.
     pub rpm_limit: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! The ledger's side of a call: admitted, perhaps extended, closed once.
+//! The ledger's side of a call: admission, extension and close.
 
 use ledger::{Ask, Micro, Rates, Step, UnixMs};
 
@@ -6,7 +6,7 @@ use super::ids::{HoldId, KeyId, PriceVersion, RequestId, WalletId};
 use super::meter::MeterText;
 use crate::queue::durable::Durable;
 
-/// A call that asks to be admitted.
+/// A request to admit a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Admit {
     pub wallet: WalletId,
@@ -17,20 +17,20 @@ pub struct Admit {
     pub now: UnixMs,
 }
 
-/// An admitted call. The hold is open until it is closed: whoever holds this owes a [`Close`],
-/// also when the decision turns out to be lost. Closing a hold that is not there is harmless, and a
-/// lost one may be there all the same: a commit can succeed and its answer be lost.
+/// An admitted call. Its hold is open until it is closed: whoever has this value owes a [`Close`], even if the
+/// decision turns out to be lost. Closing a hold that does not exist is harmless, and a lost hold may exist
+/// nevertheless, because a commit can succeed although its answer is lost.
 #[derive(Debug)]
 #[must_use = "an admitted call keeps credits frozen until its hold is closed"]
 pub struct Admitted {
     pub hold: HoldId,
-    /// What is left of the key's rates, for the response headers.
+    /// What is left of the key's rate limits, for the response headers.
     pub rates: Rates,
-    /// No byte of the answer goes to the client before this (W12).
+    /// No byte of the answer is sent to the client before this is durable (W12).
     pub durable: Durable,
 }
 
-/// More of an open hold: credits and tokens; it never counts as another call.
+/// Extends an open hold by credits and tokens. It does not count as another call.
 #[derive(Debug, Clone)]
 pub struct Extend {
     pub hold: HoldId,
@@ -38,8 +38,8 @@ pub struct Extend {
     pub now: UnixMs,
 }
 
-/// A step of a session: what was used is booked, and the hold goes ahead of it. Amounts and meter
-/// are those since the session began.
+/// A step of a session: books what was used, and extends the hold. Amounts and meter are counted from the
+/// beginning of the session.
 #[derive(Debug, Clone)]
 pub struct SessionStep {
     pub hold: HoldId,
@@ -58,17 +58,17 @@ pub struct Close {
     pub if_lost: IfLost,
 }
 
-/// What becomes of a settlement whose hold was lost with a failed commit.
+/// What happens to a settlement whose hold was lost with a failed commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfLost {
-    /// The call was answered all the same: the charge is booked by an entry of its own.
+    /// The call was answered nevertheless: the charge is booked by an entry of its own.
     Charge,
-    /// The caller is told that the call failed: hold and charge stand or fall together.
+    /// The caller is told that the call failed: if the hold is lost, so is the charge.
     Drop,
 }
 
 impl Close {
-    /// What the close charges, when it charges anything.
+    /// The charge of the close, if there is one.
     pub(crate) fn charge(&self) -> Option<Micro> {
         match &self.end {
             End::Settled { charge, .. } => Some(*charge),
@@ -80,29 +80,29 @@ impl Close {
 /// How a hold ends (W8).
 #[derive(Debug, Clone)]
 pub enum End {
-    /// Usage is known or counted. A charge for reported usage is booked whatever was held. Of a
-    /// session it is the charge for all of it; what its steps have booked is taken off.
+    /// Usage is known or counted. A charge for reported usage is booked whatever the hold. For a session it
+    /// covers the whole session, and what its steps have booked is subtracted.
     Settled {
         charge: Micro,
         meter: MeterText,
         price_version: PriceVersion,
         basis: Basis,
-        /// Tokens to correct the key's token rate by; `None` leaves the reservation.
+        /// The actual tokens, to correct the key's token rate. `None` keeps the reserved tokens.
         tokens: Option<u64>,
     },
     /// Nothing was delivered.
     Released,
-    /// The outcome cannot be learnt.
+    /// The outcome cannot be learned.
     Abandoned,
 }
 
-/// Where a settled meter comes from.
+/// Where the meter of a settlement comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// The upstream reported it: the charge is the price of the meter.
     Reported,
-    /// We counted: the charge is the price of the meter, which the store caps at the hold and
-    /// what was booked before (B2).
+    /// We counted it: the charge is the price of the meter, limited by the store to the hold and what was
+    /// booked before (B2).
     Counted,
 }
 
@@ -116,7 +116,7 @@ impl Basis {
     }
 }
 
-/// A word that names no basis.
+/// A word that is not a basis.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is nothing a settlement rests on")]
 pub struct UnknownBasis(String);

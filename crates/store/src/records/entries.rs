@@ -1,4 +1,4 @@
-//! The ledger's entries as they are read back: for reports, for pricing again, for explaining a call.
+//! The ledger's entries, as read for reports, for repricing and to explain a call.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,41 +9,40 @@ use super::call::Basis;
 use super::ids::{HoldId, KeyId, PriceNumber, WalletId};
 use super::meter::MeterText;
 
-/// One posting, as it stands for ever.
+/// One posting. It never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryRow {
     pub place: EntryPlace,
     pub wallet: WalletId,
-    /// Its number among the wallet's entries, without a gap from 1.
+    /// Its number among the wallet's entries, from 1, without gaps.
     pub seq: i64,
     pub kind: EntryKind,
     pub at: UnixMs,
     pub charge: Micro,
     pub delta: Delta,
     pub note: Option<Box<str>>,
-    /// What the entry of a call knows; credits have none of it.
+    /// Only for entries of calls; credits have none.
     pub call: Option<Box<CallRow>>,
 }
 
-/// The end of a hold, or a step of a session, as its entry tells it.
+/// The end of a hold, or a step of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRow {
     pub hold: HoldId,
     pub key: KeyId,
-    /// What was frozen when the hold ended, or before the step.
+    /// The amount held at the end of the hold, or before the step.
     pub held: Micro,
-    /// What earlier steps of the session had charged.
+    /// The amount that earlier steps of the session had charged.
     pub booked: Micro,
     pub opened_at: UnixMs,
     pub request_id: Box<str>,
-    /// What was charged for, of a session since its beginning; a release and an abandoned hold
-    /// have none.
+    /// What was charged for; of a session, since its beginning. Released and abandoned holds have none.
     pub usage: Option<SettledUsage>,
 }
 
 impl CallRow {
-    /// What the entry must charge when all of its usage costs `price`: what was booked before is
-    /// taken off, and what we counted ourselves is capped at the hold when it ends.
+    /// What the entry must charge if all of its usage costs `price`: what was booked before is subtracted, and
+    /// usage that we counted ourselves is limited to the hold when it ends.
     pub fn charge(&self, kind: EntryKind, price: Micro) -> Micro {
         let (price, booked) = (price.get(), self.booked.get());
         let counted = self
@@ -67,7 +66,7 @@ pub struct SettledUsage {
     pub basis: Basis,
 }
 
-/// What an entry is for.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EntryKind {
     Settled,
@@ -114,7 +113,7 @@ impl fmt::Display for EntryKind {
     }
 }
 
-/// A word that names no kind of entry.
+/// A word that is not a kind of entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no kind of entry")]
 pub struct UnknownKind(String);
@@ -128,11 +127,11 @@ impl FromStr for EntryKind {
     }
 }
 
-/// A place among the entries, for paging: they come in the order of their posting.
+/// A position among the entries, in the order of posting, for paging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryPlace(pub(crate) i64);
 
-/// Which entries to read; every condition that is given must hold.
+/// Which entries to read. All conditions that are given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EntryQuery {
     pub wallet: Option<WalletId>,
@@ -142,16 +141,16 @@ pub struct EntryQuery {
     pub since: Option<UnixMs>,
     /// Entries posted before this.
     pub until: Option<UnixMs>,
-    /// Entries behind this place: the next page.
+    /// Entries after this position: the next page.
     pub after: Option<EntryPlace>,
-    /// 0 is the most there is: 4,096.
+    /// 0 means the maximum of 4,096.
     pub limit: u32,
 }
 
 /// The most entries of one page.
 pub const ENTRIES_MAX: u32 = 4_096;
 
-/// A price card of a model as it once was.
+/// A version of a model's price card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceRow {
     pub version: PriceNumber,

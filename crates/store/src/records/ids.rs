@@ -1,6 +1,6 @@
-//! The names of stored things: wallets, keys, holds, epochs and price versions.
+//! Ids of stored things: wallets, keys, holds, epochs and price versions.
 //!
-//! Wallet and key ids are small `Copy` values, since every admitted call carries one of each.
+//! Wallet and key ids are small `Copy` values, because every admitted call carries one of each.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,12 +9,12 @@ use arrayvec::ArrayString;
 use rand::RngExt as _;
 use sha2::{Digest as _, Sha256};
 
-/// Random characters of an id after its prefix: 16 of 62, about 95 bits.
+/// The number of random characters after the prefix: 16 of 62, about 95 bits.
 const RANDOM_CHARS: usize = 16;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// A text that is not an id of the asked kind.
+/// A text that is not an id of the expected kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an id here is `{prefix}` and {RANDOM_CHARS} letters or digits")]
 pub struct IdError {
@@ -99,8 +99,8 @@ text_id! {
     KeyId, "key_"
 }
 
-/// The name of a request, as its caller knows it: a short text, copied instead of shared, since a row of
-/// each call goes to other threads with it. What is longer is no name of ours, and is cut.
+/// The id of a request, as its caller knows it: a short text that is copied, not shared, because the row of
+/// each call takes it to other threads. A longer text is not one of our ids, and is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct RequestId(ArrayString<REQUEST_ID_BYTES>);
 
@@ -137,7 +137,7 @@ impl fmt::Debug for RequestId {
     }
 }
 
-/// SHA-256 of an API key's secret: what is stored of it, and how it is found.
+/// SHA-256 of an API key's secret. Only the digest is stored, and keys are found by it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -158,14 +158,14 @@ impl Digest {
     }
 }
 
-// A digest is no secret, but it is nobody's business in a log line either.
+// A digest is not a secret, but it need not appear in a log line either.
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Digest(..)")
     }
 }
 
-/// One start of a node; grows by one at each.
+/// One start of a node. Grows by one with each start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(i64);
 
@@ -180,15 +180,15 @@ impl Epoch {
     }
 }
 
-/// An open or closed hold: the epoch that opened it, and a counter inside the epoch.
+/// A hold: the epoch that opened it, and a counter within the epoch.
 ///
-/// The process chooses it, so that a close whose commit answer was lost is repeated by id and
-/// finds out whether it had happened.
+/// The process chooses the id, so that a close whose commit was not answered can be repeated by id without
+/// being booked twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HoldId(i64);
 
 impl HoldId {
-    /// Bits of the counter: a million million holds per start.
+    /// Bits of the counter: about a million million holds per start.
     const COUNTER_BITS: u32 = 40;
 
     pub(crate) fn new(id: i64) -> Self {
@@ -199,12 +199,12 @@ impl HoldId {
         Self(epoch.0 << Self::COUNTER_BITS)
     }
 
-    /// The hold after this one, where every `step`-th is taken.
+    /// The hold after this one, if every `step`-th id is used.
     pub(crate) fn next(self, step: i64) -> Self {
         Self(self.0.saturating_add(step))
     }
 
-    /// The first hold of one lane among [`LANES_MAX`](Self::LANES_MAX), which take turns.
+    /// The first hold of one of [`LANES_MAX`](Self::LANES_MAX) lanes, whose ids interleave.
     pub(crate) fn first_of_lane(epoch: Epoch, lane: usize) -> Self {
         let lane = i64::try_from(lane % Self::LANES_MAX).unwrap_or(0);
         Self((epoch.0 << Self::COUNTER_BITS) + lane)
@@ -215,7 +215,7 @@ impl HoldId {
         usize::try_from(self.0).unwrap_or(0) % Self::LANES_MAX
     }
 
-    /// Writers of one process that can open holds beside each other.
+    /// How many writers of one process can open holds at the same time.
     pub(crate) const LANES_MAX: usize = 16;
 
     /// The number that is stored.
@@ -240,10 +240,9 @@ impl fmt::Display for HoldId {
     }
 }
 
-/// A price card of a model as it once was; kept for ever, so that an entry re-prices to the
-/// same amount.
+/// A version of a model's price card, kept forever, so that repricing an entry gives the same amount.
 ///
-/// It knows what the card says, so that an entry's hash covers the prices it was charged at.
+/// It contains the digest of the card, so that an entry's hash covers the prices of its charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PriceVersion {
     number: PriceNumber,
@@ -255,7 +254,7 @@ impl PriceVersion {
     /// The version that is stored under `number`.
     pub(crate) fn new(number: i64, model: &str, card: &str) -> Self {
         let mut digest = Sha256::new();
-        // The length keeps the two texts apart.
+        // The length separates the two texts.
         digest.update((model.len() as u64).to_be_bytes());
         digest.update(model);
         digest.update(card);

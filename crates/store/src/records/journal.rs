@@ -1,7 +1,7 @@
-//! The journal: one row per call, told for people.
+//! The journal: one row per call, for people.
 //!
-//! It is not for money. It never delays a call: a full queue drops rows and counts them, and what a crash takes is
-//! the last fraction of a second. An outage of the database takes none: rows wait in the queue.
+//! It does not decide on money, and never delays a call: a full queue drops rows and counts them. A crash loses
+//! the last fraction of a second. An outage of the database loses nothing, because rows wait in the queue.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,16 +12,15 @@ use ledger::{Micro, UnixMs};
 use super::ids::{HoldId, KeyId, RequestId, WalletId};
 use super::meter::MeterText;
 
-/// One call. Fill what is known: the rest has a default.
+/// One call. Fields that are not known have defaults.
 ///
-/// A row is made on one thread and written on another, which frees what it owns: what every row
-/// repeats is shared.
+/// A row is created on one thread and freed on another. Values that all rows repeat are shared.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JournalRow {
     /// When the call ended.
     pub at: UnixMs,
     pub request_id: RequestId,
-    /// Unknown when the caller was not authenticated.
+    /// `None` if the caller was not authenticated.
     pub wallet: Option<WalletId>,
     pub key: Option<KeyId>,
     /// The endpoint as a path template, never with a query.
@@ -35,26 +34,26 @@ pub struct JournalRow {
     /// Our error code, when there was one.
     pub code: Option<Cow<'static, str>>,
     pub stream: bool,
-    /// How the hold ended: `settled`, `released`, `abandoned`, or nothing when there was none.
+    /// How the hold ended: `settled`, `released`, `abandoned`, or empty if there was none.
     pub outcome: Option<Cow<'static, str>>,
-    /// The hold that paid for it: its closing entry tells what the call cost and why.
+    /// The hold that paid for the call. Its closing entry says what the call cost and why.
     pub hold: Option<HoldId>,
     pub meter: Option<MeterText>,
     pub charge: Micro,
     pub timings: Timings,
     /// The value of `x-dropped-params`.
     pub dropped_params: Option<Box<str>>,
-    /// The routes tried and why each was left, for people.
+    /// The routes that were tried and why each failed, for people.
     pub route_notes: Option<Box<str>>,
-    /// Redacted by the caller; cut here at [`BODY_BYTES_MAX`].
+    /// Redacted by the caller. Cut here to [`BODY_BYTES_MAX`].
     pub request_body: Option<Box<str>>,
     pub response_body: Option<Box<str>>,
 }
 
-/// The most that is kept of one body.
+/// The most that is stored of one body.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// What is kept of a body.
+/// The part of a body that is stored.
 pub(crate) fn cut(body: &str) -> &str {
     let mut end = body.len().min(BODY_BYTES_MAX);
     while !body.is_char_boundary(end) {
@@ -63,12 +62,12 @@ pub(crate) fn cut(body: &str) -> &str {
     body.get(..end).unwrap_or(body)
 }
 
-/// A row's number is a time that is not before its own, shifted by these bits.
+/// The number of a row is a time, not earlier than its own, shifted by this many bits.
 pub(crate) const TIME_SHIFT: u32 = 20;
-/// Rows of a clock that was set back by more are not found by the time they tell.
+/// If the clock is set back by more than this, a search by time may miss rows.
 pub(crate) const SET_BACK_MS_MAX: i64 = 3_600_000;
 
-/// The number a row of this time has at least.
+/// The lowest number of a row with this time.
 pub(crate) fn number_of(at: UnixMs) -> i64 {
     at.get().max(0).saturating_mul(1 << TIME_SHIFT)
 }
@@ -78,32 +77,32 @@ pub(crate) fn number_of(at: UnixMs) -> i64 {
 pub struct Timings {
     /// Until it was admitted.
     pub admitted_us: Option<u64>,
-    /// What of that it waited for the ledger's word.
+    /// The part of it spent waiting for the ledger's decision.
     pub queued_us: Option<u64>,
-    /// Until the upstream's head came.
+    /// Until the header of the upstream's answer arrived.
     pub upstream_us: Option<u64>,
-    /// Until the first byte of the answer went out.
+    /// Until the first byte of the answer was sent.
     pub first_byte_us: Option<u64>,
-    /// All of it.
+    /// The whole call.
     pub total_us: u64,
 }
 
-/// A place in the journal, for paging: rows come newest first.
+/// A position in the journal, newest first, for paging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JournalPlace(pub(crate) i64);
 
 impl JournalPlace {
-    /// The place as a number, to be handed out and taken back.
+    /// The position as a number, to give to clients.
     pub fn get(self) -> i64 {
         self.0
     }
 
-    /// A place that was handed out before.
+    /// A position from a number that was given out before.
     pub fn new(place: i64) -> Self {
         Self(place)
     }
 
-    /// The place of this time before.
+    /// The position just before this time.
     #[must_use]
     pub fn earlier(self, by: Duration) -> Self {
         let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX >> TIME_SHIFT);
@@ -111,14 +110,14 @@ impl JournalPlace {
     }
 }
 
-/// A stored row and where it stands.
+/// A stored row and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JournalEntry {
     pub place: JournalPlace,
     pub row: JournalRow,
 }
 
-/// Which rows to show; every condition that is given must hold.
+/// Which rows to show. All conditions that are given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JournalQuery {
     pub wallet: Option<WalletId>,
@@ -130,11 +129,11 @@ pub struct JournalQuery {
     pub since: Option<UnixMs>,
     /// Rows of calls that ended before this.
     pub until: Option<UnixMs>,
-    /// Rows older than this place: the next page.
+    /// Rows older than this position: the next page.
     pub before: Option<JournalPlace>,
-    /// Rows newer than this place: what has come since, for following.
+    /// Rows newer than this position, to follow the journal.
     pub after: Option<JournalPlace>,
-    /// 0 is the default of 100; at most 1,000.
+    /// 0 means the default of 100. At most 1,000.
     pub limit: u32,
 }
 

@@ -1,22 +1,22 @@
-//! What a call used, as it is kept.
+//! The usage of a call, as it is stored.
 
 use std::sync::Arc;
 
 use arrayvec::{ArrayString, ArrayVec};
 use ledger::Meter;
 
-/// Bytes of a text that takes no memory of its own: most calls have few quantities.
+/// How many bytes of a text are stored inline. Most calls have few quantities.
 const SHORT_BYTES: usize = 52;
 
-/// A meter in JSON: written once by who measured it, and kept as it is by ledger and journal.
+/// A meter in JSON: written once by whoever measured it, and stored unchanged by ledger and journal.
 #[derive(Debug, Clone)]
 pub struct MeterText {
     text: Text,
-    /// Of a meter that was measured here; one that was read back has none.
+    /// Only for a meter that was measured here, not for one that was read back.
     tokens: TokenCounts,
 }
 
-/// Two meters are the same when their texts are.
+/// Meters are compared by their texts.
 impl PartialEq for MeterText {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
@@ -59,7 +59,7 @@ impl From<&Meter> for TokenCounts {
 
 #[derive(Debug, Clone)]
 enum Text {
-    /// It goes to two other threads, and neither has anything to free.
+    /// Stored inline, so that the two threads that receive it have nothing to free.
     Short(ArrayString<SHORT_BYTES>),
     Long(Arc<str>),
 }
@@ -83,7 +83,7 @@ impl MeterText {
         self.tokens
     }
 
-    /// The meter that it tells of; stored ones may be of another program.
+    /// The meter in the JSON text. Stored texts may come from other versions.
     pub fn read(&self) -> serde_json::Result<Meter> {
         serde_json::from_str(self.as_str())
     }
@@ -98,7 +98,7 @@ impl From<&Meter> for MeterText {
         {
             Text::from(text)
         } else {
-            // A struct of numbers and names always has a JSON form.
+            // A meter consists of numbers and names, so it always has a JSON form.
             Text::from(&*serde_json::to_string(meter).unwrap_or_default())
         };
         Self { text, tokens }

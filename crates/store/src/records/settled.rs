@@ -1,4 +1,4 @@
-//! What was settled for each model, counted when the entries are committed.
+//! What was settled for each model, counted when entries are committed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Settled {
     pub model: Arc<str>,
     /// Calls, sessions and tasks that were settled.
     pub calls: u64,
-    /// What their entries charge, the steps of sessions included.
+    /// What their entries charged, including steps of sessions.
     pub charge_micro: u64,
     /// What they used.
     pub tokens: TokenCounts,
@@ -28,7 +28,7 @@ pub struct Settled {
 pub(crate) struct SettledSums(Mutex<IdMap<i64, Settled>>);
 
 impl SettledSums {
-    /// Says which model a price version is of; its calls are counted under that name.
+    /// Sets the model of a price version. Its calls are counted under that name.
     pub(crate) fn name(&self, version: PriceVersion, model: &str) {
         let mut sums = self.0.lock();
         let sum = sums.entry(version.get()).or_default();
@@ -37,7 +37,7 @@ impl SettledSums {
         }
     }
 
-    /// Adds entries that were committed.
+    /// Adds committed entries.
     pub(crate) fn add(&self, postings: &[Posting]) {
         let mut sums = self.0.lock();
         for posting in postings {
@@ -47,7 +47,7 @@ impl SettledSums {
             let sum = sums.entry(version.get()).or_default();
             let charge = u64::try_from(posting.charge.get()).unwrap_or(0);
             sum.charge_micro = sum.charge_micro.saturating_add(charge);
-            // A session's usage is counted whole, with its last entry.
+            // The usage of a session is counted once, with its last entry.
             if posting.kind == EntryKind::Settled {
                 sum.calls += 1;
                 sum.tokens.add(posting.tokens());

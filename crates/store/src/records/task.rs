@@ -1,9 +1,9 @@
-//! Tasks: asynchronous work that outlives the call that asked for it, and its callbacks.
+//! Tasks: asynchronous work that outlives the call that created it, and its callbacks.
 //!
-//! A task's row is written with its hold before the upstream hears of it; its end is one transaction of
-//! settlement, snapshot and callback (T1, T4). Whoever acts on a task holds a claim with a
-//! fencing number, and every write names that number (T7). Times to come are given as delays: what the
-//! time is, the database says where there are several nodes.
+//! The row of a task is written with its hold before the upstream is called. Its end is one transaction of
+//! settlement, snapshot and callback (T1, T4). Whoever acts on a task holds a claim with a fencing number, and
+//! every write names that number (T7). Future times are given as delays, because with several nodes only the
+//! database's clock counts.
 
 use std::time::Duration;
 
@@ -13,39 +13,39 @@ use super::call::{Admit, End};
 use super::ids::{HoldId, PriceVersion, WalletId};
 use super::task_id::TaskId;
 
-/// A task that asks to be admitted.
+/// A request to admit a task.
 #[derive(Debug, Clone)]
 pub struct NewTask {
     pub id: TaskId,
-    /// Its hold belongs to the task and not to this process.
+    /// Its hold belongs to the task, not to this process.
     pub admit: Admit,
-    /// The protocol it was asked for in, by its configured name.
+    /// The protocol of its creation, by its configured name.
     pub protocol: Box<str>,
     /// The public model.
     pub model: Box<str>,
-    /// The price it is held and settled at.
+    /// The price of its hold and settlement.
     pub price_version: PriceVersion,
-    /// What is held for.
+    /// The usage that is held for.
     pub bound: Box<Meter>,
-    /// What the protocol wants to know again at later steps.
+    /// What the protocol needs at later steps.
     pub memo: Option<Box<str>>,
     pub callback_url: Option<Box<str>>,
-    /// What a look-up shows from the beginning.
+    /// What a lookup shows at first.
     pub standing: TaskStanding,
-    /// How long its creator may take to have it accepted; afterwards nobody knows what became of it.
+    /// How long its creator may take to have it accepted. After that, its fate is unknown.
     pub lease: Duration,
-    /// After this it ends, whatever the upstream says.
+    /// After this time it ends, whatever the upstream says.
     pub lifetime: Duration,
 }
 
-/// How a task stands that goes on.
+/// The state of a task that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskStanding {
-    /// The protocol's word for it.
+    /// The protocol's word for the state.
     pub status: Box<str>,
-    /// Per cent, where the protocol tells it.
+    /// Per cent, if the protocol reports it.
     pub progress: Option<u8>,
-    /// What a look-up shows.
+    /// The bytes that a lookup shows.
     pub snapshot: Box<[u8]>,
 }
 
@@ -55,11 +55,11 @@ pub struct TaskStanding {
 pub struct OpenedTask {
     pub claim: Claim,
     pub hold: HoldId,
-    /// What is left of the key's rates, for the response headers.
+    /// What is left of the key's rate limits, for the response headers.
     pub rates: Rates,
 }
 
-/// The right to write to a task, as long as nobody else has claimed it.
+/// The right to write to a task, until somebody else claims it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     pub task: TaskId,
@@ -67,7 +67,7 @@ pub struct Claim {
     pub fence: i64,
 }
 
-/// The upstream has taken a task.
+/// An upstream has accepted a task.
 #[derive(Debug, Clone)]
 pub struct TaskAccepted {
     pub claim: Claim,
@@ -77,21 +77,21 @@ pub struct TaskAccepted {
     pub now: UnixMs,
 }
 
-/// Somebody is at a task for longer than his claim lasts; what he has learnt so far is kept.
+/// Extends the claim of a worker that needs longer, and stores what it has learned so far.
 #[derive(Debug, Clone)]
 pub struct TaskKept {
     pub claim: Claim,
     /// How long the claim lasts from now on.
     pub lease: Duration,
-    /// Where it runs, or ran; as before when absent.
+    /// Where it runs or ran. `None` keeps the stored value.
     pub upstream: Option<TaskUpstream>,
-    /// What the upstream has delivered, in the engine's own words; as before when absent.
+    /// What the upstream has delivered, encoded by the engine. `None` keeps the stored value.
     pub delivery: Option<Box<str>>,
     pub now: UnixMs,
 }
 
 impl TaskKept {
-    /// Nothing but a longer claim.
+    /// Only extends the claim.
     pub fn claim(claim: Claim, lease: Duration, now: UnixMs) -> Self {
         Self {
             claim,
@@ -103,14 +103,14 @@ impl TaskKept {
     }
 }
 
-/// What a poll has found of a task that goes on. The claim ends with it.
+/// The result of a poll of a task that has not ended. It ends the claim.
 #[derive(Debug, Clone)]
 pub struct TaskNote {
     pub claim: Claim,
-    /// What a look-up shows from now on; as before when absent.
+    /// What a lookup shows from now on. `None` keeps the stored value.
     pub standing: Option<TaskStanding>,
     pub next_in: Duration,
-    /// Whether the upstream says that it knows no such task.
+    /// Whether the upstream says that it has no such task.
     pub missing: bool,
     pub now: UnixMs,
 }
@@ -119,14 +119,14 @@ pub struct TaskNote {
 #[derive(Debug, Clone)]
 pub struct TaskEnd {
     pub claim: Claim,
-    /// The protocol's word for how it ended.
+    /// The protocol's word for the final state.
     pub status: Box<str>,
     pub end: End,
     pub snapshot: Box<[u8]>,
     pub now: UnixMs,
 }
 
-/// A task that goes on.
+/// A task that has not ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRow {
     pub claim: Claim,
@@ -137,46 +137,46 @@ pub struct TaskRow {
     pub price_version: PriceVersion,
     pub bound: Box<Meter>,
     pub memo: Option<Box<str>>,
-    /// Where it runs; nothing when its creator was never heard of again.
+    /// Where it runs. `None` if its creator never reported it.
     pub upstream: Option<TaskUpstream>,
     /// What the upstream has delivered, while its media are copied.
     pub delivery: Option<Box<str>>,
     /// How often it was polled.
     pub polls: u32,
-    /// How often in a row the upstream has not known it, and since when.
+    /// How many times in a row the upstream has not known it, and since when.
     pub missing: u32,
     pub missing_since: Option<UnixMs>,
     pub created_at: UnixMs,
     pub expires_at: UnixMs,
-    /// When it was claimed, by the clock that its times are measured by.
+    /// When it was claimed, by the clock of its other times.
     pub claimed_at: UnixMs,
 }
 
 /// Where a task runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskUpstream {
-    /// The channel that has it; it is asked there for ever after (T8).
+    /// Its channel, which never changes (T8).
     pub channel: Box<str>,
     pub model: Box<str>,
-    /// The upstream's name for it, which no caller is shown; empty when it answered with the result.
+    /// The upstream's id of the task, which no caller sees. Empty if the upstream answered with the result.
     pub id: Box<str>,
 }
 
-/// A task as its owner looks at it.
+/// A task as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskView {
     pub protocol: Box<str>,
     pub model: Box<str>,
     pub memo: Option<Box<str>>,
     pub upstream: Option<TaskUpstream>,
-    /// The protocol's word for how it stands.
+    /// The protocol's word for the state.
     pub status: Box<str>,
     pub is_ended: bool,
     /// The bytes that are shown.
     pub snapshot: Box<[u8]>,
 }
 
-/// A callback whose turn has come; its attempt is counted already (C1).
+/// A callback that is due. The attempt is already counted (C1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackRow {
     /// Its fence is the number of the attempt, from 1.
@@ -186,7 +186,7 @@ pub struct CallbackRow {
     pub body: Box<[u8]>,
 }
 
-/// How an attempt at a callback went.
+/// The outcome of a callback attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct CallbackNote {
     pub claim: Claim,
@@ -194,18 +194,18 @@ pub struct CallbackNote {
     pub now: UnixMs,
 }
 
-/// What becomes of a callback after an attempt.
+/// What happens to a callback after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallbackOutcome {
     Delivered,
-    /// Its turn has not come: the attempt does not count.
+    /// The attempt was not made, and does not count.
     NotTried {
         after: Duration,
     },
-    /// It is tried again.
+    /// It will be retried.
     Again {
         after: Duration,
     },
-    /// It has been tried often enough.
+    /// All attempts were used up.
     GivenUp,
 }

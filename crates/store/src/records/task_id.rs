@@ -1,4 +1,4 @@
-//! The name of a task: a UUID of version 7, whose first 48 bits are the time it was made.
+//! The id of a task: a UUID of version 7, whose first 48 bits are the time of its creation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,11 +6,11 @@ use std::str::FromStr;
 use ledger::UnixMs;
 use rand::RngExt as _;
 
-/// A task, as callers know it.
+/// The id of a task, as callers know it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId([u8; 16]);
 
-/// A text that is no task id.
+/// A text that is not a task id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a task id is a UUID")]
 pub struct TaskIdError;
@@ -19,7 +19,7 @@ pub struct TaskIdError;
 const HYPHENS: [usize; 4] = [4, 6, 8, 10];
 
 impl TaskId {
-    /// A fresh id; ids of later milliseconds sort behind it.
+    /// A fresh id. Ids of later milliseconds sort after it.
     pub fn random(now: UnixMs) -> Self {
         let mut bytes: [u8; 16] = rand::rng().random();
         let time = u64::try_from(now.get()).unwrap_or(0).to_be_bytes();
@@ -31,7 +31,7 @@ impl TaskId {
         Self(bytes)
     }
 
-    /// Reads the text form, in lower case as it is written: one task has one name.
+    /// Reads the text form, in lower case only, so that each task has one spelling.
     pub fn parse(text: &str) -> Result<Self, TaskIdError> {
         let mut bytes = [0; 16];
         let mut rest = text.bytes();

@@ -5,18 +5,18 @@ use ledger::UnixMs;
 use super::ids::WalletId;
 use super::task_id::TaskId;
 
-/// Which tasks are listed, the latest first. What is absent or empty does not filter.
+/// Which tasks to list, the latest first. Conditions that are absent or empty match everything.
 #[derive(Debug, Clone, Default)]
 pub struct TaskQuery {
     pub wallet: Option<WalletId>,
     pub protocol: Option<Box<str>>,
-    /// Words of the protocol; any of them.
+    /// States, in the words of the protocol; any of them matches.
     pub statuses: Vec<String>,
     pub model: Option<Box<str>>,
     pub ids: Vec<TaskId>,
-    /// Only those that go on.
+    /// Only tasks that have not ended.
     pub only_open: bool,
-    /// Also those that their owners have removed from view.
+    /// Also tasks that their owners have hidden.
     pub with_hidden: bool,
     pub limit: u32,
     pub offset: u32,
@@ -26,7 +26,7 @@ pub struct TaskQuery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPage {
     pub tasks: Vec<TaskListed>,
-    /// All that the filters let through.
+    /// The number of all tasks that match.
     pub total: u64,
 }
 
@@ -37,16 +37,16 @@ pub struct TaskListed {
     pub wallet: WalletId,
     pub protocol: Box<str>,
     pub model: Box<str>,
-    /// The protocol's word for how it stands.
+    /// The protocol's word for the state.
     pub status: Box<str>,
     pub progress: Option<u8>,
     pub channel: Option<Box<str>>,
     pub polls: u32,
     pub created_at: UnixMs,
-    /// When it is looked at again; nothing when it has ended.
+    /// When it is polled next. `None` if it has ended.
     pub next_at: Option<UnixMs>,
     pub ended_at: Option<UnixMs>,
-    /// Deliveries so far, where a callback waits or waited.
+    /// Delivery attempts so far, if there is a callback.
     pub callback_attempts: Option<u32>,
     /// `delivered` or `given_up`.
     pub callback_outcome: Option<Box<str>>,

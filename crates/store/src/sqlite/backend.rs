@@ -1,4 +1,4 @@
-//! The parts put together: what the verbs of [`Store`](crate::Store) call.
+//! Connects the parts, and implements the operations of [`Store`](crate::Store) on them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -50,9 +50,9 @@ use crate::sync;
 use crate::ticker::Ticker;
 use crate::verify::VerifyReport;
 
-/// A writer or disk that has not answered for this long is not healthy.
+/// If the writer or the disk has not answered for this long, the store is unhealthy.
 const HEALTHY_WITHIN: Duration = Duration::from_secs(2);
-/// How often commands that waited too long are looked for.
+/// How often commands that have waited too long are looked for.
 const EXPIRE_EVERY: Duration = Duration::from_millis(50);
 const READERS: usize = 2;
 
@@ -64,13 +64,13 @@ pub(crate) struct Sqlite {
     counters: Arc<Counters>,
     threads: Vec<JoinHandle<()>>,
     reads: Reads,
-    /// Opened when the journal is first asked.
+    /// Opened when the journal is first searched.
     journal_reads: Mutex<Option<Arc<Reads>>>,
     server: Option<Server>,
     _expiry: Ticker,
 }
 
-/// What only a server has. The lock goes last: until then nobody else may open the database.
+/// What only a server has. The lock is dropped last, because nobody else may open the database before.
 struct Server {
     journal: Journal,
     _checkpointer: Ticker,
@@ -82,8 +82,8 @@ impl Sqlite {
         Self::open_with(path, settings, Arc::default(), |_| Ok(()))
     }
 
-    /// Opens a server's store. Who holds `checkpoint_lock` has the log to itself; `prepare` has the last word
-    /// on the writer's connection.
+    /// Opens the store of a server. Whoever holds `checkpoint_lock` has the log to itself. `prepare` may change
+    /// the writer's connection at the end.
     pub(crate) fn open_with(
         path: &Path,
         settings: &Settings,
@@ -96,7 +96,7 @@ impl Sqlite {
         count_frames(&mut opened.writer, &counters)
             .and_then(|()| prepare(&mut opened.writer))
             .map_err(|error| open_error(path, error))?;
-        // Who keeps no floor wants no reserve either.
+        // Without a floor, no reserve is needed either.
         let ballast = match settings.disk_floor_bytes {
             0 => Ballast::none(),
             _ => Ballast::of(path),
@@ -126,7 +126,7 @@ impl Sqlite {
         let opened = for_command(path, settings)?;
         let checkpoint_lock = Arc::new(sync::Mutex::new(0));
         let ballast = Arc::new(Ballast::none());
-        // A command has one change to make and waits for it: nothing to gather for.
+        // A command makes one change and waits for it, so there is nothing to gather.
         let settings = Settings {
             gather: Duration::ZERO,
             sync_delay: Duration::ZERO,
@@ -257,7 +257,7 @@ impl Sqlite {
         let path = journal_path(path);
         let connection = prepared(&path, Schema::Journal, settings.lock_wait_max)?;
         let sql = |error| open_error(&path, error);
-        // Its own thread may wait for its own disk.
+        // The journal has its own thread, which may wait for the disk.
         connection
             .pragma_update(None, "wal_autocheckpoint", 1_000)
             .map_err(sql)?;
@@ -283,19 +283,19 @@ impl Sqlite {
         self.queue.push_close(command);
     }
 
-    /// Decides on a call at once, or gives it back to be queued.
+    /// Decides a call at once, or returns it to be queued.
     pub(crate) fn admit_now(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
         self.shared_ledger.admit(admit)
     }
 
-    /// Ends a hold at once, or as soon as the writer comes to it.
+    /// Closes a hold at once, or as soon as the writer gets to it.
     pub(crate) fn close(&self, closing: Close) {
         if let Err(closing) = self.shared_ledger.close(closing) {
             self.push_close(Command::Close(closing));
         }
     }
 
-    /// Whether there is any use in asking.
+    /// Whether an admission has any chance.
     pub(crate) fn may_admit(&self) -> Result<(), AdmitError> {
         let counters = &self.counters;
         if self.server.is_none()
@@ -388,7 +388,7 @@ impl Sqlite {
         self.reads.run(task_looks::channels).await
     }
 
-    /// Looked up on the read pool, so that the writer is woken for work alone.
+    /// Read on the pool, so that the writer wakes up only if there is work.
     pub(crate) async fn has_due_tasks(&self, now: UnixMs) -> Result<bool, StoreError> {
         self.reads
             .run(move |on| task_looks::has_due(on, "tasks", now))
@@ -401,7 +401,7 @@ impl Sqlite {
             .await
     }
 
-    /// On a thread and a connection of its own: it reads everything, and look-ups must not wait for it.
+    /// Uses its own thread and connection, because it reads everything and must not delay lookups.
     pub(crate) async fn verify(&self, noted: Vec<WalletHead>) -> Result<VerifyReport, StoreError> {
         let connection = reader(&self.path)?;
         let (reply, answer) = oneshot::channel();
@@ -446,7 +446,7 @@ impl Sqlite {
             return Ok(Some(Arc::clone(reads)));
         }
         let path = journal_path(&self.path);
-        // Beside a database that no server has used yet.
+        // No server has used this database yet.
         if size(&path).is_none_or(|bytes| bytes == 0) {
             return Ok(None);
         }
@@ -456,7 +456,7 @@ impl Sqlite {
     }
 }
 
-/// Keeps count of the log's length, for the keeper.
+/// Counts the frames of the log, for the checkpointer.
 fn count_frames(writer: &mut Connection, counters: &Arc<Counters>) -> rusqlite::Result<()> {
     let counters = Arc::clone(counters);
     writer.wal_hook(Some(move |_: &mut Wal, frames| {
@@ -480,13 +480,12 @@ pub(super) fn write(
     };
     match Ledger::new(on, epoch, limits, counters, writer_lock) {
         Ok(ledger) => Writer::new(ledger, shared).run(),
-        // The same statements were prepared a moment ago, for recovery.
+        // Unlikely, because recovery has just prepared the same statements.
         Err(error) => tracing::error!(%error, "the ledger's writer could not start"),
     }
 }
 
-/// However the writer ends: nobody must wait for it any more, and what it committed is still to
-/// be synced.
+/// However the writer ends, nobody must wait for it any longer, and what it committed must still be synced.
 struct WriterGuard {
     queue: Arc<CommandQueue>,
     sync_queue: Arc<SyncQueue>,

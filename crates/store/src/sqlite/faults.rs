@@ -33,7 +33,7 @@ struct Rig {
     vetoes: Arc<AtomicU32>,
     /// Commits that will succeed and look as if they had failed.
     lies: Arc<AtomicU32>,
-    /// Who holds it has the log to itself.
+    /// Whoever holds it has the log to itself.
     checkpoint_lock: Arc<Mutex<u64>>,
     key: KeyRow,
     price: PriceVersion,
@@ -144,7 +144,7 @@ impl Rig {
         });
     }
 
-    /// What the wallet has and what is frozen, after all that is queued.
+    /// The balance and the frozen amount, after everything that is queued.
     async fn money(&self) -> (i64, i64) {
         let (wallet, key) = self.store.balance(&self.key.id).await.unwrap();
         assert_eq!(wallet.frozen, key.frozen);
@@ -156,7 +156,7 @@ impl Rig {
         assert!(report.is_clean(), "{:#?}", report.differences);
     }
 
-    /// The counters say what the ledger says.
+    /// The counters must agree with the ledger.
     async fn assert_counted(&self) {
         let mut query = EntryQuery::default();
         let (mut calls, mut charge) = (0, 0);
@@ -175,7 +175,7 @@ impl Rig {
         let counted = settled
             .iter()
             .map(|it| (&*it.model, it.calls, it.charge_micro, it.tokens.input));
-        // A token of input costs a micro-credit.
+        // One input token costs one micro-credit.
         assert!(
             counted.eq([("a/model", calls, charge, charge)]),
             "{calls} {charge}: {settled:?}"
@@ -229,7 +229,7 @@ async fn a_failed_commit_loses_its_admissions_and_keeps_its_closes() {
     rig.settle(&open);
     let lost = rig.admit().await.unwrap();
     assert_eq!(lost.durable.wait().await, Err(Lost));
-    // Its owner closes it as it would any other; there is nothing to close.
+    // Its owner closes the hold as usual, although there is nothing to close.
     rig.release(&lost);
     rig.until("the close is booked", |stats| {
         stats.open_holds == 0 && stats.retried_closes == 0
@@ -248,7 +248,7 @@ async fn a_failed_commit_loses_its_admissions_and_keeps_its_closes() {
     rig.assert_clean().await;
 }
 
-/// What was rolled back was never settled, however often it was decided.
+/// What was rolled back must not count as settled, however often it was decided.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn metrics_count_what_was_committed() {
     let rig = Rig::new().await;
@@ -260,8 +260,8 @@ async fn metrics_count_what_was_committed() {
         call.durable.wait().await.unwrap();
         kept.push(call);
     }
-    // Decided and rolled back three times before it is written: one settlement above its hold, one without a
-    // charge for what was used, one that is abandoned; and a call that is lost with its charge.
+    // Decided and rolled back three times before it is written: a settlement above its hold, one without a
+    // charge for what was used, one that is abandoned, and a call that is lost with its charge.
     rig.vetoes.store(3, Ordering::SeqCst);
     rig.settle_for(&kept[0], 1_500_000);
     let meter = MeterText::from(&Meter {
@@ -369,7 +369,7 @@ async fn while_commits_fail_nobody_is_admitted() {
         let refused = rig.admit().await.unwrap_err();
         assert_eq!(refused, AdmitError::Unavailable);
     }
-    // What was admitted before goes on and is closed when commits succeed again.
+    // Calls admitted before continue, and are closed when commits succeed again.
     rig.settle(&open);
     rig.vetoes.store(0, Ordering::SeqCst);
     rig.until("commits succeed again", |_| rig.store.healthy())
@@ -386,7 +386,7 @@ async fn an_answered_call_is_charged_although_its_hold_was_lost() {
     // The batch stays open until somebody waits for it.
     let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
     rig.vetoes.store(2, Ordering::SeqCst);
-    // One ends in the batch that fails, one behind it; of the third nobody got an answer.
+    // One ends in the failing batch, one after it, and the caller of the third got no answer.
     let (early, late, unanswered) = (
         rig.admit_as("req_early").await.unwrap(),
         rig.admit_as("req_late").await.unwrap(),
@@ -396,7 +396,7 @@ async fn an_answered_call_is_charged_although_its_hold_was_lost() {
     rig.settle_with(&unanswered, 4, IfLost::Drop);
     assert_eq!(late.durable.wait().await, Err(Lost));
     rig.settle_for(&late, 2);
-    // A second close changes nothing, also where the hold was lost.
+    // A second close changes nothing, even if the hold was lost.
     rig.settle_for(&late, 2);
     rig.until("commits succeed again", |_| rig.store.healthy())
         .await;
@@ -431,7 +431,7 @@ async fn a_close_that_cannot_be_booked_does_not_stop_the_others() {
     rig.settle(&good);
     rig.settle(&poison);
     let later = loop {
-        // In the batch of the poison a call may be lost, and nobody is admitted until a commit succeeds.
+        // The poisoned batch may lose a call, and nobody is admitted until a commit succeeds.
         match rig.admit().await {
             Ok(later) if later.durable.wait().await.is_ok() => break later,
             Ok(lost) => rig.release(&lost),
@@ -442,7 +442,7 @@ async fn a_close_that_cannot_be_booked_does_not_stop_the_others() {
     rig.until("the poison is set aside", |stats| stats.stuck_closes == 1)
         .await;
     rig.settle(&later);
-    // Its hold stays open; all else is booked.
+    // Its hold stays open. Everything else is booked.
     assert_eq!(rig.money().await, (9_500_000, 1_000_000));
     rig.assert_clean().await;
 
@@ -515,7 +515,7 @@ async fn below_the_floor_nobody_is_admitted_and_the_admitted_settle() {
         AdmitError::Unavailable
     );
     assert!(!store.healthy());
-    // Everything else goes on.
+    // Everything else continues.
     store.top_up(key.wallet, CREDIT, "").await.unwrap();
     assert_eq!(
         store.balance(&key.id).await.unwrap().0.balance,
@@ -545,7 +545,8 @@ async fn the_log_is_folded_and_does_not_grow_without_bound() {
     };
     let mut longest = 0;
     let begun = Instant::now();
-    // Each call is a batch of its own: about 25 KiB of log. Folded, it is begun anew.
+    // Each call is a batch of its own, about 25 KiB of log. After a checkpoint the log restarts from the
+    // beginning.
     loop {
         let stats = rig.store.stats();
         if stats.checkpoints >= 3 && stats.wal_frames < longest / 2 {
@@ -606,7 +607,7 @@ async fn while_the_log_is_folded_calls_are_decided_and_not_promised() {
     open.durable.wait().await.unwrap();
     let folding = rig.checkpoint_lock.lock();
     rig.settle(&open);
-    // Three batches' worth of calls, one after the other, all in the one that waits.
+    // Calls for three batches, one after the other, all in the batch that waits.
     let mut calls = Vec::new();
     for _ in 0..3 {
         calls.push(rig.admit().await.unwrap());

@@ -1,10 +1,10 @@
-//! `SQLite` behind the verbs: the embedded default, one node.
+//! `SQLite`: the embedded default, for one node.
 //!
-//! `ledger` is one connection's transactions, with `calls`, `changes` and `tasks` in them;
-//! `apply` takes commands to them, and `writer` runs it on its thread; while it sleeps in an open
-//! batch, callers decide on its books themselves (`shared_ledger`). `checkpointer` folds the log and watches the
-//! disk, `reads` serves look-ups, `journal` is a file and a thread of its own. `backend` puts them
-//! together. In the tests of schedules (`schedules`) a checker decides which of their threads runs.
+//! The `writer` decides and writes on its own thread. While it sleeps in an open batch, callers decide on its
+//! books themselves (`writer/shared_ledger`). `tasks` are part of its transactions. `reads` serves lookups on
+//! other threads, and `journal` has a file and a thread of its own. `connection` opens the files, `schema`
+//! migrates them, and `recovery` closes what earlier starts left open. `backend` connects the parts. In the
+//! schedule tests (`schedules`), a checker decides which thread runs.
 
 mod backend;
 mod connection;

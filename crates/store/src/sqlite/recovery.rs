@@ -1,4 +1,4 @@
-//! A new start: its epoch, and the end of what earlier ones left open.
+//! A start: begins an epoch, and closes what earlier epochs left open.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::{Connection, params};
@@ -12,7 +12,7 @@ use crate::store::Recovery;
 /// Holds closed in one transaction.
 const CHUNK: i64 = 4_096;
 
-/// Begins a new epoch; holds opened from now on carry it.
+/// Begins a new epoch. Holds opened from now on belong to it.
 pub(super) fn begin_epoch(on: &Connection, now: UnixMs) -> rusqlite::Result<Epoch> {
     let insert = "INSERT INTO epochs (epoch, started_at)
                   SELECT 1 + coalesce(max(epoch), 0), ?1 FROM epochs RETURNING epoch";
@@ -20,8 +20,8 @@ pub(super) fn begin_epoch(on: &Connection, now: UnixMs) -> rusqlite::Result<Epoc
         .map(Epoch::new)
 }
 
-/// Closes the holds of earlier epochs as abandoned: nobody is left to learn how they ended.
-/// Killed half-way, the next start goes on.
+/// Closes the holds of earlier epochs as abandoned, because nobody can learn how their calls ended. If the
+/// process is killed meanwhile, the next start continues.
 pub(super) fn close_orphans(
     ledger: &mut Ledger<'_>,
     epoch: Epoch,
@@ -54,7 +54,7 @@ pub(super) fn close_orphans(
                     recovery.abandoned += 1;
                     recovery.held = recovery.held.checked_add(held).unwrap_or(recovery.held);
                 }
-                // It stays open, where `verify` finds it; the others need not suffer for it.
+                // The hold stays open, where `verify` finds it. The others are closed nevertheless.
                 Closed::Unbookable(_) => {
                     tracing::error!(%hold, "a hold of an earlier start stays open: the stored amounts do not contain it");
                 }
@@ -65,7 +65,7 @@ pub(super) fn close_orphans(
 }
 
 fn orphans(on: &Connection, after: HoldId, epoch: Epoch) -> rusqlite::Result<Vec<(HoldId, Micro)>> {
-    // The hold of an unfinished task is the task's.
+    // The hold of a task that has not ended belongs to the task.
     let select = "SELECT id, amount FROM holds WHERE id > ?1 AND id < ?2 AND NOT EXISTS
                   (SELECT 1 FROM tasks t WHERE t.hold = holds.id AND t.ended_at IS NULL) ORDER BY id LIMIT ?3";
     let mut select = on.prepare_cached(select)?;

@@ -1,4 +1,4 @@
-//! How rows of the ledger are read.
+//! Reads rows of the ledger.
 
 use ledger::{Ask, Bucket, Delta, Key, Micro, UnixMs, Wallet, WalletStatus};
 use rusqlite::Row;
@@ -12,10 +12,10 @@ use crate::records::ids::{KeyId, WalletId};
 /// Columns of a wallet, for [`wallet_row`].
 pub(super) const WALLET: &str = "w.id, w.name, w.status, w.balance, w.gift_balance, w.frozen, w.credit_limit, w.credit_used, w.created_at, w.entries, w.holds_opened, w.head, w.exposed";
 
-/// Columns of a key beside its wallet, for [`key_row`]; one that was never used has no state.
+/// Columns of a key beside its wallet, for [`key_row`]. A key that was never used has no state.
 pub(super) const KEY: &str = "k.id, w.id, k.name, k.shown_prefix, k.enabled, k.expires_at, k.spend_limit, coalesce(s.usage, 0), coalesce(s.frozen, 0), coalesce(s.open_holds, 0), k.rpm_limit, k.tpm_limit, k.concurrency_limit, coalesce(s.rpm_state, 0), coalesce(s.tpm_state, 0), k.created_at, k.n, k.wallet";
 
-/// Where the columns of [`KEY`] stand.
+/// The tables of the columns of [`KEY`].
 pub(super) const FROM_KEYS: &str =
     "FROM keys k JOIN wallets w ON w.n = k.wallet LEFT JOIN key_states s ON s.key = k.n";
 
@@ -108,7 +108,7 @@ pub(super) fn open_hold(row: &Row<'_>) -> rusqlite::Result<OpenHold> {
 /// Columns of an entry, for [`entry_columns`].
 pub(super) const ENTRY: &str = "wallet, seq, kind, at, closes, part_of, key, held, booked, charge, balance_delta, gift_delta, credit_delta, opened_at, request_id, meter, price_version, basis, note";
 
-/// An entry as it stands in the table.
+/// An entry as it is stored.
 pub(super) fn entry_columns<'a>(row: &'a Row<'_>) -> rusqlite::Result<EntryColumns<'a>> {
     let text = |column| -> rusqlite::Result<Option<&'a str>> {
         Ok(row.get_ref(column)?.as_str_or_null()?)

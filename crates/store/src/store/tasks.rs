@@ -1,4 +1,4 @@
-//! The verbs of tasks and callbacks. What they answer is durable.
+//! Operations of tasks and callbacks. Their results are durable when they return.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::records::task_id::TaskId;
 use crate::records::task_list::{TaskPage, TaskQuery};
 use crate::store::{Store, found_in_time};
 
-/// Tasks. A step answers `false` when somebody else has claimed the task meanwhile, or it has ended:
-/// then nothing was written.
+/// Tasks. A step returns `false` if another node has claimed the task meanwhile, or if it has ended. Then
+/// nothing was written.
 impl Store {
-    /// Decides on a task as on a call, and writes its row with its hold. The hold is the task's: it
-    /// ends with the task, whatever becomes of this process.
+    /// Decides a task like a call, and writes its row with its hold. The hold belongs to the task and ends with
+    /// it, whatever happens to this process.
     pub async fn open_task(&self, new: NewTask) -> Result<OpenedTask, AdmitError> {
         on!(self, backend => backend.may_admit())?;
         let (reply, answer) = oneshot::channel();
@@ -32,37 +32,37 @@ impl Store {
         Ok(opened)
     }
 
-    /// Notes which upstream has taken a task, and when it is asked first.
+    /// Records which upstream has accepted a task, and when to poll it first.
     pub async fn accept_task(&self, accepted: TaskAccepted) -> Result<bool, StoreError> {
         self.step(|reply| TaskCommand::Accept(Box::new(accepted), reply))
             .await
     }
 
-    /// Takes a task back that no upstream has: the hold is released, the row goes.
+    /// Removes a task that no upstream has accepted: releases the hold and deletes the row.
     pub async fn refuse_task(&self, claim: Claim, now: UnixMs) -> Result<bool, StoreError> {
         self.step(|reply| TaskCommand::Refuse(claim, now, reply))
             .await
     }
 
-    /// Prolongs a claim, and keeps what its owner has learnt.
+    /// Extends a claim, and stores what its owner has learned.
     pub async fn keep_task(&self, kept: TaskKept) -> Result<bool, StoreError> {
         self.step(|reply| TaskCommand::Keep(Box::new(kept), reply))
             .await
     }
 
-    /// Notes what a poll has found of a task that goes on.
+    /// Records the result of a poll of a task that has not ended.
     pub async fn note_task(&self, note: TaskNote) -> Result<bool, StoreError> {
         self.step(|reply| TaskCommand::Note(Box::new(note), reply))
             .await
     }
 
-    /// Ends a task, once: its hold is closed, its snapshot is final, its callback waits to be delivered.
+    /// Ends a task, once: closes its hold, makes its snapshot final, and queues its callback.
     pub async fn end_task(&self, end: TaskEnd) -> Result<bool, StoreError> {
         self.step(|reply| TaskCommand::End(Box::new(end), reply))
             .await
     }
 
-    /// Claims tasks whose time has come; nobody else gets them within `lease`.
+    /// Claims due tasks. Nobody else gets them within `lease`.
     pub async fn claim_tasks(
         &self,
         count_max: u32,
@@ -86,8 +86,8 @@ impl Store {
         Ok(rows)
     }
 
-    /// Claims one task of this wallet that goes on, also when somebody else is at it: whatever he writes
-    /// from now on is not written.
+    /// Claims one task of this wallet that has not ended, even if another node has it. Later writes of that
+    /// node fail.
     pub async fn claim_task(
         &self,
         wallet: WalletId,
@@ -108,12 +108,12 @@ impl Store {
         Ok(row)
     }
 
-    /// A task may be older than this process, and so may be its prices.
+    /// A task, and so its prices, may be older than this process.
     fn name_price(&self, row: &TaskRow) {
         self.counters().settled.name(row.price_version, &row.model);
     }
 
-    /// Removes an ended task from its owner's view; what it cost and its undelivered callback stay.
+    /// Hides an ended task from its owner. Its charge and its undelivered callback stay.
     pub async fn hide_task(
         &self,
         wallet: WalletId,
@@ -124,7 +124,7 @@ impl Store {
             .await
     }
 
-    /// Deletes tasks that ended longer ago than `age`, `count_max` at most, and says how many those were.
+    /// Deletes at most `count_max` tasks that ended longer ago than `age`. Returns how many.
     pub async fn forget_tasks(
         &self,
         age: Duration,
@@ -144,12 +144,12 @@ impl Store {
         on!(self, backend => backend.tasks(query).await)
     }
 
-    /// The channels that unfinished tasks run on, and how many on each.
+    /// The channels of tasks that have not ended, with the number of tasks on each.
     pub async fn task_channels(&self) -> Result<Vec<(Box<str>, u64)>, StoreError> {
         on!(self, backend => backend.task_channels().await)
     }
 
-    /// Claims callbacks whose time has come; the attempt counts from here on.
+    /// Claims due callbacks. The attempt counts from now on.
     pub async fn claim_callbacks(
         &self,
         count_max: u32,
@@ -170,13 +170,13 @@ impl Store {
             .await
     }
 
-    /// Notes how an attempt at a callback went.
+    /// Records the outcome of a callback attempt.
     pub async fn note_callback(&self, note: CallbackNote) -> Result<bool, StoreError> {
         self.step(|reply| TaskCommand::NoteCallback(note, reply))
             .await
     }
 
-    /// A task of this wallet; one of another wallet is not there (T13).
+    /// A task of this wallet. A task of another wallet is not found (T13).
     pub async fn find_task(
         &self,
         wallet: WalletId,

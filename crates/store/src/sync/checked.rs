@@ -1,8 +1,8 @@
-//! Those of the checker of schedules, with the faces of the real ones.
+//! Replacements for the types of `sync` that a schedule checker controls.
 //!
-//! The checker runs all threads of an execution on one thread of the system, one at a time, and may
-//! switch wherever one of them touches a lock, a condition or an atomic. Time is virtual: it passes
-//! where a thread sleeps or waits with a deadline, so that an execution depends on its seed alone.
+//! The checker runs all threads of an execution on one system thread, one at a time, and may switch whenever
+//! one of them uses a lock, a condition variable or an atomic. Time is virtual: it advances when a thread
+//! sleeps or waits with a deadline, so that an execution depends only on its seed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,27 +19,27 @@ use super::FaultPoint;
 
 thread_local! {
     static NOW_NS: Cell<u64> = const { Cell::new(0) };
-    /// Whether a wait with a deadline may end early or late by chance; an exhaustive search has no chance.
+    /// Whether a wait with a deadline may end early or late at random. An exhaustive search has no randomness.
     static BY_CHANCE: Cell<bool> = const { Cell::new(false) };
-    /// Where a thread panics, and the how manieth time it comes there.
+    /// The fault point at which a thread panics, and at which visit.
     static PANICS: RefCell<Option<(FaultPoint, u32)>> = const { RefCell::new(None) };
-    /// How often threads have come to each point, in all executions.
+    /// How often threads have reached each fault point, over all executions.
     static VISITS: RefCell<BTreeMap<FaultPoint, u64>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// How often threads have come to each point, in all executions so far.
+/// How often threads have reached each fault point, over all executions so far.
 pub(crate) fn visits() -> BTreeMap<FaultPoint, u64> {
     VISITS.with_borrow(Clone::clone)
 }
 
-/// Begins an execution: time starts anew, and one thread may panic.
+/// Begins an execution: resets the time and says where one thread panics.
 pub(crate) fn begin(by_chance: bool, panics: Option<(FaultPoint, u32)>) {
     NOW_NS.set(1);
     BY_CHANCE.set(by_chance);
     PANICS.set(panics);
 }
 
-/// Panics where the execution says so, once.
+/// Panics once, if the execution says so.
 pub(crate) fn fault_point(point: FaultPoint) {
     VISITS.with_borrow_mut(|visits| *visits.entry(point).or_default() += 1);
     let strikes = PANICS.with_borrow_mut(|panics| match panics {
@@ -51,12 +51,12 @@ pub(crate) fn fault_point(point: FaultPoint) {
         _ => false,
     });
     if strikes {
-        // Without a word: it is expected.
+        // Without a message, because the panic is expected.
         std::panic::resume_unwind(Box::new(point));
     }
 }
 
-/// A moment of the execution.
+/// A point in the virtual time of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Instant(u64);
 
@@ -83,7 +83,7 @@ impl Add<Duration> for Instant {
     }
 }
 
-/// For code that no execution comes to.
+/// For code that no execution reaches.
 impl From<Instant> for tokio::time::Instant {
     fn from(_: Instant) -> Self {
         Self::now()
@@ -112,7 +112,7 @@ impl<T> Mutex<T> {
         Self(shuttle::sync::Mutex::new(value))
     }
 
-    /// A panic while it is held does not poison it, as with the real one.
+    /// A panic does not poison it, as with `parking_lot`.
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         self.guard(held)
@@ -184,15 +184,15 @@ impl Condvar {
         true
     }
 
-    /// Ends with a notification alone: one that is missed is found as a deadlock.
+    /// Waits for a notification only, so that the checker reports a missed one as a deadlock.
     pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         let held = guard.held.take().expect("only a wait takes it out");
         let woken = self.0.wait(held);
         guard.held = Some(woken.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Lets others run and ends, by its deadline or by chance without a reason: both may happen to the
-    /// real one at any time.
+    /// Lets other threads run and returns, either at its deadline or spuriously. Both may happen with the real
+    /// one at any time.
     pub(crate) fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, until: Instant) -> Waited {
         drop(guard.held.take());
         shuttle::thread::yield_now();
@@ -234,7 +234,7 @@ impl Handle {
     }
 }
 
-/// Nobody is impatient in an execution.
+/// No timeout fires in an execution.
 pub(crate) async fn timeout<T>(
     _: Duration,
     what: impl Future<Output = T>,

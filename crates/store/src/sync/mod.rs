@@ -1,8 +1,7 @@
-//! Locks, atomics, time and tasks of the ledger's writer.
+//! The locks, atomics, clock and tasks of the ledger writer.
 //!
-//! They are those of the standard library, `parking_lot` and `tokio`. In the tests of schedules (feature
-//! `schedules`) they belong to a checker that decides which thread runs next, when time passes and
-//! where a fault strikes.
+//! They come from the standard library, `parking_lot` and `tokio`. In the schedule tests (feature `schedules`),
+//! a checker replaces them and decides which thread runs next, when time passes and where a fault occurs.
 
 #[cfg(all(test, feature = "schedules"))]
 pub(crate) mod checked;
@@ -20,14 +19,14 @@ pub(crate) use real::{
     RuntimeId, fault_point, sleep, timeout,
 };
 
-/// A place in the writer's work where the checker may have a thread panic.
+/// A point in the writer's work at which the checker may make a thread panic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FaultPoint {
     /// A transaction has begun.
     Begun,
-    /// What was queued has been decided on.
+    /// The queued commands have been decided.
     Decided,
-    /// The decisions were taken out of the open books and are about to be written.
+    /// The decisions were taken from the shared ledger and are about to be written.
     BatchTaken,
     /// They are committed, and nobody has been told.
     Committed,

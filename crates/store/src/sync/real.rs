@@ -1,4 +1,4 @@
-//! The real ones.
+//! The real types.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
 pub(crate) use std::thread::sleep;
@@ -10,6 +10,6 @@ pub(crate) use tokio::time::timeout;
 
 use super::FaultPoint;
 
-/// Nothing strikes outside the tests of schedules.
+/// Faults occur only in the schedule tests.
 #[inline]
 pub(crate) fn fault_point(_: FaultPoint) {}

@@ -1,4 +1,4 @@
-//! How the database is reached, and what every session agrees on first.
+//! Connecting to the database, and the settings of every session.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,39 +15,39 @@ use crate::settings::Server;
 
 /// How long the TCP connection to one address may take.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
-/// How long one server may take until its session can be used.
+/// How long connecting to one server may take, until its session is usable.
 const SESSION_MAX: Duration = Duration::from_secs(4);
 /// How long bytes may stay unacknowledged before the connection counts as lost.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// How long the database runs one of our statements on the ledger, and how long it lets a transaction
-/// of ours lie idle: a process that was stopped in the middle of one must not keep its locks.
+/// How long the database runs one of our statements on the ledger, and how long it lets a transaction of ours
+/// stay idle. A process that is stopped in the middle of a transaction must not keep its locks.
 pub(crate) const STEP_MAX: Duration = Duration::from_secs(5);
-/// How long a look-up or search may take.
+/// How long a lookup or search may take.
 pub(crate) const READ_MAX: Duration = Duration::from_secs(10);
 
-/// What a connection is for.
+/// What a connection is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Decides on money: waits for a lock as long as a call waits for its decision. A statement, and
-    /// a pause between two, takes no longer than a step.
+    /// Decisions on money. Waits for a lock as long as a call waits for its decision. No statement, and no
+    /// pause between two, takes longer than a step.
     Ledger { lock_wait: Duration, step: Duration },
-    /// Reads, each within its time.
+    /// Reads with a time limit.
     Reads,
-    /// Steps of tasks, each one statement.
+    /// Changes of tasks, one statement each.
     Tasks,
-    /// Reads everything, however long it takes.
+    /// Reads everything, without a time limit.
     Verify,
-    /// Writes the journal. Nobody waits for it, so its commits are as safe as all others: a crash or a failover
-    /// of the server takes no row that it has confirmed.
+    /// Writes the journal. Nobody waits for it, so its commits are as durable as all others: a crash or a
+    /// failover of the server loses no confirmed row.
     Journal,
-    /// Keeps the node's lease, and migrates.
+    /// Renews the node's lease, and migrates.
     Node,
 }
 
 /// The database: one server, or several of which one is the primary.
 pub(crate) struct Target {
     servers: Vec<Address>,
-    /// The server that gave the last session, which is asked first.
+    /// The server of the last session, which is tried first.
     last: AtomicUsize,
     writable: bool,
     tls: Tls,
@@ -55,7 +55,7 @@ pub(crate) struct Target {
     pub(crate) lost_commit_max: Duration,
 }
 
-/// Whether a server can be spoken to at all; says why not.
+/// Checks the settings of a server. Returns what is wrong with them.
 pub(crate) fn check(server: &Server) -> Result<(), String> {
     url::read(server).map(drop)
 }
@@ -90,13 +90,13 @@ impl Target {
         })
     }
 
-    /// The server as it may be shown.
+    /// The server, without its password, for messages.
     pub(crate) fn place(&self) -> &str {
         &self.place
     }
 
-    /// A new session on the first server that can be used, beginning with the one that was used last. Its
-    /// driver runs on the present runtime and ends with the client.
+    /// Opens a session on the first usable server, beginning with the one that was used last. Its driver runs
+    /// on the current runtime and ends with the client.
     pub(crate) async fn connect(&self, role: Role) -> Result<Client, PgError> {
         let first = self.last.load(Ordering::Relaxed);
         let count = self.servers.len();
@@ -105,7 +105,7 @@ impl Target {
             let Some(server) = self.servers.get(number) else {
                 continue;
             };
-            // On the heap: connecting is rare, and its state is large.
+            // Boxed, because connecting is rare and its state is large.
             let connecting = Box::pin(self.connect_to(&server.config, role));
             let connected = tokio::time::timeout(SESSION_MAX, connecting).await;
             match connected.unwrap_or(Err(PgError::NoAnswer)) {
@@ -171,7 +171,7 @@ impl fmt::Debug for Target {
 }
 
 async fn driven(driver: impl Future<Output = Result<(), tokio_postgres::Error>>) {
-    // Whoever uses the connection learns of its end by themselves.
+    // Whoever uses the connection notices its end.
     if let Err(error) = driver.await {
         tracing::debug!(%error, "a connection to the database ended");
     }
@@ -186,15 +186,15 @@ impl Role {
             Self::Journal => (READ_MAX, STEP_MAX),
             Self::Node => (Duration::from_secs(60), READ_MAX),
         };
-        // What is promised is on the disk (W13); a server that asks for more than that
-        // gets it.
+        // Commits must be on disk when they are confirmed (W13). A server that is configured for more than that
+        // keeps its setting.
         let commit = "SELECT set_config('synchronous_commit', 'on', false)
                       WHERE current_setting('synchronous_commit') = 'off'";
         let idle = match self {
             Self::Ledger { step, .. } => step,
             Self::Verify => Duration::ZERO,
             Self::Reads | Self::Tasks | Self::Journal => STEP_MAX,
-            // Its claims last as long as the sweep they are for.
+            // Its row locks last as long as the sweep.
             Self::Node => Duration::from_secs(60),
         };
         format!(

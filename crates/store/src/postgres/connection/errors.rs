@@ -1,4 +1,4 @@
-//! What kind of failure the database reports, what to do about it, and how it is told in words.
+//! Classifies the database's errors and describes them for people.
 
 use std::error::Error as _;
 use std::fmt;
@@ -8,30 +8,30 @@ use tokio_postgres::error::SqlState;
 use super::sqlstate;
 use crate::error::StoreError;
 
-/// Why something did not work.
+/// An error of the database or of the connection to it.
 #[derive(Debug)]
 pub(crate) enum PgError {
     Sql(tokio_postgres::Error),
-    /// No answer in time; the connection is given up.
+    /// No answer in time. The connection is closed.
     NoAnswer,
-    /// The session may not write.
+    /// The session is read-only.
     ReadOnly,
-    /// No server of several could be used; each with its reason.
+    /// None of several servers could be used, each for its own reason.
     EveryHost(Vec<(String, PgError)>),
 }
 
-/// Whose fault it is.
+/// The kind of an error decides what to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
-    /// Another transaction was in the way: the same again may succeed at once.
+    /// A conflict with another transaction: a retry may succeed at once.
     Conflict,
-    /// Somebody held a lock for too long.
+    /// A lock was held for too long.
     Locked,
-    /// The connection is gone, or the server is about to go.
+    /// The connection is lost, or the server is shutting down.
     Disconnected,
-    /// The server's disk, memory or configuration: the same may succeed later.
+    /// The server's disk, memory or configuration: a retry may succeed later.
     Environment,
-    /// The commands or the stored rows: the same would fail again.
+    /// The commands or the stored rows: a retry would fail again.
     Permanent,
 }
 
@@ -43,7 +43,7 @@ impl PgError {
             Self::EveryHost(hosts) => {
                 let kinds: Vec<FailureKind> =
                     hosts.iter().map(|(_, failed)| failed.kind()).collect();
-                // What a server answered says more than that another one did not.
+                // An answer of one server says more than the silence of another.
                 return [FailureKind::Permanent, FailureKind::Environment]
                     .into_iter()
                     .find(|kind| kinds.contains(kind))
@@ -57,8 +57,8 @@ impl PgError {
         }
     }
 
-    /// Whether the same may succeed later without a change of our configuration. Wrong credentials, an
-    /// unknown database and a certificate that does not hold stay wrong.
+    /// Whether a retry may succeed without a change of our configuration. Wrong credentials, an unknown
+    /// database or an invalid certificate stay wrong.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Sql(error) => {
@@ -81,10 +81,10 @@ fn kind_of(code: &SqlState) -> FailureKind {
         return FailureKind::Locked;
     }
     match code.code().get(..2) {
-        // Connection exceptions, operator intervention (shutdown, terminated), idle too long, a
-        // server that has become read-only.
+        // Connection exceptions, operator intervention (shutdown, terminated), idle for too long, a server that
+        // has become read-only.
         Some("08" | "57" | "25") => FailureKind::Disconnected,
-        // Resources, objects not in the right state, system errors, credentials.
+        // Insufficient resources, objects not in the required state, system errors, credentials.
         Some("53" | "55" | "58" | "XX" | "28" | "3D") => FailureKind::Environment,
         _ => FailureKind::Permanent,
     }
@@ -94,8 +94,7 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
     causes(error).any(<dyn std::error::Error>::is::<std::io::Error>)
 }
 
-/// Whether the server's certificate or its TLS was refused. A connection that breaks within the handshake
-/// is not meant.
+/// Whether the server's certificate or TLS was refused. Excludes connections that break during the handshake.
 fn is_tls(error: &tokio_postgres::Error) -> bool {
     causes(error).any(|cause| match cause.downcast_ref::<std::io::Error>() {
         Some(error) => matches!(error.get_ref(), Some(inner) if inner.is::<rustls::Error>()),
@@ -115,7 +114,7 @@ impl fmt::Display for PgError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sql(error) => {
-                // Without the detail, which may hold stored values.
+                // Without the detail, which may contain stored values.
                 if let Some(said) = error.as_db_error() {
                     let code = said.code().code();
                     let cause = sqlstate::in_words(code);

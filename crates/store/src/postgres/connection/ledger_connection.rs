@@ -1,4 +1,4 @@
-//! One connection of the ledger, made again when it is lost.
+//! A connection of the ledger, which reconnects when it is lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use super::connect::{Role, STEP_MAX, Target};
 use super::errors::PgError;
 use crate::postgres::writer::statements::Statements;
 
-/// How long we wait for the answers to one flight of statements: longer than the database works
-/// on them, so that it has the first word.
+/// How long to wait for the answers of one round trip. Longer than the database's own limit, so that its error
+/// arrives first.
 pub(crate) const ROUND_TRIP_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 1);
 
 pub(crate) struct LedgerConnection {
@@ -19,18 +19,18 @@ pub(crate) struct LedgerConnection {
     pub(crate) session: Option<Session>,
 }
 
-/// Which history of the database a session is on, and which process of the server serves it.
+/// The timeline of the database, and the server process of this session.
 const SERVED_BY: &str =
     "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_backend_pid()";
 
-/// An open connection with its statements.
+/// An open connection with its prepared statements.
 pub(crate) struct Session {
     pub(crate) client: Client,
     pub(crate) sql: Statements,
     pub(crate) served_by: ServedBy,
 }
 
-/// The history of the database begins anew when a standby takes over.
+/// A new timeline begins when a standby takes over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServedBy {
     pub(crate) timeline: String,
@@ -46,7 +46,7 @@ impl LedgerConnection {
         }
     }
 
-    /// The session, made when there is none.
+    /// The session. Connects if there is none.
     pub(crate) async fn session(&mut self) -> Result<&Session, PgError> {
         if self
             .session
@@ -77,18 +77,18 @@ impl LedgerConnection {
         self.session.as_ref().ok_or(PgError::NoAnswer)
     }
 
-    /// The session as it is. What belongs to a transaction must never be said to a new session, where
-    /// it would stand alone.
+    /// The open session, if there is one. A statement of a transaction must never be sent to a new session,
+    /// where it would be committed alone.
     pub(crate) fn open_session(&self) -> Option<&Session> {
         self.session.as_ref()
     }
 
-    /// Gives the session up: what it was doing is not known to have ended.
+    /// Drops the session, because it is unknown whether its last statement has ended.
     pub(crate) fn disconnect(&mut self) {
         self.session = None;
     }
 
-    /// Ends a transaction that failed, so that the session can be used again.
+    /// Rolls back a failed transaction, so that the session can be used again.
     pub(crate) async fn roll_back(&mut self) {
         let Some(session) = &self.session else {
             return;
@@ -100,7 +100,7 @@ impl LedgerConnection {
     }
 }
 
-/// An answer of the database within a time.
+/// Awaits an answer of the database, with a time limit.
 pub(crate) async fn within<T>(
     most: Duration,
     answer: impl Future<Output = Result<T, tokio_postgres::Error>>,

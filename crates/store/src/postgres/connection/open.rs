@@ -1,4 +1,4 @@
-//! Opening the database: as a node, or for a command beside the nodes.
+//! Opens the database for a node, or for a command beside the nodes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,19 +13,18 @@ use crate::postgres::schema::migrations::{self, Age};
 use crate::settings::{Server, Settings};
 use crate::stats::Counters;
 
-/// How often somebody who waits for other nodes looks again.
+/// How often a command checks whether other nodes are ready.
 const SCHEMA_WAIT_STEP: Duration = Duration::from_millis(50);
 
-/// A database ready for a node.
+/// A database that is ready for a node.
 pub(crate) struct Opened {
     pub(crate) node: Arc<Node>,
     pub(crate) swept: Swept,
-    /// Holds the node's name; its lease is renewed on it.
+    /// Holds the lock on the node's name, and renews its lease.
     pub(crate) keeper: Client,
 }
 
-/// For a node: migrates, begins a new epoch, closes what its earlier ones and those that have gone left
-/// open.
+/// For a node: migrates, begins a new epoch, and closes what its earlier epochs and dead nodes left open.
 pub(crate) async fn for_node(
     target: &Arc<Target>,
     server: &Server,
@@ -47,7 +46,7 @@ pub(crate) async fn for_node(
     })
 }
 
-/// For a command: only a database without a live node is migrated.
+/// For a command: migrates only a database without a live node.
 pub(crate) async fn for_command(target: &Target, settings: &Settings) -> Result<(), OpenError> {
     let refused = |failed| target.refused(failed);
     let mut client = target.connect(Role::Node).await.map_err(refused)?;
@@ -101,7 +100,7 @@ async fn has_live_node(on: &Client) -> Result<bool, tokio_postgres::Error> {
     on.query_one(live, &[]).await?.try_get(0)
 }
 
-/// Connections of the ledger: a transaction of theirs ends within half a lease.
+/// The role of the ledger's connections. Their transactions end within half a lease.
 pub(crate) fn ledger_role(server: &Server, settings: &Settings) -> Role {
     Role::Ledger {
         lock_wait: settings.queue_wait_max.min(STEP_MAX),

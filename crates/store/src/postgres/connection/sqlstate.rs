@@ -1,6 +1,6 @@
-//! The server's error codes in words, for logs and commands: what is wrong, as an operator would say it.
+//! Describes the server's error codes, for logs and commands.
 
-/// What a code means. A code without words of its own gets those of its class.
+/// The meaning of a code. A code that is not listed gets the meaning of its class.
 pub(crate) fn in_words(code: &str) -> &'static str {
     match code {
         "25006" => {

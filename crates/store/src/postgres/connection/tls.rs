@@ -1,5 +1,5 @@
-//! TLS to the database, by rustls. A certificate is always checked, also where other clients do
-//! not (`sslmode=require`): what cannot be checked is not worth encrypting for.
+//! TLS to the database, with rustls. The certificate is always checked, even where other clients do not check
+//! it (`sslmode=require`): encryption without authentication protects against little.
 
 use std::io;
 use std::path::Path;
@@ -63,7 +63,7 @@ impl TlsConnect<Socket> for Handshake {
     }
 }
 
-/// A stream that `tokio-postgres` takes.
+/// A stream that `tokio-postgres` accepts.
 pub(crate) struct Encrypted(Box<TlsStream<Socket>>);
 
 impl tokio_postgres::tls::TlsStream for Encrypted {

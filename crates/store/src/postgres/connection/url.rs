@@ -10,22 +10,22 @@ use crate::settings::Server;
 /// One server of a URL.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
-    /// As it may be shown.
+    /// For messages, without the password.
     pub(crate) name: String,
     pub(crate) config: Config,
 }
 
-/// What a URL says.
+/// The contents of a URL.
 pub(crate) struct Addresses {
     pub(crate) servers: Vec<Address>,
-    /// Whether sessions must be able to write. The URL of a command that only reads may ask for a standby
+    /// Whether sessions must be writable. The URL of a command that only reads may ask for a standby
     /// (`target_session_attrs=read-only`).
     pub(crate) writable: bool,
 }
 
-/// Reads a URL; says what is wrong with it. Several hosts become several servers, so that each is tried
-/// within a time of its own: a server that takes connections and does not answer must not keep us from
-/// the next one.
+/// Reads a URL. Returns what is wrong with it. Several hosts become several servers, each of which is tried
+/// within its own time limit: a server that accepts connections but does not answer must not block the next
+/// one.
 pub(crate) fn read(server: &Server) -> Result<Addresses, String> {
     let whole: Config = with_known_tls_mode(&server.url).parse().map_err(
         |error: tokio_postgres::Error| match error.source() {
@@ -73,7 +73,7 @@ pub(crate) fn read(server: &Server) -> Result<Addresses, String> {
     })
 }
 
-/// The modes of other clients that check the certificate are our only way to do TLS.
+/// Other clients' modes that check the certificate all mean the same here, because we always check it.
 fn with_known_tls_mode(url: &str) -> String {
     let Some((place, parameters)) = url.split_once('?') else {
         return url.to_owned();
@@ -92,7 +92,7 @@ fn wants_standby(whole: &Config) -> bool {
     whole.get_target_session_attrs() == TargetSessionAttrs::ReadOnly
 }
 
-/// Everything that the servers of one URL share.
+/// The options that all servers of a URL share.
 fn without_hosts(whole: &Config) -> Config {
     let mut config = Config::new();
     if let Some(user) = whole.get_user() {

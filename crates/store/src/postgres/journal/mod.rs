@@ -1,4 +1,4 @@
-//! The journal in tables of its own, one for each day.
+//! The journal, in tables of its own, one for each day.
 
 mod partitions;
 mod query;

@@ -1,4 +1,4 @@
-//! The tables of the journal's days: made ahead, dropped when they are too old.
+//! The tables of the journal, one for each day: created ahead, dropped when they are too old.
 
 use ledger::UnixMs;
 use tokio_postgres::Client;
@@ -6,15 +6,15 @@ use tokio_postgres::Client;
 use crate::records::journal::number_of;
 
 const DAY_MS: i64 = 86_400_000;
-/// Days that have a table before they begin.
+/// How many days ahead tables are created.
 const AHEAD: i64 = 2;
-/// Makes and drops tables one node at a time.
+/// The advisory lock for creating and dropping tables, one node at a time.
 const LOCK: &str =
     "SELECT pg_try_advisory_lock(hashtextextended(current_schema() || ' tollgate journal', 0))";
 const UNLOCK: &str =
     "SELECT pg_advisory_unlock(hashtextextended(current_schema() || ' tollgate journal', 0))";
 
-/// Sees to the tables of the days, unless another node is at it.
+/// Creates and drops tables, unless another node is doing so.
 pub(super) async fn keep(
     on: &Client,
     now: UnixMs,
@@ -47,7 +47,7 @@ async fn keep_locked(
     Ok(())
 }
 
-/// Makes a day's table beside the journal and then hangs it in, which holds up nobody who writes.
+/// Creates a day's table beside the journal and then attaches it, so that nobody who writes has to wait.
 async fn make(on: &Client, day: i64) -> Result<(), tokio_postgres::Error> {
     let name = format!("calls_of_day_{day}");
     let there = "SELECT to_regclass($1) IS NOT NULL";
@@ -65,7 +65,7 @@ async fn make(on: &Client, day: i64) -> Result<(), tokio_postgres::Error> {
         ))
         .await;
     if let Err(error) = made {
-        // The table for other days takes the day's rows, as when rows of the day are already there.
+        // The default table keeps the day's rows, for example if it already contains rows of that day.
         on.batch_execute("ROLLBACK").await?;
         tracing::warn!(%error, day, "the journal has no table for a day");
     }
@@ -81,7 +81,7 @@ async fn drop_before(on: &Client, oldest: i64) -> Result<(), tokio_postgres::Err
             .strip_prefix("calls_of_day_")
             .and_then(|day| day.parse().ok());
         if day.is_some_and(|day| day < oldest) {
-            // Our own name, letters and digits only.
+            // Our own table name, only letters, digits and underscores.
             on.batch_execute(&format!("DROP TABLE IF EXISTS {name}"))
                 .await?;
         }

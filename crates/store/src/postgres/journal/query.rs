@@ -1,4 +1,4 @@
-//! Searching the journal, newest first, page by page.
+//! Searches the journal, newest first, page by page.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::records::journal::{
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// The rows that match. A condition is a bound value, never a piece of SQL.
+/// The rows that match. Conditions are bound values, never parts of the SQL text.
 pub(crate) async fn find(on: Arc<Client>, query: JournalQuery) -> Read<Vec<JournalEntry>> {
     let mut conditions = Conditions::default();
     if let Some(wallet) = query.wallet {
@@ -33,12 +33,12 @@ pub(crate) async fn find(on: Arc<Client>, query: JournalQuery) -> Read<Vec<Journ
         conditions.add("request_id = ?", request_id.replace('\0', ""));
     }
     if let Some(since) = query.since {
-        // A row's number is never before its time.
+        // The number of a row is never earlier than its time.
         conditions.add("n >= ?", number_of(since));
         conditions.add("at >= ?", since.get());
     }
     if let Some(until) = query.until {
-        // It may be behind it when the clock was set back; rows are still a range of the index.
+        // It may be later if the clock was set back. The rows are still one range of the index.
         conditions.add("n < ?", number_of(until.plus_ms(SET_BACK_MS_MAX)));
         conditions.add("at < ?", until.get());
     }

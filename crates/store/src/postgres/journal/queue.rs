@@ -1,4 +1,4 @@
-//! The way to the journal: a bounded list that never delays a call.
+//! The queue of the journal. It is bounded, and never delays a call.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use crate::queue::journal_queue::{JournalBounds, JournalQueue, Queued};
 use crate::records::journal::JournalRow;
 use crate::stats::Counters;
 
-/// Nobody waits for a row, so many share a transaction.
+/// Nobody waits for a row, so many rows share a transaction.
 const GATHER: Duration = Duration::from_millis(100);
-/// A list of this length is written at once.
+/// This many rows are written at once.
 const BATCH_ROWS: usize = 2_048;
-/// Rows of calls without a hold take at most this part of the list.
+/// Rows of calls without a hold fill at most this part of the queue.
 const UNHELD_SHARE: usize = 4;
 
-/// The way to the journal.
+/// The queue of the journal's writer.
 #[derive(Debug)]
 pub(crate) struct Journal {
     state: Mutex<State>,
@@ -50,8 +50,8 @@ impl Journal {
     }
 
     pub(crate) fn append(&self, row: JournalRow) {
-        // A call that had a hold may have been billed. While the database is away nobody gets a hold, so the
-        // rows of refused calls must not take the room of those.
+        // A call with a hold may have been billed. During an outage of the database nobody gets a hold, and the
+        // rows of refused calls must not take the room of billed ones.
         let mut bounds = self.bounds;
         if row.hold.is_none() {
             bounds.rows_max /= UNHELD_SHARE;
@@ -70,12 +70,12 @@ impl Journal {
         }
     }
 
-    /// Returns when what was appended so far is written.
+    /// Returns when everything that was appended so far is written.
     pub(crate) async fn flush(&self) {
         let (reply, written) = oneshot::channel();
         self.state.lock().flushes.push(reply);
         self.wake.notify_one();
-        // A journal that has ended has written what it could.
+        // A writer that has ended has written what it could.
         drop(written.await);
     }
 
@@ -83,17 +83,17 @@ impl Journal {
         self.state.lock().queue.held()
     }
 
-    /// Whether nothing more is taken.
+    /// Whether the journal is closed.
     pub(super) fn is_closed(&self) -> bool {
         self.state.lock().closed
     }
 
-    /// What the writer took is written, or given up.
+    /// The rows that the writer took are written or given up.
     pub(super) fn taken_are_done(&self) {
         self.state.lock().queue.written();
     }
 
-    /// Waits a while, shorter when the journal is closed meanwhile.
+    /// Waits for a while, or until the journal is closed.
     pub(super) async fn pause(&self, pause: Duration) {
         let until = Instant::now() + pause;
         while Instant::now() < until && !self.is_closed() {
@@ -101,13 +101,13 @@ impl Journal {
         }
     }
 
-    /// Takes nothing more; the writer ends when the list is empty.
+    /// Accepts no more rows. The writer ends when the queue is empty.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.wake.notify_one();
     }
 
-    /// Waits for rows and some company for them; nothing when the journal has ended.
+    /// Waits for rows, and then a little longer for more. `None` when the journal is closed and empty.
     pub(super) async fn next(
         &self,
         rows: &mut Vec<JournalRow>,

@@ -1,4 +1,4 @@
-//! The columns of the journal's rows, as they are copied into the database.
+//! The columns of journal rows, for COPY.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ const COPY: &str = "COPY calls (n, at, wallet, key, status, request_id, model, e
     stream, outcome, hold, meter, charge, admitted_us, queued_us, upstream_us, first_byte_us, total_us, dropped_params,
     route_notes, request_body, response_body) FROM STDIN BINARY";
 
-/// Copies rows, each under its number, in one statement.
+/// Copies rows with their numbers, in one statement.
 pub(super) async fn copy(
     on: &Client,
     rows: &[JournalRow],
@@ -83,7 +83,7 @@ pub(super) async fn copy(
     Ok(())
 }
 
-/// A text of this database holds no zero character.
+/// `PostgreSQL` texts cannot contain the NUL character.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))

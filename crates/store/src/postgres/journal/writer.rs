@@ -1,4 +1,4 @@
-//! The journal's writer: a task that copies rows in large batches, and again until they are written.
+//! The journal's writer: a task that copies rows in large batches, and retries until they are written.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,15 +16,15 @@ use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::node::lease::Node;
 use crate::records::journal::{JournalRow, SET_BACK_MS_MAX, TIME_SHIFT, number_of};
 
-/// How often the tables of the days are seen to.
+/// How often the tables of the days are checked.
 const DAYS_EVERY: Duration = Duration::from_secs(3_600);
 const DAYS_AGAIN: Duration = Duration::from_secs(60);
-/// How long one try may take.
+/// How long one attempt may take.
 const COPY_MAX: Duration = Duration::from_secs(15);
-/// The first pause after a failure; it doubles up to the longest.
+/// The first pause after a failure. It doubles up to the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// The lowest bits of a row's number name the node that wrote it.
+/// The lowest bits of a row's number identify the node that wrote it.
 const NODE_BITS: u32 = TIME_SHIFT / 2;
 
 /// Writes the journal until it is closed and empty.
@@ -49,7 +49,7 @@ pub(crate) async fn write(journal: Arc<Journal>, target: Arc<Target>, node: Arc<
         rows.clear();
         journal.taken_are_done();
         for flush in flushes {
-            // Who no longer waits need not know.
+            // A receiver that is gone needs no answer.
             let _: Result<(), ()> = flush.send(());
         }
     }
@@ -61,12 +61,12 @@ struct Writer {
     client: Option<Client>,
     /// The number of the last row.
     last: i64,
-    /// The name of a lock that each of our transactions holds, so that one whose connection was lost has
-    /// ended when the next one begins.
+    /// An advisory lock that each of our transactions holds. So when the next transaction begins, an earlier
+    /// one whose connection was lost has ended.
     lock: i64,
 }
 
-/// Where rows stand, of a try whose end is not known: all of them, or none.
+/// The numbers of rows of an attempt with an unknown outcome: all of them are stored, or none.
 #[derive(Debug, Clone, Copy)]
 struct Doubtful {
     first: i64,
@@ -80,7 +80,7 @@ impl Writer {
         self.client.as_ref().ok_or(PgError::NoAnswer)
     }
 
-    /// Answers when to look again.
+    /// Returns when to check again.
     async fn see_to_days(&mut self, retention_days: u32) -> Duration {
         let seen = async {
             let client = self.client().await?;
@@ -101,8 +101,8 @@ impl Writer {
         }
     }
 
-    /// Writes rows, however long the database is away. A row that the database does not take by itself
-    /// is dropped and counted; so is everything when the store goes while the database is away.
+    /// Writes rows, however long the database is unavailable. A row that the database rejects is dropped and
+    /// counted. So are all rows if the store is closed while the database is unavailable.
     async fn write_all(&mut self, journal: &Journal, rows: &[JournalRow]) {
         let mut parts = vec![rows];
         while let Some(part) = parts.pop() {
@@ -121,7 +121,7 @@ impl Writer {
         }
     }
 
-    /// Writes rows together; fails only when one of them cannot be written, or the store goes.
+    /// Writes rows together. Fails only if one of them cannot be written, or if the store is closed.
     async fn write_part(&mut self, journal: &Journal, rows: &[JournalRow]) -> Result<(), PgError> {
         if rows.is_empty() {
             return Ok(());
@@ -147,7 +147,7 @@ impl Writer {
                 return Err(failed);
             }
             match failures {
-                // A connection may have died unseen.
+                // The connection may have been lost unnoticed.
                 1 => continue,
                 2 => {
                     tracing::warn!(error = %failed, rows = rows.len(), "journal rows wait for the database");
@@ -159,7 +159,7 @@ impl Writer {
         }
     }
 
-    /// One try, in one transaction. What an earlier one may have written is not written again.
+    /// One attempt, in one transaction. Skips rows that an earlier attempt may have written.
     async fn try_write(
         &mut self,
         rows: &[JournalRow],
@@ -192,8 +192,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Numbers for rows, by the time of their calls. Rows that come late stand where they came, so that who
-    /// follows the journal meets them; but not so late that a search by time misses them.
+    /// Numbers the rows by the time of their calls. A row that comes late gets a number of the time it came, so
+    /// that a reader who follows the journal does not miss it, but not so late that a search by time misses it.
     fn numbers(&mut self, rows: &[JournalRow], late: Option<UnixMs>) -> Vec<i64> {
         let time = |row: &JournalRow| match late {
             Some(now) => now.min(row.at.plus_ms(SET_BACK_MS_MAX - 1)).max(row.at),
@@ -202,7 +202,7 @@ impl Writer {
         rows.iter().map(|row| self.number(time(row))).collect()
     }
 
-    /// Numbers grow with time, and no two nodes give the same.
+    /// Numbers grow with time, and are unique among nodes.
     fn number(&mut self, at: UnixMs) -> i64 {
         let node = self.node.epoch().get() & ((1 << NODE_BITS) - 1);
         let next = (self.last >> NODE_BITS).saturating_add(1) << NODE_BITS;
@@ -211,7 +211,7 @@ impl Writer {
     }
 }
 
-/// Whether the same rows would fail again on any server: a value that does not fit, or breaks a rule.
+/// Whether the same rows would fail on any server: a value that does not fit, or a violated constraint.
 fn is_a_rows_fault(failed: &PgError) -> bool {
     match failed {
         PgError::Sql(error) => match error.code() {

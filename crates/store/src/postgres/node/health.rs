@@ -1,27 +1,27 @@
-//! What a call would meet: whether each part that it needs worked when it was last used or tried.
+//! Health: whether each component that a call needs worked when it was last used or probed.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// How often a part that nobody uses is tried.
+/// How often an unused component is probed.
 pub(crate) const PROBE_EVERY: Duration = Duration::from_secs(1);
-/// A part that takes longer to answer does not work.
+/// A component that takes longer to answer counts as failed.
 pub(crate) const PROBE_MAX: Duration = Duration::from_secs(2);
 
-/// One bit for each part that fails.
+/// One bit for each component that fails.
 #[derive(Debug, Default)]
 pub(crate) struct Health(AtomicU32);
 
-/// Something a call needs.
+/// Something that a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Component {
     /// The lane of the wallet, by its number.
     Lane(usize),
-    /// A connection that finds keys, by its number.
+    /// A connection that looks up keys, by its number.
     Lookup(usize),
 }
 
-/// Lanes come first: there are fewer than this.
+/// Lanes come first. There are fewer lanes than this.
 const FIRST_LOOKUP: usize = 24;
 
 impl Component {
@@ -35,7 +35,7 @@ impl Component {
 }
 
 impl Health {
-    /// Notes how a part did. Answers whether that is news.
+    /// Records whether a component works. Returns whether that has changed.
     pub(crate) fn note(&self, part: Component, works: bool) -> bool {
         let bit = part.bit();
         let before = if works {
@@ -55,7 +55,7 @@ impl Health {
         self.0.load(Ordering::Relaxed) & part.bit() == 0
     }
 
-    /// Whether every part works.
+    /// Whether every component works.
     pub(crate) fn is_whole(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }

@@ -1,9 +1,9 @@
-//! This process among the nodes: its epoch, and the lease that lets it open holds.
+//! The identity of this process among the nodes: its epoch, and the lease that allows it to open holds.
 //!
-//! A lease is time of the database's clock. It is renewed four times while it lasts; in its second half
-//! no hold is opened any more. A transaction of ours ends within half a lease, by the database's own
-//! time-outs, so no hold is ever committed by a node whose lease is over. A node that fell silent for
-//! longer finds its epoch closed when it comes back, and begins a new one.
+//! A lease is measured by the database's clock and renewed every quarter of its length. In its second half no
+//! hold is opened any more. A transaction ends within half a lease, because of the database's own timeouts. So
+//! a node whose lease has expired never commits a hold. A node that was silent for longer finds its epoch
+//! closed, and begins a new one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -21,7 +21,7 @@ use crate::postgres::writer::transaction::OpenTransaction;
 use crate::records::ids::Epoch;
 use crate::settings::Server;
 
-/// How long a start waits for a node of the same name to go.
+/// How long a start waits for another node of the same name to end.
 const NAME_WAIT_MAX: Duration = Duration::from_secs(2);
 const NAME_WAIT_STEP: Duration = Duration::from_millis(50);
 /// How long the database may take to renew a lease.
@@ -61,7 +61,7 @@ impl Node {
         }
     }
 
-    /// Nobody: a command that comes and goes.
+    /// A command: it has no name and no epoch.
     pub(crate) fn nobody() -> Self {
         Self::new(String::new(), Duration::ZERO, Epoch::new(0))
     }
@@ -70,7 +70,7 @@ impl Node {
         Epoch::new(self.epoch.load(Ordering::Acquire))
     }
 
-    /// Whether this process serves calls; a command does not.
+    /// Whether this process serves calls. A command does not.
     pub(crate) fn is_serving(&self) -> bool {
         !self.lease.is_zero()
     }
@@ -79,7 +79,7 @@ impl Node {
         self.lease
     }
 
-    /// Whether a transaction may open holds: its lease outlasts it.
+    /// Whether a transaction may open holds: the lease must last longer than the transaction.
     pub(crate) fn may_open(&self, begun: &OpenTransaction) -> bool {
         let half = i64::try_from(self.lease.as_millis() / 2).unwrap_or(i64::MAX);
         begun
@@ -87,13 +87,13 @@ impl Node {
             .is_some_and(|until| until.ms_since(begun.now) >= half)
     }
 
-    /// Whether there is any use in asking to open a hold.
+    /// Whether an attempt to open a hold has any chance.
     pub(crate) fn is_leased(&self) -> bool {
         !self.lost.load(Ordering::Relaxed) && self.life.lock().renewed.elapsed() < self.lease / 2
     }
 
-    /// Whether the database has answered for a full lease. Until then a lease that is over may be one
-    /// that could not be renewed, for others as for us.
+    /// Whether the database has answered for a full lease. Before that, the lease of another node may have
+    /// expired only because the database was unavailable.
     pub(crate) fn has_seen_a_lease(&self) -> bool {
         let life = *self.life.lock();
         life.renewed.elapsed() < self.lease / 2 && life.answered_since.elapsed() > self.lease
@@ -108,8 +108,8 @@ impl Node {
     }
 }
 
-/// Begins an epoch, and closes those that the same node left behind. The client holds the node's name
-/// for as long as it lives.
+/// Begins an epoch, and closes earlier epochs of the same node. The client holds the node's name for as long as
+/// it is connected.
 pub(crate) async fn begin(
     on: &Client,
     server: &Server,
@@ -140,8 +140,8 @@ fn random_name() -> String {
     format!("node-{:016x}", rand::rng().random::<u64>())
 }
 
-/// Takes the name, unless a node that has it is alive: one whose connection is there and whose lease is
-/// not over. A process that was killed has lost its connection, so its next start need not wait.
+/// Takes the name, unless a live node has it: one whose connection is open and whose lease has not expired. A
+/// killed process has lost its connection, so its next start need not wait.
 async fn take_name(on: &Client, name: &str) -> Result<bool, tokio_postgres::Error> {
     let lock = "SELECT pg_try_advisory_lock(hashtextextended(current_schema() || ' tollgate node ' || $1, 0))";
     if on.query_one(lock, &[&name]).await?.try_get(0)? {
@@ -168,7 +168,7 @@ async fn begin_epoch(
     Ok(Epoch::new(row.try_get(0)?))
 }
 
-/// Renews the lease until it is told to end.
+/// Renews the lease until the task is aborted.
 pub(crate) async fn keep_lease(node: Arc<Node>, target: Arc<Target>, first: Client) {
     let mut client = Some(first);
     loop {
@@ -186,7 +186,7 @@ pub(crate) async fn keep_lease(node: Arc<Node>, target: Arc<Target>, first: Clie
             node.lost.store(false, Ordering::Relaxed);
             node.renewed();
         } else {
-            // Another node of the same name lives: this one is not needed.
+            // Another live node has the same name, so this one must not serve.
             node.lost.store(true, Ordering::Relaxed);
         }
     }
@@ -197,7 +197,7 @@ async fn renew(node: &Node, target: &Target, client: &mut Option<Client>) -> Res
         Some(on) if !on.is_closed() => on,
         _ => {
             let made = target.connect(Role::Node).await?;
-            // The name went with the old connection.
+            // The lock on the name was lost with the old connection.
             if !within(RENEWAL_MAX, take_name(&made, &node.name)).await? {
                 return Ok(false);
             }
@@ -215,7 +215,7 @@ async fn renew(node: &Node, target: &Target, client: &mut Option<Client>) -> Res
     if within(RENEWAL_MAX, renewal).await?.is_some() {
         return Ok(true);
     }
-    // We were silent for too long: somebody has closed our epoch, and with it our holds.
+    // The node was silent for too long: another node has closed our epoch, and with it our holds.
     let next = within(RENEWAL_MAX, begin_epoch(on, &node.name, node.lease)).await?;
     tracing::error!(
         lost = epoch.get(),
@@ -227,7 +227,7 @@ async fn renew(node: &Node, target: &Target, client: &mut Option<Client>) -> Res
     Ok(true)
 }
 
-/// Gives the lease back, so that what is left open is closed at once.
+/// Releases the lease, so that another node closes at once what is left open.
 pub(crate) async fn give_back(node: &Node, on: &Client) -> Result<(), PgError> {
     let close =
         format!("UPDATE nodes SET closed_at = {NOW} WHERE epoch = $1 AND closed_at IS NULL");

@@ -1,4 +1,5 @@
-//! This process among the nodes: its lease, its health, and the sweeper that closes what dead nodes left open.
+//! The nodes of a database: this node's lease and health, and the sweeper that closes what dead nodes left
+//! open.
 
 pub(super) mod health;
 pub(super) mod lease;

@@ -1,7 +1,8 @@
-//! The sweeper: closes as abandoned what nodes that are gone have left open.
+//! The sweeper: closes as abandoned what dead nodes left open.
 //!
-//! An epoch is closed first, so that its node can open no hold any more, and then its holds are; each
-//! step stands by itself, and whoever comes next goes on. Holds of tasks belong to their tasks, and stay.
+//! An epoch is closed first, so that its node can open no more holds, and then its holds are closed. Each step
+//! is a transaction of its own; if the sweeper stops, the next one continues. Holds of tasks belong to their
+//! tasks and stay open.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +24,9 @@ use crate::stats::Counters;
 
 /// Holds closed in one transaction.
 const CHUNK: i64 = 1_000;
-/// How often nodes that have fallen silent are looked for.
+/// How often to look for nodes whose lease has expired.
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(1);
-/// How long the row of an epoch without holds is kept, for people.
+/// How long the row of a closed epoch is kept, for operators.
 const KEPT_MS: i64 = 30 * 86_400_000;
 
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
@@ -45,7 +46,7 @@ pub(crate) struct Swept {
 
 impl Sweeper {
     pub(crate) fn new(target: &Arc<Target>, role: Role, counters: &Arc<Counters>) -> Self {
-        // It closes, and admits nobody.
+        // The sweeper only closes; it never admits.
         let limits = Limits {
             cached_rows_max: 1,
             ..Limits::default()
@@ -57,7 +58,7 @@ impl Sweeper {
         }
     }
 
-    /// Sweeps now and then, as long as the process lives.
+    /// Sweeps regularly, as long as the process lives.
     pub(crate) async fn run(mut self, node: Arc<Node>) {
         let mut claims = None;
         loop {
@@ -82,14 +83,14 @@ impl Sweeper {
             Some(on) if !on.is_closed() => &*on,
             _ => claims.insert(self.target.connect(Role::Node).await?),
         };
-        // An outage must not orphan the living (R7).
+        // After an outage, nodes that are alive must not lose their holds (R7).
         if node.has_seen_a_lease() {
             close_silent(on).await?;
         }
         self.sweep(on).await
     }
 
-    /// Closes the holds of every closed epoch that nobody else is at.
+    /// Closes the holds of every closed epoch that no other node is sweeping.
     pub(crate) async fn sweep(&mut self, claims: &Client) -> Result<Swept, PgError> {
         let mut swept = Swept::default();
         loop {
@@ -150,7 +151,7 @@ impl Sweeper {
         }
     }
 
-    /// Closes some holds in one transaction. A hold that is not there any more was closed by its owner.
+    /// Closes some holds in one transaction. A hold that is missing was closed by its owner.
     async fn close(&mut self, mut needed: RowsNeeded) -> Result<Swept, PgError> {
         let session = self.connection.session().await?;
         let nobody = Epoch::new(0);
@@ -180,7 +181,7 @@ impl Sweeper {
                     swept.held = swept.held.checked_add(held).unwrap_or(swept.held);
                 }
                 Closed::Late => {}
-                // It stays open, where `verify` finds it; the others need not suffer for it.
+                // The hold stays open, where `verify` finds it. The others are closed nevertheless.
                 Closed::Unbookable(_) => {
                     tracing::error!(%hold, "a hold stays open: the stored amounts do not contain it");
                 }
@@ -188,13 +189,13 @@ impl Sweeper {
         }
         match transaction::commit(session, &mut self.books).await {
             Ok(()) => Ok(swept),
-            // In doubt it is done again, and then finds nothing to do.
+            // If the outcome is unknown, the next sweep repeats it and finds nothing left to do.
             Err(CommitError::RolledBack(failed) | CommitError::AnswerLost(failed)) => Err(failed),
         }
     }
 }
 
-/// Closes the epochs of nodes whose lease is over, and forgets those that have long been swept.
+/// Closes the epochs of nodes whose lease has expired, and deletes those that were swept long ago.
 async fn close_silent(on: &Client) -> Result<(), PgError> {
     let close = format!(
         "UPDATE nodes SET closed_at = {NOW} WHERE epoch IN (SELECT epoch FROM nodes

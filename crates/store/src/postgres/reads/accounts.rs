@@ -16,7 +16,7 @@ pub(crate) async fn key_by_digest(on: Arc<Client>, digest: Digest) -> Read<Optio
     let select =
         "SELECT k.id, w.id, k.enabled, k.expires_at, k.rpm_limit FROM keys k JOIN wallets w ON w.n = k.wallet
                   WHERE k.digest = $1";
-    // With its type: one round trip, no statement to prepare.
+    // With the type of its parameter, so that it takes one round trip without a prepared statement.
     let bytes = digest.as_bytes().as_slice();
     let found = on.query_typed(select, &[(&bytes, Type::BYTEA)]).await?;
     found
@@ -42,7 +42,7 @@ pub(crate) async fn wallets(on: Arc<Client>) -> Read<Vec<WalletRow>> {
         .collect()
 }
 
-/// By id, else by name: no name looks like an id.
+/// By id, otherwise by name. No name looks like an id.
 pub(crate) async fn find_wallet(on: Arc<Client>, name_or_id: String) -> Read<Option<WalletRow>> {
     let select = format!("SELECT {WALLET} FROM wallets w WHERE w.id = $1 OR w.name = $1");
     let found = on.query_opt(&select, &[&name_or_id]).await?;

@@ -1,4 +1,4 @@
-//! Reading entries and price versions back, page by page.
+//! Reads entries and price versions, page by page.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub(crate) async fn entries(on: Arc<Client>, query: EntryQuery) -> Read<Vec<Entr
     on.query(&sql, &values).await?.iter().map(entry).collect()
 }
 
-/// All price cards there ever were, oldest first.
+/// All price cards, oldest first.
 pub(crate) async fn prices(on: Arc<Client>) -> Read<Vec<PriceRow>> {
     let select = "SELECT id, model, card, created_at FROM price_versions ORDER BY id";
     let read = |row: &Row| {

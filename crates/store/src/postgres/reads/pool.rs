@@ -1,4 +1,4 @@
-//! Reads outside the ledger: a few connections, made when they are needed and again when they are lost.
+//! Reads outside the ledger, on a few connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,12 +12,12 @@ use crate::postgres::connection::connect::{READ_MAX, Role, Target};
 use crate::postgres::connection::errors::{FailureKind, PgError};
 use crate::postgres::node::health::{Component, Health, PROBE_EVERY, PROBE_MAX};
 
-/// Connections for look-ups, which are short: many may be under way on one.
+/// Connections for lookups, which are short. Many lookups share a connection.
 const LOOKUPS: usize = 2;
-/// The database ends a read by itself; this is for a database that does not answer at all.
+/// The database ends a read at its own limit. This limit is for a database that does not answer at all.
 const ANSWER_MAX: Duration = Duration::from_secs(READ_MAX.as_secs() + 1);
 
-/// Connections for reading.
+/// The connections for reads.
 pub(crate) struct Reads {
     runtime: tokio::runtime::Handle,
     lookups: [Arc<SharedConnection>; LOOKUPS],
@@ -26,7 +26,7 @@ pub(crate) struct Reads {
     searches: Arc<SharedConnection>,
 }
 
-/// One connection, made when it is needed and again when it is lost.
+/// A connection that many requests share. It is opened when needed, and again when it is lost.
 pub(crate) struct SharedConnection {
     target: Arc<Target>,
     role: Role,
@@ -44,7 +44,7 @@ impl Reads {
         }
     }
 
-    /// Tries the connections that find keys again and again, as long as the process lives.
+    /// Probes the connections that look up keys, as long as the process lives.
     pub(crate) fn watch(&self, health: &Arc<Health>) {
         for (number, connection) in self.lookups.iter().enumerate() {
             let (connection, health) = (Arc::clone(connection), Arc::clone(health));
@@ -67,7 +67,7 @@ impl Reads {
         }
     }
 
-    /// Looks something up.
+    /// Runs a lookup.
     pub(crate) async fn look_up<T, F>(
         &self,
         read: impl Fn(Arc<Client>) -> F + Send + Sync + 'static,
@@ -81,7 +81,7 @@ impl Reads {
         self.run(Arc::clone(connection), read).await
     }
 
-    /// Searches, without holding up look-ups.
+    /// Runs a search, without delaying lookups.
     pub(crate) async fn search<T, F>(
         &self,
         read: impl Fn(Arc<Client>) -> F + Send + Sync + 'static,
@@ -102,7 +102,7 @@ impl Reads {
         T: Send + 'static,
         F: Future<Output = Result<T, tokio_postgres::Error>> + Send,
     {
-        // On our own runtime, where connections and timers live, whoever asks.
+        // On our own runtime, which has the connections and timers, whatever runtime the caller is on.
         let asked = self
             .runtime
             .spawn(async move { connection.ask(&read).await });
@@ -119,15 +119,15 @@ impl SharedConnection {
         }
     }
 
-    /// Asks within a time; once more when the connection was lost, so what is asked must bear to be
-    /// said twice.
+    /// Runs a query with a time limit. Retries once if the connection was lost, so it must be safe to run
+    /// twice.
     pub(crate) async fn ask<T, F>(&self, read: &impl Fn(Arc<Client>) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, tokio_postgres::Error>>,
     {
         let once = async {
             match self.read(read).await {
-                // A connection may have died unseen.
+                // The connection may have been lost unnoticed.
                 Err(failed) if failed.kind() == FailureKind::Disconnected => self.read(read).await,
                 answer => answer,
             }

@@ -1,4 +1,4 @@
-//! The heads of wallets whose entries are older than the chain: computed once, after the migration.
+//! Computes the heads of wallets whose entries are older than the chain, once, after the migration.
 
 use tokio_postgres::Client;
 
@@ -9,17 +9,17 @@ use crate::records::ids::PriceVersion;
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// However many entries there are; and nobody writes meanwhile.
+/// No limit: there may be many entries, and nobody writes meanwhile.
 const ALONE: &str = "SET LOCAL statement_timeout = 0; LOCK TABLE wallets IN EXCLUSIVE MODE";
 
-/// Whether a migration has left heads to be computed.
+/// Whether a migration has left heads to compute.
 pub(crate) async fn are_missing(on: &Client) -> Read<bool> {
     let table = "SELECT to_regclass('heads_missing') IS NOT NULL";
     on.query_one(table, &[]).await?.try_get(0)
 }
 
-/// Computes the head of every wallet from its entries, in one transaction: killed half-way, the next
-/// start begins anew.
+/// Computes the head of every wallet from its entries, in one transaction. If the process is killed, the next
+/// start begins again.
 pub(crate) async fn fill(on: &mut Client) -> Read<()> {
     if !are_missing(on).await? {
         return Ok(());

@@ -11,32 +11,32 @@ mod embedded {
     refinery::embed_migrations!("migrations/postgres");
 }
 
-/// Holds migrations of one schema apart from each other.
+/// The advisory lock of the migrations of one schema.
 const LOCK: &str =
     "SELECT pg_advisory_lock(hashtextextended(current_schema() || ' tollgate migrations', 0))";
 const UNLOCK: &str =
     "SELECT pg_advisory_unlock(hashtextextended(current_schema() || ' tollgate migrations', 0))";
 
-/// The first version whose nodes chain entries: none of an earlier one may write from here on.
+/// The first version whose nodes chain entries. No node of an earlier version may write after it.
 pub(crate) const CHAINED_SINCE: i32 = 6;
 
-/// How the schema of a database compares with the program's.
+/// How the schema of the database compares with the program's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Age {
     Same,
-    /// Also a database without any schema, which is version 0.
+    /// A database without any schema is version 0, and older.
     Older {
         found: i32,
         known: i32,
     },
 }
 
-/// Compares; a newer schema is refused.
+/// Compares the versions. Refuses a newer schema.
 pub(crate) async fn age(on: &Client, target: &Target) -> Result<Age, OpenError> {
     let known = known();
     let refused = |error: tokio_postgres::Error| target.refused(error.into());
     let mut found = version(on).await.map_err(refused)?;
-    // Somebody was stopped between the steps in SQL and the one that the program takes itself.
+    // A migration was stopped between its SQL steps and the step that the program runs.
     if found == known && chain_heads::are_missing(on).await.map_err(refused)? {
         found -= 1;
     }
@@ -51,8 +51,8 @@ pub(crate) async fn age(on: &Client, target: &Target) -> Result<Age, OpenError> 
     }
 }
 
-/// Brings the database to the program's schema; each step is one transaction. Whoever comes at the
-/// same time waits, and then finds nothing left to do.
+/// Brings the database to the program's schema. Each step is one transaction. A node that comes at the same
+/// time waits, and then finds nothing left to do.
 pub(crate) async fn migrate(on: &mut Client, target: &Target) -> Result<(), OpenError> {
     if age(on, target).await? == Age::Same {
         return Ok(());
@@ -68,7 +68,7 @@ async fn migrate_locked(on: &mut Client, target: &Target) -> Result<(), OpenErro
     if age(on, target).await? == Age::Same {
         return Ok(());
     }
-    // Steps and the notes of them in one transaction: a kill finds all or nothing.
+    // Each step and its record are one transaction, so a kill leaves both or neither.
     let runner = embedded::migrations::runner().set_grouped(true);
     let migrated = runner.run_async(on).await;
     migrated.map_err(|error| OpenError::Migrate {

@@ -1,4 +1,4 @@
-//! Looking at tasks.
+//! Lookups of tasks.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(crate) async fn find(
     }))
 }
 
-/// The channels of unfinished tasks.
+/// The channels of tasks that have not ended, with the number of tasks.
 pub(crate) async fn channels(on: Arc<Client>) -> Read<Vec<(Box<str>, u64)>> {
     let select = "SELECT channel, count(*) FROM tasks WHERE next_at IS NOT NULL AND channel IS NOT NULL GROUP BY channel";
     let rows = on.query(select, &[]).await?;
@@ -48,7 +48,7 @@ pub(crate) async fn channels(on: Arc<Client>) -> Read<Vec<(Box<str>, u64)>> {
     counted.collect()
 }
 
-/// A page of tasks, the latest first, and how many there are.
+/// A page of tasks, the latest first, and their total number.
 pub(crate) async fn list(on: Arc<Client>, query: TaskQuery) -> Read<TaskPage> {
     const WHERE: &str = "($1::text IS NULL OR w.id = $1) AND ($2::text IS NULL OR t.protocol = $2)
         AND ($3::text[] IS NULL OR t.status = ANY($3)) AND ($4::text IS NULL OR t.model = $4)

@@ -1,7 +1,7 @@
-//! Tasks, on connections of their own: polls by the thousand must not hold up the ledger's lanes.
+//! Tasks have their own connections, because thousands of polls must not delay the ledger's lanes.
 //!
-//! A step that moves money is a transaction that locks the wallet first (`transactions`); any other is one statement
-//! that names the claim's fence (`steps`). Leases are time of the database's clock.
+//! A step that moves money is a transaction that locks the wallet first (`transactions`). Any other step is one
+//! statement, conditional on the claim's fence (`updates`). Leases are measured by the database's clock.
 
 mod lookups;
 mod runner;

@@ -1,7 +1,5 @@
-//! Tasks, on connections of their own: polls by the thousand must not hold up the ledger's lanes.
+//! Runs the commands of tasks on their own connections.
 //!
-//! A step that moves money is a transaction that locks the wallet first (`transactions`); any other is one statement
-//! that names the claim's fence (`steps`). Leases are time of the database's clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,10 +21,10 @@ use crate::stats::Counters;
 
 /// Connections for steps that move money.
 pub(crate) const TASK_CONNECTIONS: usize = 2;
-/// Steps that wait or are under way.
+/// The most commands that wait or run.
 const TASK_COMMANDS_MAX: usize = 4_096;
 
-/// Where steps of tasks are made.
+/// Runs commands of tasks.
 pub(crate) struct Tasks {
     runtime: tokio::runtime::Handle,
     transactions: [Arc<Mutex<TaskTransactions>>; TASK_CONNECTIONS],
@@ -45,7 +43,7 @@ impl Tasks {
         debt_limit: Micro,
         counters: &Arc<Counters>,
     ) -> Self {
-        // The last numbers among the lanes: no lane of the ledger has them.
+        // The highest lane numbers, which no lane of the ledger has.
         let transactions = |number| {
             let lane = HoldId::LANES_MAX - TASK_CONNECTIONS + number;
             let transactions =
@@ -62,7 +60,7 @@ impl Tasks {
         }
     }
 
-    /// Makes a step and answers when it is durable.
+    /// Runs a command, and answers it when its effect is durable.
     pub(crate) fn take(&self, command: TaskCommand) -> Result<(), PushError> {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return Err(PushError::Full);
@@ -91,7 +89,7 @@ async fn run(
         TaskCommand::Open(new, reply) => {
             let opened = transactions.lock().await.open(*new).await;
             let opened = opened.map(|opened| (opened, durable()));
-            // Who no longer waits need not know.
+            // A receiver that is gone needs no answer.
             drop(reply.send(opened));
         }
         TaskCommand::End(ended, reply) => {
@@ -137,7 +135,7 @@ fn answer<T>(reply: Reply<T>, made: Result<T, StoreError>) {
     drop(reply.send(made.map(|made| (made, durable()))));
 }
 
-/// What is answered is committed.
+/// For answers that are given after the commit.
 fn durable() -> crate::queue::durable::Durable {
     let batch = Batch::durable_on_commit(0);
     batch.mark_durable();

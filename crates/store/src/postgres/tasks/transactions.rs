@@ -1,4 +1,4 @@
-//! Steps of tasks that move money: a task's row and its hold change in one transaction.
+//! Steps of tasks that move money: the row of a task and its hold change in one transaction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,20 +21,20 @@ use crate::records::ids::HoldId;
 use crate::records::task::{Claim, NewTask, OpenedTask, TaskEnd};
 use crate::stats::Counters;
 
-/// How often a step that met another one, or lost its connection, is made again.
+/// How often a step is tried when it conflicts with another or loses its connection.
 const ATTEMPTS_MAX: u32 = 4;
-/// The pause before it is.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 /// The fence of a task's creator.
 const FIRST_FENCE: i64 = 1;
-/// Books of a desk hold the rows of one step.
+/// The books hold the rows of one step.
 const TASK_ROWS: usize = 8;
 
 const INSERT: &str = "INSERT INTO tasks (wallet, id, key, hold, protocol, model, price_version, bound, memo, callback_url,
     status, progress, snapshot, created_at, expires_at, next_at, fence, claimed_by)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
 
-/// Whose the hold of a claimed task is.
+/// The owner of a claimed task's hold.
 const OWNER: &str = "SELECT t.hold, k.n, k.id, w.n, w.id FROM tasks t JOIN wallets w ON w.n = t.wallet
     JOIN keys k ON k.wallet = t.wallet AND k.n = t.key WHERE t.id = $1 AND t.fence = $2 AND t.ended_at IS NULL";
 
@@ -49,7 +49,7 @@ const CALL_BACK: &str = "INSERT INTO callbacks (wallet, task, url, body, next_at
 const DELETE: &str =
     "DELETE FROM tasks WHERE wallet = $1 AND id = $2 AND fence = $3 AND ended_at IS NULL";
 
-/// One connection with the rows of its present step.
+/// A connection, with the rows of its current step.
 pub(super) struct TaskTransactions {
     connection: LedgerConnection,
     books: Books,
@@ -59,7 +59,7 @@ pub(super) struct TaskTransactions {
     counters: Arc<Counters>,
 }
 
-/// Why a step was not made; nothing was written, unless its commit stays in doubt.
+/// Why a step was not made. Nothing was written, unless the outcome of its commit is unknown.
 enum TaskError {
     Refused(AdmitError),
     /// The claim is no longer held.
@@ -81,10 +81,10 @@ impl From<tokio_postgres::Error> for TaskError {
     }
 }
 
-/// What ends with a hold.
+/// How a task ends together with its hold.
 enum Ending<'e> {
     Ended(&'e TaskEnd),
-    /// The upstream has not taken it.
+    /// The upstream did not accept the task.
     Refused,
 }
 
@@ -231,7 +231,7 @@ impl TaskTransactions {
         self.last_hold = self.books.last_hold;
         let now = begun.now;
         let wallet = named.map(|key| key.wallet);
-        // A meter is a struct of numbers and names; it always has a JSON form.
+        // A meter consists of numbers and names, so it always has a JSON form.
         let bound = serde_json::to_string(&new.bound).unwrap_or_default();
         let values: [&(dyn ToSql + Sync); 18] = [
             &wallet,
@@ -317,7 +317,7 @@ impl TaskTransactions {
                 }
             }
         };
-        // Between the look and the lock somebody else may have claimed it.
+        // Another node may have claimed the task before the lock was taken.
         if within(ROUND_TRIP_MAX, written).await? == 0 {
             return Err(TaskError::NoClaim);
         }
@@ -338,7 +338,7 @@ impl TaskTransactions {
         self.commit(&begun).await
     }
 
-    /// Commits; a commit whose answer was lost is asked about until it is known or too late.
+    /// Commits. If the answer is lost, asks for the outcome until it is known or time is up.
     async fn commit(&mut self, begun: &OpenTransaction) -> Result<(), TaskError> {
         let committed = match self.connection.open_session() {
             Some(session) => transaction::commit(session, &mut self.books).await,
@@ -363,7 +363,7 @@ impl TaskTransactions {
         }
     }
 
-    /// Ends what was begun, so that the next step finds the connection as it should be.
+    /// Rolls back or disconnects, so that the next step finds a clean connection.
     async fn leave(&mut self, error: &TaskError) {
         match error {
             TaskError::Database(failed) | TaskError::InDoubt(failed)
@@ -379,7 +379,7 @@ impl TaskTransactions {
 fn is_retryable(failed: &PgError, tried: u32) -> bool {
     match failed.kind() {
         FailureKind::Conflict => tried < ATTEMPTS_MAX,
-        // A connection may have died unseen; that a new one dies too is another matter.
+        // The connection may have been lost unnoticed. If a new one is lost too, something else is wrong.
         FailureKind::Disconnected => tried < 2,
         _ => false,
     }

@@ -16,7 +16,7 @@ use crate::records::task::{
 };
 use crate::records::task_id::TaskId;
 
-/// The time by the database's clock, in milliseconds.
+/// The time of the database's clock, in milliseconds.
 const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// Columns of a claimed task and the time of its claim, for [`task_row`].
@@ -91,7 +91,7 @@ pub(super) async fn note(
     changed(connection, &update, &values).await
 }
 
-/// Claims what is due. Rows that another node is just claiming are left to it.
+/// Claims due tasks. Skips rows that another node is claiming.
 pub(super) async fn claim(
     connection: &SharedConnection,
     due: DueWork,
@@ -109,7 +109,7 @@ pub(super) async fn claim(
     Ok(rows.iter().map(task_row).collect::<Result<_, _>>()?)
 }
 
-/// Claims one task of a wallet, whoever has it.
+/// Claims one task of a wallet, even if another node has it.
 pub(super) async fn claim_one(
     connection: &SharedConnection,
     one: OneTask,
@@ -143,7 +143,7 @@ pub(super) async fn hide(
     .await
 }
 
-/// Deletes tasks that ended long ago, with their callbacks; one whose callback still waits is kept.
+/// Deletes tasks that ended long ago, with their callbacks. Keeps those whose callback is still pending.
 pub(super) async fn forget(
     connection: &SharedConnection,
     old: OldTasks,
@@ -212,8 +212,8 @@ pub(super) async fn note_callback(
     changed(connection, &update, &values).await
 }
 
-/// A node's own claims are void when it starts again: the work goes on at once. Those of other nodes
-/// end by themselves, since such a node may only have lost its database.
+/// When a node starts, its own earlier claims are void, so that the work continues at once. Claims of other
+/// nodes expire by themselves, because such a node may only have lost its database.
 pub(crate) async fn void_claims(
     on: &Client,
     name: &str,
@@ -286,7 +286,7 @@ fn task_row(row: &Row) -> Result<TaskRow, tokio_postgres::Error> {
     })
 }
 
-/// Where a task runs, in three columns.
+/// The upstream of a task, from three columns.
 pub(super) fn upstream(
     row: &Row,
     first: usize,

@@ -1,4 +1,4 @@
-//! Administrative changes: one transaction each, told when it is committed.
+//! Administrative changes: one transaction each, answered when it is committed.
 
 use std::collections::HashSet;
 
@@ -21,17 +21,17 @@ use crate::records::ids::{Epoch, KeyId, PriceVersion, WalletId};
 const NOW: &str =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text";
 
-/// What a change has made.
+/// The result of a change.
 enum Changed {
     Wallet(Box<WalletRow>),
     Key(Box<KeyRow>),
     Price(PriceVersion),
 }
 
-/// Why a change was not made; nothing was written.
+/// Why a change was not made. Nothing was written.
 enum ChangeError {
     Refused(StoreError),
-    /// Somebody else has the wallet's lock.
+    /// Another transaction holds the wallet's lock.
     Locked,
     Database(PgError),
 }
@@ -49,7 +49,7 @@ impl From<StoreError> for ChangeError {
 }
 
 impl Worker {
-    /// Makes a change, unless its wallet is locked by others: then it is left for later.
+    /// Makes a change. If the wallet is locked, adds the command to `left`.
     pub(crate) async fn change(
         &mut self,
         queued: Queued,
@@ -95,8 +95,7 @@ impl Worker {
         }
     }
 
-    /// Makes a change and commits it; once more from the start when the connection was lost and it is
-    /// known that nothing has happened.
+    /// Makes a change and commits it. Retries once if the connection was lost and nothing was committed.
     async fn commit_change(
         &mut self,
         change: &Change,
@@ -147,7 +146,7 @@ fn answer(
 ) {
     batch.mark_durable();
     let durable = batch.durable();
-    // Who no longer waits need not know.
+    // A receiver that is gone needs no answer.
     match (change, made) {
         (
             Change::CreateWallet { reply, .. } | Change::Wallet { reply, .. },
@@ -170,7 +169,7 @@ fn answer(
     }
 }
 
-/// The statements of a change, up to its commit.
+/// The statements of a change, without its commit.
 async fn execute(
     session: &Session,
     books: &mut crate::books::Books,
@@ -241,7 +240,7 @@ async fn create_wallet(
     })
 }
 
-/// The row of a wallet, with its lock.
+/// Reads and locks the row of a wallet.
 async fn locked_wallet(
     session: &Session,
     id: WalletId,
@@ -361,7 +360,7 @@ async fn change_key(
     let owner = session.client.query_opt(owner, &[&text]).await?;
     let owner: WalletId = owner.ok_or_else(missing_keys)?.try_get(0)?;
     locked_wallet(session, owner, locked_wallets).await?;
-    // Read behind the lock: until now somebody may have changed it.
+    // Read after locking, because it may have changed before.
     let select =
         format!("SELECT {KEY} FROM keys k JOIN wallets w ON w.n = k.wallet WHERE k.id = $1");
     let stored = session.client.query_opt(&select, &[&text]).await?;
@@ -407,7 +406,7 @@ async fn price_version(
         .await?;
     let row = match made {
         Some(row) => row,
-        // Another node was a moment faster.
+        // Another node inserted it first.
         None => session.client.query_one(select, &[&model, &card]).await?,
     };
     Ok(PriceVersion::new(row.try_get(0)?, model, card))

@@ -1,4 +1,4 @@
-//! A row that only one transaction can have written: whoever sees it knows that the transaction happened.
+//! Finds a row that only one transaction can have written. If it is there, the transaction was committed.
 
 use tokio_postgres::Client;
 
@@ -6,10 +6,10 @@ use crate::books::Books;
 
 #[derive(Debug)]
 pub(crate) enum CommitProof {
-    /// A hold that the transaction opened; whoever closes it leaves an entry that names it.
+    /// A hold that the transaction opened. If it was closed since, an entry names it.
     Opened { wallet: i64, hold: i64 },
-    /// The entry by which the transaction closed a hold. Its number may be taken by the sweeper's entry for
-    /// the same hold, which is of another kind.
+    /// The entry that closed a hold. The sweeper's entry for the same hold may have the same number, but is of
+    /// another kind.
     Closed {
         wallet: i64,
         hold: i64,
@@ -19,7 +19,7 @@ pub(crate) enum CommitProof {
 }
 
 impl CommitProof {
-    /// A row of what was decided and sent; nothing when no row is the transaction's alone.
+    /// A proof for the changes of a batch. `None` if it wrote no row that is its own.
     pub(crate) fn of(books: &Books) -> Option<Self> {
         let opened = books.pending.opened.iter().find_map(|id| {
             let hold = books.holds.get(id)?;

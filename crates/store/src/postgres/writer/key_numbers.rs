@@ -1,4 +1,4 @@
-//! Keys that a lane meets for the first time: their numbers, which never change.
+//! The numbers of keys that are new to a lane. They never change.
 
 use std::collections::HashSet;
 
@@ -10,9 +10,8 @@ use crate::queue::command_queue::Queued;
 use crate::records::ids::KeyId;
 
 impl Worker {
-    /// Learns the numbers of keys that were not met before. Gives back the commands that can be decided:
-    /// when the database cannot be asked, who a key belongs to is unknown, which is no reason to call
-    /// the key a wrong one.
+    /// Loads the numbers of keys that are not known yet. Returns the commands that can be decided. If the
+    /// database does not answer, the wallet of a key is unknown, which does not make the key invalid.
     pub(crate) async fn load_key_numbers(&mut self, commands: Vec<Queued>) -> Vec<Queued> {
         let unknown: HashSet<KeyId> = {
             let mut state = self.lane.state.borrow_mut();
@@ -33,7 +32,8 @@ impl Worker {
                     if is_gone {
                         self.connection.disconnect();
                     }
-                    // A connection may have died unseen; that a new one dies too is another matter.
+                    // The connection may have been lost unnoticed. If a new one is lost too, something else is
+                    // wrong.
                     if !is_gone || tried >= 2 {
                         break failed;
                     }
@@ -47,7 +47,7 @@ impl Worker {
         others
     }
 
-    /// A key that is not found does not exist, and is noted as such.
+    /// Remembers keys that are not found, because they do not exist.
     async fn find_numbers(&mut self, keys: &HashSet<KeyId>) -> Result<(), PgError> {
         let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
         let session = self.connection.session().await?;

@@ -1,4 +1,4 @@
-//! Which wallet a key belongs to, remembered: it never changes.
+//! Caches the wallet of each key, which never changes.
 
 use parking_lot::Mutex;
 

@@ -1,8 +1,8 @@
-//! A lane: the commands of some wallets, in their order.
+//! A lane: runs the commands of some of the wallets, in order.
 //!
-//! Its main worker takes what is queued into one transaction after another and never waits for a lock: a
-//! wallet that another node has locked is parked with its commands, and the patient worker, which has a
-//! connection of its own, waits for it. So the quiet do not wait behind the hot.
+//! Its main worker puts everything that is queued into one transaction after another, and never waits for a
+//! lock. A wallet that another node has locked is parked with its commands, and the second worker waits for it
+//! on its own connection. So commands of other wallets do not wait for a busy one.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
@@ -30,14 +30,14 @@ use crate::settings::Settings;
 use crate::stats::Counters;
 use crate::sync::Instant;
 
-/// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
+/// The first pause after a failure. It doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
-/// How often a close that the database refuses by itself is tried again.
+/// How often a close that fails alone is retried.
 const STUCK_PAUSE: Duration = Duration::from_secs(60);
-/// How long a closing store tries to book what is left.
+/// How long a store that is being closed tries to book the remaining closes.
 const LAST_TRIES: Duration = Duration::from_secs(5);
-/// How long the patient worker rests when a wallet stays locked.
+/// How long the second worker pauses when a wallet stays locked.
 const LOCKED_PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) struct Lane {
@@ -48,13 +48,13 @@ pub(crate) struct Lane {
     pub(crate) health: Arc<Health>,
     pub(crate) state: RefCell<State>,
     batches: Cell<u64>,
-    /// The last hold that was opened, by either worker.
+    /// The last hold that either worker opened.
     last_hold: Cell<HoldId>,
     parked: Notify,
     settings: LaneSettings,
 }
 
-/// How long who waits in a lane waits, and how many may.
+/// How long commands wait in a lane, and how many may wait.
 #[derive(Debug, Clone, Copy)]
 struct LaneSettings {
     gather: Duration,
@@ -63,29 +63,30 @@ struct LaneSettings {
     waiting_max: usize,
 }
 
-/// What both workers of a lane know.
+/// The state that both workers of a lane share.
 pub(crate) struct State {
-    /// Keys by their numbers, which never change.
+    /// The numbers of keys, which never change.
     pub(crate) keys: Generations<KeyId, KeyNumbers>,
-    /// Keys that the database was asked for last and does not have.
+    /// Keys of the last query that the database does not have.
     pub(crate) missing_keys: HashSet<KeyId>,
-    /// The open holds of this lane.
+    /// The owners of the open holds of this lane.
     pub(crate) owners: IdMap<HoldId, HoldOwner>,
-    /// Holds of failed transactions whose calls have not ended yet. There are no more of them than calls
-    /// that were under way when the first commit failed, since nobody is admitted until one succeeds.
+    /// Holds of failed transactions whose calls have not ended. There are never more of them than calls in
+    /// flight when the first commit failed, because nobody is admitted until a commit succeeds.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
-    /// How far holds reached whose growth was lost with a failed transaction, until they are needed again.
+    /// How far each hold reached whose growth was lost in a failed transaction. Removed when the hold is next
+    /// needed.
     pub(crate) reached: IdMap<HoldId, Micro>,
-    /// What the counters were told last of closes to repeat, lost holds and closes set aside.
+    /// The numbers of closes to retry, lost holds and closes set aside that were last added to the counters.
     counted: [u64; 3],
-    /// Wallets that others have locked, with the commands that wait for them, first come first.
+    /// Wallets that other nodes have locked, with the commands that wait for them, in order of arrival.
     parked: VecDeque<Parked>,
     /// Closes of failed transactions, in order.
     pub(crate) retry: VecDeque<Close>,
-    /// Closes that fail by themselves.
+    /// Closes that fail even alone.
     stuck: Vec<Close>,
     stuck_due: Option<Instant>,
-    /// Who waits until nothing is parked.
+    /// Flushes that wait until nothing is parked.
     flushes: Vec<tokio::sync::oneshot::Sender<crate::queue::durable::Durable>>,
     pub(crate) failures: u32,
 }
@@ -136,7 +137,7 @@ impl Lane {
         })
     }
 
-    /// Works until the queue is closed and everything in it is booked.
+    /// Runs until the queue is closed and everything in it is booked.
     pub(crate) async fn run(self: Rc<Self>, mut worker: Worker) {
         let now = Instant::now();
         let mut timing = BatchTiming {
@@ -229,7 +230,7 @@ impl Lane {
             })
             .collect();
         commands.append(&mut drained);
-        // Nobody asks while the node is not ready, and it is not ready before somebody has asked.
+        // While the node is not ready no calls arrive, so only a probe can find out that it is ready again.
         if self.state.borrow().failures > 0
             && let Err(failed) = worker.probe().await
         {
@@ -246,7 +247,7 @@ impl Lane {
         self.count();
     }
 
-    /// Tells what waits in this lane; the counters add up all lanes.
+    /// Updates the counters, which are sums over all lanes.
     fn count(&self) {
         let mut state = self.state.borrow_mut();
         let waiting = [state.retry.len(), state.lost.len(), state.stuck.len()].map(|it| it as u64);
@@ -262,14 +263,15 @@ impl Lane {
         }
     }
 
-    /// Something failed: the next work begins after a pause, and with a probe. Answers whether that is news.
+    /// Records a failure: the next batch begins after a pause, and with a probe. Returns whether the lane
+    /// worked until now.
     pub(crate) fn failed(&self) -> bool {
         let mut state = self.state.borrow_mut();
         state.failures = state.failures.saturating_add(1);
         self.note_health(false)
     }
 
-    /// Something succeeded: whatever failed before is over.
+    /// Records a success, which ends any earlier failure.
     pub(crate) fn works(&self) {
         self.state.borrow_mut().failures = 0;
         self.note_health(true);
@@ -306,7 +308,7 @@ impl Lane {
         }
     }
 
-    /// Puts commands of parked wallets behind those that already wait, and gives back the others.
+    /// Adds commands of parked wallets to those that already wait. Returns the others.
     fn behind_parked(&self, commands: Vec<Queued>) -> Vec<Queued> {
         if self.state.borrow().parked.is_empty() {
             return commands;
@@ -363,15 +365,15 @@ impl Lane {
         self.parked.notify_one();
     }
 
-    /// The commands of the wallet that has waited longest. The wallet stays parked, so that what comes
-    /// meanwhile stands behind them.
+    /// The commands of the wallet that has waited longest. The wallet stays parked, so that later commands
+    /// queue behind them.
     fn next_parked(&self) -> Option<(WalletId, Vec<Queued>)> {
         let mut state = self.state.borrow_mut();
         let parked = state.parked.front_mut()?;
         Some((parked.wallet, std::mem::take(&mut parked.commands)))
     }
 
-    /// The first parked wallet was seen to; what is left of its commands goes back to the end.
+    /// Removes the first parked wallet. Parks it again, at the end, if commands are left.
     fn unpark(&self, wallet: WalletId, mut left: Vec<Queued>) {
         let now = Instant::now();
         let mut state = self.state.borrow_mut();
@@ -400,7 +402,7 @@ impl Lane {
         for flush in flushes {
             let batch = self.next_batch();
             batch.mark_durable();
-            // Who no longer waits need not know.
+            // A receiver that is gone needs no answer.
             drop(flush.send(batch.durable()));
         }
     }
@@ -416,7 +418,7 @@ impl Lane {
         }
     }
 
-    /// Keeps a flush until nothing is parked; gives it back when nothing is.
+    /// Keeps a flush until nothing is parked. Returns it if nothing is parked now.
     pub(crate) fn keep_flush(
         &self,
         flush: tokio::sync::oneshot::Sender<crate::queue::durable::Durable>,
@@ -429,7 +431,7 @@ impl Lane {
         None
     }
 
-    /// Sets closes aside that fail by themselves.
+    /// Sets aside closes that fail alone.
     pub(crate) fn set_aside(&self, closings: impl IntoIterator<Item = Close>) {
         let mut state = self.state.borrow_mut();
         state.stuck.extend(closings);
@@ -444,20 +446,20 @@ impl Lane {
         self.number
     }
 
-    /// Notes whether the lane works. Answers whether that is news.
+    /// Records whether the lane works. Returns whether that has changed.
     pub(crate) fn note_health(&self, works: bool) -> bool {
         let changed = self.health.note(Component::Lane(self.number), works);
         self.counters.failing.set(!self.health.lanes_work());
         changed
     }
 
-    /// Whether it is known whose a key is, or that it is nobody's.
+    /// Whether the wallet of a key is known, or the key is known not to exist.
     pub(crate) fn is_decidable(&self, key: KeyId) -> bool {
         let state = self.state.borrow();
         state.keys.peek(key).is_some() || state.missing_keys.contains(&key)
     }
 
-    /// The last hold of an epoch that was opened here.
+    /// The last hold that this lane opened in an epoch.
     pub(crate) fn last_hold(&self, epoch: Epoch) -> HoldId {
         let last = self.last_hold.get();
         if last.epoch() == epoch {
@@ -476,7 +478,7 @@ impl Lane {
         Batch::durable_on_commit(self.batches.get())
     }
 
-    /// The wallet whose turn a command waits for; none when it needs no row.
+    /// The wallet that a command locks. `None` if it needs no row.
     pub(crate) fn wallet_of(&self, command: &Command) -> Option<WalletId> {
         wallet_of(&self.state.borrow(), command)
     }
@@ -502,7 +504,7 @@ fn wallet_of(state: &State, command: &Command) -> Option<WalletId> {
     }
 }
 
-/// Grows with each failure, and differs from lane to lane and node to node.
+/// Grows with each failure, with a random part so that lanes and nodes do not retry together.
 fn pause(failures: u32) -> Duration {
     if failures == 0 {
         return Duration::ZERO;

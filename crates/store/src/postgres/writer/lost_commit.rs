@@ -1,4 +1,4 @@
-//! What became of a commit whose answer was lost.
+//! Finds out the outcome of a commit whose answer was lost.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,10 @@ use crate::postgres::connection::ledger_connection::{
     LedgerConnection, ROUND_TRIP_MAX, ServedBy, within,
 };
 
-/// How long a commit whose answer was lost stays in doubt as a rule; by then the database has ended the
-/// transaction one way or the other.
+/// How long the outcome of a lost commit usually stays unknown. By then the database has ended the transaction.
 pub(crate) const LOST_COMMIT_MAX: Duration = Duration::from_secs(STEP_MAX.as_secs() + 3);
 const LOST_COMMIT_PAUSE: Duration = Duration::from_millis(50);
-/// From here on a transaction in doubt is ended by force, so that its locks are free.
+/// After this time the session of the transaction is terminated, so that its locks are released.
 const TERMINATE_AFTER: Duration = Duration::from_millis(500);
 
 /// A transaction whose commit was not answered.
@@ -25,23 +24,23 @@ const TERMINATE_AFTER: Duration = Duration::from_millis(500);
 pub(crate) struct LostCommit {
     transaction: String,
     proof: Option<CommitProof>,
-    /// Who was told to commit it.
+    /// The server process that received the commit.
     served_by: Option<ServedBy>,
 }
 
-/// What became of a transaction.
+/// The outcome of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommitOutcome {
     Committed,
     RolledBack,
-    /// It may still end either way, or nobody could be asked.
+    /// The transaction may still be running, or the database did not answer.
     Unknown,
-    /// Nothing that is left tells.
+    /// Nothing can tell any more.
     Unknowable,
 }
 
 impl LedgerConnection {
-    /// A transaction whose commit was not answered, and what can tell of it.
+    /// Describes a transaction whose commit was not answered, for [`outcome`](Self::outcome).
     pub(crate) fn lost_commit(&mut self, transaction: &str, books: &Books) -> LostCommit {
         LostCommit {
             transaction: transaction.to_owned(),
@@ -50,11 +49,11 @@ impl LedgerConnection {
         }
     }
 
-    /// What became of a transaction in doubt, as far as that can be learnt in time.
+    /// The outcome of a lost commit, as far as it can be found out in time.
     ///
-    /// A transaction id alone does not tell: a server that lost its last writes in a crash, and a standby
-    /// that took over without them, give the same id to another transaction. A row that only this
-    /// transaction can have written does tell.
+    /// The transaction id alone is not enough: a server that lost its last writes in a crash, or a standby that
+    /// took over without them, may have given the same id to another transaction. A row that only this
+    /// transaction can have written is proof.
     pub(crate) async fn outcome(&mut self, lost_commit: &LostCommit) -> CommitOutcome {
         let begun = Instant::now();
         while begun.elapsed() < self.target.lost_commit_max {
@@ -88,7 +87,7 @@ impl LedgerConnection {
         }
         let before = match &lost_commit.served_by {
             Some(before) if before.timeline == session.served_by.timeline => before,
-            // The old server's session ended with it, so what is not here will not come.
+            // The session ended with the old server, so a row that is missing now will not appear later.
             _ if proof.is_some() => return Ok(CommitOutcome::RolledBack),
             _ => return Ok(CommitOutcome::Unknowable),
         };
@@ -100,8 +99,8 @@ impl LedgerConnection {
         .await;
         let status: Option<String> = match asked {
             Ok(row) => row.try_get(0)?,
-            // The id lies in the future of a server that lost its last writes. Any other error says nothing
-            // about the transaction.
+            // The id is in the future of a server that lost its last writes. Other errors say nothing about the
+            // transaction.
             Err(PgError::Sql(error))
                 if error.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) =>
             {
@@ -115,7 +114,7 @@ impl LedgerConnection {
                 confirm(client).await?;
                 Ok(CommitOutcome::Committed)
             }
-            // It ended after the look at its row, or the id is another transaction's.
+            // It was committed after the proof was looked for, or the id belongs to another transaction.
             (Some("committed"), Some(proof)) => {
                 if within(ROUND_TRIP_MAX, proof.is_there(client)).await? {
                     confirm(client).await?;
@@ -139,8 +138,8 @@ impl LedgerConnection {
     }
 }
 
-/// Commits something of its own. A commit that was ended while it waited for a standby is visible and yet not
-/// there; one that is answered behind it is, and everything before it.
+/// Commits a message of our own. A commit that was interrupted while it waited for a standby is visible but not
+/// yet durable. When a later commit is answered, everything before it is durable.
 async fn confirm(client: &Client) -> Result<(), PgError> {
     let message = "SELECT pg_logical_emit_message(true, 'tollgate', '')";
     within(ROUND_TRIP_MAX, client.batch_execute(message)).await
@@ -156,7 +155,7 @@ mod tests {
     use crate::records::ids::WalletId;
     use crate::settings::Server;
 
-    /// A schema of its own on the test server; nothing where there is none.
+    /// A new schema on the test server. `None` without a test server.
     async fn connection() -> Option<LedgerConnection> {
         let Ok(url) = std::env::var("TOLLGATE_TEST_POSTGRES") else {
             eprintln!("not played: run it by scripts/with-postgres");
@@ -179,7 +178,7 @@ mod tests {
         Some(LedgerConnection::new(target, role))
     }
 
-    /// Somebody else's transaction, and whether a row is there that is called ours.
+    /// The id of another transaction, with and without the row of ours.
     #[tokio::test]
     async fn an_id_that_another_transaction_has_got_does_not_speak_for_ours() {
         let Some(mut connection) = connection().await else {
@@ -209,7 +208,7 @@ mod tests {
                 CommitOutcome::RolledBack
             };
             assert_eq!(connection.outcome(&lost_commit).await, fate);
-            // On a standby that took over the same holds, and an id alone tells nothing.
+            // The same is true on a standby that took over. An id alone tells nothing.
             if let Some(before) = &mut lost_commit.served_by {
                 before.timeline = "00000000".to_owned();
             }

@@ -2,12 +2,12 @@
 
 use tokio_postgres::{Client, Statement};
 
-/// Locks the wallets of a batch, in one order for all nodes. Everything else of a wallet is changed
-/// under this lock.
+/// Locks the wallets of a batch, in the same order on all nodes. All data of a wallet is changed under this
+/// lock.
 const LOCK: &str = "SELECT n, status, balance, gift_balance, frozen, credit_limit, credit_used, entries, holds_opened, head,
     exposed FROM wallets WHERE n = ANY($1) ORDER BY n FOR NO KEY UPDATE";
 
-/// The time after the locks were had, the transaction's name, and until when this node may open holds.
+/// The time after locking, the transaction's id, and until when this node may open holds.
 const MOMENT: &str =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_current_xact_id()::text,
     (SELECT lease_until FROM nodes WHERE epoch = $1 AND closed_at IS NULL)";
@@ -19,7 +19,7 @@ const KEYS: &str = "SELECT k.n, k.wallet, k.enabled, k.expires_at, k.spend_limit
 const HOLDS: &str = "SELECT h.id, h.amount, h.tokens, h.counts, h.exposure, h.request_id, h.opened_at, h.booked
     FROM unnest($1::bigint[], $2::bigint[]) AS u (wallet, id) JOIN holds h ON h.wallet = u.wallet AND h.id = u.id";
 
-/// Everything a batch has decided, in one statement: it happens as a whole or not at all.
+/// All changes of a batch in one statement, which takes effect as a whole or not at all.
 const WRITE: &str = "WITH
     changed_wallets AS (
         UPDATE wallets w SET status = u.status, balance = u.balance, gift_balance = u.gift_balance, frozen = u.frozen,
@@ -63,7 +63,7 @@ const NUMBERS: &str =
 pub(crate) struct Statements {
     /// Waits for wallets that others have locked.
     pub(crate) lock: Statement,
-    /// Leaves out wallets that others have locked.
+    /// Skips wallets that others have locked.
     pub(crate) lock_free: Statement,
     pub(crate) moment: Statement,
     pub(crate) keys: Statement,

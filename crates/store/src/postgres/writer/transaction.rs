@@ -1,8 +1,8 @@
-//! One transaction: wallets are locked and rows brought in with the first flight of statements, what was
-//! decided is written and committed with the second.
+//! A transaction of two round trips: the first locks wallets and reads rows, the second writes the changes and
+//! commits.
 //!
-//! Statements of a flight are sent one behind the other without waiting for answers, so a batch costs
-//! two round trips whatever is in it.
+//! The statements of a round trip are sent without waiting for answers, so a batch takes two round trips
+//! whatever its size.
 
 use ledger::UnixMs;
 use tokio::time::timeout;
@@ -15,17 +15,17 @@ use crate::postgres::connection::ledger_connection::{ROUND_TRIP_MAX, Session};
 use crate::postgres::rows::{book_wallet, held, key, micro, time};
 use crate::records::ids::{Epoch, HoldId, KeyId, WalletId};
 
-/// The rows a batch decides on.
+/// The rows that a batch needs.
 #[derive(Debug, Default)]
 pub(crate) struct RowsNeeded {
-    /// By number; sorted when the batch begins.
+    /// By number. Sorted when the batch begins.
     pub(crate) wallets: Vec<i64>,
     /// By number.
     pub(crate) keys: IdMap<i64, KeyNumbers>,
     pub(crate) holds: IdMap<HoldId, HoldOwner>,
 }
 
-/// A key by its numbers and names, which never change.
+/// A key and its wallet, by number and id, which never change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyNumbers {
     pub(crate) n: i64,
@@ -34,7 +34,7 @@ pub(crate) struct KeyNumbers {
     pub(crate) wallet_id: WalletId,
 }
 
-/// Whose an open hold is.
+/// The wallet and key of an open hold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HoldOwner {
     pub(crate) wallet: i64,
@@ -62,7 +62,7 @@ impl RowsNeeded {
 /// What to do about wallets that others have locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockedWallets {
-    /// Leave them out.
+    /// Skip them.
     Skip,
     /// Wait for them.
     Wait,
@@ -71,18 +71,18 @@ pub(crate) enum LockedWallets {
 /// A transaction that has its locks and rows.
 #[derive(Debug)]
 pub(crate) struct OpenTransaction {
-    /// The database's time, after the locks were had.
+    /// The database's time, after the locks were taken.
     pub(crate) now: UnixMs,
-    /// The transaction's name, by which its end can be learnt.
+    /// The transaction's id, to ask for its outcome.
     pub(crate) transaction: String,
-    /// The epoch its holds belong to.
+    /// The epoch of its holds.
     pub(crate) epoch: Epoch,
-    /// Until when the epoch may open holds; nothing when it may not.
+    /// Until when the epoch may open holds. `None` if it may not.
     pub(crate) lease_until: Option<UnixMs>,
 }
 
-/// Begins a transaction and brings in what is needed; a wallet that is not there afterwards is locked
-/// by somebody else, or does not exist.
+/// Begins a transaction and loads the needed rows. A wallet that is missing afterwards is locked by another
+/// transaction, or does not exist.
 pub(crate) async fn begin(
     session: &Session,
     needed: &mut RowsNeeded,
@@ -117,7 +117,7 @@ pub(crate) async fn begin(
         let locked = async { client.query(lock, &[&needed.wallets]).await };
         let moment = async { client.query_one(&sql.moment, &[&epoch_number]).await };
         let found_keys = async { client.query(&sql.keys, &[&key_wallets, &keys]).await };
-        // In this order: what is read must be read behind the locks.
+        // In this order: rows must be read after the locks are taken.
         tokio::join!(biased; client.batch_execute("BEGIN"), locked, moment, found_keys, found_holds)
     };
     let (begun, wallets, moment, keys, holds) = timeout(ROUND_TRIP_MAX, round_trip)
@@ -165,16 +165,16 @@ pub(crate) async fn begin(
     })
 }
 
-/// How a commit failed.
+/// Why a commit failed.
 #[derive(Debug)]
 pub(crate) enum CommitError {
-    /// Nothing of the batch happened.
+    /// The transaction was rolled back.
     RolledBack(PgError),
-    /// The answer was lost: it happened, or not.
+    /// The answer was lost, so the outcome is unknown.
     AnswerLost(PgError),
 }
 
-/// Writes what was decided and commits it.
+/// Writes the changes and commits.
 pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), CommitError> {
     let client = &session.client;
     let written = Written::of(books);
@@ -185,7 +185,7 @@ pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), C
                 None => Ok(()),
             }
         };
-        // A commit behind a statement that failed undoes the transaction and says nothing.
+        // A COMMIT after a failed statement rolls back and reports no error.
         tokio::join!(biased; written, client.batch_execute("COMMIT"))
     };
     let committed = timeout(ROUND_TRIP_MAX, round_trip).await;
@@ -195,7 +195,7 @@ pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), C
             books.count_committed();
             Ok(())
         }
-        // The database has refused the statement, so it has not committed either.
+        // The database refused the statement, so it has not committed.
         Ok((Err(error), _)) if error.code().is_some() => Err(CommitError::RolledBack(error.into())),
         Ok((_, Err(error))) if error.code().is_some() && !ends_sessions(&error) => {
             Err(CommitError::RolledBack(error.into()))
@@ -205,7 +205,7 @@ pub(crate) async fn commit(session: &Session, books: &mut Books) -> Result<(), C
     }
 }
 
-/// A session that is ended while it commits may have committed.
+/// A session that was terminated during its commit may have committed.
 fn ends_sessions(error: &tokio_postgres::Error) -> bool {
     error
         .code()

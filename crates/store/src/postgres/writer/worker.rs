@@ -1,4 +1,4 @@
-//! A worker: one connection of a lane, and the rows of its present batch.
+//! A worker: one connection of a lane, and the rows of its current batch.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -23,9 +23,9 @@ use crate::queue::durable::Batch;
 use crate::records::call::{Admitted, Close, IfLost};
 use crate::records::ids::{HoldId, KeyId, WalletId};
 
-/// How often a transaction that met another one, or lost its connection, is begun again.
+/// How often a transaction is tried that conflicts with another or loses its connection.
 const ATTEMPTS_MAX: u32 = 4;
-/// The longest pause before it is.
+/// The longest pause between two attempts.
 const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(20);
 
 pub(crate) struct Worker {
@@ -47,7 +47,7 @@ impl Worker {
         }
     }
 
-    /// Runs commands in their order; gives back those whose wallets others have locked.
+    /// Runs commands in order. Returns those whose wallets others have locked.
     pub(crate) async fn run(
         &mut self,
         commands: Vec<Queued>,
@@ -58,7 +58,7 @@ impl Worker {
         let mut calls = Vec::new();
         for queued in commands {
             if matches!(queued.command, Command::Change(_)) {
-                // A change has a transaction of its own, behind what came before it.
+                // A change has its own transaction, after the commands before it.
                 let before = std::mem::take(&mut calls);
                 self.calls(before, locked_wallets, &mut locked, &mut left)
                     .await;
@@ -73,7 +73,7 @@ impl Worker {
         left
     }
 
-    /// One transaction of calls.
+    /// Runs calls in one transaction.
     async fn calls(
         &mut self,
         commands: Vec<Queued>,
@@ -117,7 +117,7 @@ impl Worker {
             self.books.last_hold = self.lane.last_hold(begun.epoch);
         }
         for queued in turn {
-            // Who wants to know that everything is written waits for those that wait.
+            // A flush waits for the commands that are left.
             let waits = matches!(queued.command, Command::Flush(_)) && !left.is_empty();
             if waits || self.is_locked(&queued.command) {
                 locked.extend(self.lane.wallet_of(&queued.command));
@@ -136,7 +136,7 @@ impl Worker {
         }
     }
 
-    /// Names the rows that commands are decided on.
+    /// Collects the rows that commands need.
     fn collect_needed(&mut self, commands: &[Queued]) {
         self.needed.clear();
         let mut state = self.lane.state.borrow_mut();
@@ -153,7 +153,7 @@ impl Worker {
         }
     }
 
-    /// Whether somebody else has the lock of the wallet this is about.
+    /// Whether another transaction holds the lock of the command's wallet.
     fn is_locked(&mut self, command: &Command) -> bool {
         let state = self.lane.state.borrow();
         let wallet = match (key_of(command), hold_of(command)) {
@@ -164,8 +164,8 @@ impl Worker {
         wallet.is_some_and(|wallet| self.books.wallets.get_mut(wallet).is_none())
     }
 
-    /// Begins a transaction, again where another one was in the way or the connection was lost:
-    /// nothing has been told to anybody yet.
+    /// Begins a transaction. Retries after a conflict or a lost connection, because nobody has been answered
+    /// yet.
     async fn begin(&mut self, locked_wallets: LockedWallets) -> Result<OpenTransaction, PgError> {
         let mut tried = 0;
         loop {
@@ -191,7 +191,8 @@ impl Worker {
             match failed.kind() {
                 FailureKind::Disconnected => {
                     self.connection.disconnect();
-                    // A connection may have died unseen; that a new one dies too is another matter.
+                    // The connection may have been lost unnoticed. If a new one is lost too, something else is
+                    // wrong.
                     if tried >= 2 {
                         return Err(failed);
                     }
@@ -209,7 +210,7 @@ impl Worker {
         }
     }
 
-    /// Keeps the closes, and tells the others that the ledger is not available.
+    /// Keeps the closes, and refuses the other commands as unavailable.
     pub(crate) fn begin_failed(&mut self, failed: &PgError, commands: Vec<Queued>) {
         let changed = self.lane.failed();
         if changed || !commands.is_empty() {
@@ -224,7 +225,7 @@ impl Worker {
         }
     }
 
-    /// Decides. An answer whose receiver has gone is dropped; a grant then closes its hold.
+    /// Decides a command. If the receiver is gone, the answer is dropped. A dropped grant closes its hold.
     fn apply(&mut self, command: Command, begun: Option<&OpenTransaction>, batch: &Arc<Batch>) {
         match command {
             Command::Admit(mut admit, reply) => {
@@ -280,7 +281,7 @@ impl Worker {
                 }
                 self.close(closing);
             }
-            // Not repeated when the batch fails: the hold then counts until it is closed.
+            // Not retried when the batch fails: the hold then counts until it is closed.
             Command::Uncount(hold) => self.books.stop_counting(hold),
             Command::Balance(key, reply) if !self.lane.is_decidable(key) => {
                 drop(reply.send(Err(StoreError::Unavailable)));
@@ -294,13 +295,13 @@ impl Worker {
                     drop(reply.send(batch.durable()));
                 }
             }
-            // Tasks have connections of their own.
+            // Tasks have their own connections.
             Command::Task(_) => command.refuse(AdmitError::Unavailable),
             Command::Change(_) => unreachable!("a change has a transaction of its own"),
         }
     }
 
-    /// From its decision on a hold is ours, so that its close finds it.
+    /// Remembers the owner of a hold as soon as it is decided, so that its close finds it.
     fn add_owner(&mut self, hold: HoldId, key: KeyId) {
         let mut state = self.lane.state.borrow_mut();
         if let Some(key) = state.keys.get_mut(key).copied() {
@@ -323,7 +324,7 @@ impl Worker {
             Closed::Late => {
                 self.lane.counters.late_closes.add(1);
                 if let Some(charge) = charge {
-                    // For whoever reconciles: this was delivered and is not charged.
+                    // For reconciliation: this was delivered and is not charged.
                     tracing::warn!(%hold, charge, "a settlement came after the end of its hold");
                 }
                 self.remove_owners(&[hold]);
@@ -335,8 +336,8 @@ impl Worker {
         }
     }
 
-    /// Opens the hold of a close again if it was lost with a failed transaction and the call was answered
-    /// all the same. Tells whether the close can go on.
+    /// Reopens the hold of a close, if it was lost with a failed transaction and the call was answered
+    /// nevertheless. Returns whether the close can continue.
     fn reopen_lost(&mut self, closing: &Close) -> bool {
         let id = closing.hold;
         let mut state = self.lane.state.borrow_mut();
@@ -352,7 +353,7 @@ impl Worker {
         true
     }
 
-    /// Has a hold reach as far again as before its growth was lost with a failed transaction.
+    /// Grows a hold back to its size before its growth was lost with a failed transaction.
     fn regrow(&mut self, hold: HoldId) {
         let reach = self.lane.state.borrow_mut().reached.remove(&hold);
         if let Some(reach) = reach {
@@ -369,7 +370,7 @@ impl Worker {
         }
     }
 
-    /// Commits, and tells everyone it concerns how that went.
+    /// Commits, and tells everyone concerned how it went.
     async fn end(&mut self, begun: &OpenTransaction, batch: &Arc<Batch>, count: u64) {
         let closed: Vec<HoldId> = self.closed();
         batch.seal();
@@ -385,7 +386,7 @@ impl Worker {
                 self.lane.counters.commits_failed.add(1);
                 self.lane.failed();
                 if failure.failed.kind() == FailureKind::Permanent {
-                    // One of them spoils the transaction; alone they show which.
+                    // One of them makes the transaction fail. Run alone, they show which.
                     self.close_one_by_one(closings).await;
                 } else {
                     let mut state = self.lane.state.borrow_mut();
@@ -393,14 +394,14 @@ impl Worker {
                         state.retry.push_front(closing);
                     }
                 }
-                // Last: who learns of it finds the counters as they are.
+                // Last, so that whoever learns of the loss sees the updated counters.
                 batch.mark_lost();
             }
         }
     }
 
-    /// Gives back the closes of a transaction that failed, and keeps the holds it would have opened: they
-    /// stay ours until their calls end.
+    /// Rolls back the books of a failed transaction and returns its closes. Holds that it would have opened are
+    /// kept until their calls end.
     fn roll_back(&mut self) -> Vec<Close> {
         let FailedBatch {
             closings,
@@ -428,7 +429,7 @@ impl Worker {
             .collect()
     }
 
-    /// Commits; a commit whose answer was lost is asked about until it is known or too late.
+    /// Commits. If the answer is lost, asks for the outcome until it is known or time is up.
     pub(crate) async fn commit(&mut self, begun: &OpenTransaction) -> Result<(), CommitFailure> {
         let committed = match self.connection.open_session() {
             Some(session) => transaction::commit(session, &mut self.books).await,
@@ -462,8 +463,8 @@ impl Worker {
         })
     }
 
-    /// Commits a batch of calls. A commit in doubt is asked about for as long as the node runs: a caller is
-    /// told what the ledger says, or waits.
+    /// Commits a batch of calls. While the outcome of the commit is unknown, asks for it for as long as the
+    /// node runs: callers either learn what the ledger says, or wait.
     async fn commit_calls(&mut self, begun: &OpenTransaction) -> Result<(), CommitFailure> {
         let mut committed = self.commit(begun).await;
         while let Err(CommitFailure {
@@ -479,7 +480,7 @@ impl Worker {
                     self.books.count_committed();
                     return Ok(());
                 }
-                // What neither opened nor closed a hold is made good by the close, if it was lost.
+                // If a batch that neither opened nor closed a hold was lost, the later closes make up for it.
                 CommitOutcome::RolledBack | CommitOutcome::Unknowable => *lost_commit = None,
                 CommitOutcome::Unknown => {
                     tracing::error!(error = %failed, "it is not known whether a transaction of the ledger happened");
@@ -489,7 +490,7 @@ impl Worker {
         committed
     }
 
-    /// Closes holds in a transaction each, so that one that fails takes no other with it.
+    /// Closes each hold in its own transaction, so that a failure affects no other.
     pub(crate) async fn close_one_by_one(&mut self, closings: Vec<Close>) {
         let mut closings = closings.into_iter();
         while let Some(mut closing) = closings.next() {
@@ -514,7 +515,7 @@ impl Worker {
             let hold = closing.hold;
             closing.now = begun.now;
             self.close(closing);
-            // One that was set aside again is still ours.
+            // A close that was set aside again keeps its owner.
             let closed = self.closed();
             match self.commit_calls(&begun).await {
                 Ok(()) => {
@@ -540,7 +541,7 @@ impl Worker {
 #[derive(Debug)]
 pub(crate) struct CommitFailure {
     pub(crate) failed: PgError,
-    /// It is not known whether it happened after all.
+    /// Set if the outcome is unknown.
     pub(crate) lost_commit: Option<LostCommit>,
 }
 

@@ -1,4 +1,4 @@
-//! What a batch has decided, as columns for the one statement that writes it.
+//! The changes of a batch, as columns for the one statement that writes them.
 
 use tokio_postgres::types::ToSql;
 
@@ -6,7 +6,7 @@ use crate::books::Books;
 use crate::chain::Head;
 use crate::postgres::connection::ledger_connection::Session;
 
-/// A list for each column, so that one statement takes any number of rows.
+/// A list for each column, so that one statement inserts any number of rows.
 #[derive(Default)]
 pub(crate) struct Written<'b> {
     wallets: Wallets,
@@ -92,7 +92,7 @@ struct Entries<'b> {
 }
 
 impl<'b> Written<'b> {
-    /// Everything pending; nothing when there is nothing to write.
+    /// All pending changes. `None` if there is nothing to write.
     pub(crate) fn of(books: &'b mut Books) -> Option<Self> {
         if books.pending.is_empty() {
             return None;
@@ -134,7 +134,7 @@ impl<'b> Written<'b> {
         // From here on the rows are only read.
         let books = &*books;
         for (id, key) in books.pending.opened.iter().zip(key_numbers) {
-            // One that is not there was closed in the same batch.
+            // A hold that is missing was closed in the same batch.
             if let (Some(hold), Some(key)) = (books.holds.get(id), key) {
                 let to = &mut written.opened;
                 to.wallet.push(hold.wallet);

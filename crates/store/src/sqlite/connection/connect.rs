@@ -1,4 +1,4 @@
-//! Connections to the database, and the checks before one is trusted.
+//! Connections to the database, and the checks before a file is used.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,22 +13,24 @@ use crate::error::OpenError;
 
 /// `Toll` in ASCII, in the header of our files.
 const APPLICATION_ID: i32 = 0x546f_6c6c;
-/// Up to here a file is checked as a whole at the start; above, the tables that recovery changes.
+/// Files up to this size are checked as a whole at the start. Of larger files, only the tables that recovery
+/// changes.
 const CHECKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Small pages: a batch changes a few bytes in each of half a dozen, and the log takes whole ones.
-/// Measured: half of 4,096 saves a lone call a sixth of its time and costs large batches nothing.
+/// Small pages: a batch changes a few bytes in about six pages, and the log stores whole pages. In a
+/// measurement, 2,048 bytes instead of 4,096 saved a single call a sixth of its time and cost large batches
+/// nothing.
 pub(crate) const PAGE_BYTES: u32 = 2_048;
-/// What the log keeps of the disk when it begins anew; room that is there already is written faster.
+/// How much disk space the log keeps when it restarts. Overwriting allocated space is faster.
 const LOG_KEPT_BYTES: i64 = 64 * 1024 * 1024;
-/// A waiting writer looks again this often.
+/// How often a waiting writer polls the lock.
 pub(crate) const LOCK_STEP: Duration = Duration::from_micros(250);
 
-/// Page cache of each kind of connection, in KiB; it is filled on use only.
+/// Page cache of each kind of connection, in KiB. It is allocated on use.
 pub(crate) const WRITER_CACHE_KIB: i32 = 8_192;
 pub(crate) const READER_CACHE_KIB: i32 = 1_024;
 
-/// Opens a file that exists or not, and refuses one that is damaged or not ours. A refused
-/// file is left as it is.
+/// Opens a new or existing file. Refuses a file that is damaged or belongs to another program, and leaves it as
+/// it is.
 pub(crate) fn open_checked(path: &Path) -> Result<Connection, OpenError> {
     let fresh = size(path).is_none_or(|bytes| bytes == 0);
     let connection =
@@ -42,7 +44,7 @@ pub(crate) fn open_checked(path: &Path) -> Result<Connection, OpenError> {
             .map_err(|error| open_error(path, error))?;
         return Ok(connection);
     }
-    // The last connection to leave folds the log into the file; a damaged one is not touched.
+    // The last connection to close copies the log into the file. A damaged file must not be touched.
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
         .map_err(|error| open_error(path, error))?;
@@ -95,7 +97,7 @@ fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// A connection that writes: write-ahead log, synced by us, folded by the checkpointer.
+/// A connection that writes: with a write-ahead log that our own threads sync and checkpoint.
 pub(crate) fn make_writer(
     connection: &mut Connection,
     lock_wait: Duration,
@@ -104,7 +106,7 @@ pub(crate) fn make_writer(
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    // A log that had to grow gives its room back when it begins anew.
+    // A log that had to grow releases the space when it restarts.
     connection.pragma_update(None, "journal_size_limit", LOG_KEPT_BYTES)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
@@ -122,20 +124,20 @@ pub(crate) fn reader(path: &Path) -> rusqlite::Result<Connection> {
 
 /// Any connection to a file that has been checked.
 pub(crate) fn open(path: &Path, more: OpenFlags) -> rusqlite::Result<Connection> {
-    // Each connection has one thread, so SQLite need not guard it.
+    // Each connection is used by one thread, so SQLite need not lock it.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags | more)?;
-    // A statement keeps its plan; else values that are bound to it may have it planned anew each time.
+    // Keeps the plan of a statement. Otherwise new bound values may cause a new plan each time.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 
-/// Looks often: under load the lock is free for moments only (`load.rs`).
+/// Polls often, because under load the lock is free only for short moments (`batch_policy.rs`).
 pub(crate) fn wait_for_lock(connection: &mut Connection, wait: Duration) -> rusqlite::Result<()> {
     wait_with(connection, wait, BusyWait::default())
 }
 
-/// The same, unless `busy_wait` is at an end.
+/// Like [`wait_for_lock`], unless `busy_wait` is switched off.
 pub(crate) fn wait_with(
     connection: &mut Connection,
     wait: Duration,
@@ -162,7 +164,7 @@ impl BusyWait {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Does what must not wait.
+    /// Runs something that must not wait for the lock.
     pub(crate) fn without<T>(&self, hurried: impl FnOnce() -> T) -> T {
         self.ended.store(true, Ordering::Relaxed);
         let done = hurried();

@@ -1,10 +1,10 @@
-//! What kind of failure the database reports.
+//! Classifies the database's errors.
 
 use rusqlite::ErrorCode;
 
 use crate::error::StoreError;
 
-/// Whose fault a failed transaction is.
+/// The kind of an error decides what to do about a failed transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     /// Another connection holds the lock.

@@ -19,15 +19,15 @@ pub(crate) fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Forces the names in a folder to the disk; a synced file whose name is lost is lost.
+/// Syncs a folder. A synced file is lost if its name is lost.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder(path))?.sync_all()
 }
 
-/// Bytes of a file; none when it does not exist.
+/// The size of a file in bytes. `None` if it does not exist.
 ///
-/// Asked by name: opening a database file outside `SQLite` and closing it again would drop the
-/// locks that `SQLite` holds on it in this process.
+/// By name, because opening a database file outside `SQLite` and closing it again would drop the locks that
+/// `SQLite` holds on it in this process.
 pub(crate) fn size(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().map(|found| found.len())
 }

@@ -1,4 +1,4 @@
-//! Opening the database files: connections, the lock of the server, and the kinds of errors.
+//! Opens the database files: connections, locks, and kinds of errors.
 
 pub(super) mod connect;
 pub(super) mod errors;

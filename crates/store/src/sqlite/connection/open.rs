@@ -1,4 +1,4 @@
-//! Opening the database: for a server, or beside one.
+//! Opens the database for a server, or for a command beside one.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -22,20 +22,20 @@ use crate::sqlite::writer::writer_lock::WriterLock;
 use crate::stats::Counters;
 use crate::store::Recovery;
 
-/// One wait of the writer, for its turn and for the lock. Short, so that it sees the end of the store; it
-/// tries again until its commands are refused for having waited too long.
+/// How long the writer waits at once, for the writer lock and for the database's lock. Short, so that it
+/// notices that the store is being closed. It retries until its commands have waited too long.
 const WRITER_WAIT: Duration = Duration::from_millis(100);
 
-/// A database ready for its writer.
+/// A database that is ready for its writer.
 pub(crate) struct Opened {
     pub(crate) writer: Connection,
     pub(crate) writer_lock: WriterLock,
-    /// The write-ahead log, for syncing.
+    /// The write-ahead log, to sync it.
     pub(crate) log: File,
     pub(crate) epoch: Epoch,
 }
 
-/// For a server that holds the lock: migrates, begins a new epoch, closes older ones.
+/// For a server that holds the lock: migrates, begins a new epoch, and closes older ones.
 pub(crate) fn for_server(
     path: &Path,
     settings: &Settings,
@@ -57,7 +57,7 @@ pub(crate) fn for_server(
     let recovery = close_orphans(&mut ledger, epoch, now).map_err(sql)?;
     drop(ledger);
     let log = open_log(path)?;
-    // What recovery did is durable before anyone is admitted on the strength of it.
+    // Recovery must be durable before anyone is admitted on its result.
     log.sync_all().map_err(|source| OpenError::Io {
         path: beside(path, "-wal"),
         source,
@@ -72,7 +72,7 @@ pub(crate) fn for_server(
     Ok((opened, recovery))
 }
 
-/// For a command: nothing is recovered, and only a database without a server is migrated.
+/// For a command: recovers nothing, and migrates only a database without a server.
 pub(crate) fn for_command(path: &Path, settings: &Settings) -> Result<Opened, OpenError> {
     if !is_current(path, Schema::Ledger)? {
         match ServerLock::try_take(path)? {
@@ -83,7 +83,7 @@ pub(crate) fn for_command(path: &Path, settings: &Settings) -> Result<Opened, Op
     let mut writer = super::connect::open(path, rusqlite::OpenFlags::empty())
         .map_err(|error| open_error(path, error))?;
     make_writer(&mut writer, settings.lock_wait_max).map_err(|error| open_error(path, error))?;
-    // The log exists from the first read on.
+    // The log file exists after the first read.
     Schema::Ledger.age(&writer, path)?;
     let (writer, writer_lock) = in_turn(writer, path)?;
     Ok(Opened {
@@ -94,14 +94,14 @@ pub(crate) fn for_command(path: &Path, settings: &Settings) -> Result<Opened, Op
     })
 }
 
-/// Opens one of the two files and brings it to the program's schema.
+/// Opens one of the two files and migrates it.
 pub(crate) fn prepared(
     path: &Path,
     schema: Schema,
     lock_wait: Duration,
 ) -> Result<Connection, OpenError> {
     let mut connection = open_checked(path)?;
-    // A newer file is refused before anything in it is touched.
+    // A newer file is refused before anything in it is changed.
     schema.age(&connection, path)?;
     make_writer(&mut connection, lock_wait).map_err(|error| open_error(path, error))?;
     schema.migrate(&mut connection, path)?;
@@ -112,8 +112,7 @@ pub(crate) fn prepared(
     Ok(connection)
 }
 
-/// The file of the journal. Not `-journal`: that is `SQLite`'s own name for a rollback journal, which
-/// it would take this file for.
+/// The file of the journal. Not `-journal`, which is the name of `SQLite`'s own rollback journal.
 pub(crate) fn journal_path(path: &Path) -> PathBuf {
     beside(path, "-calls")
 }
@@ -126,7 +125,7 @@ fn is_current(path: &Path, schema: Schema) -> Result<bool, OpenError> {
     Ok(schema.age(&connection, path)? == Age::Same)
 }
 
-/// A server that is just starting will have migrated in a moment.
+/// Waits, because a server that is just starting may be migrating.
 fn wait_for_schema(path: &Path, wait: Duration) -> Result<(), OpenError> {
     let begun = std::time::Instant::now();
     while !is_current(path, Schema::Ledger)? {
@@ -148,8 +147,8 @@ fn wait_for_schema(path: &Path, wait: Duration) -> Result<(), OpenError> {
 }
 
 fn open_log(path: &Path) -> Result<File, OpenError> {
-    // SQLite removes the log only with its last connection, and ours is open: this is the file that
-    // every later batch is written to, also after the log has begun anew.
+    // SQLite removes the log only with its last connection, and ours is open. So every later batch is written
+    // to this file, even after the log has restarted.
     let log = beside(path, "-wal");
     let file = File::open(&log).map_err(|source| OpenError::Io { path: log, source })?;
     sync_folder(path).map_err(|source| OpenError::Io {
@@ -159,7 +158,7 @@ fn open_log(path: &Path) -> Result<File, OpenError> {
     Ok(file)
 }
 
-/// A connection whose waits are short and end with the turn's patience.
+/// A connection with short waits, which the writer lock can switch off.
 fn in_turn(mut writer: Connection, path: &Path) -> Result<(Connection, WriterLock), OpenError> {
     let writer_lock = WriterLock::open(path, WRITER_WAIT)?;
     wait_with(&mut writer, WRITER_WAIT, writer_lock.busy_wait.clone())

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 use super::files::{beside, folder};
 use crate::error::OpenError;
 
-/// A command that prepares a new database holds the lock for a moment, which must not keep a
-/// server from starting.
+/// How long a server waits for a command that is creating a new database and holds the lock for a moment.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 const WAIT_STEP: Duration = Duration::from_millis(20);
 
-/// The lock; dropping it, or the end of the process, gives it back.
+/// The lock. Released when dropped, or when the process ends.
 #[derive(Debug)]
 pub(crate) struct ServerLock {
     _file: File,
@@ -38,7 +37,7 @@ impl ServerLock {
         }
     }
 
-    /// Takes the lock if nobody has it.
+    /// Takes the lock if it is free.
     pub(crate) fn try_take(path: &Path) -> Result<Option<Self>, OpenError> {
         let file = open_beside(path, "-lock")?;
         match file.try_lock() {
@@ -52,7 +51,7 @@ impl ServerLock {
     }
 }
 
-/// Opens a file beside a database, to lock it. Whoever may use the database may use it, whoever made it.
+/// Opens a lock file beside a database. Everyone who may use the database may use the file, whoever created it.
 pub(crate) fn open_beside(database: &Path, suffix: &str) -> Result<File, OpenError> {
     let path = beside(database, suffix);
     let opened = fs::create_dir_all(folder(database)).and_then(|()| open_or_make(&path, database));
@@ -67,7 +66,7 @@ fn open_or_make(path: &Path, database: &Path) -> io::Result<File> {
     let file = OpenOptions::new().create(true).append(true).open(path)?;
     if let Ok(like) = fs::metadata(database) {
         file.set_permissions(like.permissions())?;
-        // Only an administrator may give a file away, and only then does it need to be.
+        // Only an administrator can change the owner of a file, and only then is it necessary.
         let _: io::Result<()> = fchown(&file, Some(like.uid()), Some(like.gid()));
     }
     Ok(file)
@@ -92,7 +91,7 @@ mod tests {
         fs::set_permissions(&database, fs::Permissions::from_mode(0o660)).unwrap();
         open_beside(&database, "-turn").unwrap();
         assert_eq!(mode("-turn"), 0o660);
-        // One that is there stays as it is, and need not be writable.
+        // An existing file stays as it is, and need not be writable.
         let read_only = fs::Permissions::from_mode(0o444);
         fs::set_permissions(beside(&database, "-turn"), read_only).unwrap();
         open_beside(&database, "-turn").unwrap().try_lock().unwrap();

@@ -1,12 +1,12 @@
-//! Holds whose growth is lost with a failed commit: their calls were told of it, so a counted charge may
-//! reach as far.
+//! Holds whose growth is lost with a failed commit. Their calls were told of the growth, so a counted charge
+//! may be as large.
 
 use ledger::Step;
 
 use super::*;
 use crate::{Extend, SessionStep};
 
-/// What the hold reaches when it has grown, in micro-credits.
+/// How far the hold reaches after its growth, in micro-credits.
 const REACH: u32 = 2_000_000;
 /// What the call costs in the end, by our own count.
 const COUNTED: u32 = 1_900_000;
@@ -24,7 +24,7 @@ enum Grows {
 enum Ends {
     InTheFailedBatch,
     BehindIt,
-    /// Behind it, and its own batch fails as well.
+    /// After it, and its own batch fails too.
     InAnother,
 }
 
@@ -93,9 +93,9 @@ impl Rig {
     }
 }
 
-/// What a call is charged whose hold grows in a batch that fails.
+/// What a call is charged if its hold grows in a batch that fails.
 async fn charged(is_stored: bool, grows: Grows, ends: Ends, counted: u32) -> i64 {
-    // Nobody but a waiter ends a batch.
+    // A batch is written only when somebody waits for it.
     let rig = Rig::with(|settings| settings.gather = Duration::from_secs(60)).await;
     let call = rig.admit().await.unwrap();
     if is_stored {
@@ -106,7 +106,7 @@ async fn charged(is_stored: bool, grows: Grows, ends: Ends, counted: u32) -> i64
     if matches!(ends, Ends::InTheFailedBatch) {
         rig.settle_counted(&call, counted);
     }
-    // Whoever waits for the balance ends the batch.
+    // Waiting for the balance ends the batch.
     let _ = rig.store.balance(&rig.key.id).await;
     rig.until_failed(1).await;
     if matches!(ends, Ends::InAnother) {

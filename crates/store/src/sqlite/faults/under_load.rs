@@ -1,5 +1,5 @@
-//! The same while calls come faster than batches are made, and each is written while the next one is
-//! decided on.
+//! The same under load: calls arrive faster than batches are written, and each batch is written while the next
+//! one is decided.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -8,7 +8,7 @@ use super::*;
 const CHARGE: u32 = 10;
 const FUNDS: i64 = 10_000_000;
 
-/// How many calls were promised, and how many were lost.
+/// How many calls were confirmed, and how many were lost.
 #[derive(Debug, Default, Clone, Copy)]
 struct Ended {
     promised: u32,
@@ -24,8 +24,8 @@ impl Ended {
     }
 }
 
-/// Eight callers, each of which calls again as soon as its hold is on the disk or lost. Every second call
-/// has ended by then.
+/// Eight callers, each of which calls again as soon as its hold is on disk or lost. Every second call has ended
+/// by then.
 async fn call_until(rig: &Rig, over: &AtomicBool) -> Ended {
     let caller = || async {
         let mut ended = Ended::default();
@@ -71,7 +71,7 @@ async fn call_until(rig: &Rig, over: &AtomicBool) -> Ended {
     })
 }
 
-/// Lets eight callers call while `meanwhile` goes on.
+/// Lets eight callers call while `meanwhile` runs.
 async fn under_load<T>(rig: &Rig, meanwhile: impl Future<Output = T>) -> (Ended, T) {
     let over = AtomicBool::new(false);
     let stop = async {
@@ -124,7 +124,7 @@ async fn who_writes_out_of_turn_costs_calls_and_no_money() {
     };
     let before = created_at().await;
     let (mut ended, mut rounds) = (Ended::default(), 0);
-    // Between two batches there is but a moment, and who finds it is a matter of luck.
+    // There is only a moment between two batches, and who gets it is a matter of luck.
     while rounds < 200 && (rounds < 3 || rig.store.stats().commits_failed == 0) {
         let mut other = Connection::open(rig.path()).unwrap();
         let look_again = |_| {
@@ -143,12 +143,12 @@ async fn who_writes_out_of_turn_costs_calls_and_no_money() {
     }
     assert!(rig.store.stats().commits_failed >= 1, "{ended:?}");
     assert_charged(&rig, ended, 0).await;
-    // None of it was written over.
+    // Nothing of it was overwritten.
     assert_eq!(created_at().await, before + 20 * rounds);
 }
 
-/// Eight callers whose answers do not wait for the disk (`ledger.commit = "behind"`): each charge is in the
-/// ledger once, however many commits fail under it.
+/// Eight callers whose answers do not wait for the disk (`ledger.commit = "behind"`). Each charge is in the
+/// ledger exactly once, however many commits fail.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_do_not_wait_for_the_disk_are_all_charged() {
     let rig = Rig::new().await;
@@ -163,7 +163,7 @@ async fn answers_that_do_not_wait_for_the_disk_are_all_charged() {
                     continue;
                 };
                 if slow {
-                    // It ends when its batch has been committed or lost.
+                    // The call ends after its batch was committed or lost.
                     let _ = call.durable.wait().await;
                 } else {
                     tokio::task::yield_now().await;

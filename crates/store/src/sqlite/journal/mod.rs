@@ -1,5 +1,5 @@
-//! The journal in a file of its own, so that its writes neither wait for the ledger's lock nor look to
-//! the ledger's writer like another process.
+//! The journal, in a file of its own, so that its writes neither wait for the ledger's lock nor look like
+//! another process to the ledger's writer.
 
 mod names;
 mod query;

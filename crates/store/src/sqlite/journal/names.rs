@@ -1,4 +1,4 @@
-//! The numbers of rows, and of what they say again and again.
+//! Numbers for rows, and for values that repeat in many rows.
 
 use ledger::UnixMs;
 use rusqlite::{Connection, params};
@@ -12,10 +12,10 @@ const CACHED_NAMES_MAX: usize = 16_384;
 
 type Words = std::collections::HashMap<Box<str>, i64>;
 
-/// What has a number already.
+/// Values that already have a number.
 pub(super) struct Names<'c> {
     connection: &'c Connection,
-    /// The number of the last row, and the day it stands for.
+    /// The number of the last row, and its day.
     last: i64,
     day: i64,
     wallets: Generations<WalletId, i64>,
@@ -47,8 +47,8 @@ impl<'c> Names<'c> {
         word.map(|word| self.word(word)).transpose()
     }
 
-    /// The number of the first of so many rows, the others following. With it the day may turn: names in use are
-    /// then noted anew.
+    /// The number of the first of `count` rows; the others follow. If a new day begins, the names in use are
+    /// recorded again.
     pub(super) fn number(&mut self, at: UnixMs, rows: usize) -> i64 {
         let first = number_of(at).max(self.last.saturating_add(1));
         self.last = first.saturating_add_unsigned(rows.saturating_sub(1) as u64);
@@ -96,7 +96,7 @@ impl<'c> Names<'c> {
             return Ok(*n);
         }
         let n = self.name(word, None)?;
-        // What callers send may stand here too, so the table of words is bounded like the others.
+        // Callers may choose these values, so the table of words is bounded like the others.
         if self.words.len() >= CACHED_NAMES_MAX {
             self.words.clear();
         }
@@ -105,7 +105,7 @@ impl<'c> Names<'c> {
     }
 
     fn name(&self, name: &str, wallet: Option<i64>) -> rusqlite::Result<i64> {
-        // Once a day for each name, since names are remembered until the day turns.
+        // Once a day for each name, because names are remembered until the day changes.
         let upsert = "INSERT INTO names (name, wallet, seen) VALUES (?1, ?2, ?3)
                       ON CONFLICT (name) DO UPDATE SET seen = max(seen, excluded.seen) RETURNING n";
         self.connection
@@ -114,7 +114,7 @@ impl<'c> Names<'c> {
     }
 }
 
-/// The day that a row's number stands for.
+/// The day of a row, from its number.
 pub(super) fn day_of(number: i64) -> i64 {
     (number >> TIME_SHIFT) / DAY_MS
 }

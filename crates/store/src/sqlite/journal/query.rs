@@ -1,4 +1,4 @@
-//! Searching the journal, newest first, page by page.
+//! Searches the journal, newest first, page by page.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::types::Value;
@@ -9,7 +9,7 @@ use crate::records::journal::{
     JournalEntry, JournalPlace, JournalQuery, JournalRow, SET_BACK_MS_MAX, Timings, number_of,
 };
 
-/// The rows that match. A condition is a bound value, never a piece of SQL.
+/// The rows that match. Conditions are bound values, never parts of the SQL text.
 pub(crate) fn find(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Vec<JournalEntry>> {
     let mut conditions = Conditions::default();
     if let Some(wallet) = query.wallet {
@@ -22,7 +22,7 @@ pub(crate) fn find(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Ve
         let Some((n, wallet)) = name(on, &key.to_string())? else {
             return Ok(Vec::new());
         };
-        // The index is by wallet, and a key has one for ever.
+        // The index begins with the wallet, and a key never changes its wallet.
         if query.wallet.is_none() {
             conditions.add("c.wallet = ?", wallet);
         }
@@ -42,12 +42,12 @@ pub(crate) fn find(on: &Connection, query: &JournalQuery) -> rusqlite::Result<Ve
         conditions.add("c.request_id = ?", request_id.clone());
     }
     if let Some(since) = query.since {
-        // A row's number is never before its time.
+        // The number of a row is never earlier than its time.
         conditions.add("c.n >= ?", number_of(since));
         conditions.add("c.at >= ?", since.get());
     }
     if let Some(until) = query.until {
-        // It may be behind it when the clock was set back; rows are still a range of the key.
+        // It may be later if the clock was set back. The rows are still one range of the index.
         conditions.add("c.n < ?", number_of(until.plus_ms(SET_BACK_MS_MAX)));
         conditions.add("c.at < ?", until.get());
     }

@@ -1,4 +1,4 @@
-//! How rows are put into the table.
+//! Inserts rows.
 
 use rusqlite::Connection;
 
@@ -8,18 +8,18 @@ use crate::records::journal::{JournalRow, cut};
 use crate::records::meter::MeterText;
 use crate::sqlite::writer::insert::{Insert, Values};
 
-/// Rows that ended this close to each other are numbered in one go.
+/// Rows that ended this close to each other are numbered together.
 const NEAR_MS: u64 = 1_000;
-/// So many at most, so that a number is never far from its row's time.
+/// At most this many, so that a number is never far from its row's time.
 const RUN_ROWS: usize = 2_048;
-/// What a row says, but for its number.
+/// The contents of a row, without its number.
 const COLUMNS: &str = "at, wallet, key, status, request_id, model, endpoint, channel, upstream_model, code, stream,
     outcome, meter, charge, admitted_us, upstream_us, first_byte_us, total_us, dropped_params, route_notes,
     request_body, response_body, hold, queued_us";
 const COLUMNS_COUNT: usize = 24;
 
-/// The way into the table. The first row of a run is told its number, and the table counts on from there by
-/// itself: a statement that told several would keep a copy of every page it changes, to be able to undo itself.
+/// Inserts runs of rows. The first row of a run gets its number explicitly, and the table counts on from there.
+/// A statement that set several numbers would keep a copy of every page it changes, to be able to undo itself.
 pub(super) struct Inserts<'c> {
     first: Insert<'c>,
     rest: Insert<'c>,
@@ -27,7 +27,7 @@ pub(super) struct Inserts<'c> {
 
 impl<'c> Inserts<'c> {
     pub(super) fn prepare(on: &'c Connection) -> rusqlite::Result<Self> {
-        // Rows of a batch stand or fall together, so no statement need be able to undo itself.
+        // A batch is rolled back as a whole, so single statements need not be able to undo themselves.
         let first = format!("INSERT OR ROLLBACK INTO calls ({COLUMNS}, n)");
         let rest = format!("INSERT OR ROLLBACK INTO calls ({COLUMNS})");
         Ok(Self {
@@ -36,7 +36,7 @@ impl<'c> Inserts<'c> {
         })
     }
 
-    /// Puts all in, in order.
+    /// Inserts all rows in order.
     pub(super) fn all(
         &mut self,
         rows: &[JournalRow],
@@ -51,7 +51,7 @@ impl<'c> Inserts<'c> {
         let Some((first, rest)) = run.split_first() else {
             return Ok(());
         };
-        // None of them is numbered before its time.
+        // No row gets a number before its time.
         let newest = rest.iter().fold(first.at, |newest, row| newest.max(row.at));
         let number = names.number(newest, run.len());
         self.first.all(std::slice::from_ref(first), |row, values| {

@@ -1,4 +1,4 @@
-//! The journal's writer: a bounded list and a thread that writes it in large batches.
+//! The journal's writer: a bounded queue, and a thread that writes it in large batches.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -16,22 +16,22 @@ use crate::queue::journal_queue::{JournalBounds, JournalQueue, Queued};
 use crate::records::journal::{JournalRow, number_of};
 use crate::stats::Counters;
 
-/// Nobody waits for a row, so many share a transaction.
+/// Nobody waits for a row, so many rows share a transaction.
 const GATHER: Duration = Duration::from_millis(100);
-/// A list of this length is written at once.
+/// This many rows are written at once.
 const BATCH_ROWS: usize = 2_048;
-/// Old rows deleted in one transaction, so that new ones need not wait long.
+/// How many old rows are deleted in one transaction, so that new rows need not wait long.
 const PRUNE_ROWS: u32 = 5_000;
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JournalOptions {
     pub(crate) bounds: JournalBounds,
-    /// 0 keeps rows for ever.
+    /// 0 keeps rows forever.
     pub(crate) retention_days: u32,
 }
 
-/// The way to the journal. Dropping it writes what is queued and ends the thread.
+/// The journal. Dropping it writes what is queued and ends the thread.
 #[derive(Debug)]
 pub(crate) struct Journal {
     pending: Arc<PendingRows>,
@@ -90,12 +90,12 @@ impl Journal {
         }
     }
 
-    /// Returns when what was appended so far is written.
+    /// Returns when everything that was appended so far is written.
     pub(crate) async fn flush(&self) {
         let (reply, written) = oneshot::channel();
         self.pending.state.lock().flushes.push(reply);
         self.pending.wake.notify_one();
-        // A journal that has ended has written what it could.
+        // A writer that has ended has written what it could.
         drop(written.await);
     }
 
@@ -115,7 +115,7 @@ impl Drop for Journal {
 }
 
 impl PendingRows {
-    /// Waits for rows and some company for them; nothing when the journal has ended.
+    /// Waits for rows, and then a little longer for more. `None` when the journal is closed and empty.
     fn next(&self, rows: &mut Vec<JournalRow>, until: Instant) -> Option<Vec<oneshot::Sender<()>>> {
         let mut state = self.state.lock();
         state.queue.written();
@@ -145,7 +145,7 @@ struct Writer<'c> {
     connection: &'c Connection,
     counters: &'c Counters,
     options: JournalOptions,
-    /// Made with the first row.
+    /// Prepared with the first row.
     inserts: Option<Inserts<'c>>,
     names: Names<'c>,
 }
@@ -184,13 +184,13 @@ impl<'c> Writer<'c> {
                 Err(error) => {
                     tracing::warn!(%error, rows = count, "journal rows could not be written");
                     self.counters.journal_dropped.add(count);
-                    // Names of a transaction that was undone are not in the table.
+                    // The names of a transaction that was rolled back are not in the table.
                     self.names.forget();
                 }
             }
             rows.clear();
             for flush in flushes {
-                // Who no longer waits need not know.
+                // A receiver that is gone needs no answer.
                 let _: Result<(), ()> = flush.send(());
             }
         }
@@ -212,8 +212,8 @@ impl<'c> Writer<'c> {
         Ok(())
     }
 
-    /// Deletes some rows that are too old; answers how many. With the last of them go the names
-    /// that no row uses any more.
+    /// Deletes some rows that are too old, and returns how many. With the last of them, deletes the names that
+    /// no row uses any more.
     fn prune(&mut self, now: UnixMs) -> rusqlite::Result<usize> {
         if self.options.retention_days == 0 {
             return Ok(0);
@@ -267,7 +267,7 @@ mod tests {
         let (_folder, connection) = connection();
         let counters = Counters::default();
         let mut writer = Writer::new(&connection, &counters, OPTIONS);
-        // Calls that ended within a second, out of order; a pause; a clock set back a little; a rush.
+        // Calls that ended within a second, out of order; a pause; a clock that was set back a little; a burst.
         let mut times = vec![0, 300, 200, 7_200_000, 7_200_100, 7_100_000];
         times.extend((0..40).map(|n| 7_100_000 + n));
         let row = |ms: &i64| JournalRow {
@@ -318,7 +318,7 @@ mod tests {
             ..JournalRow::default()
         };
         writer.write(&[row("a/old", 40)]).unwrap();
-        // Used again on a later day, without a look at the table in between.
+        // Used again on a later day, without reading the table in between.
         writer
             .write(&[row("a/kept", 40), row("a/kept", 2)])
             .unwrap();
@@ -331,7 +331,7 @@ mod tests {
             names.map(Result::unwrap).collect()
         };
         assert_eq!(names(&connection), ["/v1/x", "a/kept"]);
-        // What was forgotten is written anew.
+        // What was deleted is written again.
         writer.write(&[row("a/old", 1)]).unwrap();
         assert_eq!(names(&connection), ["/v1/x", "a/kept", "a/old"]);
         let found = super::super::find(&connection, &JournalQuery::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Reads of wallets and keys, on the read pool.
+//! Reads wallets and keys, on the read pool.
 
 use ledger::UnixMs;
 use rusqlite::{Connection, OptionalExtension as _};
@@ -30,7 +30,7 @@ pub(crate) fn wallets(on: &Connection) -> rusqlite::Result<Vec<WalletRow>> {
     select.query_map([], wallet_row)?.collect()
 }
 
-/// By id, else by name: no name looks like an id.
+/// By id, otherwise by name. No name looks like an id.
 pub(crate) fn find_wallet(
     on: &Connection,
     name_or_id: &str,
@@ -67,7 +67,7 @@ mod tests {
     use crate::sqlite::connection::connect;
     use crate::sqlite::schema::migrations::Schema;
 
-    /// Planning it anew for each value costs thirty times as much as the lookup itself.
+    /// Planning it for each value would cost thirty times as much as the lookup itself.
     #[test]
     fn a_lookup_is_planned_once() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Reading entries and price versions back, page by page.
+//! Reads entries and price versions, page by page.
 
 use ledger::{Delta, Micro, UnixMs};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Value, ValueRef};
@@ -54,7 +54,7 @@ pub(crate) fn entries(on: &Connection, query: &EntryQuery) -> rusqlite::Result<V
     rows.collect()
 }
 
-/// All price cards there ever were, oldest first.
+/// All price cards, oldest first.
 pub(crate) fn prices(on: &Connection) -> rusqlite::Result<Vec<PriceRow>> {
     let mut select =
         on.prepare_cached("SELECT id, model, card, created_at FROM price_versions ORDER BY id")?;

@@ -13,16 +13,16 @@ use tokio::sync::oneshot;
 
 use crate::error::StoreError;
 
-/// Reads that may wait.
+/// How many reads may wait.
 const WAITING_MAX: usize = 4_096;
-/// How long one read may take; a search that takes longer is broken off.
+/// How long a read may take. A longer search is interrupted.
 const READ_MAX: Duration = Duration::from_secs(10);
-/// Steps of the database between two looks at the time.
+/// How many steps the database takes between two checks of the time.
 const STEPS: i32 = 10_000;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
 
-/// A pool of readers. Jobs that wait when it closes are dropped, and their callers learn so.
+/// A pool of readers. Jobs that still wait when it is closed are dropped, and their callers are told.
 pub(crate) struct Reads {
     queue: Arc<ReadQueue>,
     threads: Vec<JoinHandle<()>>,
@@ -40,7 +40,7 @@ struct State {
     closed: bool,
 }
 
-/// When the present read of a connection began.
+/// When the current read of a connection began.
 #[derive(Clone, Default)]
 struct ReadClock(Arc<Mutex<Option<Instant>>>);
 
@@ -82,7 +82,7 @@ impl Reads {
         Ok(reads)
     }
 
-    /// Runs a read on some connection.
+    /// Runs a read on one of the connections.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -105,7 +105,7 @@ impl ReadQueue {
     fn work(&self, connection: &Connection, clock: &ReadClock) {
         while let Some(job) = self.next() {
             clock.start();
-            // Its caller learns of a panic by the answer that is dropped; the reader goes on.
+            // The caller learns of a panic from the dropped answer. The reader continues.
             if catch_unwind(AssertUnwindSafe(|| job(connection))).is_err() {
                 tracing::error!("a read of the store panicked");
             }

@@ -1,4 +1,4 @@
-//! Reads everything for a verification, in one snapshot, and changes nothing.
+//! Reads everything for a verification, in one snapshot. Changes nothing.
 
 use rusqlite::{Connection, Row};
 
@@ -35,7 +35,7 @@ pub(crate) fn verify(on: &Connection, noted: &[WalletHead]) -> rusqlite::Result<
         check.hold(&hold_found(row)?);
         Ok(())
     })?;
-    // By row number: within a wallet that is the order of posting, and it is the file's own order.
+    // By row number, which is the order of posting within a wallet and the order of the file.
     let entries = format!("SELECT {ENTRY} FROM entries ORDER BY n");
     each(&snapshot, &entries, |row| {
         check.entry(&entry_columns(row)?);

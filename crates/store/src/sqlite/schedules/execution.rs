@@ -1,4 +1,4 @@
-//! One execution: callers, the writer, the sync thread and those who disturb them; then the reckoning.
+//! One execution: callers, the writer, the sync thread and the disturbances, and then the checks.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +30,7 @@ use crate::sync::{Mutex, checked, sleep};
 const HOLD: Micro = Micro::new(5);
 const CHARGE: i64 = 3;
 const GATHER: Duration = Duration::from_millis(1);
-/// How long a turn is waited for; the writer has it for less.
+/// How long to wait for the writer lock. The writer holds it for less.
 const TURN_WAIT: Duration = Duration::from_millis(100);
 
 pub(super) fn execute(plan: &Plan, template: &Arc<Template>) {
@@ -68,19 +68,19 @@ pub(super) fn execute(plan: &Plan, template: &Arc<Template>) {
     node.reckon(plan, template, &database);
 }
 
-/// Another process writes, some times in its turn and some times out of it.
+/// Another process writes, sometimes with the writer lock and sometimes without it.
 fn write_beside(database: &Database, commands: u32, strangers: u32) {
     if commands + strangers == 0 {
         return;
     }
     let connection = database.writer();
-    // Nobody is switched to inside a transaction, so the lock is free or it is not.
+    // The checker never switches threads inside a transaction, so the lock is either free or held for long.
     connection.busy_timeout(Duration::ZERO).unwrap();
     let update = "UPDATE epochs SET started_at = started_at + 1";
     let mut writer_lock = WriterLock::open(&database.path, TURN_WAIT).unwrap();
     for _ in 0..commands {
         if writer_lock.acquire().is_ok() {
-            // The writer has the lock only in its turn.
+            // The writer holds the database's lock only while it holds the writer lock.
             connection.execute(update, []).unwrap();
             writer_lock.release();
         }
@@ -161,7 +161,7 @@ impl Node {
         node
     }
 
-    /// Decides on a call as the store does.
+    /// Decides a call as the store does.
     fn admit(&self, template: &Template, leaves: bool) -> Option<Admitted> {
         if self.counters.failing.get() || self.sync_queue.is_broken() {
             return None;
@@ -271,7 +271,7 @@ impl Node {
         });
     }
 
-    /// Ends the threads as a store does that goes.
+    /// Ends the threads as a store does when it is dropped.
     fn end(&self) {
         self.queue.close();
         let threads = std::mem::take(&mut *self.threads.lock());
@@ -280,7 +280,7 @@ impl Node {
         }
     }
 
-    /// What must be true when everybody has gone.
+    /// What must be true at the end.
     fn reckon(&self, plan: &Plan, template: &Template, database: &Database) {
         let reader = database.reader();
         let report = verify(&reader, &[]).unwrap();
@@ -298,7 +298,7 @@ impl Node {
             let settled: BTreeMap<i64, i64> =
                 settled.map(|(id, (_, charge))| (*id, *charge)).collect();
             if plan.ends_badly() {
-                // What was in somebody's hands when it ended is abandoned at the next start.
+                // Calls that were in flight when a thread ended are abandoned at the next start.
                 for (id, charge) in &settled {
                     let answered = words.answered.get(id) == Some(charge);
                     assert!(answered || words.free.contains(id), "hold {id} is nobody's");

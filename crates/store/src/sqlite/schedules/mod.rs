@@ -1,8 +1,8 @@
-//! The writer's threads under a checker of schedules (`shuttle`).
+//! Runs the writer's threads under a schedule checker (`shuttle`).
 //!
-//! The code is the real one, down to the SQL: queue, open books, drafts, turn, writer and sync thread. Only
-//! locks, atomics, time and tasks belong to the checker (`crate::sync`). An execution depends on its
-//! seed alone: a failure prints the seed, and `TOLLGATE_SCHEDULE=<seed>` runs it again.
+//! The code is the real one, down to the SQL: queue, shared ledger, pending writes, writer lock, writer and
+//! sync thread. Only locks, atomics, time and tasks come from the checker (`crate::sync`). An execution depends
+//! only on its seed: a failure prints the seed, and `TOLLGATE_SCHEDULE=<seed>` runs it again.
 //!
 //! `cargo test -p tollgate-store --features schedules --lib schedules::`
 
@@ -24,11 +24,11 @@ use world::Template;
 use crate::sync::FaultPoint;
 use crate::sync::checked::visits;
 
-/// Executions in the test command; `TOLLGATE_SCHEDULES` runs more or fewer.
+/// Executions in the test command. `TOLLGATE_SCHEDULES` runs more or fewer.
 const SEEDS: u64 = 1_500;
-/// How often a schedule of the second kind may switch away from the thread that comes first.
+/// How often a schedule of the second kind may switch away from the thread with the highest priority.
 const SWITCHES_MAX: usize = 4;
-/// Stacks large enough for SQLite.
+/// Stacks large enough for `SQLite`.
 const STACK_BYTES: usize = 512 * 1024;
 
 fn config() -> Config {
@@ -43,8 +43,8 @@ fn number(variable: &str) -> Option<u64> {
     Some(set.parse().expect("a number is expected"))
 }
 
-/// Runs the execution of one seed. Every second one follows priorities with a few switches, which finds
-/// what needs a thread to stand still for long.
+/// Runs the execution of one seed. Every second one follows priorities with a few switches, which finds faults
+/// that need one thread to stand still for long.
 fn run(seed: u64, template: &Arc<Template>) {
     let plan = Plan::of(seed);
     if seed.is_multiple_of(2) {
@@ -80,7 +80,7 @@ fn money_holds_in_every_schedule_with_faults() {
     let (time, visits) = (begun.elapsed(), visits());
     eprintln!("{count} schedules in {time:?}: {}", template.summary());
     eprintln!("{visits:?}");
-    // A search that does not come to a place says nothing about it.
+    // A search that never reaches a fault point says nothing about it.
     let unseen = |point: &&FaultPoint| !visits.contains_key(*point);
     let unseen: Vec<_> = POINTS.iter().filter(unseen).collect();
     assert!(unseen.is_empty() || count < SEEDS, "{unseen:?}");

@@ -1,36 +1,36 @@
-//! What goes wrong in an execution, and who takes part.
+//! The faults of an execution, and its participants.
 
 use crate::sync::FaultPoint;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Plan {
-    /// Commits that fail, by their order: from the first to before the second.
+    /// The commits that fail, by number: from the first to before the second.
     pub(super) failing_commits: (u32, u32),
-    /// A commit that happens and is reported as failed.
+    /// A commit that succeeds and is reported as failed.
     pub(super) lying_commit: Option<u32>,
     /// The sync that fails.
     pub(super) failing_sync: Option<u32>,
-    /// Where a thread panics, after so many times there.
+    /// Where a thread panics, and at which visit.
     pub(super) panics: Option<(FaultPoint, u32)>,
-    /// Commands that may wait; with one, the queue is often full.
+    /// How many commands may wait. With one, the queue is often full.
     pub(super) queue_max: usize,
     pub(super) callers: Vec<Vec<Mode>>,
-    /// How often the log is folded.
+    /// How often the log is checkpointed.
     pub(super) folds: u32,
-    /// How often another process writes in its turn.
+    /// How often another process writes with the writer lock.
     pub(super) commands: u32,
-    /// How often a program writes that knows of no turn.
+    /// How often a program writes that ignores the writer lock.
     pub(super) strangers: u32,
 }
 
 /// How a call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// It is answered at once and closed then.
+    /// It is answered at once, and closed then.
     Behind,
-    /// It is answered at once and closed when its batch is known to be durable or lost.
+    /// It is answered at once, and closed when its batch is durable or lost.
     BehindSlow,
-    /// It is closed at once and answered when its hold is durable.
+    /// It is closed at once, and answered when its hold is durable.
     Together,
     /// It is closed and answered when its hold is durable.
     Waits,
@@ -57,7 +57,7 @@ pub(super) const POINTS: [FaultPoint; 5] = [
 ];
 
 impl Plan {
-    /// The plan of a seed. The first ones have one kind of fault each, and later ones any.
+    /// The plan of a seed. The first plans have one kind of fault each, later ones any.
     pub(super) fn of(seed: u64) -> Self {
         let mut dice = Dice(seed);
         let has =
@@ -96,14 +96,14 @@ impl Plan {
         plan
     }
 
-    /// Whether a promise may be broken without a word: what a disk holds after a failed sync is unknown,
-    /// and so is what a thread left behind that panicked.
+    /// Whether a confirmed decision may be lost without notice: the contents of a disk are unknown after a
+    /// failed sync, and so is what a thread left behind that panicked.
     pub(super) fn ends_badly(&self) -> bool {
         self.failing_sync.is_some() || self.panics.is_some()
     }
 }
 
-/// Numbers that depend on the seed alone.
+/// Random numbers that depend only on the seed.
 struct Dice(u64);
 
 impl Dice {

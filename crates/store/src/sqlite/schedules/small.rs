@@ -1,4 +1,4 @@
-//! Small parts, in every schedule there is.
+//! Small parts, in every possible schedule.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use crate::records::ids::{HoldId, KeyId, WalletId};
 use crate::sqlite::writer::shared_ledger::{BatchCounts, SharedLedger};
 use crate::sync::{Instant, checked};
 
-/// More schedules than any of these has.
+/// More schedules than any of these tests has.
 const SCHEDULES_MAX: usize = 200_000;
-/// Where there are too many, so many of them.
+/// If there are too many schedules, how many to run.
 const RANDOM_SCHEDULES: usize = 2_000;
 
-/// Runs every schedule, and says how many there are.
+/// Runs every schedule, and prints how many there are.
 #[expect(clippy::print_stderr, reason = "whoever runs it wants to know")]
 fn in_every_schedule(what: &str, run: impl Fn() + Send + Sync + 'static) {
     let scheduler = DfsScheduler::new(Some(SCHEDULES_MAX), false);
@@ -71,7 +71,7 @@ fn nobody_who_waits_is_left_in_the_queue() {
         });
         let (reply, answer) = tokio::sync::oneshot::channel();
         queue.push(Command::Flush(reply)).unwrap();
-        // Dropped by the writer, who has taken it; nobody else wakes it before.
+        // The writer drops it when it has taken it, and nobody else wakes the waiter before.
         assert!(block_on(answer).is_err());
         queue.push_close(Command::Uncount(HoldId::new(1)));
         queue.close();
@@ -79,7 +79,8 @@ fn nobody_who_waits_is_left_in_the_queue() {
     });
 }
 
-/// The waiter comes before, between and behind the commit and the sync: too many schedules for all of them.
+/// The waiter comes before, between or after the commit and the sync, which gives too many schedules to run
+/// them all.
 #[test]
 fn who_waits_for_a_batch_learns_what_became_of_it() {
     for fails in [false, true] {

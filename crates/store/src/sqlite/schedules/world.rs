@@ -1,4 +1,4 @@
-//! What an execution runs on: a database of its own, and the record of what callers were told.
+//! What an execution runs on: a database of its own, and a record of what callers were told.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -24,16 +24,16 @@ use crate::sqlite::writer::ledger::Ledger;
 use crate::sqlite::writer::writer_lock::WriterLock;
 
 pub(super) const NOW: UnixMs = UnixMs::new(1_800_000_000_000);
-/// What the wallet begins with: some calls find no money.
+/// The initial balance, which is too small for some calls.
 const FUNDS: Micro = Micro::new(45);
 
-/// What the books of an execution keep to.
+/// The limits of the books of an execution.
 pub(super) const LIMITS: Limits = Limits {
     cached_rows_max: 16,
     debt_limit: Micro::ZERO,
 };
 
-/// A database with one wallet and one key, of which every execution gets a copy.
+/// A database with one wallet and one key. Every execution gets a copy.
 #[derive(Debug)]
 pub(super) struct Template {
     folder: TempDir,
@@ -57,7 +57,7 @@ pub(super) struct Counts {
 
 impl Template {
     pub(super) fn new() -> Self {
-        // In memory where that is possible: nothing here is about the disk.
+        // In memory if possible, because the tests do not depend on the disk.
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() {
             tempfile::tempdir_in(memory)
@@ -92,7 +92,7 @@ impl Template {
         let price = price.unwrap();
         ledger.commit().unwrap();
         drop(ledger);
-        // The last connection to leave folds the log into the file.
+        // The last connection to close copies the log into the file.
         drop(connection);
         Self {
             folder,
@@ -148,7 +148,7 @@ impl Drop for Database {
 }
 
 impl Database {
-    /// A connection that writes, without syncs.
+    /// A connection that writes without syncs.
     pub(super) fn writer(&self) -> Connection {
         let mut connection = open(&self.path, rusqlite::OpenFlags::empty()).unwrap();
         make_writer(&mut connection, Duration::ZERO).unwrap();
@@ -183,7 +183,7 @@ impl Database {
     }
 }
 
-/// The holds of a database: what closed them and at which charge, and which are open.
+/// The holds of a database: which are open, and which entry closed the others at what charge.
 #[derive(Debug, Default)]
 pub(super) struct Holds {
     pub(super) closed: BTreeMap<i64, (String, i64)>,
@@ -220,7 +220,7 @@ impl Holds {
     }
 }
 
-/// What callers were told. The checker does not know of its lock, which nobody holds for longer than a word.
+/// What callers were told. The checker does not know its lock, which is only held for a moment.
 #[derive(Debug, Default)]
 pub(super) struct Told(Mutex<Words>);
 
@@ -228,12 +228,12 @@ pub(super) struct Told(Mutex<Words>);
 pub(super) struct Words {
     /// Answered calls with their charge.
     pub(super) answered: BTreeMap<i64, i64>,
-    /// Those among them whose hold was promised to be durable.
+    /// Those whose hold was confirmed as durable.
     pub(super) promised: BTreeSet<i64>,
-    /// Calls that were admitted and then told to have failed, or released.
+    /// Calls that were admitted and then released, or told that they failed.
     pub(super) free: BTreeSet<i64>,
     pub(super) refused: u64,
-    /// What the disk held when the last sync began.
+    /// The contents of the disk when the last sync began.
     pub(super) on_disk: Holds,
 }
 

@@ -1,4 +1,4 @@
-//! The heads of wallets whose entries are older than the chain: computed once, after the migration.
+//! Computes the heads of wallets whose entries are older than the chain, once, after the migration.
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
@@ -7,14 +7,14 @@ use crate::records::ids::PriceVersion;
 use crate::sqlite::reads::verify::each;
 use crate::sqlite::rows::{ENTRY, entry_columns};
 
-/// Whether a migration has left heads to be computed.
+/// Whether a migration has left heads to compute.
 pub(crate) fn are_missing(on: &Connection) -> rusqlite::Result<bool> {
     let table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'heads_missing'";
     Ok(on.query_row(table, [], |_| Ok(())).optional()?.is_some())
 }
 
-/// Computes the head of every wallet from its entries, in one transaction: killed half-way, the next
-/// start begins anew.
+/// Computes the head of every wallet from its entries, in one transaction. If the process is killed, the next
+/// start begins again.
 pub(crate) fn fill(on: &Connection) -> rusqlite::Result<()> {
     let transaction = Transaction::new_unchecked(on, TransactionBehavior::Immediate)?;
     if !are_missing(&transaction)? {
@@ -35,7 +35,7 @@ pub(crate) fn fill(on: &Connection) -> rusqlite::Result<()> {
         chains.price_version(PriceVersion::new(row.get(0)?, model, card));
         Ok(())
     })?;
-    // By row number: within a wallet that is the order of posting, and it is the file's own order.
+    // By row number, which is the order of posting within a wallet and the order of the file.
     let entries = format!("SELECT {ENTRY} FROM entries ORDER BY n");
     let mut count: u64 = 0;
     each(&transaction, &entries, |row| {

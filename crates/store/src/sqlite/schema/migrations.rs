@@ -28,7 +28,7 @@ pub(crate) enum Schema {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Age {
     Same,
-    /// Also a file without any schema, which is version 0.
+    /// A file without any schema is version 0, and older.
     Older {
         found: i32,
         known: i32,
@@ -43,7 +43,7 @@ impl Schema {
         }
     }
 
-    /// Compares; a newer schema is refused.
+    /// Compares the versions. Refuses a newer schema.
     pub(crate) fn age(self, on: &Connection, path: &Path) -> Result<Age, OpenError> {
         let known = self
             .runner()
@@ -71,8 +71,8 @@ impl Schema {
         }
     }
 
-    /// Brings the file to the program's schema, in one transaction: a step by itself would be written
-    /// before the note that it was, and a kill between the two would have it repeated.
+    /// Migrates the file in one transaction. Otherwise a step would be written before its record, and a kill
+    /// between the two would repeat the step.
     pub(crate) fn migrate(self, on: &mut Connection, path: &Path) -> Result<(), OpenError> {
         if self.age(on, path)? == Age::Same {
             return Ok(());
@@ -88,7 +88,7 @@ impl Schema {
         }
     }
 
-    /// Whether the program was stopped between the steps in SQL and the one that it takes itself.
+    /// Whether the program was stopped between the SQL steps and the step that it runs itself.
     fn is_unfinished(self, on: &Connection) -> rusqlite::Result<bool> {
         match self {
             Self::Ledger => chain_heads::are_missing(on),
@@ -141,7 +141,7 @@ mod tests {
         Schema::Ledger.migrate(&mut on, path).unwrap();
         assert_eq!(rows(&on), old);
         assert_eq!(Schema::Ledger.age(&on, path).unwrap(), Age::Same);
-        // What kept them as they are is there again.
+        // The triggers that protect the rows exist again.
         for change in [
             "UPDATE entries SET charge = 0",
             "DELETE FROM entries",

@@ -1,4 +1,4 @@
-//! Callbacks: claimed, and noted how they went.
+//! Callbacks: claims them and records their outcome.
 
 use rusqlite::{Row, params};
 

@@ -1,4 +1,4 @@
-//! Looking at tasks, outside the ledger's own connection.
+//! Lookups of tasks, on the read pool.
 
 use ledger::UnixMs;
 use rusqlite::types::ToSql;
@@ -40,7 +40,7 @@ pub(crate) fn has_due(on: &Connection, table: &'static str, now: UnixMs) -> rusq
     .exists([now.get()])
 }
 
-/// The channels of unfinished tasks.
+/// The channels of tasks that have not ended, with the number of tasks.
 pub(crate) fn channels(on: &Connection) -> rusqlite::Result<Vec<(Box<str>, u64)>> {
     let select = "SELECT channel, count(*) FROM tasks WHERE next_at IS NOT NULL AND channel IS NOT NULL GROUP BY channel";
     on.prepare_cached(select)?
@@ -51,7 +51,7 @@ pub(crate) fn channels(on: &Connection) -> rusqlite::Result<Vec<(Box<str>, u64)>
         .collect()
 }
 
-/// A page of tasks, the latest first, and how many there are.
+/// A page of tasks, the latest first, and their total number.
 pub(crate) fn list(on: &Connection, query: &TaskQuery) -> rusqlite::Result<TaskPage> {
     const WHERE: &str = "(?1 IS NULL OR w.id = ?1) AND (?2 IS NULL OR t.protocol = ?2)
         AND (?3 IS NULL OR t.status IN (SELECT value FROM json_each(?3))) AND (?4 IS NULL OR t.model = ?4)

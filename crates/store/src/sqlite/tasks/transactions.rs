@@ -1,4 +1,4 @@
-//! Tasks in the ledger's own transaction: a step of a task and what it does to a hold are written together.
+//! Tasks in the ledger's transaction: the step of a task and its effect on a hold are written together.
 
 use std::time::Duration;
 
@@ -26,7 +26,8 @@ const TASK: &str = "t.id, t.fence, w.id, t.hold, t.protocol, t.model, t.price_ve
     coalesce((SELECT card FROM price_versions WHERE id = t.price_version), '')";
 
 impl Ledger<'_> {
-    /// A task without a row would be a hold without an owner, so both are there or neither.
+    /// Writes the row of a task and its hold together. A task without a row would leave a hold without an
+    /// owner.
     pub(crate) fn open_task(
         &mut self,
         new: &NewTask,
@@ -37,7 +38,7 @@ impl Ledger<'_> {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(Err(refused)),
         };
-        // Nobody is told of a task before it is durable, so a hold that is lost owes nothing.
+        // Nobody is told of a task before it is durable, so a lost hold owes nothing.
         self.books.pending.inseparable.push(hold);
         let wallet = self.books.rows_of(key).map(|rows| rows.key.wallet);
         match self.insert_task(new, hold, wallet, now) {
@@ -72,7 +73,7 @@ impl Ledger<'_> {
             new.protocol,
             new.model,
             new.price_version.get(),
-            // A meter is a struct of numbers and names; it always has a JSON form.
+            // A meter consists of numbers and names, so it always has a JSON form.
             serde_json::to_string(&new.bound).unwrap_or_default(),
             new.memo,
             new.callback_url,
@@ -158,7 +159,7 @@ impl Ledger<'_> {
         let Some(hold) = self.hold_of_task(claim)? else {
             return Ok(false);
         };
-        // The close comes first: one that cannot be booked leaves the task as it was.
+        // The close comes first: if it cannot be booked, the task stays as it was.
         self.close_with_task(hold, ended.end, ended.now)?;
         let update = "UPDATE tasks SET status = ?2, snapshot = ?3, next_at = NULL, claimed_by = NULL, delivery = NULL, ended_at = ?4
                       WHERE id = ?1";
@@ -232,7 +233,7 @@ impl Ledger<'_> {
         Ok(self.wrote(changed))
     }
 
-    /// One whose callback still waits is kept.
+    /// Keeps those whose callback is still pending.
     pub(crate) fn forget_tasks(&mut self, old: OldTasks) -> Result<u64, StoreError> {
         let select = "SELECT id FROM tasks t WHERE ended_at <= ?1 AND NOT EXISTS (
                       SELECT 1 FROM callbacks c WHERE c.task = t.id AND c.next_at IS NOT NULL)
@@ -256,7 +257,7 @@ impl Ledger<'_> {
         Ok(ids.len() as u64)
     }
 
-    /// The hold of a task that goes on and is claimed as `claim` says.
+    /// The hold of a task that has not ended and is claimed by `claim`.
     fn hold_of_task(&self, claim: Claim) -> rusqlite::Result<Option<HoldId>> {
         let select = "SELECT hold FROM tasks WHERE id = ?1 AND fence = ?2 AND ended_at IS NULL";
         self.connection
@@ -267,7 +268,7 @@ impl Ledger<'_> {
             .optional()
     }
 
-    /// Closes a hold together with its task: when the transaction fails, both are undone.
+    /// Closes a hold together with its task. If the transaction fails, both are rolled back.
     fn close_with_task(&mut self, hold: HoldId, end: End, now: UnixMs) -> Result<(), StoreError> {
         let closing = Close {
             hold,
@@ -295,7 +296,7 @@ impl Ledger<'_> {
     }
 }
 
-/// A start's own claims are void when it starts again: the work goes on at once.
+/// When a server starts, its own earlier claims are void, so that the work continues at once.
 pub(crate) fn void_claims(on: &Connection, epoch: Epoch, now: UnixMs) -> rusqlite::Result<()> {
     for table in ["tasks", "callbacks"] {
         let void = format!(
@@ -345,7 +346,7 @@ fn task_row(row: &Row<'_>, now: UnixMs) -> rusqlite::Result<TaskRow> {
     })
 }
 
-/// Where a task runs, in three columns.
+/// The upstream of a task, from three columns.
 pub(crate) fn upstream(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TaskUpstream>> {
     let columns = (row.get(first)?, row.get(first + 1)?, row.get(first + 2)?);
     Ok(match columns {

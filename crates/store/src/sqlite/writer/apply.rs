@@ -1,4 +1,4 @@
-//! What each command does to the ledger, and who is told.
+//! Applies commands to the ledger and answers their callers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::queue::durable::Batch;
 use crate::records::call::{Admitted, Close};
 
 impl Ledger<'_> {
-    /// Decides on a command inside the transaction of `batch`. Closes that cannot be decided now
-    /// are put into `undecided`.
+    /// Decides a command inside the transaction of `batch`. Closes that cannot be decided now are added to
+    /// `undecided`.
     pub(crate) fn apply(
         &mut self,
         command: Command,
@@ -21,7 +21,7 @@ impl Ledger<'_> {
         batch: &Arc<Batch>,
         undecided: &mut VecDeque<Close>,
     ) {
-        // An answer whose receiver has gone is dropped; a grant then closes its hold.
+        // If the receiver is gone, the answer is dropped. A dropped grant closes its hold.
         match command {
             Command::Admit(admit, reply) => {
                 if reply.is_closed() {
@@ -60,7 +60,7 @@ impl Ledger<'_> {
                 drop(reply.send(answer));
             }
             Command::Close(closing) => self.book(closing, undecided),
-            // Not repeated when the batch fails: the hold then counts until it is closed.
+            // Not retried when the batch fails: the hold then counts until it is closed.
             Command::Uncount(hold) => {
                 if let Err(error) = self.stop_counting(hold) {
                     tracing::warn!(%error, %hold, "a hold is still counted");
@@ -71,7 +71,7 @@ impl Ledger<'_> {
                 let balance = loaded.and_then(|()| self.books.balance(key));
                 answer(reply, balance, batch);
             }
-            // When the database has ended the transaction by itself, a change would stand alone.
+            // If the database has ended the transaction on its own, a change would be committed alone.
             Command::Change(change) if self.is_in_transaction() => {
                 self.change(change, batch);
             }
@@ -81,7 +81,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// Books a close, unless it cannot be decided now.
+    /// Books a close. If it cannot be decided now, adds it to `undecided`.
     pub(crate) fn book(&mut self, closing: Close, undecided: &mut VecDeque<Close>) {
         match self.close(closing) {
             Ok(Closed::Booked) => {}
@@ -133,7 +133,7 @@ impl Ledger<'_> {
     fn task(&mut self, task: TaskCommand, batch: &Arc<Batch>) {
         match task {
             TaskCommand::Open(new, reply) => {
-                // Nobody has been told of it yet, so nobody need be held for.
+                // The caller is gone and has not seen the task, so no hold is needed.
                 if reply.is_closed() {
                     return;
                 }

@@ -1,32 +1,34 @@
-//! How busy the writer is, and what follows from that: how long a batch stays open, whether the next
-//! one follows at once, and when other processes have their turn.
+//! How long a batch stays open, whether the next batch follows at once, and when other processes may write. All
+//! of it depends on how busy the writer is.
 
 use std::time::Duration;
 
 use super::shared_ledger::BatchCounts;
 use crate::sync::Instant;
 
-/// From so many calls at once in one batch on, the next one stays open for company.
+/// If a batch had this many calls open at the same time, the writer is under load, and the next batch stays
+/// open longer.
 const LOADED_CALLS: usize = 4;
-/// Under load the writer sleeps so long before it takes what is queued, or begins a batch that does not
-/// follow at once.
+/// Under load, how long the writer sleeps before it takes queued commands, or before it begins a batch that was
+/// not opened ahead.
 pub(crate) const GATHER_PAUSE: Duration = Duration::from_micros(200);
-/// Between batches that are opened ahead other processes have so long to write, more than they sleep
-/// between two looks ([`wait_for_lock`](crate::sqlite::connection::connect::wait_for_lock)).
+/// Between batches that are opened ahead, how long the writer lock is left free for other processes. Longer
+/// than their polling interval ([`wait_for_lock`](crate::sqlite::connection::connect::wait_for_lock)).
 const LOCK_FREE: Duration = Duration::from_micros(400);
-/// And once in so long: calls that come meanwhile find the books closed.
+/// The longest time before the lock is left free again. Calls that arrive while it is free find no shared
+/// batch.
 const LOCK_KEPT_MAX: Duration = Duration::from_millis(50);
-/// A batch that nobody waits for stays open for so many times as long: the more calls share one, the
-/// less each costs.
+/// A batch that nobody waits for stays open this many times longer: the more calls share a batch, the less each
+/// call costs.
 const UNAWAITED_FACTOR: u32 = 10;
 
 #[derive(Debug)]
 pub(crate) struct BatchPolicy {
-    /// Calls come faster than batches are worth making for each.
+    /// The last batch with calls had many of them open at the same time.
     loaded: bool,
-    /// The next batch is opened ahead of its calls, which then find the books open.
+    /// The next batch is opened before a call arrives, so that calls find a shared batch.
     pub(crate) opens_ahead: bool,
-    /// When other processes last could have the lock.
+    /// When the lock was last free for other processes.
     lock_freed: Instant,
     gather: Duration,
 }
@@ -41,22 +43,22 @@ impl BatchPolicy {
         }
     }
 
-    /// Learns from a batch.
+    /// Updates the policy after a batch.
     pub(crate) fn observe(&mut self, counts: &BatchCounts) {
-        // One that nobody came to says nothing: all may be waiting for the disk.
+        // A batch without calls says nothing about the load: all callers may be waiting for the disk.
         if counts.first_call.is_some() {
             self.loaded = counts.calls_peak >= LOADED_CALLS;
         }
         self.opens_ahead = self.loaded && counts.first_call.is_some() && !self.gather.is_zero();
     }
 
-    /// Commands are taken one by one: nothing is known, and nothing follows.
+    /// Called when commands run one by one: the load is unknown, and no batch is opened ahead.
     pub(crate) fn reset(&mut self) {
         (self.loaded, self.opens_ahead) = (false, false);
     }
 
-    /// Until when a batch that was opened then stays open; nothing when it is over. Under load whoever
-    /// waits for it waits for some company too.
+    /// Until when a batch stays open, or `None` if it should be written now. Under load, an awaited batch stays
+    /// open a little longer too, so that more calls share it.
     pub(crate) fn open_until(
         &self,
         opened: Instant,
@@ -71,7 +73,7 @@ impl BatchPolicy {
         }
     }
 
-    /// How long the writer sleeps before it looks for more to decide on.
+    /// How long the writer sleeps before it looks for more commands.
     pub(crate) fn pause(&self) -> Duration {
         if self.loaded {
             GATHER_PAUSE.min(self.gather)
@@ -85,7 +87,7 @@ impl BatchPolicy {
         self.opens_ahead && self.pause_before_next(now).is_zero()
     }
 
-    /// How long the lock is left alone from `now` on.
+    /// How long the lock stays free, from `now` on.
     pub(crate) fn lock_pause(&mut self, now: Instant) -> Duration {
         let pause_before_next = self.pause_before_next(now);
         if !self.opens_ahead || !pause_before_next.is_zero() {
@@ -145,7 +147,7 @@ mod tests {
             let freed = !opens_ahead || !pause.is_zero();
             assert_eq!(policy.lock_freed == now, freed);
         }
-        // Who looks for it while it is free finds it so.
+        // A process that polls for the lock while it is free will find it free.
         assert!(LOCK_FREE > LOCK_STEP);
     }
 
@@ -184,7 +186,7 @@ mod tests {
                 (calls == 4, calls == 4)
             );
         }
-        // An empty batch says nothing, and none is opened behind it.
+        // An empty batch changes nothing about the load, and no batch is opened ahead after it.
         policy.observe(&BatchCounts::default());
         assert_eq!((policy.loaded, policy.opens_ahead), (true, false));
         policy.reset();
@@ -192,7 +194,7 @@ mod tests {
         assert_eq!(policy.pause(), Duration::ZERO);
         policy.observe(&counts);
         assert_eq!(policy.pause(), GATHER_PAUSE);
-        // Without a time to gather for nothing is opened ahead, and nothing waited for.
+        // Without a gathering time, no batch is opened ahead and the writer never pauses.
         let mut policy = BatchPolicy::new(Duration::ZERO);
         policy.observe(&counts);
         assert_eq!((policy.loaded, policy.opens_ahead), (true, false));

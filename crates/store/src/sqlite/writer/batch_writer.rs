@@ -1,4 +1,4 @@
-//! Transactions, and the drafts that are written in them.
+//! Transactions, and the writes that they contain.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use super::writer_lock::WriterLock;
 use crate::books::{PendingWrite, Posting};
 use crate::stats::Counters;
 
-/// A write that changes nothing.
+/// A write that changes no value.
 const PROBE: &str = "UPDATE epochs SET started_at = started_at
                      WHERE epoch = (SELECT max(epoch) FROM epochs)";
 
-/// What writes the ledger: a connection with its statements, and the turn to use it.
+/// Writes batches: a connection with its statements, and the lock that allows it to write.
 pub(crate) struct BatchWriter<'c> {
     connection: &'c Connection,
     pub(crate) sql: Statements<'c>,
-    /// What the present transaction writes.
+    /// What the current transaction will write.
     pub(crate) pending_write: PendingWrite,
     data_version: i64,
     /// The last transaction failed.
@@ -27,12 +27,12 @@ pub(crate) struct BatchWriter<'c> {
     pub(crate) writer_lock: WriterLock,
 }
 
-/// What a transaction finds.
+/// Whether the rows that are cached from earlier transactions are still correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CacheState {
-    /// What the last one left.
+    /// Nobody else has written since the last transaction.
     Valid,
-    /// What somebody else may have written.
+    /// Another process may have written.
     Stale,
 }
 
@@ -53,7 +53,7 @@ impl<'c> BatchWriter<'c> {
         })
     }
 
-    /// Begins a transaction, with the turn to write, which stays here until it is given back.
+    /// Takes the writer lock and begins a transaction. The lock is kept until it is released explicitly.
     pub(crate) fn begin(&mut self) -> rusqlite::Result<CacheState> {
         self.writer_lock.acquire()?;
         if let Err(error) = self.sql.begin.execute([]) {
@@ -77,13 +77,14 @@ impl<'c> BatchWriter<'c> {
         Ok(CacheState::Stale)
     }
 
-    /// Begins the next transaction in the same turn, and does not wait for whoever has the lock out of turn.
+    /// Begins the next transaction under the same writer lock. Does not wait for a program that ignores the
+    /// writer lock and holds the database's own lock.
     pub(crate) fn begin_next(&mut self) -> rusqlite::Result<CacheState> {
         let busy_wait = self.writer_lock.busy_wait.clone();
         busy_wait.without(|| self.begin())
     }
 
-    /// Ends a transaction that has not written and begins it anew, unless somebody has written in
+    /// Ends a transaction that has written nothing and begins a new one. Fails if another process wrote in
     /// between.
     pub(crate) fn restart(&mut self) -> rusqlite::Result<()> {
         self.sql.commit.execute([])?;
@@ -98,18 +99,18 @@ impl<'c> BatchWriter<'c> {
         self.sql.data_version.query_row([], |row| row.get(0))
     }
 
-    /// Writes the draft and commits. Tells whether there was anything to write.
+    /// Writes the pending write and commits. Returns whether there was anything to write.
     pub(crate) fn write_and_commit(&mut self) -> rusqlite::Result<bool> {
         if !self.is_in_transaction() {
-            // The database has ended the transaction by itself; what follows would be written
-            // piece by piece.
+            // The database has ended the transaction on its own. Statements after this would be committed one
+            // by one.
             return Err(aborted("the database has rolled the transaction back"));
         }
         let wrote = !self.pending_write.is_empty();
         if wrote {
             self.write()?;
         } else if self.last_failed {
-            // Only a write can tell whether writing is possible again.
+            // Only a write shows whether writing is possible again.
             self.connection.execute(PROBE, [])?;
         }
         if let Err(error) = self.sql.commit.execute([]) {
@@ -124,8 +125,8 @@ impl<'c> BatchWriter<'c> {
         Ok(wrote)
     }
 
-    /// Whether the transaction was committed although the database says that it failed: one row of it shows
-    /// that all are there.
+    /// Whether the transaction was committed although the database reported a failure. One row of it proves
+    /// that all of them are there.
     fn was_committed(&self) -> bool {
         if self.is_in_transaction() {
             return false;
@@ -143,7 +144,7 @@ impl<'c> BatchWriter<'c> {
         there.unwrap_or(false)
     }
 
-    /// Undoes the transaction, and leaves the turn to others.
+    /// Rolls the transaction back and releases the writer lock.
     pub(crate) fn roll_back(&mut self) {
         self.last_failed = true;
         if self.is_in_transaction()

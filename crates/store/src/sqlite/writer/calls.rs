@@ -1,4 +1,4 @@
-//! Calls on the ledger: their rows are brought in, then decided on.
+//! Calls: loads their rows, then decides.
 
 use ledger::{Micro, Rates};
 
@@ -39,7 +39,7 @@ impl Ledger<'_> {
         Ok(())
     }
 
-    /// A close whose rows could not be read is given back.
+    /// Returns the close if its rows could not be read.
     pub(crate) fn close(
         &mut self,
         closing: Close,

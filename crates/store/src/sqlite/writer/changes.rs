@@ -1,6 +1,6 @@
 //! Administrative changes in the ledger: wallets, keys and price versions.
 //!
-//! Each one checks first and writes last, so that a refused change leaves the batch as it was.
+//! Each change checks first and writes last, so that a refused change leaves the batch as it was.
 
 use ledger::{Micro, UnixMs};
 use rusqlite::{OptionalExtension as _, params};
@@ -51,7 +51,7 @@ impl Ledger<'_> {
         })
     }
 
-    /// Changes a wallet and posts why; a change that fails has changed nothing.
+    /// Changes a wallet and posts an entry that says why. A change that fails has changed nothing.
     pub(crate) fn change_wallet(
         &mut self,
         id: WalletId,
@@ -71,7 +71,7 @@ impl Ledger<'_> {
         self.load_wallet(n)?;
         let row = self.books.wallets.get_mut(n).ok_or_else(missing)?;
         let wallet = changed(row.wallet, change.clone())?;
-        // What the batch writes of a wallet are its amounts; what people set is written here.
+        // The batch writes the amounts of a wallet. Values that people set are written here.
         let update = "UPDATE wallets SET status = ?2, credit_limit = ?3 WHERE n = ?1";
         self.connection.prepare_cached(update)?.execute(params![
             n,
@@ -162,7 +162,7 @@ impl Ledger<'_> {
         let n = rows.key.n;
         let (key, name) = edited(rows.key.key, row.name, edit)?;
         row.name = name;
-        // What the batch writes of a key are its counters; what people set is written here.
+        // The batch writes the counters of a key. Values that people set are written here.
         let update = "UPDATE keys SET name = ?2, enabled = ?3, expires_at = ?4, spend_limit = ?5, rpm_limit = ?6,
                       tpm_limit = ?7, concurrency_limit = ?8 WHERE n = ?1";
         self.connection.prepare_cached(update)?.execute(params![

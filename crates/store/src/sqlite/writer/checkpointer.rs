@@ -1,4 +1,4 @@
-//! The keeper: folds the log into the database and watches the disk, off the writer's thread.
+//! The checkpointer: copies the log into the database and watches the disk, outside the writer's thread.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,20 +13,21 @@ use crate::sqlite::connection::files::folder;
 use crate::stats::Counters;
 use crate::sync::Mutex;
 
-/// How often the log and the disk are looked at.
+/// How often the log and the disk are checked.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
-/// After so much quiet what is left in the log is folded too, however little.
+/// After this long without a write, even a short log is copied.
 const QUIET: Duration = Duration::from_secs(5);
-/// When a reader keeps the log from starting anew, how long until it is tried again.
+/// If a reader keeps the log from being reset, how long until the next attempt.
 const BLOCKED_PAUSE: Duration = Duration::from_secs(2);
-/// Long before the log is too long it is copied without holding anyone up: one part in so many.
+/// The log is copied, without delaying the writer, as soon as it reaches this fraction of its maximum.
 const EARLY_FRACTION: u64 = 8;
-/// Copies beside the writer before it is made to wait for the last one.
+/// How many times the log is copied beside the writer, before the writer has to wait for the last copy.
 const PASSES_MAX: usize = 4;
-/// A last copy that would take longer than this is put off, and for how long a log.
+/// If the last copy would delay the writer longer than this, it is put off, unless the log exceeds its maximum
+/// by the factor below.
 const WRITER_WAITS_MAX: Duration = Duration::from_millis(50);
 const OVERSIZE_FACTOR: u64 = 4;
-/// So few frames are copied in a moment.
+/// This few frames are copied quickly.
 const LAST_FRAMES: u64 = 256;
 
 pub(crate) struct Checkpointer {
@@ -40,12 +41,12 @@ pub(crate) struct Checkpointer {
     pub(crate) progress: LogProgress,
 }
 
-/// What the keeper saw at its last tick.
+/// What the checkpointer saw at its last tick.
 #[derive(Debug)]
 pub(crate) struct LogProgress {
     batches: u64,
     changed_at: Instant,
-    /// Batches, frames and time of the last folding.
+    /// Batches, frames and time of the last checkpoint.
     copied_batches: u64,
     copied_frames: u64,
     copied_at: Instant,
@@ -86,7 +87,7 @@ impl Checkpointer {
                 self.counters
                     .below_journal_floor
                     .set(free < self.disk_floor_bytes.saturating_mul(2));
-                // Laying it must not be what fills the disk.
+                // Creating the file must not be what fills the disk.
                 let room = free > self.disk_floor_bytes.saturating_add(2 * BALLAST_BYTES);
                 if room && let Err(error) = self.ballast.create() {
                     tracing::warn!(%error, "the ballast file could not be written");
@@ -104,7 +105,7 @@ impl Checkpointer {
         }
         let frames = self.counters.wal_frames.get();
         let bytes = frames.saturating_mul(u64::from(PAGE_BYTES));
-        // Either nobody has written since the last time, or a reader holds on to the log.
+        // Either nobody has written since the last time, or a reader keeps the log from being reset.
         let same_log = self.progress.copied_frames > 0 && frames >= self.progress.copied_frames;
         if same_log && now.duration_since(self.progress.copied_at) < BLOCKED_PAUSE {
             return;
@@ -115,7 +116,7 @@ impl Checkpointer {
         } else if bytes > self.wal_bytes_max / EARLY_FRACTION
             || (quiet && batches != self.progress.copied_batches)
         {
-            // Unless the writer is at work the whole time, this is all it takes.
+            // Unless the writer writes without a pause, this is enough for the log to be reset.
             self.copy_log().map(drop)
         } else {
             return;
@@ -129,9 +130,9 @@ impl Checkpointer {
         self.progress.copied_at = now;
     }
 
-    /// Folds the log so that the writer can begin it anew. The bulk is copied beside the writer;
-    /// only the last few pages, which came meanwhile, are copied while it waits. On a disk that is
-    /// slow just now that is put off, unless the log has grown far too long.
+    /// Copies the log so that the writer can restart it from the beginning. Most of it is copied beside the
+    /// writer. Only the last few pages, which were added meanwhile, are copied while the writer waits. If the
+    /// disk is slow at the moment, that last part is put off, unless the log is far too long.
     fn checkpoint(&self, bytes: u64) -> rusqlite::Result<()> {
         let mut took = Duration::ZERO;
         for _ in 0..PASSES_MAX {
@@ -151,10 +152,10 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Copies what the log holds now; answers up to which frame it is copied.
+    /// Copies the current log. Returns the number of frames that are copied.
     fn copy_log(&self) -> rusqlite::Result<u64> {
-        // Passive: it never waits for a reader or writer, and leaves alone the log's header, whose
-        // change would look to the writer like somebody else's commit.
+        // PASSIVE never waits for a reader or a writer. It also leaves the header of the log alone; the writer
+        // would take a change of the header for a commit of another process.
         let checkpoint = "PRAGMA wal_checkpoint(PASSIVE)";
         let copied: i64 = self
             .connection

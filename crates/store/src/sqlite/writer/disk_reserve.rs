@@ -1,4 +1,4 @@
-//! Room on the disk: the floor below which nobody is admitted, and a reserve for those who were.
+//! Free disk space: a reserve for calls that were admitted before the disk became full.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 
 use crate::sqlite::connection::files::beside;
 
-/// Room for the settlements of every call that can be in flight.
+/// Enough for the settlements of all calls that can be in flight.
 pub(crate) const BALLAST_BYTES: u64 = 16 * 1024 * 1024;
 const BLOCK_BYTES: usize = 1024 * 1024;
 
-/// A file that is only there to be deleted: when the disk is full, the closes of admitted calls
-/// find room in its place.
+/// A file that exists only to be deleted. When the disk is full, its space is used to close the calls that were
+/// admitted.
 #[derive(Debug)]
 pub(crate) struct Ballast {
     path: Option<PathBuf>,
 }
 
 impl Ballast {
-    /// The ballast of a server's database.
+    /// The ballast file of a server's database.
     pub(crate) fn of(path: &Path) -> Self {
         Self {
             path: Some(beside(path, "-ballast")),
         }
     }
 
-    /// No ballast, for a command that comes and goes.
+    /// No ballast, for commands that run beside a server.
     pub(crate) fn none() -> Self {
         Self { path: None }
     }
 
-    /// Makes the file, if it is not there.
+    /// Creates the file if it does not exist.
     pub(crate) fn create(&self) -> io::Result<()> {
         let Some(path) = &self.path else {
             return Ok(());
@@ -43,7 +43,7 @@ impl Ballast {
             .write(true)
             .truncate(true)
             .open(path)?;
-        // Written, not only extended: a hole takes no room.
+        // Written, not only extended: a sparse file would reserve no space.
         let block = vec![0; BLOCK_BYTES];
         for _ in 0..BALLAST_BYTES / BLOCK_BYTES as u64 {
             file.write_all(&block)?;
@@ -51,7 +51,7 @@ impl Ballast {
         file.sync_all()
     }
 
-    /// Gives its room to the ledger.
+    /// Deletes the file, so that the ledger can use its space.
     pub(crate) fn free(&self) {
         if let Some(path) = &self.path
             && fs::remove_file(path).is_ok()

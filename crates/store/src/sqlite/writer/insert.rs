@@ -1,11 +1,10 @@
-//! Inserts of many rows, several by one statement.
+//! Inserts many rows, several with one statement.
 //!
-//! A statement costs about as much as a small row does: it is begun and ended, its tables are opened,
-//! its constants made.
+//! A statement has a fixed cost that is about as large as the cost of a small row.
 
 use rusqlite::{Connection, Statement, ToSql};
 
-/// How many rows one statement puts in, where there are as many.
+/// How many rows one statement inserts, if there are that many.
 const ROWS: usize = 16;
 
 pub(crate) struct Insert<'c> {
@@ -14,7 +13,7 @@ pub(crate) struct Insert<'c> {
 }
 
 impl<'c> Insert<'c> {
-    /// `into` is the statement up to the values, of which a row has as many as `columns`.
+    /// `into` is the statement up to `VALUES`. Each row has `columns` values.
     pub(crate) fn prepare(
         on: &'c Connection,
         into: &str,
@@ -26,7 +25,7 @@ impl<'c> Insert<'c> {
         })
     }
 
-    /// As [`prepare`](Self::prepare), for rows that come alone.
+    /// Like [`prepare`](Self::prepare), for rows that are inserted one at a time.
     pub(crate) fn prepare_single(
         on: &'c Connection,
         into: &str,
@@ -38,7 +37,7 @@ impl<'c> Insert<'c> {
         })
     }
 
-    /// Puts all in, in order; `columns` says the values of each.
+    /// Inserts all items in order. `columns` adds the values of one row.
     pub(crate) fn all<T>(
         &mut self,
         items: &[T],
@@ -61,7 +60,7 @@ impl<'c> Insert<'c> {
             let (full, left) = items.as_chunks::<ROWS>();
             rest = left;
             done = full.iter().try_for_each(|rows| put(many, rows));
-            // What was said, bodies among it, is not kept until the next time.
+            // Frees the bound values, which may contain whole bodies.
             many.clear_bindings();
         }
         let done = done.and_then(|()| {
@@ -78,7 +77,7 @@ fn statement(into: &str, columns: usize, rows: usize) -> String {
     format!("{into} VALUES {}", vec![row; rows].join(", "))
 }
 
-/// The values of a statement, said one after the other.
+/// Binds the values of a statement, one after the other.
 pub(crate) struct Values<'s, 'c> {
     statement: &'s mut Statement<'c>,
     count: usize,

@@ -1,8 +1,7 @@
-//! The ledger inside one connection: the rows that transactions decide on.
+//! The ledger of one connection: the rows that its transactions decide on.
 //!
-//! Only the writer thread has one (and recovery, before that thread starts). Rows are cached
-//! between transactions; the cache is dropped when a transaction fails and when another process
-//! has written (W14).
+//! Only the writer thread has one (and recovery, before that thread starts). Rows stay cached between
+//! transactions. The cache is dropped when a transaction fails and when another process has written (W14).
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -23,12 +22,13 @@ pub(crate) struct Ledger<'c> {
     pub(crate) connection: &'c Connection,
     pub(crate) batch_writer: BatchWriter<'c>,
     pub(crate) books: Books,
-    /// Holds of failed transactions whose calls have not ended yet. There are no more of them than calls
-    /// that were under way when the first commit failed, since nobody is admitted until one succeeds.
+    /// Holds of failed transactions whose calls have not ended. There are never more of them than calls in
+    /// flight when the first commit failed, because nobody is admitted until a commit succeeds.
     pub(crate) lost: IdMap<HoldId, OpenHold>,
-    /// How far holds reached whose growth was lost with a failed transaction, until they are needed again.
+    /// How far each hold reached whose growth was lost in a failed transaction. Removed when the hold is next
+    /// loaded.
     reached: IdMap<HoldId, Micro>,
-    /// This start.
+    /// The epoch of this start.
     pub(crate) epoch: Epoch,
 }
 
@@ -50,7 +50,7 @@ impl<'c> Ledger<'c> {
         })
     }
 
-    /// Begins a transaction. Nobody else writes until it ends, so what is cached now is true.
+    /// Begins a transaction. Nobody else writes until it ends, so the cached rows stay correct.
     pub(crate) fn begin(&mut self) -> rusqlite::Result<()> {
         if self.batch_writer.begin()? == CacheState::Stale {
             self.books.forget();
@@ -58,9 +58,9 @@ impl<'c> Ledger<'c> {
         Ok(())
     }
 
-    /// Ends the transaction, which has decided but not written, and begins it anew, so that a log
-    /// that was copied meanwhile can begin anew with it. What was decided stands, unless somebody
-    /// has written in between.
+    /// Ends the transaction, which has decided but written nothing, and begins a new one, so that a log that
+    /// was copied meanwhile can restart from the beginning. The decisions stay valid unless another process
+    /// wrote in between.
     pub(crate) fn restart(&mut self) -> rusqlite::Result<()> {
         if self.books.pending.wrote {
             return Ok(());
@@ -68,8 +68,8 @@ impl<'c> Ledger<'c> {
         self.batch_writer.restart()
     }
 
-    /// Writes what was decided, commits it and leaves the turn to others. Tells whether there was
-    /// anything to write.
+    /// Writes the decisions, commits them and releases the writer lock. Returns whether there was anything to
+    /// write.
     pub(crate) fn commit(&mut self) -> rusqlite::Result<bool> {
         self.books
             .take_pending(&mut self.batch_writer.pending_write);
@@ -78,7 +78,7 @@ impl<'c> Ledger<'c> {
         Ok(wrote)
     }
 
-    /// Undoes the transaction. What comes back are the closes it had booked, to be booked again.
+    /// Rolls the transaction back. Returns the closes that it had booked, which must be booked again.
     pub(crate) fn roll_back(&mut self) -> Vec<Close> {
         self.batch_writer.roll_back();
         let FailedBatch {
@@ -91,9 +91,9 @@ impl<'c> Ledger<'c> {
         closings
     }
 
-    /// Opens the hold of a close again if it was lost with a failed transaction and the call was answered
-    /// all the same. A hold that was closed already stays closed: what a commit reports as failed may have
-    /// happened.
+    /// Reopens the hold of a close, if it was lost with a failed transaction and the call was answered
+    /// nevertheless. A hold that is already closed stays closed, because a commit that was reported as failed
+    /// may have succeeded.
     pub(crate) fn reopen_lost(&mut self, closing: &Close) -> rusqlite::Result<()> {
         let id = closing.hold;
         let Some(hold) = self.lost.get(&id) else {
@@ -104,7 +104,7 @@ impl<'c> Ledger<'c> {
             let hold = hold.clone();
             self.load_key(hold.key)?;
             if !self.books.reopen(id, &hold, closing.now) {
-                // It stays here, and its close is tried again.
+                // The hold stays in `lost`, and its close is retried.
                 tracing::error!(hold = %id, "a lost hold cannot be opened again");
                 return Err(rusqlite::Error::IntegralValueOutOfRange(
                     0,
@@ -126,7 +126,7 @@ impl<'c> Ledger<'c> {
         self.batch_writer.is_in_transaction()
     }
 
-    /// Reads the number of open holds anew, after a failure has made the count doubtful.
+    /// Counts the open holds in the table, because the count is uncertain after a failure.
     pub(crate) fn recount(&mut self) -> rusqlite::Result<()> {
         let count: i64 = self
             .connection
@@ -135,7 +135,7 @@ impl<'c> Ledger<'c> {
         Ok(())
     }
 
-    /// Brings in the rows of a key and its wallet, unless they are there.
+    /// Loads the rows of a key and its wallet, unless they are cached.
     pub(crate) fn load_key(&mut self, key: KeyId) -> rusqlite::Result<()> {
         if self.books.keys.get_mut(key).is_none() {
             let found = self
@@ -155,12 +155,12 @@ impl<'c> Ledger<'c> {
         }
     }
 
-    /// Brings in an open hold with its key and wallet, unless they are there.
+    /// Loads an open hold with its key and wallet, unless they are cached.
     pub(crate) fn load_hold(&mut self, id: HoldId) -> rusqlite::Result<()> {
         let key = match self.books.holds.entry(id) {
             Entry::Occupied(hold) => hold.get().key,
             Entry::Vacant(place) => {
-                // The row of a hold that was closed in this batch is still in the table.
+                // A hold that was closed in this batch still has its row in the table.
                 if self.books.pending.closed.contains(&id) {
                     return Ok(());
                 }
@@ -184,7 +184,7 @@ impl<'c> Ledger<'c> {
         Ok(())
     }
 
-    /// Brings in a wallet by its number, unless it is there.
+    /// Loads a wallet by its number, unless it is cached.
     pub(crate) fn load_wallet(&mut self, n: i64) -> rusqlite::Result<()> {
         if self.books.wallets.get_mut(n).is_none() {
             let row = self.batch_writer.sql.wallet.query_row([n], book_wallet)?;

@@ -1,5 +1,5 @@
-//! Careful mode: one command in each transaction, after one among them has spoilt its own. What fails
-//! by itself is set aside, so that the others need not suffer for it.
+//! Runs each command in its own transaction, after a command has made the transaction of its batch fail. A
+//! close that fails alone is set aside, so that it does not affect the others.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::records::call::Close;
 use crate::sqlite::connection::errors::FailureKind;
 use crate::sync::Instant;
 
-/// How often a close that the database refuses by itself is tried again.
+/// How often a close that fails alone is retried.
 const STUCK_PAUSE: Duration = Duration::from_secs(60);
 
 impl Writer<'_> {
-    /// Brings closes back that were set aside long enough ago.
+    /// Retries the closes that were set aside, if it is time.
     pub(crate) fn retry_stuck(&mut self) {
         if self.stuck_due.is_some_and(|due| Instant::now() >= due) {
             self.retry.extend(self.stuck.drain(..));
@@ -24,7 +24,7 @@ impl Writer<'_> {
         }
     }
 
-    /// One transaction for each command.
+    /// Runs each command in its own transaction.
     pub(crate) fn run_one_by_one(&mut self) {
         let mut drained = Vec::new();
         self.shared.queue.drain(&mut drained);
@@ -54,7 +54,7 @@ impl Writer<'_> {
                 .apply(command, &self.shared.queue, &batch, &mut undecided);
             match self.end(batch, 1, Ok(())) {
                 Ok(()) | Err(FailureKind::Permanent) => {
-                    // What failed was alone in its transaction, so it failed by itself.
+                    // The command was alone in its transaction, so the failure is its own.
                     let failed = std::mem::take(&mut self.retry);
                     self.set_aside(failed.into_iter().chain(undecided));
                 }
@@ -66,13 +66,13 @@ impl Writer<'_> {
                 }
             }
         }
-        // One that failed by itself says nothing about the others: who comes next is admitted.
+        // A command that fails alone says nothing about the others, so new calls are admitted.
         if self.is_failing() {
             self.one_by_one = !self.probe();
         }
     }
 
-    /// Commits a write that changes nothing. Tells whether commits succeed again.
+    /// Commits a write that changes no value. Returns whether commits succeed again.
     fn probe(&mut self) -> bool {
         if let Err(error) = self.ledger.begin() {
             self.begin_failed(&error);
@@ -82,7 +82,7 @@ impl Writer<'_> {
         self.end(batch, 0, Ok(())).is_ok()
     }
 
-    /// Keeps the closes of commands that were not reached, and refuses the rest.
+    /// Keeps the closes among commands that were not run, and refuses the others.
     pub(crate) fn keep(&mut self, commands: impl Iterator<Item = Command>) {
         for command in commands {
             match command {
@@ -92,7 +92,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Sets closes aside that fail by themselves.
+    /// Sets aside closes that fail alone.
     fn set_aside(&mut self, closings: impl Iterator<Item = Close>) {
         self.stuck.extend(closings);
         if !self.stuck.is_empty() {

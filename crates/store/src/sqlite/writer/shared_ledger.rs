@@ -1,11 +1,12 @@
-//! The books lie open: while the writer sleeps in an open batch, calls decide on themselves.
+//! The shared ledger: while the writer sleeps in an open batch, the threads of the callers decide their calls
+//! themselves.
 //!
-//! A decision is a few changes of rows in memory, which cost less than handing it to another
-//! thread and waking up for the answer. The transaction stays the writer's: it is open, so
-//! the rows are true, and what was decided is written when the writer takes the books back. What
-//! needs the database (a row that is not in memory, or no batch that is open) is queued, and
-//! nobody overtakes what is queued: it may be the end of the same caller's last call, or more
-//! for the hold that is to be closed.
+//! A decision changes a few rows in memory, which costs less than handing it to another thread and waiting for
+//! the answer. The transaction belongs to the writer. While it is open, nobody else can change the rows, and
+//! the writer writes the decisions when it takes the books back. A command that needs the database, because a
+//! row is not in memory or no batch is open, goes to the queue. While commands are queued, nothing is decided
+//! here: a queued command may be the end of the same caller's last call, or an extension of the hold that is to
+//! be closed.
 
 use std::sync::Arc;
 
@@ -30,12 +31,12 @@ struct SharedBatch {
     counts: BatchCounts,
 }
 
-/// The commands of a batch.
+/// How many commands and calls a batch contains.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct BatchCounts {
     pub(crate) commands: usize,
     pub(crate) first_call: Option<Instant>,
-    /// Calls admitted here less those that ended here, whoever had admitted them, now and at most.
+    /// Calls admitted in this batch minus calls closed in it: the current number and the maximum.
     open_calls: usize,
     pub(crate) calls_peak: usize,
 }
@@ -60,7 +61,7 @@ impl SharedLedger {
         }
     }
 
-    /// Decides on a call, or gives it back to be queued.
+    /// Decides a call, or returns it to be queued.
     pub(crate) fn admit(&self, admit: Admit) -> Result<Result<Admitted, AdmitError>, Admit> {
         if !self.queue.is_empty() {
             return Err(admit);
@@ -81,7 +82,7 @@ impl SharedLedger {
         }))
     }
 
-    /// Books a close, or gives it back to be queued.
+    /// Books a close, or returns it to be queued.
     #[expect(
         clippy::result_large_err,
         reason = "what is given back is queued; a box would cost each call an allocation"
@@ -107,7 +108,7 @@ impl SharedLedger {
         }
     }
 
-    /// Leaves the books of a batch here while `sleep` lasts.
+    /// Shares the books of a batch while `sleep` runs.
     pub(crate) fn share_while<T>(
         &self,
         books: &mut Books,
@@ -121,7 +122,7 @@ impl SharedLedger {
             counts: *counts,
         };
         *self.shared.lock() = Some(shared);
-        // A writer that panics leaves no books behind that nobody will write.
+        // If the writer panics, no books are left behind that nobody would write.
         let _shut = EndSharing(&self.shared);
         let slept = sleep();
         if let Some(shared) = self.shared.lock().take() {
@@ -130,7 +131,7 @@ impl SharedLedger {
         slept
     }
 
-    /// How many came to the books that lie here.
+    /// The counts of the shared batch.
     pub(crate) fn counts(&self) -> BatchCounts {
         let shared = self.shared.lock();
         shared
@@ -138,8 +139,8 @@ impl SharedLedger {
             .map_or_else(BatchCounts::default, |shared| shared.counts)
     }
 
-    /// Takes out what has been decided on the books that lie here; who comes next belongs to the batch of
-    /// `next`. Answers how many had come.
+    /// Moves the decisions of the shared batch to `pending_write`. Later decisions belong to the batch of
+    /// `next`. Returns the counts of the batch that was taken.
     pub(crate) fn take_batch(
         &self,
         pending_write: &mut PendingWrite,
@@ -155,7 +156,7 @@ impl SharedLedger {
     }
 }
 
-/// Shuts the books when it is dropped, also by a panic.
+/// Ends the sharing when it is dropped, even by a panic.
 struct EndSharing<'a>(&'a Mutex<Option<SharedBatch>>);
 
 impl Drop for EndSharing<'_> {
@@ -246,20 +247,20 @@ mod tests {
         open.share_while(&mut books, batch.durable(), &mut counts, || {
             let admitted = open.admit(call(wallet, known)).unwrap().unwrap();
             assert!(admitted.durable.is_open());
-            // There is no money for a second one, until the first has ended.
+            // There is no money for a second call until the first has ended.
             assert!(open.admit(call(wallet, known)).unwrap().is_err());
             open.close(end(admitted.hold)).unwrap();
             assert!(open.close(end(admitted.hold)).is_err());
             let admitted = open.admit(call(wallet, known)).unwrap().unwrap();
             assert!(open.admit(call(wallet, other)).is_err());
-            // Whatever is queued comes first.
+            // Queued commands come first.
             queue.push_close(Command::Uncount(admitted.hold));
             assert!(open.close(end(admitted.hold)).is_err());
             assert!(open.admit(call(wallet, known)).is_err());
         });
         assert!(open.admit(call(wallet, known)).is_err());
 
-        // Not a single call more when the writer has panicked.
+        // No call is decided after the writer has panicked.
         let mut none = Books::default();
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             open.share_while(

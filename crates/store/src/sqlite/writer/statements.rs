@@ -51,7 +51,8 @@ impl<'c> Statements<'c> {
                 "UPDATE holds SET amount = ?2, tokens = ?3, counts = ?4, booked = ?5, exposure = ?6 WHERE id = ?1",
             )?,
             delete_hold: on.prepare("DELETE FROM holds WHERE id = ?1")?,
-            // A batch that fails is undone as a whole, so no statement need be able to undo itself.
+            // A failed batch is rolled back as a whole, so single statements need no rollback journal of their
+            // own.
             post: Insert::prepare(
                 on,
                 "INSERT OR ROLLBACK INTO entries (wallet, seq, kind, at, closes, key, held, charge, balance_delta,

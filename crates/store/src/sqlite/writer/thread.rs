@@ -1,14 +1,13 @@
-//! The writer thread: drains the queue into one transaction after another.
+//! The writer thread: moves commands from the queue into one transaction after another.
 //!
-//! It begins the transaction before it takes commands, so that while another process holds the
-//! lock they stay in the queue, where they can be refused in time. Decisions are answered at
-//! once. A batch stays open until somebody waits for it, or for a moment, in which calls decide on
-//! themselves (`shared_ledger`), and those that end soon after they were admitted leave one entry and
-//! no hold behind. Under load the next one is opened without waiting for a call, and decided on while
-//! the last one is written. When a transaction fails, who was admitted in it, or meanwhile, learns so,
-//! and the closes are kept and booked again, for as long as the process lives. Until a commit has
-//! succeeded again nobody is admitted; a call that was answered although its hold was lost is charged by
-//! an entry of its own (`docs/decisions/025`).
+//! The transaction begins before the commands are taken. So while another process holds the lock, commands stay
+//! in the queue, where they can expire. Decisions are answered at once. A batch stays open until somebody waits
+//! for it or for a short time, during which callers decide their calls themselves (`shared_ledger`). A call
+//! that ends within its batch leaves one entry and no hold. Under load, the next batch is opened without
+//! waiting for a call, and is decided while the last one is written. When a transaction fails, the callers that
+//! were admitted in it or since then are told, and its closes are kept and booked again for as long as the
+//! process lives. Nobody is admitted until a commit succeeds. A call that was answered although its hold was
+//! lost is charged by an entry of its own (`docs/decisions/025`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,10 +28,10 @@ use crate::sqlite::connection::errors::FailureKind;
 use crate::stats::Counters;
 use crate::sync::{FaultPoint, Instant, Mutex, MutexGuard, fault_point, sleep};
 
-/// The first pause after a failure; it doubles up to [`PAUSE_MAX`].
+/// The first pause after a failure. It doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// How long a closing store tries to book what is left.
+/// How long a store that is being closed tries to book the remaining closes.
 const LAST_TRIES: Duration = Duration::from_secs(5);
 
 /// What the writer shares with the rest of the store.
@@ -41,8 +40,8 @@ pub(crate) struct WriterContext {
     pub(crate) queue: Arc<CommandQueue>,
     pub(crate) sync_queue: Arc<SyncQueue>,
     pub(crate) shared_ledger: Arc<SharedLedger>,
-    /// Held while a batch is written; the checkpointer takes it to have the log to itself, and counts
-    /// how often it did.
+    /// Held while a batch is written. The checkpointer takes it to have the log to itself, and counts its
+    /// checkpoints in it.
     pub(crate) checkpoint_lock: Arc<Mutex<u64>>,
     pub(crate) ballast: Arc<Ballast>,
     pub(crate) gather: Duration,
@@ -54,39 +53,38 @@ pub(crate) struct Writer<'c> {
     batches: u64,
     /// Closes of failed transactions, in order.
     pub(crate) retry: VecDeque<Close>,
-    /// Closes that fail by themselves.
+    /// Closes that fail even alone.
     pub(crate) stuck: Vec<Close>,
     pub(crate) stuck_due: Option<Instant>,
     failures: u32,
-    /// One command per transaction: a command among the last ones spoils its transaction, and must not
-    /// take others with it.
+    /// Each command gets its own transaction, because one of the last commands made its transaction fail.
     pub(crate) one_by_one: bool,
     policy: BatchPolicy,
     drained: Vec<Queued>,
 }
 
-/// A batch in the making.
+/// The batch that is being decided.
 struct CurrentBatch {
     batch: BatchGuard,
     opened: Instant,
-    /// What stood at the gate when it began; nothing while the checkpointer was there.
+    /// The number of checkpoints when the batch began, or `None` if a checkpoint was running.
     checkpoints: Option<u64>,
     counts: BatchCounts,
     /// Closes that could not be decided.
     undecided: VecDeque<Close>,
-    /// The writer was needed to decide on something.
+    /// The writer had to decide a command itself.
     interrupted: bool,
 }
 
-/// Why the open books are taken back.
+/// Why the writer stops sharing the books.
 enum Woken {
-    /// There are commands to decide on.
+    /// Commands are queued.
     Queued,
-    /// It is time to write, and to leave the lock.
+    /// It is time to write the batch and release the lock.
     WriteDue,
-    /// What was taken out of the books could not be written.
+    /// The batch that was taken from the books could not be written.
     WriteFailed(BatchGuard, usize, rusqlite::Error),
-    /// It was written, but somebody else has the lock now, or had it since.
+    /// The batch was written, but another program holds the lock now, or held it since.
     ForeignWrite(Option<rusqlite::Error>),
 }
 
@@ -107,7 +105,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Works until the queue is closed and everything in it is booked.
+    /// Runs until the queue is closed and everything in it is booked.
     pub(crate) fn run(mut self) {
         let now = Instant::now();
         let mut timing = BatchTiming {
@@ -135,7 +133,7 @@ impl<'c> Writer<'c> {
         self.report_unbooked();
     }
 
-    /// Names the closes that were not booked when the process ends.
+    /// Logs the closes that are not booked when the process ends.
     fn report_unbooked(&mut self) {
         self.decline_queued();
         let (retry, stuck) = (self.retry.drain(..), self.stuck.drain(..));
@@ -151,7 +149,7 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// Takes the closes out of the queue to be kept, and refuses the rest.
+    /// Keeps the closes that are queued, and refuses the other commands.
     fn decline_queued(&mut self) {
         let mut drained = Vec::new();
         self.shared.queue.drain(&mut drained);
@@ -177,9 +175,9 @@ impl<'c> Writer<'c> {
         }
     }
 
-    /// One transaction, or in careful mode one for each command.
+    /// Runs one transaction, or one for each command after a command made its transaction fail.
     fn run_batch(&mut self) {
-        // Cloned: the guard must not borrow from what the batch changes.
+        // Cloned, so that the guard does not borrow from `self`.
         let checkpoint_lock = Arc::clone(&self.shared.checkpoint_lock);
         self.retry_stuck();
         if self.one_by_one {
@@ -206,7 +204,8 @@ impl<'c> Writer<'c> {
             self.ledger.book(closing, &mut current.undecided);
         }
         if self.is_failing() {
-            // Only what was kept is written, to see whether commits succeed again. Who waits stays in the queue.
+            // Only the kept closes are written, to find out whether commits succeed again. Queued commands keep
+            // waiting.
             return self.finish_batch(current, &checkpoint_lock);
         }
         loop {
@@ -228,8 +227,8 @@ impl<'c> Writer<'c> {
         self.finish_batch(current, &checkpoint_lock);
     }
 
-    /// Leaves the books open: a call that ends in time is one entry. Under load the next batch follows at
-    /// once, and calls go on deciding. Tells why the writer is needed.
+    /// Shares the books, so that a call that ends in time becomes one entry. Under load, batch follows batch
+    /// without a pause, and callers keep deciding. Returns why the writer is needed.
     fn keep_batch_open(&mut self, current: &mut CurrentBatch) -> Woken {
         let Self {
             ledger:
@@ -259,7 +258,7 @@ impl<'c> Writer<'c> {
                 let wanted = shared.sync_queue.is_awaited(batch);
                 let until = policy.open_until(*opened, counts.first_call, wanted);
                 if let Some(until) = until.filter(|until| Instant::now() < *until) {
-                    // Where one needed the writer others do, and can be decided on together.
+                    // If one command needed the writer, others will too, and they can be decided together.
                     if *interrupted {
                         sleep(policy.pause());
                     }
@@ -267,7 +266,7 @@ impl<'c> Writer<'c> {
                     if queue.is_closed() {
                         return Woken::WriteDue;
                     }
-                    // Nobody decides on the open books before what is queued.
+                    // Queued commands are decided before any call on the shared books.
                     if !queue.is_empty() {
                         return Woken::Queued;
                     }
@@ -293,7 +292,7 @@ impl<'c> Writer<'c> {
         })
     }
 
-    /// Ends the last batch for now.
+    /// Writes the last batch before a pause.
     fn finish_batch(&mut self, mut current: CurrentBatch, checkpoint_lock: &Mutex<u64>) {
         let (_guard, begun) = self.lock_checkpoints(checkpoint_lock, &mut current);
         let CurrentBatch {
@@ -304,14 +303,14 @@ impl<'c> Writer<'c> {
         } = current;
         self.policy.observe(&counts);
         self.retry = undecided;
-        // Some closes could not even be decided; alone they show whether it is their own fault.
+        // Some closes could not be decided. Run alone, they show whether the fault is their own.
         self.one_by_one = !self.retry.is_empty();
-        // A failure has been told to everyone it concerns; what is left of it is in `retry`.
+        // Everyone concerned has been told of a failure, and its closes are in `retry`.
         let _: Result<(), FailureKind> = self.end(batch, counts.commands, begun);
     }
 
-    /// The last batch is committed, but somebody who does not wait their turn has the lock or had it
-    /// since: what was decided meanwhile was decided on rows that may not be true.
+    /// The last batch is committed, but a program that ignores the writer lock has written since, or is
+    /// writing. Everything that was decided meanwhile was decided on rows that may be stale.
     fn lost_to_foreign_write(&mut self, current: &CurrentBatch, error: Option<&rusqlite::Error>) {
         self.failures = 0;
         if let Some(error) = error {
@@ -326,7 +325,7 @@ impl<'c> Writer<'c> {
         current.batch.mark_lost();
     }
 
-    /// Callers decide on themselves while `sleep` lasts.
+    /// Shares the books with the callers while `sleep` runs.
     fn share_while(&mut self, current: &mut CurrentBatch, sleep: impl FnOnce()) {
         let CurrentBatch { batch, counts, .. } = current;
         let books = &mut self.ledger.books;
@@ -334,7 +333,7 @@ impl<'c> Writer<'c> {
         open.share_while(books, batch.durable(), counts, sleep);
     }
 
-    /// Decides on what is queued.
+    /// Decides the queued commands.
     fn decide(&mut self, current: &mut CurrentBatch) {
         let mut drained = std::mem::take(&mut self.drained);
         self.shared.queue.drain(&mut drained);
@@ -354,8 +353,9 @@ impl<'c> Writer<'c> {
         self.drained = drained;
     }
 
-    /// Waits for the checkpointer to be done with the log. Only writing waits for it: whoever comes
-    /// meanwhile is decided on in this batch. A log that was folded since the batch began is begun anew.
+    /// Waits until the checkpointer has finished with the log. Only the write waits: commands that arrive
+    /// meanwhile are decided in this batch. If the log was checkpointed since the batch began, the transaction
+    /// is restarted so that the log restarts from the beginning.
     fn lock_checkpoints<'g>(
         &mut self,
         checkpoint_lock: &'g Mutex<u64>,
@@ -397,7 +397,7 @@ impl<'c> Writer<'c> {
     }
 
     pub(crate) fn begin_failed(&mut self, error: &rusqlite::Error) {
-        // Somebody else's short transaction is no failure; the commands wait in the queue.
+        // A short transaction of another process is not a failure. The commands wait in the queue.
         if FailureKind::of(error) == FailureKind::Locked {
             tracing::debug!("the ledger waits for another writer");
             return;
@@ -407,7 +407,7 @@ impl<'c> Writer<'c> {
         tracing::error!(%error, "the ledger could not begin a transaction");
     }
 
-    /// Commits what was well begun, or undoes everything and keeps the closes.
+    /// Commits if the transaction began well. Otherwise rolls everything back and keeps the closes.
     pub(crate) fn end(
         &mut self,
         batch: BatchGuard,
@@ -432,7 +432,7 @@ impl<'c> Writer<'c> {
         self.count();
     }
 
-    /// Undoes everything and keeps the closes.
+    /// Rolls everything back and keeps the closes.
     fn batch_failed(
         &mut self,
         batch: &Batch,
@@ -441,7 +441,7 @@ impl<'c> Writer<'c> {
     ) -> FailureKind {
         let kind = FailureKind::of(error);
         tracing::error!(%error, commands, "a transaction of the ledger failed");
-        // In front of what could not be decided: first come, first booked.
+        // Before the undecided closes, to keep the order.
         for closing in self.ledger.roll_back().into_iter().rev() {
             self.retry.push_front(closing);
         }
@@ -454,7 +454,7 @@ impl<'c> Writer<'c> {
         counters.failing.set(true);
         counters.commits_failed.add(1);
         self.recount();
-        // Last: who learns of it finds the counters as they are.
+        // Last, so that whoever learns of the loss sees the updated counters.
         batch.mark_lost();
         kind
     }
@@ -475,8 +475,8 @@ impl<'c> Writer<'c> {
     }
 }
 
-/// Writes what was decided for one batch while the books lie open for the next one, whose transaction is
-/// then begun.
+/// Writes one batch while callers decide on the shared books for the next one, and then begins the transaction
+/// of the next one.
 fn take_batch(
     batch_writer: &mut BatchWriter<'_>,
     shared: &WriterContext,
